@@ -1,0 +1,76 @@
+"""Every error Recollect raises on purpose, and what a person can do about it.
+
+    RecollectError
+    ├── InvalidInput          what was sent cannot be accepted; `field` names the culprit
+    │   └── AmbiguousId       a prefix that fits several memories
+    ├── NotFound              no such memory for this owner
+    ├── Conflict              the memory changed meanwhile, or its id is taken
+    ├── NotAllowed            no key, or one that is not known
+    ├── ModelUnavailable      a model cannot be loaded or reached, or answers wrongly
+    └── StoreError            the store could not do its work
+        ├── StoreUnavailable  it cannot be reached
+        ├── StoreBusy         another process holds it
+        ├── StoreReadOnly     it cannot be written
+        └── StoreFull         no room is left on the disk
+
+Shells turn the class into an exit code, a status or a tool error; the two texts, what went wrong
+and what to do next, are the same everywhere.
+"""
+
+from __future__ import annotations
+
+
+class RecollectError(Exception):
+    """Says what went wrong (`str(error)`) and what to do next (`error.remedy`)."""
+
+    def __init__(self, message: str, *, remedy: str) -> None:
+        super().__init__(message)
+        self.remedy = remedy
+
+
+class InvalidInput(RecollectError):
+    """What was sent cannot be accepted as it is."""
+
+    def __init__(self, message: str, *, field: str, remedy: str) -> None:
+        super().__init__(message, remedy=remedy)
+        self.field = field
+
+
+class AmbiguousId(InvalidInput):
+    """An id prefix that fits more than one memory."""
+
+
+class NotFound(RecollectError):
+    """The owner has no such memory."""
+
+
+class Conflict(RecollectError):
+    """Somebody else changed the memory first, or the id belongs to another memory."""
+
+
+class NotAllowed(RecollectError):
+    """The caller did not show a key that is known here."""
+
+
+class ModelUnavailable(RecollectError):
+    """A model cannot be loaded or reached, or does not answer as it must."""
+
+
+class StoreError(RecollectError):
+    """The store could not do its work; nothing that was acknowledged is lost."""
+
+
+class StoreUnavailable(StoreError):
+    """The store cannot be reached."""
+
+
+class StoreBusy(StoreError):
+    """Another process holds the store for too long."""
+
+
+class StoreReadOnly(StoreError):
+    """The store can be read but not written."""
+
+
+class StoreFull(StoreError):
+    """There is no room left for the write."""

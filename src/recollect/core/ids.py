@@ -1,0 +1,67 @@
+"""Ids that any writer can make alone, and the prefixes people type instead of them.
+
+A UUIDv7 begins with its creation time, so ids made by different writers never collide and still
+sort by age. Whoever writes a memory makes its id, which turns a repeated write into the same
+write (docs/adr/0002).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from recollect.core.errors import InvalidInput
+
+# The first 13 characters of a UUIDv7 are its millisecond: enough to tell apart what a person
+# stored by hand. Memories of the same millisecond need a longer prefix, and the error says so.
+SHORT_LENGTH = 13
+_HEX_DIGITS = 32
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def uuid7(now: datetime, entropy: bytes) -> UUID:
+    """The UUIDv7 of a moment; `entropy` is ten random bytes."""
+    # Whole numbers throughout: a float of seconds times 1000 can fall into the millisecond before.
+    milliseconds = (now - _EPOCH) // timedelta(milliseconds=1)
+    random_bits = int.from_bytes(entropy[:10], "big")
+    value = (milliseconds & ((1 << 48) - 1)) << 80
+    value |= 0x7 << 76
+    value |= ((random_bits >> 68) & 0xFFF) << 64
+    value |= 0b10 << 62
+    value |= random_bits & ((1 << 62) - 1)
+    return UUID(int=value)
+
+
+def short(id: UUID) -> str:
+    """What people are shown instead of the whole id."""
+    return str(id)[:SHORT_LENGTH]
+
+
+@dataclass(frozen=True, slots=True)
+class IdPrefix:
+    """All ids that begin alike, as the closed range every store can look up by its index."""
+
+    text: str
+    low: UUID
+    high: UUID
+
+    @classmethod
+    def parse(cls, text: str) -> IdPrefix:
+        digits = text.strip().lower().replace("-", "")
+        if not re.fullmatch(rf"[0-9a-f]{{4,{_HEX_DIGITS}}}", digits):
+            raise InvalidInput(
+                f"{text.strip()[:60]!r} is not an id",
+                field="id",
+                remedy="Give the id that `recollect list` shows, or at least its first 4 digits.",
+            )
+        return cls(
+            text=text.strip(),
+            low=UUID(digits.ljust(_HEX_DIGITS, "0")),
+            high=UUID(digits.ljust(_HEX_DIGITS, "f")),
+        )
+
+    @property
+    def is_whole(self) -> bool:
+        return self.low == self.high

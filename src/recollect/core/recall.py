@@ -1,0 +1,120 @@
+"""What a recall asks, what a leg answers, and the explanation that every hit carries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Final, Literal
+from uuid import UUID
+
+from recollect.core.errors import InvalidInput
+from recollect.core.memory import EVERYWHERE, Memory, Scope, checked_scope
+
+LegName = Literal["lexical", "dense", "graph"]
+LEGS: Final[tuple[LegName, ...]] = ("lexical", "dense", "graph")
+SortBy = Literal["relevance", "importance", "recency"]
+MAX_WEIGHT: Final = 5.0
+MAX_LIMIT: Final = 100
+
+# ran: it answered; skipped: its weight is 0; absent: this store has no such leg;
+# failed: it raised; late: the deadline came first.
+LegStatus = Literal["ran", "skipped", "absent", "failed", "late"]
+
+
+@dataclass(frozen=True, slots=True)
+class RecallRequest:
+    """A question to the memory. `expanded_query` holds extra words for the lexical leg; `weights`
+    overrule the settings for this one recall; `exclude` names memories already in the prompt.
+    """
+
+    query: str
+    expanded_query: str = ""
+    limit: int = 10
+    sort_by: SortBy = "relevance"
+    scope: Scope = EVERYWHERE
+    exclude: frozenset[UUID] = frozenset()
+    weights: Mapping[LegName, float] = field(default_factory=dict)
+
+    def checked(self) -> RecallRequest:
+        """The request with a tidy scope; or InvalidInput."""
+        if not 1 <= self.limit <= MAX_LIMIT:
+            raise InvalidInput(
+                f"limit {self.limit} is outside 1..{MAX_LIMIT}",
+                field="limit",
+                remedy=f"Ask for 1 to {MAX_LIMIT} hits.",
+            )
+        for leg, weight in self.weights.items():
+            check_weight(leg, weight)
+        return replace(self, scope=checked_scope(self.scope))
+
+
+def check_weight(leg: str, weight: float) -> None:
+    if leg not in LEGS:
+        raise InvalidInput(
+            f"there is no leg named {leg[:60]!r}",
+            field="weights",
+            remedy=f"The legs are: {', '.join(LEGS)}.",
+        )
+    if not 0.0 <= weight <= MAX_WEIGHT:
+        raise InvalidInput(
+            f"weight {weight} of the {leg} leg is outside 0..{MAX_WEIGHT:g}",
+            field=f"{leg}_weight",
+            remedy=f"Give a number from 0 (the leg is not run) to {MAX_WEIGHT:g}.",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One row of a leg's ordered answer, with what ranking needs to know of the memory."""
+
+    id: UUID
+    score: float
+    importance: float
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class LegPlace:
+    """Where one leg placed a memory, and what that added to its fused score."""
+
+    rank: int
+    score: float
+    contribution: float
+
+
+@dataclass(frozen=True, slots=True)
+class LegReport:
+    """What became of one leg in this recall."""
+
+    status: LegStatus
+    weight: float
+    found: int = 0
+    took_ms: float = 0.0
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A recalled memory and why it is there: `score` is `fused × prior` for relevance."""
+
+    memory: Memory
+    score: float
+    fused: float
+    prior: float
+    legs: Mapping[LegName, LegPlace]
+
+
+@dataclass(frozen=True, slots=True)
+class Recollection:
+    """The answer to a recall."""
+
+    hits: tuple[Hit, ...]
+    legs: Mapping[LegName, LegReport]
+    fusion: str
+    took_ms: float
+
+    @property
+    def degraded(self) -> tuple[LegName, ...]:
+        """The legs that should have answered and did not."""
+        return tuple(name for name, leg in self.legs.items() if leg.status in ("failed", "late"))

@@ -1,0 +1,62 @@
+"""What a query's text means as words, whatever characters it holds.
+
+To a user `AND`, `"`, `*`, `:` or `&` are only text. So no query text ever reaches a query
+language: words are taken out of it first, and match expressions are built from words alone.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Final, Literal
+
+# A prompt pasted whole must not cost seconds: what is past this tells little about the question.
+MAX_QUERY_CHARS: Final = 20_000
+MAX_QUERY_WORDS: Final = 64
+# Letters and digits only: both stores break words at an underscore.
+_WORD: Final = re.compile(r"[^\W_]+")
+# Controls, halves of surrogate pairs, and the invisible marks that turn the writing direction: no
+# word holds one, but a parser may take it for a letter.
+_CONTROL: Final = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]+"
+)
+
+# Words that stand in nearly every English sentence: asked for together with others, they would
+# only keep the right memory from matching every word.
+_STOP_WORDS_TEXT: Final = """
+a about after all also am an and any are as at be because been before being but by can
+could did do does doing for from had has have having he her here him his how i if in into
+is it its just me more most my no nor not of on once only or other our out over own same
+she should so some such than that the their them then there these they this those through
+to too under until up very was we were what when where which while who whom why will with
+would you your
+"""
+STOP_WORDS: Final = frozenset(_STOP_WORDS_TEXT.split())
+
+
+def unstorable(text: str) -> str | None:
+    """The name of the first character that not every store can keep, if there is one."""
+    if "\x00" in text:
+        return "a NUL character"
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        return "half of a surrogate pair (broken UTF-8)"
+    return None
+
+
+def clean_query(text: str) -> str:
+    """Any text as a query that every store can be handed: normalised, bounded, no controls."""
+    bounded = _CONTROL.sub(" ", text[:MAX_QUERY_CHARS])
+    return unicodedata.normalize("NFC", bounded).strip()
+
+
+def query_words(text: str) -> tuple[str, ...]:
+    """The distinct words worth looking for, in order; stop words only if there are no others."""
+    # Lower case after splitting: the small İ is two characters, of which one is no letter.
+    words = tuple(dict.fromkeys(word.lower() for word in _WORD.findall(clean_query(text))))
+    telling = tuple(word for word in words if word not in STOP_WORDS)
+    return (telling or words)[:MAX_QUERY_WORDS]
+
+
+def fts5_match(words: tuple[str, ...], operator: Literal["AND", "OR"]) -> str:
+    """An FTS5 match expression whose words are all quoted strings, so none is an operator."""
+    return f" {operator} ".join('"' + word.replace('"', '""') + '"' for word in words)

@@ -1,0 +1,1 @@
+"""What people and agents can do with their memories: one file a verb."""

@@ -1,0 +1,54 @@
+"""Find one memory by id or prefix, or list many."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from recollect.core.errors import AmbiguousId, NotFound
+from recollect.core.ids import IdPrefix
+from recollect.core.memory import Memory, Scope, checked_scope
+from recollect.core.paging import Cursor, Page, check_page_size
+from recollect.usecases.parts import Parts
+
+_SHOWN_WHEN_AMBIGUOUS = 5
+
+
+async def resolve(parts: Parts, owner: str, reference: str, *, forgotten: bool = False) -> UUID:
+    """The id that a reference means; forgotten memories count only when asked for."""
+    prefix = IdPrefix.parse(reference)
+    ids = await parts.store.ids_with_prefix(
+        owner, prefix, _SHOWN_WHEN_AMBIGUOUS, forgotten=forgotten
+    )
+    if not ids:
+        raise not_found(reference)
+    if len(ids) > 1:
+        raise AmbiguousId(
+            f"{prefix.text} fits several memories: {', '.join(map(str, ids))}",
+            field="id",
+            remedy="Give more digits of the id.",
+        )
+    return ids[0]
+
+
+async def get(parts: Parts, owner: str, reference: str) -> Memory:
+    memory = await parts.store.get(owner, await resolve(parts, owner, reference))
+    if memory is None or memory.deleted_at is not None:
+        raise not_found(reference)
+    return memory
+
+
+async def page(parts: Parts, owner: str, scope: Scope, cursor: str | None, limit: int) -> Page:
+    """One page of a listing; it asks for one memory more to know whether there is a next page."""
+    check_page_size(limit)
+    scope = checked_scope(scope)
+    after = Cursor.decode(cursor) if cursor else None
+    found = await parts.store.page(owner, scope, after, limit + 1)
+    shown = tuple(found[:limit])
+    return Page(shown, Cursor.after(shown[-1]).encode() if len(found) > limit else None)
+
+
+def not_found(reference: str) -> NotFound:
+    return NotFound(
+        f"there is no memory {reference.strip()[:60]}",
+        remedy="See `recollect list` for what is stored; a forgotten memory is not shown.",
+    )

@@ -1,0 +1,65 @@
+"""Issue, list and revoke the keys of a server, and tell whom a key belongs to."""
+
+from __future__ import annotations
+
+import hmac
+import os
+from uuid import UUID
+
+from recollect.core.errors import AmbiguousId, NotAllowed, NotFound
+from recollect.core.ids import IdPrefix, uuid7
+from recollect.core.keys import ENTROPY_BYTES, Key, check_names, digest, key_text
+from recollect.ports import Clock, KeyStore
+
+
+async def issue_key(keys: KeyStore, clock: Clock, owner: str, label: str) -> tuple[Key, str]:
+    """A new key, and its text: the only time anybody sees it."""
+    owner, label = owner.strip(), label.strip()
+    check_names(owner, label)
+    now = clock.now()
+    text = key_text(os.urandom(ENTROPY_BYTES))
+    key = Key(uuid7(now, os.urandom(10)), owner, digest(text), label, now)
+    await keys.add_key(key)
+    return key, text
+
+
+async def issue_first_key(keys: KeyStore, clock: Clock, owner: str) -> str | None:
+    """The first key's text when the server has none yet."""
+    if await keys.list_keys():
+        return None
+    _, text = await issue_key(keys, clock, owner, "first key")
+    return text
+
+
+async def owner_of(keys: KeyStore, text: str) -> str:
+    """Whose key this is; NotAllowed when it is nobody's. The store is asked for a hash, and the
+    hash it answers with is compared in constant time, so timing tells nothing about a key.
+    """
+    wanted = digest(text)
+    key = await keys.find_key(wanted)
+    if key is None or not hmac.compare_digest(key.digest, wanted) or key.revoked_at is not None:
+        raise NotAllowed(
+            "this key is not known here",
+            remedy="Send `Authorization: Bearer KEY`; make a key with `recollect keys new`.",
+        )
+    return key.owner
+
+
+async def revoke_key(keys: KeyStore, clock: Clock, id: UUID) -> None:
+    if not await keys.revoke_key(id, clock.now()):
+        raise NotFound("there is no such key in force", remedy="See `recollect keys list`.")
+
+
+async def resolve_key(keys: KeyStore, reference: str) -> UUID:
+    """The id of the key that a reference means: an id, or any unambiguous prefix of one."""
+    prefix = IdPrefix.parse(reference)
+    fitting = [key.id for key in await keys.list_keys() if prefix.low <= key.id <= prefix.high]
+    if not fitting:
+        raise NotFound(f"there is no key {prefix.text}", remedy="See `recollect keys list`.")
+    if len(fitting) > 1:
+        raise AmbiguousId(
+            f"{prefix.text} fits several keys: {', '.join(map(str, fitting))}",
+            field="id",
+            remedy="Give more digits of the id.",
+        )
+    return fitting[0]

@@ -1,0 +1,55 @@
+"""The use cases bound to one owner: what a shell holds when no other machine is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from uuid import UUID
+
+from recollect.core.memory import Changes, Draft, Memory, Scope, Stats
+from recollect.core.paging import Page
+from recollect.core.recall import RecallRequest, Recollection
+from recollect.core.recall_settings import RecallSettings
+from recollect.usecases import find, tune
+from recollect.usecases.forget import forget
+from recollect.usecases.parts import Parts
+from recollect.usecases.recall import recall
+from recollect.usecases.remember import remember
+from recollect.usecases.update import update
+
+
+@dataclass(frozen=True, slots=True)
+class OwnedRecollect:
+    """Implements the `Recollect` port on this machine's store."""
+
+    parts: Parts
+    owner: str
+
+    async def remember(self, draft: Draft) -> Memory:
+        return await remember(self.parts, self.owner, draft)
+
+    async def recall(self, request: RecallRequest) -> Recollection:
+        return await recall(self.parts, self.owner, request)
+
+    async def get(self, reference: str) -> Memory:
+        return await find.get(self.parts, self.owner, reference)
+
+    async def page(self, scope: Scope, cursor: str | None, limit: int) -> Page:
+        return await find.page(self.parts, self.owner, scope, cursor, limit)
+
+    async def update(
+        self, reference: str, changes: Changes, *, based_on: int | None = None
+    ) -> Memory:
+        return await update(self.parts, self.owner, reference, changes, based_on=based_on)
+
+    async def forget(self, reference: str, *, forever: bool = False) -> UUID:
+        return await forget(self.parts, self.owner, reference, forever=forever)
+
+    async def stats(self) -> Stats:
+        return await self.parts.store.stats(self.owner)
+
+    async def settings(self) -> RecallSettings:
+        return await tune.settings(self.parts)
+
+    async def change_settings(self, changes: Mapping[str, object]) -> RecallSettings:
+        return await tune.change_settings(self.parts, changes)

@@ -1,0 +1,47 @@
+"""Store a memory."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+from recollect.core.errors import Conflict
+from recollect.core.ids import uuid7
+from recollect.core.memory import Draft, Memory, checked
+from recollect.usecases.parts import Parts
+
+
+async def remember(parts: Parts, owner: str, draft: Draft) -> Memory:
+    """Keep a draft as a memory. Storing the same draft under the same id again is one memory:
+    a writer that did not hear the answer can simply repeat itself.
+    """
+    now = parts.clock.now()
+    memory = checked(
+        Memory(
+            id=draft.id or uuid7(now, os.urandom(10)),
+            owner=owner,
+            content=draft.content,
+            category=draft.category,
+            tags=draft.tags,
+            expanded_keywords=draft.expanded_keywords,
+            importance=draft.importance,
+            is_sensitive=draft.is_sensitive,
+            project=draft.project,
+            session=draft.session,
+            created_at=now,
+            updated_at=now,
+        ),
+        parts.limits,
+    )
+    try:
+        await parts.store.add(memory)
+    except Conflict:
+        existing = await parts.store.get(owner, memory.id)
+        if existing is None or existing != _at_times_of(memory, existing):
+            raise
+        return existing
+    return memory
+
+
+def _at_times_of(memory: Memory, other: Memory) -> Memory:
+    return replace(memory, created_at=other.created_at, updated_at=other.updated_at)

@@ -1,0 +1,36 @@
+"""Change a memory."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from recollect.core.errors import Conflict, InvalidInput
+from recollect.core.memory import Changes, Memory, checked
+from recollect.usecases import find
+from recollect.usecases.parts import Parts
+from recollect.usecases.rewrite import rewrite
+
+
+async def update(
+    parts: Parts, owner: str, reference: str, changes: Changes, *, based_on: int | None = None
+) -> Memory:
+    """Apply the named changes: with `based_on` only to that version, without to the current one."""
+    if not changes:
+        raise InvalidInput(
+            "no change was named", field="changes", remedy="Name at least one field to change."
+        )
+
+    def apply(current: Memory, _: datetime) -> Memory:
+        if based_on is not None and based_on != current.version:
+            raise _changed_meanwhile(current, based_on)
+        return checked(replace(current, **changes), parts.limits)
+
+    return await rewrite(parts, owner, await find.resolve(parts, owner, reference), apply)
+
+
+def _changed_meanwhile(current: Memory, based_on: int) -> Conflict:
+    return Conflict(
+        f"the change is based on version {based_on}, but version {current.version} is current",
+        remedy="Read the memory again and repeat the change on its current version.",
+    )

@@ -1,0 +1,43 @@
+"""The use cases on the reference store, with a clock that moves a second at every look."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import pytest
+from tests.strategies import MOMENT
+
+from recollect.adapters.in_memory import InMemoryStore
+from recollect.core.memory import Limits
+from recollect.usecases.parts import Parts
+from recollect.usecases.recall import lexical_leg
+
+
+@dataclass
+class TickingClock:
+    moment: datetime = MOMENT
+
+    def now(self) -> datetime:
+        self.moment += timedelta(seconds=1)
+        return self.moment
+
+
+def parts_on(store: InMemoryStore) -> Parts:
+    return Parts(
+        store=store,
+        settings=store,
+        clock=TickingClock(),
+        legs={"lexical": lexical_leg(store)},
+        limits=Limits(content=200),
+    )
+
+
+@pytest.fixture
+def store() -> InMemoryStore:
+    return InMemoryStore()
+
+
+@pytest.fixture
+def parts(store: InMemoryStore) -> Parts:
+    return parts_on(store)

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+from tests.strategies import MOMENT
+
+from recollect.core.errors import Conflict, InvalidInput
+from recollect.core.memory import EVERYWHERE, Draft, Memory
+from recollect.usecases.find import page
+from recollect.usecases.forget import forget
+from recollect.usecases.parts import Parts
+from recollect.usecases.remember import remember
+from recollect.usecases.update import update
+
+pytestmark = pytest.mark.anyio
+
+OWN_ID = UUID("019a8f4e-2b7c-7d11-8a3f-0123456789ab")
+FULL = Draft(
+    content=" the staging database is read-only on Fridays ",
+    category="procedure",
+    tags=("ops",),
+    expanded_keywords=("freeze", "write lock"),
+    importance=0.9,
+    is_sensitive=True,
+    project="web",
+    session="s1",
+    id=OWN_ID,
+)
+
+
+async def test_a_draft_becomes_a_memory_with_all_it_says(parts: Parts) -> None:
+    stored = await remember(parts, "me", FULL)
+    now = MOMENT + timedelta(seconds=1)
+    assert stored == Memory(
+        id=OWN_ID,
+        owner="me",
+        content="the staging database is read-only on Fridays",
+        created_at=now,
+        updated_at=now,
+        category="procedure",
+        tags=("ops",),
+        expanded_keywords=("freeze", "write lock"),
+        importance=0.9,
+        is_sensitive=True,
+        project="web",
+        session="s1",
+        version=1,
+        deleted_at=None,
+    )
+    assert await parts.store.get("me", OWN_ID) == stored
+
+
+async def test_an_id_is_made_when_the_writer_has_none(parts: Parts) -> None:
+    one = await remember(parts, "me", Draft("first"))
+    other = await remember(parts, "me", Draft("second"))
+    assert one.id.version == other.id.version == 7
+    assert one.id < other.id
+
+
+async def test_a_repeated_write_is_one_memory(parts: Parts) -> None:
+    first = await remember(parts, "me", FULL)
+    assert await remember(parts, "me", FULL) == first
+    assert await remember(parts, "me", replace(FULL, content=FULL.content.strip())) == first
+    assert (await page(parts, "me", EVERYWHERE, None, 10)).memories == (first,)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(FULL, content="something else"),
+        replace(FULL, importance=0.8),
+        replace(FULL, is_sensitive=False),
+        replace(FULL, project=None),
+    ],
+)
+async def test_another_draft_under_a_taken_id_is_a_conflict(parts: Parts, other: Draft) -> None:
+    first = await remember(parts, "me", FULL)
+    with pytest.raises(Conflict):
+        await remember(parts, "me", other)
+    assert await parts.store.get("me", OWN_ID) == first
+
+
+async def test_a_repeat_does_not_undo_a_later_change(parts: Parts) -> None:
+    await remember(parts, "me", FULL)
+    changed = await update(parts, "me", str(OWN_ID), {"content": "writable again"})
+    with pytest.raises(Conflict):
+        await remember(parts, "me", FULL)
+    assert await parts.store.get("me", OWN_ID) == changed
+
+
+async def test_a_repeat_does_not_bring_back_what_was_forgotten(parts: Parts) -> None:
+    await remember(parts, "me", FULL)
+    await forget(parts, "me", str(OWN_ID))
+    with pytest.raises(Conflict):
+        await remember(parts, "me", FULL)
+    assert (await page(parts, "me", EVERYWHERE, None, 10)).memories == ()
+
+
+async def test_an_id_of_another_owner_is_a_conflict_that_shows_nothing(parts: Parts) -> None:
+    await remember(parts, "you", FULL)
+    with pytest.raises(Conflict) as clash:
+        await remember(parts, "me", FULL)
+    assert "staging" not in str(clash.value)
+    assert await parts.store.get("me", OWN_ID) is None
+
+
+async def test_what_breaks_the_rules_is_not_stored(parts: Parts) -> None:
+    for draft in (Draft(" "), Draft("x" * 201), Draft("x", importance=2), Draft("x", "gossip")):
+        with pytest.raises(InvalidInput):
+            await remember(parts, "me", draft)
+    assert (await parts.store.stats("me")).memories == 0

@@ -1,0 +1,250 @@
+"""The reference store: dicts, and a lexical leg short enough to be checked by reading it.
+
+The other stores are held to what this one does by the conformance suite. It keeps nothing when the
+process ends, so it also serves tests and experiments that need a store and no file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from math import fsum, log
+from typing import Final, Self
+from uuid import UUID
+
+from recollect.core.errors import Conflict
+from recollect.core.ids import IdPrefix
+from recollect.core.keys import Key
+from recollect.core.memory import Memory, Scope, Stats
+from recollect.core.paging import Cursor
+from recollect.core.recall import Candidate
+from recollect.core.text import clean_query, query_words
+from recollect.ports import WordQuery
+
+# The weights Postgres gives its classes A, B, C and D, so that a word counts alike in all stores.
+CONTENT_WEIGHT: Final = 1.0
+EXPANDED_KEYWORDS_WEIGHT: Final = 0.4
+TAGS_WEIGHT: Final = 0.2
+CATEGORY_WEIGHT: Final = 0.1
+# The usual BM25 constants (Robertson and Zaragoza 2009): how soon a repeated word stops counting,
+# and how much a long text is held back.
+_K1: Final = 1.2
+_B: Final = 0.75
+_WORD: Final = re.compile(r"[^\W_]+")
+
+
+@dataclass(slots=True)
+class InMemoryStore:
+    """Implements MemoryStore, SettingsStore and KeyStore. No call waits, so each one is atomic."""
+
+    _memories: dict[UUID, Memory] = field(default_factory=dict)
+    _words: dict[UUID, dict[str, float]] = field(default_factory=dict)
+    _settings: dict[str, object] = field(default_factory=dict)
+    _keys: dict[UUID, Key] = field(default_factory=dict)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        return None
+
+    async def add(self, memory: Memory) -> None:
+        if memory.id in self._memories:
+            raise Conflict(
+                f"the id {memory.id} is taken",
+                remedy="Store it under a new id, or update the memory that has this one.",
+            )
+        self._put(memory)
+
+    async def get(self, owner: str, id: UUID) -> Memory | None:
+        memory = self._memories.get(id)
+        return memory if memory is not None and memory.owner == owner else None
+
+    async def get_many(self, owner: str, ids: Collection[UUID]) -> dict[UUID, Memory]:
+        wanted = set(ids)
+        return {memory.id: memory for memory in self._current(owner) if memory.id in wanted}
+
+    async def ids_with_prefix(
+        self, owner: str, prefix: IdPrefix, limit: int, *, forgotten: bool
+    ) -> list[UUID]:
+        return sorted(
+            memory.id
+            for memory in self._memories.values()
+            if memory.owner == owner
+            and prefix.low <= memory.id <= prefix.high
+            and (forgotten or memory.deleted_at is None)
+        )[:limit]
+
+    async def replace(self, memory: Memory, *, based_on: int) -> bool:
+        current = await self.get(memory.owner, memory.id)
+        if current is None or current.version != based_on:
+            return False
+        self._put(memory)
+        return True
+
+    async def erase(self, owner: str, id: UUID) -> bool:
+        if await self.get(owner, id) is None:
+            return False
+        del self._memories[id], self._words[id]
+        return True
+
+    async def page(
+        self, owner: str, scope: Scope, after: Cursor | None, limit: int
+    ) -> list[Memory]:
+        found = [
+            memory
+            for memory in self._current(owner)
+            if scope.covers(memory)
+            and (after is None or _age(memory) < (after.created_at, after.id))
+        ]
+        return sorted(found, key=_age, reverse=True)[:limit]
+
+    async def search_words(self, owner: str, scope: Scope, query: WordQuery) -> list[Candidate]:
+        inside = [
+            memory
+            for memory in self._current(owner)
+            if scope.covers(memory) and memory.id not in query.exclude
+        ]
+        every = _stems(query.text)
+        any_of = every | _stems(query.expanded)
+        if not any_of:
+            return _containing(clean_query(query.text), inside)[: query.depth]
+        score = self._bm25(owner, any_of)
+        found = sorted(
+            (
+                _candidate(memory, score(memory))
+                for memory in inside
+                if any_of & self._words[memory.id].keys()
+            ),
+            key=_best_first,
+        )
+        # A memory with every word has its place before one with only some of them is considered.
+        full = [one for one in found if every and every <= self._words[one.id].keys()]
+        kept = list(dict.fromkeys((*full, *found)))[: query.depth]
+        return sorted(kept, key=_best_first)
+
+    async def stats(self, owner: str) -> Stats:
+        current = self._current(owner)
+        everything = sum(memory.owner == owner for memory in self._memories.values())
+        return Stats(
+            memories=len(current),
+            forgotten=everything - len(current),
+            sensitive=sum(memory.is_sensitive for memory in current),
+            by_category=dict(Counter(memory.category for memory in current)),
+            by_project=dict(Counter(m.project for m in current if m.project is not None)),
+        )
+
+    async def read_settings(self) -> Mapping[str, object]:
+        return dict(self._settings)
+
+    async def write_settings(self, changes: Mapping[str, object]) -> None:
+        self._settings.update(changes)
+
+    async def add_key(self, key: Key) -> None:
+        self._keys[key.id] = key
+
+    async def find_key(self, digest: bytes) -> Key | None:
+        return next((key for key in self._keys.values() if key.digest == digest), None)
+
+    async def list_keys(self) -> Sequence[Key]:
+        return sorted(self._keys.values(), key=lambda key: (key.created_at, key.id))
+
+    async def revoke_key(self, id: UUID, at: datetime) -> bool:
+        key = self._keys.get(id)
+        if key is None or key.revoked_at is not None:
+            return False
+        self._keys[id] = replace(key, revoked_at=at)
+        return True
+
+    def _put(self, memory: Memory) -> None:
+        self._memories[memory.id] = memory
+        self._words[memory.id] = _weighted_words(memory)
+
+    def _current(self, owner: str) -> list[Memory]:
+        return [
+            memory
+            for memory in self._memories.values()
+            if memory.owner == owner and memory.deleted_at is None
+        ]
+
+    def _bm25(self, owner: str, words: Collection[str]) -> Callable[[Memory], float]:
+        """A score that knows how rare a word is among this owner's memories."""
+        documents = [self._words[memory.id] for memory in self._current(owner)]
+        mean_length = fsum(map(_length, documents)) / max(len(documents), 1)
+        rarity = {
+            word: log(1 + (len(documents) - holding + 0.5) / (holding + 0.5))
+            for word in words
+            for holding in (sum(word in document for document in documents),)
+        }
+
+        def score(memory: Memory) -> float:
+            document = self._words[memory.id]
+            long = _K1 * (1 - _B + _B * _length(document) / mean_length)
+            return fsum(
+                rarity[word] * document[word] * (_K1 + 1) / (document[word] + long)
+                for word in words
+                if word in document
+            )
+
+        return score
+
+
+def _age(memory: Memory) -> tuple[datetime, UUID]:
+    return memory.created_at, memory.id
+
+
+def _best_first(candidate: Candidate) -> tuple[float, UUID]:
+    return -candidate.score, candidate.id
+
+
+def _candidate(memory: Memory, score: float) -> Candidate:
+    return Candidate(memory.id, score, memory.importance, memory.created_at)
+
+
+def _containing(text: str, memories: Sequence[Memory]) -> list[Candidate]:
+    """For a query without a word, such as an emoji: the memories that contain it as it is."""
+    if not text:
+        return []
+    found = [memory for memory in memories if text.lower() in memory.content.lower()]
+    return [_candidate(memory, 1.0) for memory in sorted(found, key=lambda memory: memory.id)]
+
+
+def _length(document: Mapping[str, float]) -> float:
+    return fsum(document.values())
+
+
+def _weighted_words(memory: Memory) -> dict[str, float]:
+    """How often each word occurs, an occurrence counting as much as its field does."""
+    fields = (
+        (CONTENT_WEIGHT, memory.content),
+        (EXPANDED_KEYWORDS_WEIGHT, " ".join(memory.expanded_keywords)),
+        (TAGS_WEIGHT, " ".join(memory.tags)),
+        (CATEGORY_WEIGHT, memory.category),
+    )
+    counts: dict[str, float] = defaultdict(float)
+    for weight, text in fields:
+        for word in _WORD.findall(text.lower()):
+            counts[_stem(word)] += weight
+    return dict(counts)
+
+
+def _stems(text: str) -> set[str]:
+    return {_stem(word) for word in query_words(text)}
+
+
+def _stem(word: str) -> str:
+    """A word without its plural, -ing or -ed: `deploys`, `deploying`, `deployed` are `deploy`."""
+    for suffix, end in (("sses", "ss"), ("ies", "y"), ("ied", "y")):
+        if word.endswith(suffix) and len(word) > len(suffix) + 1:
+            return word.removesuffix(suffix) + end
+    for suffix in ("ing", "ed"):
+        root = word.removesuffix(suffix)
+        if root != word and len(root) > 2 and re.search("[aeiouy]", root):
+            doubled = root[-1] == root[-2] and root[-1] not in "lsz"
+            return root[:-1] if doubled else root.rstrip("e")
+    if word.endswith("s") and not word.endswith(("ss", "us", "is")) and len(word) > 3:
+        word = word.removesuffix("s")
+    return word.removesuffix("e") if len(word) > 3 else word

@@ -1,0 +1,115 @@
+"""The one place where SQLite's and the file system's errors become Recollect's.
+
+Each text names the file, because "database is locked" alone does not say which one.
+"""
+
+from __future__ import annotations
+
+import errno
+import sqlite3
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+from recollect.core.errors import (
+    InvalidInput,
+    RecollectError,
+    StoreBusy,
+    StoreFull,
+    StoreReadOnly,
+    StoreUnavailable,
+)
+
+# An extended result code carries its primary code in the low byte.
+_PRIMARY: Final = 0xFF
+
+
+def _busy(path: Path, detail: str) -> RecollectError:
+    return StoreBusy(
+        f"another process holds {path} ({detail})",
+        remedy="Try again; if it stays so, end the process that has a long write open on it.",
+    )
+
+
+def _read_only(path: Path, detail: str) -> RecollectError:
+    return StoreReadOnly(
+        f"{path} cannot be written ({detail})",
+        remedy=f"Make {path} and its folder writable, or set RECOLLECT_HOME to one that is.",
+    )
+
+
+def _full(path: Path, detail: str) -> RecollectError:
+    return StoreFull(
+        f"there is no room left to write {path} ({detail})",
+        remedy=f"Free some space on the disk that holds {path.parent}; what was stored is intact.",
+    )
+
+
+def _cannot_open(path: Path, detail: str) -> RecollectError:
+    return StoreUnavailable(
+        f"{path} cannot be opened ({detail})",
+        remedy=f"See that {path.parent} is a folder you may write to, or set RECOLLECT_HOME.",
+    )
+
+
+def _moved(path: Path, detail: str) -> RecollectError:
+    return StoreUnavailable(
+        f"{path} was moved or removed while in use ({detail})",
+        remedy="Put the file back where it was and start again.",
+    )
+
+
+def _damaged(path: Path, detail: str) -> RecollectError:
+    return StoreUnavailable(
+        f"{path} is damaged, or is not a database ({detail})",
+        remedy=f"Move {path} away and put a backup in its place; without one a new, empty store "
+        "is made at the next start.",
+    )
+
+
+def _failed(path: Path, detail: str) -> RecollectError:
+    return StoreUnavailable(
+        f"SQLite could not work on {path} ({detail})",
+        remedy="Try again; `recollect doctor` checks the file and its folder.",
+    )
+
+
+_Explanation = Callable[[Path, str], RecollectError]
+_BY_CODE: Final[Mapping[int, _Explanation]] = {
+    sqlite3.SQLITE_BUSY: _busy,
+    sqlite3.SQLITE_LOCKED: _busy,
+    sqlite3.SQLITE_PROTOCOL: _busy,  # the write-ahead log was contended for too long
+    sqlite3.SQLITE_READONLY: _read_only,
+    sqlite3.SQLITE_READONLY_DBMOVED: _moved,
+    sqlite3.SQLITE_FULL: _full,
+    sqlite3.SQLITE_CANTOPEN: _cannot_open,
+    sqlite3.SQLITE_PERM: _cannot_open,
+    sqlite3.SQLITE_AUTH: _cannot_open,
+    sqlite3.SQLITE_CORRUPT: _damaged,
+    sqlite3.SQLITE_NOTADB: _damaged,
+    sqlite3.SQLITE_FORMAT: _damaged,
+}
+_BY_ERRNO: Final[Mapping[int, _Explanation]] = {
+    errno.EROFS: _read_only,
+    errno.ENOSPC: _full,
+    errno.EDQUOT: _full,
+}
+
+
+def explained(error: sqlite3.Error | OSError | UnicodeEncodeError, path: Path) -> Exception:
+    """What to raise instead: an error that says what to do. A misuse of the driver has no result
+    code; it is a fault of ours and stays what it is.
+    """
+    if isinstance(error, UnicodeEncodeError):
+        return InvalidInput(
+            "a text holds half of a surrogate pair (broken UTF-8), which cannot be stored",
+            field="text",
+            remedy="Convert the text to valid UTF-8.",
+        )
+    if isinstance(error, OSError):
+        return _BY_ERRNO.get(error.errno or 0, _cannot_open)(path, error.strerror or str(error))
+    code: int | None = getattr(error, "sqlite_errorcode", None)
+    if code is None:
+        return error
+    explanation = _BY_CODE.get(code) or _BY_CODE.get(code & _PRIMARY, _failed)
+    return explanation(path, str(error))

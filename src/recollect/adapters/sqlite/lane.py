@@ -1,0 +1,98 @@
+"""One thread with one connection: how blocking SQLite is used from asynchronous code.
+
+A store has two lanes, one for writing and one for reading, so that a long write keeps no recall
+waiting. Jobs of a lane run one after another, in the order they came.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypeVar
+
+from recollect.adapters.sqlite.errors import explained
+
+T = TypeVar("T")
+# Steps of SQLite's virtual machine, some tens for a row: a few looks in a millisecond.
+_STEPS_BETWEEN_LOOKS: Final = 10_000
+
+
+@dataclass(slots=True, eq=False)
+class _Job:
+    abandoned: bool = False
+
+
+class Lane:
+    """Opens its connection with its first job, so that a process that only reads never writes."""
+
+    def __init__(
+        self, name: str, path: Path, connect: Callable[[Path], sqlite3.Connection]
+    ) -> None:
+        self._path = path
+        self._connect = connect
+        self._connection: sqlite3.Connection | None = None
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"recollect-{name}")
+        self._running = _Job()
+
+    async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Do the work in the lane's thread. When the caller is cancelled it runs on to its end:
+        a write is either done or not, never broken off.
+        """
+        return await asyncio.wrap_future(self._thread.submit(self._do, _Job(), work))
+
+    async def run_until_cancelled(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Do the work, and stop its statement when the caller is cancelled (a deadline passed)."""
+        job = _Job()
+        try:
+            return await asyncio.wrap_future(self._thread.submit(self._do, job, work))
+        except asyncio.CancelledError:
+            job.abandoned = True
+            raise
+
+    async def close(self) -> None:
+        """Wait for the jobs under way, then close the connection and end the thread."""
+        try:
+            await asyncio.wrap_future(self._thread.submit(self._disconnect))
+        finally:
+            self._thread.shutdown(wait=False)
+
+    def _do(self, job: _Job, work: Callable[[sqlite3.Connection], T]) -> T:
+        self._running = job
+        try:
+            if self._connection is None:
+                self._connection = self._connect(self._path)
+                self._connection.set_progress_handler(self._is_abandoned, _STEPS_BETWEEN_LOOKS)
+            return work(self._connection)
+        except (sqlite3.Error, OSError, UnicodeEncodeError) as error:
+            raise explained(error, self._path) from error
+
+    def _is_abandoned(self) -> bool:
+        """SQLite asks this while a statement runs, and stops it when the answer is yes. Unlike
+        `interrupt()`, it can neither come too early for its own job nor hit the next one.
+        """
+        return self._running.abandoned
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """All or nothing. IMMEDIATE takes the write lock at once, where SQLite waits for its turn;
+    a lock asked for half way through fails without waiting when another process was faster.
+    """
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise

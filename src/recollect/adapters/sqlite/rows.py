@@ -1,0 +1,104 @@
+"""Between memories and rows: times as microseconds, lists as JSON, scopes as conditions."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+from uuid import UUID
+
+from recollect.core.memory import Memory, Scope
+
+Parameters = dict[str, Any]
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+_ANY_SESSION: Final = "m.session IN (SELECT value FROM json_each(:sessions))"
+_ANY_CATEGORY: Final = "m.category IN (SELECT value FROM json_each(:categories))"
+_ALL_TAGS: Final = (
+    "NOT EXISTS (SELECT value FROM json_each(:tags) EXCEPT SELECT value FROM json_each(m.tags))"
+)
+
+
+def to_row(memory: Memory) -> Parameters:
+    return {
+        "id": str(memory.id),
+        "owner": memory.owner,
+        "content": memory.content,
+        "created_at": microseconds(memory.created_at),
+        "updated_at": microseconds(memory.updated_at),
+        "category": memory.category,
+        "tags": _text_list(memory.tags),
+        "tag_words": " ".join(memory.tags),
+        "expanded_keywords": _text_list(memory.expanded_keywords),
+        "expanded_words": " ".join(memory.expanded_keywords),
+        "importance": float(memory.importance),
+        "is_sensitive": memory.is_sensitive,
+        "project": memory.project,
+        "session": memory.session,
+        "version": memory.version,
+        "deleted_at": None if memory.deleted_at is None else microseconds(memory.deleted_at),
+    }
+
+
+def from_row(row: sqlite3.Row) -> Memory:
+    return Memory(
+        id=UUID(row["id"]),
+        owner=row["owner"],
+        content=row["content"],
+        created_at=moment(row["created_at"]),
+        updated_at=moment(row["updated_at"]),
+        category=row["category"],
+        tags=tuple(json.loads(row["tags"])),
+        expanded_keywords=tuple(json.loads(row["expanded_keywords"])),
+        importance=row["importance"],
+        is_sensitive=bool(row["is_sensitive"]),
+        project=row["project"],
+        session=row["session"],
+        version=row["version"],
+        deleted_at=None if row["deleted_at"] is None else moment(row["deleted_at"]),
+    )
+
+
+def microseconds(time: datetime) -> int:
+    """Microseconds since 1970: exact, and in the order of time whatever the zone was."""
+    return (time - _EPOCH) // _MICROSECOND
+
+
+def moment(value: int) -> datetime:
+    return _EPOCH + value * _MICROSECOND
+
+
+def id_list(ids: Iterable[UUID]) -> str:
+    """Many ids as one parameter, for `json_each`: SQLite limits the number of parameters."""
+    return json.dumps([str(id) for id in ids])
+
+
+def inside(owner: str, scope: Scope) -> tuple[str, Parameters]:
+    """The condition on `memories m` that keeps a statement inside owner and scope."""
+    conditions = ["m.owner = :owner", "m.deleted_at IS NULL"]
+    parameters: Parameters = {"owner": owner}
+
+    def require(condition: str, name: str, value: object) -> None:
+        conditions.append(condition)
+        parameters[name] = value
+
+    if scope.project is not None:
+        require("m.project = :project", "project", scope.project)
+    if scope.sessions:
+        require(_ANY_SESSION, "sessions", _text_list(scope.sessions))
+    if scope.categories:
+        require(_ANY_CATEGORY, "categories", _text_list(scope.categories))
+    if scope.tags:
+        require(_ALL_TAGS, "tags", _text_list(scope.tags))
+    if scope.since is not None:
+        require("m.created_at >= :since", "since", microseconds(scope.since))
+    if scope.until is not None:
+        require("m.created_at < :until", "until", microseconds(scope.until))
+    return " AND ".join(conditions), parameters
+
+
+def _text_list(texts: Iterable[str]) -> str:
+    return json.dumps(list(texts), ensure_ascii=False)

@@ -1,0 +1,134 @@
+"""The tables of the local store, and how a file gets from any earlier version to the present one.
+
+`PRAGMA user_version` counts the migrations a file has had; `application_id` marks it as ours, so
+that no other program's database is ever migrated. Old migrations are never edited.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+from typing import Final
+
+from recollect.adapters.sqlite.lane import transaction
+from recollect.core.errors import StoreUnavailable
+
+APPLICATION_ID: Final = 0x52434C54  # "RCLT"
+
+# `number` ties a memory to its entry in the word index; being declared, it survives a VACUUM.
+# Short columns come first: a scope is then checked without reading the texts.
+_MEMORIES: Final = """
+CREATE TABLE memories (
+    number INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    owner TEXT NOT NULL,
+    category TEXT NOT NULL,
+    project TEXT,
+    session TEXT,
+    importance REAL NOT NULL,
+    is_sensitive INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    deleted_at INTEGER,
+    tags TEXT NOT NULL,
+    tag_words TEXT NOT NULL,
+    expanded_keywords TEXT NOT NULL,
+    expanded_words TEXT NOT NULL,
+    content TEXT NOT NULL
+) STRICT
+"""
+# What the word index indexes: memories that are not forgotten. The triggers, FTS5's own rebuild and
+# its integrity check all read this view, so they cannot disagree. FTS5 reads no virtual table in
+# it, such as `json_each`: hence the lists a second time as plain text.
+_SEARCHABLE: Final = """
+CREATE VIEW searchable AS SELECT
+    number, content, expanded_words AS expanded_keywords, tag_words AS tags, category
+FROM memories WHERE deleted_at IS NULL
+"""
+_WORDS: Final = """
+CREATE VIRTUAL TABLE memory_words USING fts5(
+    content, expanded_keywords, tags, category,
+    content='searchable', content_rowid='number', tokenize='porter unicode61'
+)
+"""
+# FTS5 takes an entry out by the text that went in, hence BEFORE: the view still shows the old row.
+_UNINDEX: Final = """
+CREATE TRIGGER {name} BEFORE {event} ON memories BEGIN
+    INSERT INTO memory_words
+        (memory_words, rowid, content, expanded_keywords, tags, category)
+    SELECT 'delete', number, content, expanded_keywords, tags, category
+    FROM searchable WHERE number = old.number;
+END
+"""
+_INDEX: Final = """
+CREATE TRIGGER {name} AFTER {event} ON memories BEGIN
+    INSERT INTO memory_words (rowid, content, expanded_keywords, tags, category)
+    SELECT number, content, expanded_keywords, tags, category
+    FROM searchable WHERE number = new.number;
+END
+"""
+MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
+    (
+        f"PRAGMA application_id = {APPLICATION_ID}",
+        _MEMORIES,
+        "CREATE INDEX memories_by_age ON memories (owner, created_at, id) WHERE deleted_at IS NULL",
+        "CREATE TABLE settings (name TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL) STRICT",
+        _SEARCHABLE,
+        _WORDS,
+        _INDEX.format(name="index_added", event="INSERT"),
+        _UNINDEX.format(name="unindex_changed", event="UPDATE"),
+        _INDEX.format(name="index_changed", event="UPDATE"),
+        _UNINDEX.format(name="unindex_erased", event="DELETE"),
+    ),
+)
+
+
+def prepare_file(path: Path) -> None:
+    """Make the folder and the file, for their owner's eyes only. SQLite gives the files that it
+    puts beside the database the same mode.
+    """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+
+
+def is_current(connection: sqlite3.Connection, path: Path) -> bool:
+    """Whether the file needs no migration; StoreUnavailable when it cannot be ours to migrate."""
+    application, version = _marks(connection)
+    if application != APPLICATION_ID:
+        if connection.execute("SELECT 1 FROM sqlite_master").fetchone() is not None:
+            raise StoreUnavailable(
+                f"{path} is the database of another program",
+                remedy="Move it away, or set RECOLLECT_HOME to another folder.",
+            )
+        return False
+    if version > len(MIGRATIONS):
+        raise StoreUnavailable(
+            f"{path} was written by a newer Recollect (its format is {version}, "
+            f"this one knows {len(MIGRATIONS)})",
+            remedy="Upgrade Recollect, or set RECOLLECT_HOME to another folder.",
+        )
+    return version == len(MIGRATIONS)
+
+
+def migrate(connection: sqlite3.Connection, path: Path) -> None:
+    """Bring the file to the present version. Several processes may try: one does it, the others
+    wait for the lock and find it done.
+    """
+    # A property of the file, kept for good: readers and the writer do not block each other.
+    connection.execute("PRAGMA journal_mode = WAL")
+    with transaction(connection):
+        if is_current(connection, path):
+            return
+        _, version = _marks(connection)
+        for statements in MIGRATIONS[version:]:
+            for statement in statements:
+                connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+
+
+def _marks(connection: sqlite3.Connection) -> tuple[int, int]:
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    return application, version

@@ -1,0 +1,232 @@
+"""MemoryStore and SettingsStore on one SQLite file.
+
+It is opened by every command and every hook, often by several processes at once: opening is a few
+reads, nothing is written before something has to change, and writers queue instead of failing.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Final, Self
+from uuid import UUID
+
+from recollect.adapters.sqlite import words
+from recollect.adapters.sqlite.lane import Lane, transaction
+from recollect.adapters.sqlite.rows import (
+    from_row,
+    id_list,
+    inside,
+    microseconds,
+    to_row,
+)
+from recollect.adapters.sqlite.schema import is_current, migrate, prepare_file
+from recollect.core.errors import Conflict
+from recollect.core.ids import IdPrefix
+from recollect.core.memory import Memory, Scope, Stats
+from recollect.core.paging import Cursor
+from recollect.core.recall import Candidate
+from recollect.ports import WordQuery
+
+BUSY_TIMEOUT_SECONDS: Final = 5.0
+
+_ADD: Final = """
+INSERT INTO memories (
+    id, owner, category, project, session, importance, is_sensitive, version,
+    created_at, updated_at, deleted_at, tags, tag_words, expanded_keywords, expanded_words, content
+) VALUES (
+    :id, :owner, :category, :project, :session, :importance, :is_sensitive, :version,
+    :created_at, :updated_at, :deleted_at, :tags, :tag_words, :expanded_keywords, :expanded_words,
+    :content
+) ON CONFLICT (id) DO NOTHING
+"""
+_REPLACE: Final = """
+UPDATE memories SET
+    category = :category, project = :project, session = :session, importance = :importance,
+    is_sensitive = :is_sensitive, version = :version, created_at = :created_at,
+    updated_at = :updated_at, deleted_at = :deleted_at, tags = :tags, tag_words = :tag_words,
+    expanded_keywords = :expanded_keywords, expanded_words = :expanded_words, content = :content
+WHERE owner = :owner AND id = :id AND version = :based_on
+"""
+_ERASE: Final = "DELETE FROM memories WHERE owner = ? AND id = ?"
+_GET: Final = "SELECT * FROM memories WHERE owner = ? AND id = ?"
+_GET_MANY: Final = """
+SELECT * FROM memories
+WHERE owner = ? AND deleted_at IS NULL AND id IN (SELECT value FROM json_each(?))
+"""
+_WITH_PREFIX: Final = """
+SELECT id FROM memories
+WHERE owner = ? AND id BETWEEN ? AND ? AND (? OR deleted_at IS NULL)
+ORDER BY id LIMIT ?
+"""
+_STATS: Final = """
+SELECT category, project, deleted_at IS NOT NULL, count(*), sum(is_sensitive)
+FROM memories WHERE owner = ? GROUP BY 1, 2, 3
+"""
+
+
+class SqliteStore:
+    """Use it as `async with SqliteStore(path) as store`."""
+
+    def __init__(self, path: Path, *, busy_timeout: float = BUSY_TIMEOUT_SECONDS) -> None:
+        self._path = path
+        self._busy_timeout = busy_timeout
+        self._reader = Lane("reader", path, self._connect_reader)
+        self._writer = Lane("writer", path, self._connect_writer)
+
+    async def __aenter__(self) -> Self:
+        try:
+            if not await self._reader.run(lambda reader: is_current(reader, self._path)):
+                await self._writer.run(lambda writer: migrate(writer, self._path))
+        except BaseException:
+            await self._close()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._close()
+
+    async def add(self, memory: Memory) -> None:
+        def work(writer: sqlite3.Connection) -> bool:
+            with transaction(writer):
+                return writer.execute(_ADD, to_row(memory)).rowcount == 1
+
+        if not await self._writer.run(work):
+            raise Conflict(
+                f"the id {memory.id} is taken",
+                remedy="Store it under a new id, or update the memory that has this one.",
+            )
+
+    async def get(self, owner: str, id: UUID) -> Memory | None:
+        row = await self._reader.run_until_cancelled(
+            lambda reader: reader.execute(_GET, (owner, str(id))).fetchone()
+        )
+        return None if row is None else from_row(row)
+
+    async def get_many(self, owner: str, ids: Collection[UUID]) -> dict[UUID, Memory]:
+        rows = await self._reader.run_until_cancelled(
+            lambda reader: reader.execute(_GET_MANY, (owner, id_list(ids))).fetchall()
+        )
+        return {memory.id: memory for memory in map(from_row, rows)}
+
+    async def ids_with_prefix(
+        self, owner: str, prefix: IdPrefix, limit: int, *, forgotten: bool
+    ) -> list[UUID]:
+        parameters = (owner, str(prefix.low), str(prefix.high), forgotten, limit)
+        rows = await self._reader.run_until_cancelled(
+            lambda reader: reader.execute(_WITH_PREFIX, parameters).fetchall()
+        )
+        return [UUID(id) for (id,) in rows]
+
+    async def replace(self, memory: Memory, *, based_on: int) -> bool:
+        def work(writer: sqlite3.Connection) -> bool:
+            with transaction(writer):
+                row = {**to_row(memory), "based_on": based_on}
+                return writer.execute(_REPLACE, row).rowcount == 1
+
+        return await self._writer.run(work)
+
+    async def erase(self, owner: str, id: UUID) -> bool:
+        def work(writer: sqlite3.Connection) -> bool:
+            with transaction(writer):
+                if writer.execute(_ERASE, (owner, str(id))).rowcount == 0:
+                    return False
+                # FTS5 only marks an entry as gone; merging its segments drops the words.
+                writer.execute("INSERT INTO memory_words (memory_words) VALUES ('optimize')")
+            # `secure_delete` overwrote the pages; the log still holds them as they were before.
+            writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            return True
+
+        return await self._writer.run(work)
+
+    async def page(
+        self, owner: str, scope: Scope, after: Cursor | None, limit: int
+    ) -> list[Memory]:
+        condition, parameters = inside(owner, scope)
+        parameters["limit"] = limit
+        if after is not None:
+            condition += " AND (m.created_at, m.id) < (:after_time, :after_id)"
+            parameters["after_time"] = microseconds(after.created_at)
+            parameters["after_id"] = str(after.id)
+        statement = f"""
+            SELECT * FROM memories m WHERE {condition}
+            ORDER BY m.created_at DESC, m.id DESC LIMIT :limit
+        """  # noqa: S608  # built from constants; every value is a parameter
+        rows = await self._reader.run_until_cancelled(
+            lambda reader: reader.execute(statement, parameters).fetchall()
+        )
+        return [from_row(row) for row in rows]
+
+    async def search_words(self, owner: str, scope: Scope, query: WordQuery) -> list[Candidate]:
+        return await self._reader.run_until_cancelled(
+            lambda reader: words.search(reader, owner, scope, query)
+        )
+
+    async def stats(self, owner: str) -> Stats:
+        rows = await self._reader.run_until_cancelled(
+            lambda reader: reader.execute(_STATS, (owner,)).fetchall()
+        )
+        by_category: Counter[str] = Counter()
+        by_project: Counter[str] = Counter()
+        forgotten = sensitive = 0
+        for category, project, is_forgotten, count, sensitive_count in rows:
+            if is_forgotten:
+                forgotten += count
+                continue
+            sensitive += sensitive_count
+            by_category[category] += count
+            if project is not None:
+                by_project[project] += count
+        return Stats(
+            memories=by_category.total(),
+            forgotten=forgotten,
+            sensitive=sensitive,
+            by_category=dict(by_category),
+            by_project=dict(by_project),
+        )
+
+    async def read_settings(self) -> Mapping[str, object]:
+        rows = await self._reader.run_until_cancelled(
+            lambda reader: reader.execute("SELECT name, value FROM settings").fetchall()
+        )
+        return {name: json.loads(value) for name, value in rows}
+
+    async def write_settings(self, changes: Mapping[str, object]) -> None:
+        rows = [(name, json.dumps(value)) for name, value in changes.items()]
+
+        def work(writer: sqlite3.Connection) -> None:
+            with transaction(writer):
+                writer.executemany("INSERT OR REPLACE INTO settings VALUES (?, ?)", rows)
+
+        await self._writer.run(work)
+
+    def _connect_reader(self, path: Path) -> sqlite3.Connection:
+        if not path.exists():
+            prepare_file(path)
+        reader = self._connect(path)
+        reader.execute("PRAGMA query_only = ON")
+        return reader
+
+    def _connect_writer(self, path: Path) -> sqlite3.Connection:
+        writer = self._connect(path)
+        # With WAL, anything less lets a power cut take back what was already acknowledged.
+        writer.execute("PRAGMA synchronous = FULL")
+        # Erased text is overwritten, not merely unlinked.
+        writer.execute("PRAGMA secure_delete = ON")
+        return writer
+
+    def _connect(self, path: Path) -> sqlite3.Connection:
+        connection = sqlite3.connect(path, timeout=self._busy_timeout, isolation_level=None)
+        connection.row_factory = sqlite3.Row
+        connection.execute("PRAGMA foreign_keys = ON")
+        return connection
+
+    async def _close(self) -> None:
+        # The reader first: the writer, closing last, empties the log into the database.
+        try:
+            await self._reader.close()
+        finally:
+            await self._writer.close()

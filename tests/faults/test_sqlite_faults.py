@@ -1,0 +1,233 @@
+"""The SQLite file locked, read-only, full, damaged, and its writers killed: each is a clear error,
+and what was acknowledged is kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from tests.conformance.samples import OWNER, ids, listed, memory, search
+
+from recollect.adapters.sqlite.store import SqliteStore
+from recollect.core.errors import StoreBusy, StoreFull, StoreUnavailable
+
+pytestmark = pytest.mark.anyio
+
+# Stores `count` memories and says each one's id as soon as it is acknowledged.
+WRITER = """
+import asyncio, os, sys
+from datetime import UTC, datetime
+from pathlib import Path
+from recollect.adapters.sqlite.store import SqliteStore
+from recollect.core.ids import uuid7
+from recollect.core.memory import Memory
+
+async def main(path, count):
+    async with SqliteStore(Path(path)) as store:
+        for number in range(int(count)):
+            now = datetime.now(UTC)
+            id = uuid7(now, os.urandom(10))
+            await store.add(Memory(id, "ada", f"harbour {number} " + "x" * 500, now, now))
+            print(id, flush=True)
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+# Reads, then tries to write, as somebody who may not: root first becomes nobody, for permissions
+# do not bind root.
+READER = """
+import asyncio, os, sys
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import UUID
+from recollect.adapters.sqlite.store import SqliteStore
+from recollect.core.errors import StoreReadOnly
+from recollect.core.memory import EVERYWHERE, Memory
+from recollect.ports import WordQuery
+
+async def main(path):
+    now = datetime.now(UTC)
+    async with SqliteStore(Path(path)) as store:
+        found = await store.search_words("ada", EVERYWHERE, WordQuery("harbour"))
+        print("found", *(candidate.id for candidate in found))
+        try:
+            await store.add(Memory(UUID(int=2), "ada", "harbour", now, now))
+        except StoreReadOnly as error:
+            print("read-only:", error, "|", error.remedy)
+        found = await store.search_words("ada", EVERYWHERE, WordQuery("harbour"))
+        print("found", *(candidate.id for candidate in found))
+
+if os.geteuid() == 0:
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+asyncio.run(main(sys.argv[1]))
+"""
+
+
+def python(script: str, *arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", script, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def assert_sound(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        connection.execute(
+            "INSERT INTO memory_words (memory_words, rank) VALUES ('integrity-check', 1)"
+        )
+
+
+def overwrite(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+
+
+async def test_a_lock_held_by_another_process(tmp_path: Path) -> None:
+    path = tmp_path / "memories.db"
+    async with SqliteStore(path, busy_timeout=0.05) as store:
+        await store.add(memory(1, "the harbour"))
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN EXCLUSIVE")
+            with pytest.raises(StoreBusy) as refused:
+                await store.add(memory(2, "the harbour"))
+            with pytest.raises(StoreBusy):
+                await store.erase(OWNER, UUID(int=1))
+            assert await search(store, "harbour") == ids(1)
+        assert str(path) in str(refused.value)
+        await store.add(memory(2, "the harbour"))
+        assert await search(store, "harbour") == ids(1, 2)
+
+
+async def test_a_writer_waits_its_turn(tmp_path: Path) -> None:
+    path = tmp_path / "memories.db"
+    async with SqliteStore(path) as store:
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            waiting = asyncio.create_task(store.add(memory(1)))
+            assert await listed(store) == []
+            other.execute("COMMIT")
+            await waiting
+        assert await listed(store) == ids(1)
+
+
+async def test_a_file_that_may_only_be_read(open_folder: Path) -> None:
+    folder = open_folder / "read-only"
+    path = folder / "memories.db"
+    async with SqliteStore(path) as store:
+        await store.add(memory(1, "the harbour"))
+    folder.chmod(0o777)
+    path.chmod(0o444)
+    output, errors = python(READER, str(path)).communicate()
+    assert errors == ""
+    before, refused, after = output.splitlines()
+    assert before == after == f"found {UUID(int=1)}"
+    assert refused.startswith(f"read-only: {path} cannot be written")
+    assert "RECOLLECT_HOME" in refused
+
+
+async def test_a_full_disk(tmp_path: Path) -> None:
+    path = tmp_path / "memories.db"
+    async with SqliteStore(path) as store:
+        await store.add(memory(1, "the harbour"))
+        limit = "PRAGMA max_page_count = 40"
+        await store._writer.run(lambda writer: writer.execute(limit).fetchone())
+        long = [memory(number, "the harbour " + "x" * 3000) for number in range(2, 60)]
+        outcomes = await asyncio.gather(*map(store.add, long), return_exceptions=True)
+        refused = [outcome for outcome in outcomes if outcome is not None]
+        assert {type(outcome) for outcome in refused} == {StoreFull}
+        assert isinstance(refused[0], StoreFull)
+        assert str(tmp_path) in refused[0].remedy
+        stored = [one.id for one, outcome in zip(long, outcomes, strict=True) if outcome is None]
+        assert stored
+        assert set(await listed(store)) == {UUID(int=1), *stored}
+        await store.erase(OWNER, UUID(int=2))
+        await store.add(memory(2, "the harbour"))
+    assert_sound(path)
+
+
+@pytest.mark.parametrize("garbage", [b"this is not a database\n" * 300, b"SQLite format 3\x00" * 9])
+async def test_a_file_that_is_no_database(tmp_path: Path, garbage: bytes) -> None:
+    path = tmp_path / "memories.db"
+    overwrite(path, garbage)
+    with pytest.raises(StoreUnavailable) as refused:
+        async with SqliteStore(path):
+            pass
+    assert str(path) in str(refused.value)
+    assert "backup" in refused.value.remedy
+    with path.open("rb") as file:
+        assert file.read() == garbage
+
+
+async def test_a_damaged_file(tmp_path: Path) -> None:
+    path = tmp_path / "memories.db"
+    async with SqliteStore(path) as store:
+        await store.add(memory(1, "the harbour"))
+        pages = "PRAGMA page_size"
+        (size,) = await store._writer.run(lambda writer: tuple(writer.execute(pages).fetchone()))
+    with path.open("r+b") as file:
+        file.seek(size)
+        file.write(b"\xff" * size * 30)
+    with pytest.raises(StoreUnavailable, match="damaged"):
+        async with SqliteStore(path) as store:
+            await store.get(OWNER, UUID(int=1))
+
+
+@pytest.mark.parametrize("folder", ["file", "file/below"])
+async def test_a_folder_that_cannot_be_one(tmp_path: Path, folder: str) -> None:
+    overwrite(tmp_path / "file", b"")
+    path = tmp_path / folder / "memories.db"
+    with pytest.raises(StoreUnavailable) as refused:
+        async with SqliteStore(path):
+            pass
+    assert str(path.parent) in refused.value.remedy
+
+
+async def test_a_folder_in_the_files_place(tmp_path: Path) -> None:
+    with pytest.raises(StoreUnavailable) as refused:
+        async with SqliteStore(tmp_path):
+            pass
+    assert str(tmp_path) in str(refused.value)
+
+
+async def test_a_writer_killed_in_the_middle_loses_nothing_acknowledged(tmp_path: Path) -> None:
+    path = tmp_path / "memories.db"
+    with python(WRITER, str(path), "100000") as writer:
+        assert writer.stdout is not None
+        acknowledged = [UUID(writer.stdout.readline().strip()) for _ in range(60)]
+        os.kill(writer.pid, signal.SIGKILL)
+        # The last line may have been cut.
+        acknowledged += [UUID(line.strip()) for line in writer.stdout if line.endswith("\n")]
+    async with SqliteStore(path) as store:
+        stored = await store.get_many(OWNER, acknowledged)
+        assert stored.keys() == set(acknowledged)
+        assert len(await search(store, "harbour", depth=100_000)) >= len(acknowledged)
+        await store.add(memory(1, "life goes on"))
+    assert_sound(path)
+
+
+async def test_several_processes_writing_at_once(tmp_path: Path) -> None:
+    """From the very first moment: each finds no file, and one of them makes it."""
+    path = tmp_path / "home" / "memories.db"
+    writers = [python(WRITER, str(path), "40") for _ in range(5)]
+    outputs = [writer.communicate() for writer in writers]
+    assert [errors for _, errors in outputs] == [""] * 5
+    assert [writer.returncode for writer in writers] == [0] * 5
+    acknowledged = {UUID(line) for output, _ in outputs for line in output.splitlines()}
+    async with SqliteStore(path) as store:
+        assert len(acknowledged) == 200
+        assert (await store.get_many(OWNER, acknowledged)).keys() == acknowledged
+        assert len(await search(store, "harbour", depth=500)) == 200
+    assert_sound(path)

@@ -1,0 +1,12 @@
+"""Runs the migrations on the connection that `migrate.py` hands over."""
+
+from alembic import context
+from sqlalchemy import text
+
+# Any fixed number: whoever holds it is the one that migrates.
+_LOCK = 7_305_201_844
+
+connection = context.config.attributes["connection"]
+connection.execute(text("select pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+context.configure(connection=connection, transaction_per_migration=False)
+context.run_migrations()

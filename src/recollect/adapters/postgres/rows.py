@@ -1,0 +1,94 @@
+"""Rows of Postgres to values of the domain and back, and a scope as a condition."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from psycopg import sql
+
+from recollect.core.keys import Key
+from recollect.core.memory import Memory, Scope
+
+MEMORY_COLUMNS = sql.SQL(
+    "m.id, m.owner, m.content, m.category, m.tags, m.expanded_keywords, m.importance,"
+    " m.is_sensitive, m.project, m.session, m.version, m.created_at, m.updated_at, m.deleted_at"
+)
+
+
+def to_memory(row: Mapping[str, Any]) -> Memory:
+    return Memory(
+        id=row["id"],
+        owner=row["owner"],
+        content=row["content"],
+        category=row["category"],
+        tags=tuple(row["tags"]),
+        expanded_keywords=tuple(row["expanded_keywords"]),
+        importance=row["importance"],
+        is_sensitive=row["is_sensitive"],
+        project=row["project"],
+        session=row["session"],
+        version=row["version"],
+        created_at=_utc(row["created_at"]),
+        updated_at=_utc(row["updated_at"]),
+        deleted_at=None if row["deleted_at"] is None else _utc(row["deleted_at"]),
+    )
+
+
+def from_memory(memory: Memory) -> dict[str, Any]:
+    return {
+        "id": memory.id,
+        "owner": memory.owner,
+        "content": memory.content,
+        "category": memory.category,
+        "tags": list(memory.tags),
+        "expanded_keywords": list(memory.expanded_keywords),
+        "importance": memory.importance,
+        "is_sensitive": memory.is_sensitive,
+        "project": memory.project,
+        "session": memory.session,
+        "version": memory.version,
+        "created_at": memory.created_at,
+        "updated_at": memory.updated_at,
+        "deleted_at": memory.deleted_at,
+    }
+
+
+def to_key(row: Mapping[str, Any]) -> Key:
+    return Key(
+        id=row["id"],
+        owner=row["owner"],
+        digest=bytes(row["digest"]),
+        label=row["label"],
+        created_at=_utc(row["created_at"]),
+        revoked_at=None if row["revoked_at"] is None else _utc(row["revoked_at"]),
+    )
+
+
+def within(
+    owner: str, scope: Scope, exclude: Collection[UUID] = ()
+) -> tuple[sql.Composed, dict[str, Any]]:
+    """The condition on alias `m` that holds exactly for the memories a scope covers."""
+    conditions = ["m.owner = %(owner)s", "m.deleted_at is null"]
+    params: dict[str, Any] = {"owner": owner}
+    wanted: tuple[tuple[str, str, Any], ...] = (
+        ("project", "m.project = %(project)s", scope.project),
+        ("sessions", "m.session = any(%(sessions)s)", list(scope.sessions) or None),
+        ("categories", "m.category = any(%(categories)s)", list(scope.categories) or None),
+        ("tags", "m.tags @> %(tags)s", list(scope.tags) or None),
+        ("since", "m.created_at >= %(since)s", scope.since),
+        ("until", "m.created_at < %(until)s", scope.until),
+        ("exclude", "m.id <> all(%(exclude)s)", list(exclude) or None),
+    )
+    for name, condition, value in wanted:
+        if value is not None:
+            conditions.append(condition)
+            params[name] = value
+    joined = sql.SQL(" and ").join(sql.SQL(condition) for condition in conditions)
+    return sql.Composed([joined]), params
+
+
+def _utc(moment: datetime) -> datetime:
+    return moment.astimezone(UTC)

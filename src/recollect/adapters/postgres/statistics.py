@@ -1,0 +1,77 @@
+"""Keeps the word frequencies fresh enough without anybody noticing.
+
+Frequencies may be old, but not of a much smaller store, so they are taken again when it has grown
+by half: some thirty times on the way to 300,000 memories. While the store is small that takes a few
+milliseconds and is done with the write, so that a newcomer's third memory is already ranked by what
+is rare among the first two. Later it takes seconds and runs beside the work.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+from psycopg import AsyncConnection
+
+from recollect.adapters.postgres import lexical
+from recollect.core.errors import StoreError
+
+_SMALL = 2_000
+_KNOWN_ROWS = "select ndoc from lexeme_stats where lexeme = ''"
+
+Transaction = Callable[[], AbstractAsyncContextManager[AsyncConnection[Any]]]
+
+
+class Statistics:
+    """Counts what this process adds, and takes the frequencies anew when that is due."""
+
+    def __init__(self, transaction: Transaction) -> None:
+        self._transaction = transaction
+        self._rows = 0
+        self._added = 0
+        self._refresh: asyncio.Task[None] | None = None
+
+    async def open(self) -> None:
+        """Learn how large the store was when its frequencies were taken."""
+        async with self._transaction() as connection:
+            await self._read_rows(connection)
+            due = await lexical.statistics_due(connection)
+        if due:
+            await self._after_growth()
+
+    async def close(self) -> None:
+        if self._refresh is not None:
+            self._refresh.cancel()
+            await asyncio.wait([self._refresh])
+
+    async def added(self, count: int) -> None:
+        """Called after a write that is already acknowledged by Postgres."""
+        self._added += count
+        if self._rows + self._added >= lexical.GROWTH * self._rows:
+            await self._after_growth()
+
+    async def refresh(self) -> None:
+        """Take the frequencies now, and the planner's own statistics with them: the lexical leg
+        trusts its estimate of a scope's size. What goes wrong here costs nobody a memory.
+        """
+        self._added = 0
+        try:
+            async with self._transaction() as connection:
+                if await lexical.refresh_statistics(connection):
+                    await connection.execute("analyze memories")
+                await self._read_rows(connection)
+        except StoreError:
+            return
+
+    async def _after_growth(self) -> None:
+        if self._rows + self._added <= _SMALL:
+            await self.refresh()
+        elif self._refresh is None or self._refresh.done():
+            self._refresh = asyncio.create_task(self.refresh(), name="refresh word frequencies")
+
+    async def _read_rows(self, connection: AsyncConnection[Any]) -> None:
+        cursor = await connection.execute(_KNOWN_ROWS)
+        row = await cursor.fetchone()
+        self._rows = row["ndoc"] if row else 0

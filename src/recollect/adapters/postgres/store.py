@@ -1,0 +1,297 @@
+"""Memories, keys and run-time settings in Postgres.
+
+Every method is one transaction on a pooled connection. No statement is prepared, so the store works
+behind a transaction-pooling PgBouncer as well.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping
+from contextlib import asynccontextmanager
+from datetime import datetime
+from types import TracebackType
+from typing import Any, Self
+from uuid import UUID
+
+from psycopg import AsyncConnection, sql
+from psycopg.rows import DictRow, dict_row
+from psycopg.types.json import Jsonb
+from psycopg_pool import AsyncConnectionPool
+
+from recollect.adapters.postgres import lexical
+from recollect.adapters.postgres.errors import translated
+from recollect.adapters.postgres.migrate import migrate
+from recollect.adapters.postgres.rows import (
+    MEMORY_COLUMNS,
+    from_memory,
+    to_key,
+    to_memory,
+    within,
+)
+from recollect.adapters.postgres.statistics import Statistics
+from recollect.core.ids import IdPrefix
+from recollect.core.keys import Key
+from recollect.core.memory import Memory, Scope, Stats
+from recollect.core.paging import Cursor
+from recollect.core.recall import Candidate
+from recollect.core.text import clean_query
+from recollect.ports import WordQuery
+
+Connection = AsyncConnection[DictRow]
+
+_ADD = """
+insert into memories (id, owner, content, category, tags, expanded_keywords, importance,
+    is_sensitive, project, session, version, created_at, updated_at, deleted_at)
+values (%(id)s, %(owner)s, %(content)s, %(category)s, %(tags)s, %(expanded_keywords)s,
+    %(importance)s, %(is_sensitive)s, %(project)s, %(session)s, %(version)s, %(created_at)s,
+    %(updated_at)s, %(deleted_at)s)
+"""
+
+_ADD_MANY = """
+copy memories (id, owner, content, category, tags, expanded_keywords, importance, is_sensitive,
+    project, session, version, created_at, updated_at, deleted_at) from stdin
+"""
+
+_REPLACE = """
+update memories set content = %(content)s, category = %(category)s, tags = %(tags)s,
+    expanded_keywords = %(expanded_keywords)s, importance = %(importance)s,
+    is_sensitive = %(is_sensitive)s, project = %(project)s, session = %(session)s,
+    version = %(version)s, updated_at = %(updated_at)s, deleted_at = %(deleted_at)s
+where owner = %(owner)s and id = %(id)s and version = %(based_on)s
+"""
+
+_IDS_WITH_PREFIX = """
+select id from memories
+where owner = %(owner)s and id between %(low)s and %(high)s
+    and (deleted_at is null or %(forgotten)s)
+order by id limit %(limit)s
+"""
+
+# A word that stood in the erased memory alone must not outlive it among the frequencies. Dropping
+# a row there is harmless: a word without one counts as standing in a single memory.
+_ERASE = """
+with gone as (
+    delete from memories where owner = %(owner)s and id = %(id)s returning id, search_vector
+), unheard as (
+    delete from lexeme_stats s using gone
+    where s.ndoc <= 1 and s.lexeme = any(tsvector_to_array(gone.search_vector))
+)
+select id from gone
+"""
+
+_STATS = """
+select
+    count(*) filter (where deleted_at is null) as memories,
+    count(*) filter (where deleted_at is not null) as forgotten,
+    count(*) filter (where deleted_at is null and is_sensitive) as sensitive
+from memories where owner = %(owner)s
+"""
+
+_COUNT_BY = """
+select {column} as name, count(*) as memories from memories
+where owner = %(owner)s and deleted_at is null and {column} is not null
+group by {column} order by 2 desc, 1
+"""
+
+_WRITE_SETTING = """
+insert into settings (name, value) values (%(name)s, %(value)s)
+on conflict (name) do update set value = excluded.value
+"""
+
+_ADD_KEY = """
+insert into keys (id, owner, digest, label, created_at, revoked_at)
+values (%(id)s, %(owner)s, %(digest)s, %(label)s, %(created_at)s, %(revoked_at)s)
+"""
+
+
+class PostgresStore:
+    """The stores' ports on one database; use as an async context manager."""
+
+    def __init__(self, url: str, *, connections: int = 10) -> None:
+        self._url = url
+        self._pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
+            url,
+            min_size=1,
+            max_size=connections,
+            open=False,
+            timeout=3,
+            # A connection that died with its server is replaced before it can fail a request.
+            check=AsyncConnectionPool.check_connection,
+            kwargs={
+                "row_factory": dict_row,
+                "prepare_threshold": None,
+                "application_name": "recollect",
+                "connect_timeout": 10,
+            },
+        )
+        self._statistics = Statistics(self._transaction)
+
+    async def __aenter__(self) -> Self:
+        await asyncio.to_thread(migrate, self._url)
+        with translated():
+            await self._pool.open(wait=True, timeout=10)
+        await self._statistics.open()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self._statistics.close()
+        await self._pool.close()
+
+    @asynccontextmanager
+    async def _transaction(self) -> AsyncIterator[Connection]:
+        with translated():
+            async with self._pool.connection() as connection:
+                yield connection
+
+    async def add(self, memory: Memory) -> None:
+        async with self._transaction() as connection:
+            await connection.execute(_ADD, from_memory(memory))
+        await self._statistics.added(1)
+
+    async def add_many(self, memories: Iterable[Memory]) -> None:
+        """Keep many new memories at once, all of them or none."""
+        rows = [tuple(from_memory(memory).values()) for memory in memories]
+        async with (
+            self._transaction() as connection,
+            connection.cursor() as cursor,
+            cursor.copy(_ADD_MANY) as copy,
+        ):
+            for row in rows:
+                await copy.write_row(row)
+        await self._statistics.added(len(rows))
+
+    async def maintain(self) -> None:
+        """Bring all statistics up to date at once, as after a large import."""
+        await self._statistics.refresh()
+
+    async def get(self, owner: str, id: UUID) -> Memory | None:
+        query = sql.SQL("select {} from memories m where m.owner = %s and m.id = %s")
+        async with self._transaction() as connection:
+            cursor = await connection.execute(query.format(MEMORY_COLUMNS), (owner, id))
+            row = await cursor.fetchone()
+        return None if row is None else to_memory(row)
+
+    async def get_many(self, owner: str, ids: Collection[UUID]) -> dict[UUID, Memory]:
+        if not ids:
+            return {}
+        query = sql.SQL(
+            "select {} from memories m"
+            " where m.owner = %s and m.id = any(%s) and m.deleted_at is null"
+        )
+        async with self._transaction() as connection:
+            cursor = await connection.execute(query.format(MEMORY_COLUMNS), (owner, list(ids)))
+            return {row["id"]: to_memory(row) for row in await cursor.fetchall()}
+
+    async def ids_with_prefix(
+        self, owner: str, prefix: IdPrefix, limit: int, *, forgotten: bool
+    ) -> list[UUID]:
+        params = {
+            "owner": owner,
+            "low": prefix.low,
+            "high": prefix.high,
+            "forgotten": forgotten,
+            "limit": limit,
+        }
+        async with self._transaction() as connection:
+            cursor = await connection.execute(_IDS_WITH_PREFIX, params)
+            return [row["id"] for row in await cursor.fetchall()]
+
+    async def replace(self, memory: Memory, *, based_on: int) -> bool:
+        async with self._transaction() as connection:
+            params = {**from_memory(memory), "based_on": based_on}
+            cursor = await connection.execute(_REPLACE, params)
+            return cursor.rowcount == 1
+
+    async def erase(self, owner: str, id: UUID) -> bool:
+        async with self._transaction() as connection:
+            cursor = await connection.execute(_ERASE, {"owner": owner, "id": id})
+            return await cursor.fetchone() is not None
+
+    async def page(
+        self, owner: str, scope: Scope, after: Cursor | None, limit: int
+    ) -> list[Memory]:
+        condition, params = within(owner, scope)
+        if after is not None:
+            condition += sql.SQL(" and (m.created_at, m.id) < (%(after_time)s, %(after_id)s)")
+            params |= {"after_time": after.created_at, "after_id": after.id}
+        query = sql.SQL(
+            "select {} from memories m where {} order by m.created_at desc, m.id desc limit {}"
+        ).format(MEMORY_COLUMNS, condition, limit)
+        async with self._transaction() as connection:
+            cursor = await connection.execute(query, params)
+            return [to_memory(row) for row in await cursor.fetchall()]
+
+    async def search_words(self, owner: str, scope: Scope, query: WordQuery) -> list[Candidate]:
+        condition, params = within(owner, scope, query.exclude)
+        async with self._transaction() as connection:
+            rows = await lexical.search(
+                connection,
+                clean_query(f"{query.text} {query.expanded}"),
+                where=condition,
+                params=params,
+                depth=query.depth,
+                ranking=query.ranking,
+            )
+        return [Candidate(row.id, row.score, row.importance, row.created_at) for row in rows]
+
+    async def stats(self, owner: str) -> Stats:
+        async with self._transaction() as connection:
+            cursor = await connection.execute(_STATS, {"owner": owner})
+            totals: dict[str, Any] = await cursor.fetchone() or {}
+            return Stats(
+                **totals,
+                by_category=await _count_by(connection, owner, "category"),
+                by_project=await _count_by(connection, owner, "project"),
+            )
+
+    async def read_settings(self) -> Mapping[str, object]:
+        async with self._transaction() as connection:
+            cursor = await connection.execute("select name, value from settings")
+            return {row["name"]: row["value"] for row in await cursor.fetchall()}
+
+    async def write_settings(self, changes: Mapping[str, object]) -> None:
+        rows = [{"name": name, "value": Jsonb(value)} for name, value in sorted(changes.items())]
+        async with self._transaction() as connection, connection.cursor() as cursor:
+            await cursor.executemany(_WRITE_SETTING, rows)
+
+    async def add_key(self, key: Key) -> None:
+        params = {
+            "id": key.id,
+            "owner": key.owner,
+            "digest": key.digest,
+            "label": key.label,
+            "created_at": key.created_at,
+            "revoked_at": key.revoked_at,
+        }
+        async with self._transaction() as connection:
+            await connection.execute(_ADD_KEY, params)
+
+    async def find_key(self, digest: bytes) -> Key | None:
+        async with self._transaction() as connection:
+            cursor = await connection.execute("select * from keys where digest = %s", (digest,))
+            row = await cursor.fetchone()
+        return None if row is None else to_key(row)
+
+    async def list_keys(self) -> list[Key]:
+        async with self._transaction() as connection:
+            cursor = await connection.execute("select * from keys order by created_at, id")
+            return [to_key(row) for row in await cursor.fetchall()]
+
+    async def revoke_key(self, id: UUID, at: datetime) -> bool:
+        async with self._transaction() as connection:
+            cursor = await connection.execute(
+                "update keys set revoked_at = %s where id = %s and revoked_at is null", (at, id)
+            )
+            return cursor.rowcount == 1
+
+
+async def _count_by(connection: Connection, owner: str, column: str) -> dict[str, int]:
+    query = sql.SQL(_COUNT_BY).format(column=sql.Identifier(column))
+    cursor = await connection.execute(query, {"owner": owner})
+    return {row["name"]: row["memories"] for row in await cursor.fetchall()}

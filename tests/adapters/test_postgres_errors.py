@@ -1,0 +1,72 @@
+"""What the driver raises becomes what a person can act on, and quotes nobody's memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+from psycopg import errors
+
+from recollect.adapters.postgres.errors import from_driver, translated
+from recollect.core.errors import (
+    Conflict,
+    RecollectError,
+    StoreBusy,
+    StoreError,
+    StoreFull,
+    StoreReadOnly,
+    StoreUnavailable,
+)
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("23505", Conflict),  # unique_violation
+        ("25006", StoreReadOnly),  # read_only_sql_transaction
+        ("40001", StoreBusy),  # serialization_failure
+        ("40P01", StoreBusy),  # deadlock_detected
+        ("53100", StoreFull),  # disk_full
+        ("53300", StoreBusy),  # too_many_connections
+        ("55P03", StoreBusy),  # lock_not_available
+        ("57014", StoreBusy),  # query_canceled
+        ("57P01", StoreUnavailable),  # admin_shutdown
+        ("57P02", StoreUnavailable),  # crash_shutdown
+        ("57P03", StoreUnavailable),  # cannot_connect_now
+        ("42501", StoreUnavailable),  # insufficient_privilege
+        ("42P01", StoreError),  # undefined_table
+        ("22021", StoreError),  # character_not_in_repertoire
+    ],
+)
+def test_errors_that_postgres_itself_raises(
+    cluster_connection: psycopg.Connection, code: str, expected: type[RecollectError]
+) -> None:
+    statement = f"do $$ begin raise 'secret text' using errcode = '{code}'; end $$"
+    with pytest.raises(RecollectError) as raised, translated():
+        cluster_connection.execute(statement)
+    assert type(raised.value) is expected
+    assert raised.value.remedy
+    assert "secret text" not in f"{raised.value} {raised.value.remedy}"
+
+
+def test_every_error_class_of_the_driver_is_mapped() -> None:
+    classes = [
+        value
+        for value in vars(errors).values()
+        if isinstance(value, type) and issubclass(value, psycopg.Error)
+    ]
+    assert len(classes) > 200
+    for kind in classes:
+        mapped = from_driver(kind("secret text"))
+        assert isinstance(mapped, StoreError | Conflict), kind
+        assert "secret text" not in str(mapped)
+
+
+@pytest.fixture
+def cluster_connection(database_url: str) -> Iterator[psycopg.Connection]:
+    connection = psycopg.connect(database_url, autocommit=True)
+    try:
+        yield connection
+    finally:
+        connection.close()

@@ -1,0 +1,73 @@
+"""The schema: migrated from nothing, taken down and up again, by two starters at once."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from recollect.adapters.postgres.migrate import head, migrate
+from recollect.adapters.postgres.store import PostgresStore
+from recollect.core.errors import StoreUnavailable
+
+_SCHEMA = """
+select 'column', table_name, column_name, data_type, is_nullable, generation_expression
+from information_schema.columns where table_schema = 'public'
+union all
+select 'index', tablename, indexname, indexdef, '', '' from pg_indexes where schemaname = 'public'
+union all
+select 'constraint', conrelid::regclass::text, conname, pg_get_constraintdef(oid), '', ''
+from pg_constraint where connamespace = 'public'::regnamespace and contype <> 'n'
+union all
+select 'function', proname, '', prosrc, provolatile::text, ''
+from pg_proc where pronamespace = 'public'::regnamespace and proname like 'recollect%'
+order by 1, 2, 3
+"""
+
+
+def schema(url: str) -> list[tuple[object, ...]]:
+    with psycopg.connect(url) as connection:
+        return connection.execute(_SCHEMA).fetchall()
+
+
+def test_down_and_up_again_gives_the_same_schema(empty_database_url: str) -> None:
+    before = schema(empty_database_url)
+    migrate(empty_database_url)
+    fresh = schema(empty_database_url)
+    assert {row[1] for row in fresh} >= {"memories", "lexeme_stats", "keys", "settings"}
+    migrate(empty_database_url, "base")
+    leftovers = [row for row in schema(empty_database_url) if row not in before]
+    assert {row[1] for row in leftovers} <= {"alembic_version"}
+    migrate(empty_database_url)
+    assert schema(empty_database_url) == fresh
+
+
+def test_four_starters_at_once_migrate_once(empty_database_url: str) -> None:
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(4, mp_context=context) as processes:
+        list(processes.map(migrate, [empty_database_url] * 4))
+    with psycopg.connect(empty_database_url) as connection:
+        assert connection.execute("select version_num from alembic_version").fetchall() == [
+            (head(),)
+        ]
+
+
+def test_a_database_of_a_newer_version_is_refused(database_url: str) -> None:
+    with psycopg.connect(database_url) as connection:
+        connection.execute("update alembic_version set version_num = '9999'")
+    with pytest.raises(StoreUnavailable, match="newer version") as raised:
+        migrate(database_url)
+    assert "Upgrade Recollect" in raised.value.remedy
+
+
+def test_a_database_that_is_not_there_is_named_as_unreachable(tmp_path: Path) -> None:
+    async def open_it() -> None:
+        async with PostgresStore(f"host={tmp_path} dbname=recollect connect_timeout=2"):
+            pass
+
+    with pytest.raises(StoreUnavailable, match="cannot be reached"):
+        asyncio.run(open_it())

@@ -1,0 +1,41 @@
+"""Each store supplies a fixture and inherits every test of this folder."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from tests.conformance.databases import emptied_database_url, shared_database_url
+
+from recollect.adapters.in_memory import InMemoryStore
+from recollect.adapters.postgres.store import PostgresStore
+from recollect.adapters.sqlite.store import SqliteStore
+
+__all__ = ["emptied_database_url", "shared_database_url"]  # fixtures of every test here
+
+Store = InMemoryStore | SqliteStore | PostgresStore
+
+
+@pytest.fixture(params=["in_memory", "sqlite", "postgres"])
+async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
+    opened: Store
+    if request.param == "in_memory":
+        opened = InMemoryStore()
+    elif request.param == "sqlite":
+        opened = SqliteStore(tmp_path / "memories.db")
+    else:
+        opened = PostgresStore(request.getfixturevalue("emptied_database_url"))
+    async with opened:
+        yield opened
+
+
+@pytest.fixture(params=["in_memory", "postgres"])
+async def key_store(request: pytest.FixtureRequest) -> AsyncIterator[InMemoryStore | PostgresStore]:
+    opened: InMemoryStore | PostgresStore
+    if request.param == "in_memory":
+        opened = InMemoryStore()
+    else:
+        opened = PostgresStore(request.getfixturevalue("emptied_database_url"))
+    async with opened:
+        yield opened

@@ -1,0 +1,34 @@
+"""One Postgres database for many small tests: emptying it is several times faster than making one.
+
+A plain module, so that the property tests can have the same fixtures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+from psycopg import sql
+from tests.conftest import TEMPLATE, Cluster
+
+_NAME = "emptied"
+
+
+@pytest.fixture(scope="session")
+def shared_database_url(cluster: Cluster) -> Iterator[str]:
+    yield cluster.create(_NAME, TEMPLATE)
+    cluster.drop(_NAME)
+
+
+@pytest.fixture
+def emptied_database_url(shared_database_url: str) -> str:
+    """A migrated database without a row."""
+    with psycopg.connect(shared_database_url, autocommit=True) as connection:
+        found = connection.execute(
+            "select tablename from pg_tables"
+            " where schemaname = 'public' and tablename <> 'alembic_version'"
+        )
+        tables = sql.SQL(", ").join(sql.Identifier(name) for (name,) in found)
+        connection.execute(sql.SQL("truncate {}").format(tables))
+    return shared_database_url

@@ -1,0 +1,199 @@
+"""What goes in comes out, until it is forgotten or erased."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta, timezone
+from uuid import UUID
+
+import pytest
+from tests.conformance.samples import OWNER, fill, ids, listed, memory, search
+from tests.strategies import MOMENT
+
+from recollect.core.errors import Conflict
+from recollect.core.ids import IdPrefix
+from recollect.core.memory import EVERYWHERE, Memory, Stats
+from recollect.ports import MemoryStore, WordQuery
+
+pytestmark = pytest.mark.anyio
+
+FULL = Memory(
+    id=UUID("01900000-0000-7000-8000-000000000001"),
+    owner=OWNER,
+    content='Zoë said: "100% of it_em"\nsecond line 🦀 שלום \\ \x01',
+    created_at=datetime(2026, 11, 15, 9, 30, 0, 123456, tzinfo=UTC),
+    updated_at=datetime(2026, 11, 15, 9, 30, 0, 123457, tzinfo=UTC),
+    category="decision",
+    tags=("two words", 'quo"ted', "comma, [brackets]", "back\\slash", "line\nbreak", "Ünï"),
+    expanded_keywords=("release train", "{curly}", "it's"),
+    importance=0.1 + 0.2,
+    is_sensitive=True,
+    project="näme / with %",
+    session="s'1",
+    version=1,
+)
+
+
+async def test_a_memory_comes_back_field_by_field(store: MemoryStore) -> None:
+    await store.add(FULL)
+    assert await store.get(OWNER, FULL.id) == FULL
+    assert await store.get_many(OWNER, [FULL.id]) == {FULL.id: FULL}
+    assert await store.page(OWNER, EVERYWHERE, None, 10) == [FULL]
+    (candidate,) = await store.search_words(OWNER, EVERYWHERE, WordQuery("line"))
+    assert (candidate.id, candidate.importance, candidate.created_at) == (
+        FULL.id,
+        FULL.importance,
+        FULL.created_at,
+    )
+
+
+async def test_a_memory_with_nothing_but_content(store: MemoryStore) -> None:
+    await store.add(memory(1))
+    assert await store.get(OWNER, UUID(int=1)) == memory(1)
+
+
+async def test_times_of_another_zone_are_the_same_moments(store: MemoryStore) -> None:
+    elsewhere = MOMENT.astimezone(timezone(timedelta(hours=-5, minutes=-30)))
+    await store.add(memory(1, created_at=elsewhere))
+    found = await store.get(OWNER, UUID(int=1))
+    assert found is not None
+    assert found.created_at == MOMENT
+
+
+async def test_an_id_is_taken_once_also_by_another_owner(store: MemoryStore) -> None:
+    await store.add(memory(1, "first"))
+    for owner in (OWNER, "eve"):
+        with pytest.raises(Conflict) as refused:
+            await store.add(memory(1, "second", owner=owner))
+        assert refused.value.remedy
+    kept = await store.get(OWNER, UUID(int=1))
+    assert kept is not None
+    assert kept.content == "first"
+    assert await store.get("eve", UUID(int=1)) is None
+
+
+async def test_what_is_not_there_is_not_found(store: MemoryStore) -> None:
+    assert await store.get(OWNER, UUID(int=1)) is None
+    assert await store.get_many(OWNER, []) == {}
+    assert await store.get_many(OWNER, ids(1, 2)) == {}
+    assert await listed(store) == []
+    assert await search(store, "anything") == []
+    assert not await store.erase(OWNER, UUID(int=1))
+    assert not await store.replace(memory(1), based_on=1)
+    assert await store.get(OWNER, UUID(int=1)) is None
+
+
+async def test_get_many_takes_a_thousand_ids(store: MemoryStore) -> None:
+    await fill(store, memory(1), memory(2))
+    found = await store.get_many(OWNER, ids(*range(1, 1001)))
+    assert found.keys() == set(ids(1, 2))
+
+
+async def test_replacing_changes_what_is_read_and_found(store: MemoryStore) -> None:
+    await store.add(memory(1, "the old harbour", tags=("earlier",)))
+    after = memory(1, "a new bridge", version=2, importance=0.9, tags=("later",), session="s")
+    assert await store.replace(after, based_on=1)
+    assert await store.get(OWNER, UUID(int=1)) == after
+    assert await search(store, "bridge") == ids(1)
+    assert await search(store, "later") == ids(1)
+    assert await search(store, "harbour") == []
+    assert await search(store, "earlier") == []
+
+
+async def test_replacing_a_version_that_is_not_current_changes_nothing(store: MemoryStore) -> None:
+    await store.add(memory(1, "current", version=3))
+    for based_on in (2, 4):
+        assert not await store.replace(memory(1, "late", version=4), based_on=based_on)
+    assert await store.get(OWNER, UUID(int=1)) == memory(1, "current", version=3)
+
+
+async def test_of_two_replaces_at_once_exactly_one_wins(store: MemoryStore) -> None:
+    await store.add(memory(1, "start"))
+    rivals = [memory(1, f"rival {number}", version=2) for number in range(8)]
+    won = await asyncio.gather(*(store.replace(rival, based_on=1) for rival in rivals))
+    assert sorted(won) == [False] * 7 + [True]
+    assert await store.get(OWNER, UUID(int=1)) == rivals[won.index(True)]
+
+
+async def test_a_forgotten_memory_is_not_shown(store: MemoryStore) -> None:
+    await fill(store, memory(1, "the harbour", project="p"), memory(2, "the harbour wall"))
+    gone = memory(1, "the harbour", project="p", version=2, deleted_at=MOMENT)
+    assert await store.replace(gone, based_on=1)
+    assert await search(store, "harbour") == ids(2)
+    assert await listed(store) == ids(2)
+    assert (await store.get_many(OWNER, ids(1, 2))).keys() == set(ids(2))
+    assert await store.get(OWNER, UUID(int=1)) == gone
+
+
+async def test_a_forgotten_memory_can_come_back(store: MemoryStore) -> None:
+    await store.add(memory(1, "the harbour", deleted_at=MOMENT))
+    assert await search(store, "harbour") == []
+    assert await store.replace(memory(1, "the harbour", version=2), based_on=1)
+    assert await search(store, "harbour") == ids(1)
+
+
+@pytest.mark.parametrize("deleted_at", [None, MOMENT], ids=["current", "forgotten"])
+async def test_an_erased_memory_is_gone(store: MemoryStore, deleted_at: datetime | None) -> None:
+    await fill(store, memory(1, "the harbour", deleted_at=deleted_at), memory(2, "a harbour"))
+    assert not await store.erase("eve", UUID(int=1))
+    assert await store.erase(OWNER, UUID(int=1))
+    assert not await store.erase(OWNER, UUID(int=1))
+    assert await store.get(OWNER, UUID(int=1)) is None
+    assert await search(store, "harbour") == ids(2)
+    assert (await store.stats(OWNER)).forgotten == 0
+    await store.add(memory(1, "the id is free again"))
+    assert await search(store, "free") == ids(1)
+
+
+async def test_ids_by_prefix(store: MemoryStore) -> None:
+    alike = [UUID(f"0190abcd-{n:04x}-7000-8000-000000000000") for n in (3, 1, 2)]
+    await fill(store, *(memory(1, id=id) for id in alike))
+    await store.add(memory(1, id=UUID("0190abce-0000-7000-8000-000000000000")))
+    await store.add(memory(1, id=UUID("0190abcd-0009-7000-8000-000000000000"), owner="eve"))
+    forgotten = UUID("0190abcd-0004-7000-8000-000000000000")
+    await store.add(memory(1, id=forgotten, deleted_at=MOMENT))
+
+    async def starting(text: str, limit: int = 10, *, forgotten: bool = False) -> list[UUID]:
+        prefix = IdPrefix.parse(text)
+        return await store.ids_with_prefix(OWNER, prefix, limit, forgotten=forgotten)
+
+    assert await starting("0190ABCD") == sorted(alike)
+    assert await starting("0190abcd", limit=2) == sorted(alike)[:2]
+    assert await starting("0190abcd-0002") == [alike[2]]
+    assert await starting(str(alike[0])) == [alike[0]]
+    assert await starting("0190abcd-0004") == []
+    assert await starting("0190abcd-0004", forgotten=True) == [forgotten]
+    assert await starting("0190abcd-0009", forgotten=True) == []
+    assert await starting("ffff") == []
+
+
+async def test_stats_count_what_an_owner_has(store: MemoryStore) -> None:
+    await fill(
+        store,
+        memory(1, category="fact", project="p"),
+        memory(2, category="fact", project="q", is_sensitive=True),
+        memory(3, category="lesson"),
+        memory(4, category="note", project="p", is_sensitive=True, deleted_at=MOMENT),
+        memory(5, category="note", owner="eve"),
+    )
+    assert await store.stats(OWNER) == Stats(
+        memories=3,
+        forgotten=1,
+        sensitive=1,
+        by_category={"fact": 2, "lesson": 1},
+        by_project={"p": 1, "q": 1},
+    )
+    assert await store.stats("nobody") == Stats(memories=0, forgotten=0, sensitive=0)
+
+
+async def test_many_at_once(store: MemoryStore) -> None:
+    """Reads and writes of one store at the same time: all are served, none is lost."""
+    wanted = [memory(number, f"harbour {number}") for number in range(1, 41)]
+    await asyncio.gather(
+        *(store.add(one) for one in wanted), *(search(store, "harbour") for _ in wanted)
+    )
+    assert await listed(store) == ids(*range(40, 0, -1))
+    changed = [replace(one, content=f"bridge {one.id}", version=2) for one in wanted]
+    assert all(await asyncio.gather(*(store.replace(one, based_on=1) for one in changed)))
+    assert await search(store, "harbour") == []

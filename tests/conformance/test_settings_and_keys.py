@@ -1,0 +1,73 @@
+"""Run-time settings as rows, and the keys of the stores that keep them."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+from tests.strategies import MOMENT
+
+from recollect.core.keys import Key, digest
+from recollect.ports import KeyStore, SettingsStore
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_settings_are_empty_until_one_is_changed(store: SettingsStore) -> None:
+    assert await store.read_settings() == {}
+
+
+async def test_settings_keep_their_values_and_kinds(store: SettingsStore) -> None:
+    values = {"lexical_weight": 1.25, "rrf_k": 10, "fusion": "convex", "flag": True, "none": None}
+    await store.write_settings(values)
+    read = await store.read_settings()
+    assert read == values
+    assert [type(read[name]) for name in values] == [float, int, str, bool, type(None)]
+
+
+async def test_writing_settings_leaves_the_others_alone(store: SettingsStore) -> None:
+    await store.write_settings({"rrf_k": 10, "depth": 50})
+    await store.write_settings({"rrf_k": 20})
+    await store.write_settings({})
+    assert await store.read_settings() == {"rrf_k": 20, "depth": 50}
+
+
+async def test_settings_are_written_all_or_none(store: SettingsStore) -> None:
+    """Two writers of the same pair: the pair that is read was written by one of them."""
+    pairs = [{"rrf_k": number, "depth": number} for number in range(1, 9)]
+    await asyncio.gather(*(store.write_settings(pair) for pair in pairs))
+    read = await store.read_settings()
+    assert read["rrf_k"] == read["depth"]
+
+
+def key(number: int) -> Key:
+    made = MOMENT + timedelta(seconds=-number)
+    return Key(UUID(int=number), f"owner {number}", digest(f"rk_{number}"), "laptop ü", made)
+
+
+async def test_a_key_is_found_by_its_hash_alone(key_store: KeyStore) -> None:
+    await key_store.add_key(key(1))
+    await key_store.add_key(key(2))
+    assert await key_store.find_key(digest("rk_1")) == key(1)
+    assert await key_store.find_key(digest("rk_3")) is None
+    assert await key_store.find_key(b"") is None
+
+
+async def test_keys_are_listed_oldest_first(key_store: KeyStore) -> None:
+    assert list(await key_store.list_keys()) == []
+    for number in (1, 3, 2):
+        await key_store.add_key(key(number))
+    assert list(await key_store.list_keys()) == [key(3), key(2), key(1)]
+
+
+async def test_a_key_is_revoked_once_and_still_known(key_store: KeyStore) -> None:
+    await key_store.add_key(key(1))
+    assert await key_store.revoke_key(UUID(int=1), MOMENT)
+    assert not await key_store.revoke_key(UUID(int=1), MOMENT + timedelta(days=1))
+    assert not await key_store.revoke_key(UUID(int=2), MOMENT)
+    revoked = replace(key(1), revoked_at=MOMENT)
+    assert await key_store.find_key(digest("rk_1")) == revoked
+    assert list(await key_store.list_keys()) == [revoked]

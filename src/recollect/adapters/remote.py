@@ -1,0 +1,221 @@
+"""A Recollect server elsewhere, asked over its REST API: the same port, the same errors.
+
+Problems come back as the errors they were on the server, so that a person reads the same two
+texts, what went wrong and what to do, whether the memory is here or there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from ipaddress import ip_address
+from typing import Any, Final, Self, TypeVar
+from uuid import UUID
+
+import httpx
+from pydantic import BaseModel, ValidationError
+
+from recollect.core.errors import InvalidInput, RecollectError, StoreUnavailable
+from recollect.core.ids import IdPrefix
+from recollect.core.memory import Changes, Draft, Memory, Scope, Stats, checked_scope
+from recollect.core.paging import Page, check_page_size
+from recollect.core.recall import RecallRequest, Recollection
+from recollect.core.recall_settings import RecallSettings
+from recollect.wire import (
+    ChangesIn,
+    DraftIn,
+    ForgottenOut,
+    MemoryOut,
+    PageOut,
+    Problem,
+    RecallIn,
+    RecollectionOut,
+    ScopeIn,
+    SettingsOut,
+    StatsOut,
+)
+
+# A server that is there connects at once; the longest recall an operator can allow takes 60 s.
+_TIMEOUT: Final = httpx.Timeout(65.0, connect=5.0)
+_IS_IT_RUNNING: Final = (
+    "Is the server running? Start it with `recollect serve`, and check RECOLLECT_API_URL."
+)
+Answer = TypeVar("Answer", bound=BaseModel)
+
+
+class RemoteRecollect:
+    """Implements the `Recollect` port over HTTP, for the owner of the key."""
+
+    def __init__(self, url: str, key: str) -> None:
+        self._url = _checked_url(url)
+        self._client = httpx.AsyncClient(
+            base_url=f"{self._url}/api/v1/",
+            headers={"Authorization": f"Bearer {_checked_key(key)}"},
+            timeout=_TIMEOUT,
+            # A redirect could carry the key to another machine.
+            follow_redirects=False,
+            # Proxies from the environment are for other machines, and would be shown the key.
+            trust_env=not _is_loopback(self._url.host),
+        )
+
+    async def __aenter__(self) -> Self:
+        await self._client.__aenter__()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._client.aclose()
+
+    async def remember(self, draft: Draft) -> Memory:
+        self._keep_home(draft.content if draft.is_sensitive else "")
+        answer = await self._ask(MemoryOut, "POST", "memories", body=DraftIn.from_draft(draft))
+        return answer.to_memory()
+
+    async def recall(self, request: RecallRequest) -> Recollection:
+        question = RecallIn.from_request(request.checked())
+        answer = await self._ask(RecollectionOut, "POST", "recall", body=question)
+        return answer.to_recollection()
+
+    async def get(self, reference: str) -> Memory:
+        return (await self._ask(MemoryOut, "GET", _path(reference))).to_memory()
+
+    async def page(self, scope: Scope, cursor: str | None, limit: int) -> Page:
+        check_page_size(limit)
+        asked = ScopeIn.from_scope(checked_scope(scope)).model_dump(mode="json", exclude_none=True)
+        query = {**asked, "limit": limit, **({"cursor": cursor} if cursor else {})}
+        return (await self._ask(PageOut, "GET", "memories", query=query)).to_page()
+
+    async def update(
+        self, reference: str, changes: Changes, *, based_on: int | None = None
+    ) -> Memory:
+        self._keep_home(changes.get("content", "") if changes.get("is_sensitive") else "")
+        body = ChangesIn.from_changes(changes, based_on)
+        return (await self._ask(MemoryOut, "PATCH", _path(reference), body=body)).to_memory()
+
+    async def forget(self, reference: str, *, forever: bool = False) -> UUID:
+        query = {"forever": forever}
+        return (await self._ask(ForgottenOut, "DELETE", _path(reference), query=query)).id
+
+    async def stats(self) -> Stats:
+        return (await self._ask(StatsOut, "GET", "stats")).to_stats()
+
+    async def settings(self) -> RecallSettings:
+        return (await self._ask(SettingsOut, "GET", "settings")).to_settings()
+
+    async def change_settings(self, changes: Mapping[str, object]) -> RecallSettings:
+        # Checked here as well: values typed on a command line are text, and JSON needs numbers.
+        checked = RecallSettings().changed(changes).as_dict()
+        body = {name: value for name, value in checked.items() if name in changes}
+        return (await self._ask(SettingsOut, "PATCH", "settings", body=body)).to_settings()
+
+    def _keep_home(self, sensitive_text: str) -> None:
+        if sensitive_text and not _is_loopback(self._url.host):
+            raise InvalidInput(
+                "a sensitive memory stays on this machine, and the server is on another",
+                field="is_sensitive",
+                remedy="Unset RECOLLECT_API_URL to keep it in the local store.",
+            )
+
+    async def _ask(
+        self,
+        shape: type[Answer],
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, Any] | None = None,
+        body: BaseModel | Mapping[str, object] | None = None,
+    ) -> Answer:
+        headers = {} if body is None else {"Content-Type": "application/json"}
+        try:
+            response = await self._client.request(
+                method, path, params=query, content=_json(body), headers=headers
+            )
+        except httpx.TimeoutException as error:
+            raise StoreUnavailable(
+                f"the server at {self._url} did not answer in time",
+                remedy="Try again; if it stays slow, see `recollect doctor` on the server.",
+            ) from error
+        except httpx.TransportError as error:
+            raise StoreUnavailable(
+                f"the server at {self._url} cannot be reached ({type(error).__name__})",
+                remedy=_IS_IT_RUNNING,
+            ) from error
+        if not response.is_success:
+            raise self._error(response)
+        try:
+            return shape.model_validate_json(response.content)
+        except ValidationError as error:
+            raise self._not_recollect(response) from error
+
+    def _error(self, response: httpx.Response) -> RecollectError:
+        try:
+            return Problem.model_validate_json(response.content).to_error()
+        except ValidationError:
+            return self._not_recollect(response)
+
+    def _not_recollect(self, response: httpx.Response) -> StoreUnavailable:
+        return StoreUnavailable(
+            f"what answers at {self._url} (status {response.status_code}) is not a Recollect API",
+            remedy="Check RECOLLECT_API_URL, and what stands between here and the server.",
+        )
+
+
+def _path(reference: str) -> str:
+    """Checked before it becomes part of an address: an id has digits and hyphens only."""
+    return f"memories/{IdPrefix.parse(reference).text}"
+
+
+def _json(body: BaseModel | Mapping[str, object] | None) -> bytes | None:
+    """ASCII JSON, which can also carry what is not valid text, for the server to refuse in words.
+    Of a model only what was set, since an unnamed field is not a change.
+    """
+    if body is None:
+        return None
+    values = body.model_dump(exclude_unset=True) if isinstance(body, BaseModel) else body
+    return json.dumps(values, default=_as_text).encode("ascii")
+
+
+def _as_text(value: object) -> str:
+    return value.isoformat() if isinstance(value, datetime) else str(value)
+
+
+def _checked_url(text: str) -> httpx.URL:
+    try:
+        url = httpx.URL(text.strip().rstrip("/"))
+    except (httpx.InvalidURL, UnicodeError) as error:
+        raise _bad_url("is not a URL") from error
+    if url.scheme not in ("http", "https") or not url.host:
+        raise _bad_url("is not a URL that begins with http:// or https://")
+    if url.scheme == "http" and not _is_loopback(url.host):
+        raise InvalidInput(
+            f"a key would cross the network unencrypted to {url.host}",
+            field="RECOLLECT_API_URL",
+            remedy="Use https, or an ssh tunnel to a port on this machine.",
+        )
+    return url.copy_with(userinfo=b"", query=None, fragment=None)
+
+
+def _bad_url(why: str) -> InvalidInput:
+    return InvalidInput(
+        f"RECOLLECT_API_URL {why}",
+        field="RECOLLECT_API_URL",
+        remedy="Give the address that `recollect serve` printed, such as http://127.0.0.1:8420.",
+    )
+
+
+def _checked_key(key: str) -> str:
+    tidy = key.strip()
+    if not tidy.isascii() or not tidy.isprintable() or " " in tidy or not tidy:
+        raise InvalidInput(
+            "RECOLLECT_API_KEY holds characters that no key has",
+            field="RECOLLECT_API_KEY",
+            remedy="Copy the key again: it begins with rk_ and has no spaces.",
+        )
+    return tidy
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"

@@ -1,0 +1,67 @@
+"""Puts the REST API together: routes, guards, problems, OpenAPI and the pages that show it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fastapi import APIRouter, Depends, FastAPI
+from fastapi.security import HTTPBearer
+
+from recollect import __version__
+from recollect.api import memories, operations, recalling
+from recollect.api.errors import add_error_handlers
+from recollect.api.metrics import Metrics
+from recollect.api.openapi import PREFIX, completed
+from recollect.asgi.guards import BodyLimit, HostCheck, KeyRequired
+from recollect.asgi.observed import Observed
+from recollect.asgi.static import file_routes
+from recollect.wiring import Server
+
+DOCS: Final = f"{PREFIX}/docs"
+OPENAPI: Final = f"{PREFIX}/openapi.json"
+_DOCS_FILES: Final = {
+    DOCS: "docs.html",
+    f"{DOCS}/docs.js": "docs.js",
+    f"{DOCS}/docs.css": "docs.css",
+}
+# What needs no key: whether the server lives, numbers without text or owner, and the manual.
+OPEN_PATHS: Final = frozenset(
+    {f"{PREFIX}/{open_path}" for open_path in operations.OPEN} | {OPENAPI, *_DOCS_FILES}
+)
+
+# Only declares the scheme for the documentation: the guard has looked at the key before.
+_documented_key = HTTPBearer(
+    auto_error=False, scheme_name="key", description="The key that the server printed once."
+)
+
+
+def create_app(server: Server) -> FastAPI:
+    """The API of one server, and the app that other shells are mounted on: what is added to its
+    routes stands behind the same Host check, body limit, log and metrics.
+    """
+    app = FastAPI(
+        title="Recollect",
+        version=__version__,
+        summary="A long-term memory for AI agents.",
+        openapi_url=OPENAPI,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    metrics = Metrics()
+    app.state.server = server
+    app.state.metrics = metrics
+    closed = APIRouter(dependencies=[Depends(_documented_key)])
+    for router in (memories.router, recalling.router, operations.closed):
+        closed.include_router(router)
+    app.include_router(closed)
+    app.include_router(operations.open)
+    app.router.routes.extend(file_routes("recollect.api.docs", _DOCS_FILES))
+    add_error_handlers(app)
+    app.openapi_schema = completed(app.openapi(), server.parts.limits)
+    # The last one added is the outermost.
+    app.add_middleware(KeyRequired, keys=server.keys, prefix=f"{PREFIX}/", open_paths=OPEN_PATHS)
+    app.add_middleware(BodyLimit)
+    app.add_middleware(HostCheck, allowed=(server.settings.host, *server.settings.allowed_hosts))
+    app.add_middleware(Observed, observe=metrics.observe_request)
+    return app

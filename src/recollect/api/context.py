@@ -1,0 +1,40 @@
+"""What an endpoint is handed: the memories of whoever showed the key, and nobody else's."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Depends, Path, Request
+
+from recollect.api.metrics import Metrics
+from recollect.asgi.guards import OWNER
+from recollect.ports import Recollect
+from recollect.wiring import Server
+
+
+def _server(request: Request) -> Server:
+    server: Server = request.app.state.server
+    return server
+
+
+def _metrics(request: Request) -> Metrics:
+    metrics: Metrics = request.app.state.metrics
+    return metrics
+
+
+def _mine(request: Request) -> Recollect:
+    owner: str = request.scope[OWNER]
+    return _server(request).for_owner(owner)
+
+
+TheServer = Annotated[Server, Depends(_server)]
+TheMetrics = Annotated[Metrics, Depends(_metrics)]
+Mine = Annotated[Recollect, Depends(_mine)]
+Reference = Annotated[
+    str,
+    Path(
+        description="A memory's id, or its first digits (at least 4) when no other begins so.",
+        examples=["0193a5f0-7c1e-7d3a-9a55-2f0e6b7c8d9e"],
+        json_schema_extra={"pattern": "^(-*[0-9a-fA-F]){4,32}-*$"},
+    ),
+]

@@ -1,0 +1,114 @@
+"""Remember, read, list, change and forget memories."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Query, Response
+
+from recollect.api import examples
+from recollect.api.context import Mine, Reference
+from recollect.api.openapi import PREFIX, problems
+from recollect.asgi.problems import MALFORMED, NO_SUCH_PATH
+from recollect.core.errors import (
+    AmbiguousId,
+    Conflict,
+    InvalidInput,
+    NotAllowed,
+    NotFound,
+    StoreUnavailable,
+)
+from recollect.wire import ChangesIn, DraftIn, ForgottenOut, ListIn, MemoryOut, PageOut
+from recollect.wire.problems import KINDS
+
+_ALWAYS: Final = (KINDS[NotAllowed], KINDS[InvalidInput], KINDS[StoreUnavailable])
+_ONE: Final = (KINDS[NotFound], NO_SUCH_PATH, KINDS[AmbiguousId])
+
+router = APIRouter(prefix=PREFIX, tags=["Memories"])
+
+
+@router.post(
+    "/memories",
+    operation_id="remember",
+    summary="Remember",
+    status_code=201,
+    responses={
+        201: {
+            **examples.of(examples.MEMORY, "The memory as it is stored."),
+            "headers": {
+                "Location": {
+                    "description": "Where the memory can be read.",
+                    "schema": {"type": "string"},
+                }
+            },
+            "links": examples.LINKS,
+        },
+        **problems(*_ALWAYS, MALFORMED, KINDS[Conflict]),
+    },
+)
+async def remember(draft: DraftIn, mine: Mine, response: Response) -> MemoryOut:
+    """Keep a memory. Sending the same draft with the same id again answers with the same memory;
+    another draft under that id is a conflict.
+    """
+    memory = await mine.remember(draft.to_draft())
+    response.headers["Location"] = f"{PREFIX}/memories/{memory.id}"
+    return MemoryOut.from_memory(memory)
+
+
+@router.get(
+    "/memories",
+    operation_id="list_memories",
+    summary="List",
+    responses={200: examples.of(examples.PAGE, "A page, newest first."), **problems(*_ALWAYS)},
+)
+async def list_memories(query: Annotated[ListIn, Query()], mine: Mine) -> PageOut:
+    """One page of the memories in a scope. What is written meanwhile shifts no page."""
+    return PageOut.from_page(await mine.page(query.to_scope(), query.cursor, query.limit))
+
+
+@router.get(
+    "/memories/{reference}",
+    operation_id="get_memory",
+    summary="Read",
+    responses={200: examples.of(examples.MEMORY, "The memory."), **problems(*_ALWAYS, *_ONE)},
+)
+async def get_memory(reference: Reference, mine: Mine) -> MemoryOut:
+    """One memory, by its id or the beginning of it."""
+    return MemoryOut.from_memory(await mine.get(reference))
+
+
+@router.patch(
+    "/memories/{reference}",
+    operation_id="update_memory",
+    summary="Change",
+    responses={
+        200: examples.of(examples.MEMORY, "The memory as it is now."),
+        **problems(*_ALWAYS, MALFORMED, *_ONE, KINDS[Conflict]),
+    },
+)
+async def update_memory(reference: Reference, changes: ChangesIn, mine: Mine) -> MemoryOut:
+    """Change the fields that are named. `based_on` guards against overwriting another's change."""
+    memory = await mine.update(reference, changes.to_changes(), based_on=changes.based_on)
+    return MemoryOut.from_memory(memory)
+
+
+@router.delete(
+    "/memories/{reference}",
+    operation_id="forget_memory",
+    summary="Forget",
+    responses={
+        200: examples.of(examples.FORGOTTEN, "Which memory it was."),
+        **problems(*_ALWAYS, *_ONE, KINDS[Conflict]),
+    },
+)
+async def forget_memory(
+    reference: Reference,
+    mine: Mine,
+    *,
+    forever: Annotated[
+        bool, Query(description="Erase it; otherwise it is hidden from every recall and listing.")
+    ] = False,
+) -> ForgottenOut:
+    """Hide a memory, or erase it for ever, also one that was hidden before."""
+    id = await mine.forget(reference, forever=forever)
+    return ForgottenOut(id=id, forever=forever)

@@ -1,0 +1,83 @@
+"""What an operator asks: numbers, health, metrics."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fastapi import APIRouter, Response
+
+from recollect.api import examples
+from recollect.api.context import Mine, TheMetrics, TheServer
+from recollect.api.metrics import CONTENT_TYPE
+from recollect.api.openapi import PREFIX, problems
+from recollect.core.errors import NotAllowed, StoreUnavailable
+from recollect.wire import HealthOut, StatsOut
+from recollect.wire.problems import KINDS
+
+OPEN: Final = ("health/live", "health/ready", "metrics")
+
+closed = APIRouter(prefix=PREFIX, tags=["Operations"])
+open = APIRouter(prefix=PREFIX, tags=["Operations"])
+
+
+@closed.get(
+    "/stats",
+    operation_id="stats",
+    summary="Count",
+    responses={
+        200: examples.of(examples.STATS, "The numbers."),
+        **problems(KINDS[NotAllowed], KINDS[StoreUnavailable]),
+    },
+)
+async def stats(mine: Mine) -> StatsOut:
+    """What the owner of the key has stored, in numbers."""
+    return StatsOut.from_stats(await mine.stats())
+
+
+@open.get(
+    "/health/live",
+    operation_id="live",
+    summary="Is the process alive?",
+    responses={200: examples.of(examples.HEALTH, "It answers."), **problems()},
+)
+async def live() -> HealthOut:
+    """Asks nothing else: when this fails, start the process again."""
+    return HealthOut(status="ok")
+
+
+@open.get(
+    "/health/ready",
+    operation_id="ready",
+    summary="Can it serve?",
+    responses={
+        200: examples.of(examples.HEALTH, "The store answers."),
+        **problems(KINDS[StoreUnavailable]),
+    },
+)
+async def ready(server: TheServer) -> HealthOut:
+    """Asks the store: when this fails, send requests elsewhere until it answers again."""
+    await server.parts.settings.read_settings()
+    return HealthOut(status="ok")
+
+
+@open.get(
+    "/metrics",
+    operation_id="metrics",
+    summary="Numbers for Prometheus",
+    response_class=Response,
+    responses={
+        200: {
+            "description": "The Prometheus text format.",
+            "content": {
+                "text/plain": {
+                    "schema": {"type": "string"},
+                    "example": 'recollect_recall_legs_total{leg="lexical",status="ran"} 12.0\n',
+                }
+            },
+        },
+        **problems(),
+    },
+)
+async def metrics(metrics: TheMetrics) -> Response:
+    """Needs no key: it carries no text and no owner."""
+    return Response(metrics.text(), media_type=CONTENT_TYPE)

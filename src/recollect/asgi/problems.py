@@ -1,0 +1,58 @@
+"""Problem details as responses, for errors of our own and for those of HTTP itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Final
+
+from starlette.responses import Response
+
+from recollect.core.errors import RecollectError, StoreBusy, StoreUnavailable
+from recollect.wire.problems import KINDS, Kind, Problem
+
+PROBLEM_TYPE: Final = "application/problem+json"
+RETRY_SECONDS: Final = 2
+
+MALFORMED: Final = Kind("malformed", HTTPStatus.BAD_REQUEST, "The request cannot be read")
+NO_SUCH_PATH: Final = Kind("no-such-path", HTTPStatus.NOT_FOUND, "Nothing is served here")
+WRONG_METHOD: Final = Kind(
+    "wrong-method", HTTPStatus.METHOD_NOT_ALLOWED, "This path does not take that method"
+)
+TOO_LARGE: Final = Kind("too-large", HTTPStatus(413), "The request is too large")
+WRONG_HOST: Final = Kind(
+    "wrong-host", HTTPStatus.MISDIRECTED_REQUEST, "This server does not answer to that name"
+)
+UNEXPECTED: Final = Kind(
+    "unexpected", HTTPStatus.INTERNAL_SERVER_ERROR, "The server met a fault of its own"
+)
+HTTP_KINDS: Final = (MALFORMED, NO_SUCH_PATH, WRONG_METHOD, TOO_LARGE, WRONG_HOST, UNEXPECTED)
+
+_PASSING: Final = {KINDS[StoreUnavailable].type, KINDS[StoreBusy].type}
+
+
+def problem(kind: Kind, detail: str, remedy: str, field: str | None = None) -> Problem:
+    return Problem(
+        type=kind.type,
+        title=kind.title,
+        status=kind.status,
+        detail=detail,
+        remedy=remedy,
+        field=field,
+    )
+
+
+def problem_response(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
+    """ASCII only, since a text that is quoted back may hold half of a surrogate pair."""
+    sent = dict(headers or {})
+    if problem.status == HTTPStatus.UNAUTHORIZED:
+        sent["WWW-Authenticate"] = 'Bearer realm="recollect"'
+    if problem.type in _PASSING:
+        sent["Retry-After"] = str(RETRY_SECONDS)
+    body = json.dumps(problem.model_dump(exclude_none=True)).encode("ascii")
+    return Response(body, problem.status, sent, PROBLEM_TYPE)
+
+
+def error_response(error: RecollectError) -> Response:
+    return problem_response(Problem.from_error(error))

@@ -1,0 +1,194 @@
+"""One process that serves everything: the REST API, the page and MCP, from start to clean stop.
+
+The only module that may import several shells.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from socket import socket
+from typing import Final
+
+import structlog
+import uvicorn
+from fastapi import FastAPI
+from starlette.routing import Route
+
+from recollect.api.app import DOCS, create_app
+from recollect.asgi.listening import listen, url_of
+from recollect.core.errors import InvalidInput
+from recollect.mcp.http import mcp_endpoint
+from recollect.settings import Settings
+from recollect.usecases.keys import issue_first_key
+from recollect.web import page_routes
+from recollect.wiring import Server, open_server
+
+MCP: Final = "/mcp"
+# How long a request that is being answered may go on after the server was told to stop.
+_GRACE_SECONDS: Final = 3
+_STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+OnReady = Callable[[], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """What there is to know when the server answers. `key` is there when it was made just now."""
+
+    url: str
+    database: str
+    key: str | None
+
+    def as_dict(self) -> dict[str, object]:
+        told: dict[str, object] = {
+            "url": self.url,
+            "page": f"{self.url}/",
+            "docs": self.url + DOCS,
+            "mcp": self.url + MCP,
+            "database": self.database,
+            "pid": os.getpid(),
+        }
+        return told if self.key is None else {**told, "key": self.key}
+
+    def text(self) -> str:
+        shown = self.key or "YOUR_KEY"
+        about_key = (
+            f"Your key, shown only this once; the server keeps a hash of it:\n  {self.key}"
+            if self.key
+            else "Use the key that was shown at the first start, or make one: recollect keys new"
+        )
+        return f"""Recollect is ready
+  page      {self.url}/
+  API docs  {self.url}{DOCS}
+  MCP       {self.url}{MCP}
+  store     {self.database}
+
+{about_key}
+
+Connect the command line:
+  export RECOLLECT_API_URL={self.url}
+  export RECOLLECT_API_KEY={shown}
+Connect Claude Code:
+  claude mcp add --transport http recollect {self.url}{MCP} \
+--header "Authorization: Bearer {shown}"
+
+Stop with Ctrl-C."""
+
+
+def run(settings: Settings, *, ready_file: Path | None = None, as_json: bool = False) -> None:
+    """Serve until a signal says stop."""
+    _log_to_stderr()
+    asyncio.run(_run(settings, ready_file, as_json=as_json))
+
+
+def compose(server: Server) -> tuple[FastAPI, AbstractAsyncContextManager[None]]:
+    """All shells that speak HTTP as one app, and what must be entered while it serves."""
+    app = create_app(server)
+    mcp = mcp_endpoint(server)
+    app.router.routes.append(Route(MCP, mcp.app))
+    app.router.routes.extend(page_routes())
+    return app, mcp.running()
+
+
+async def _run(settings: Settings, ready_file: Path | None, *, as_json: bool) -> None:
+    stopping = asyncio.Event()
+    for number in _STOP_SIGNALS:
+        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    with listen(settings.host, settings.port) as listening, ExitStack() as at_end:
+        async with open_server(settings) as server:
+
+            async def tell() -> None:
+                key = await issue_first_key(server.keys, server.clock, settings.owner)
+                ready = Ready(url_of(listening), server.database, key)
+                if ready_file is not None:
+                    _write_private(ready_file, json.dumps(ready.as_dict()))
+                    at_end.callback(ready_file.unlink, missing_ok=True)
+                sys.stdout.write((json.dumps(ready.as_dict()) if as_json else ready.text()) + "\n")
+                sys.stdout.flush()
+
+            await serve(server, listening, stopping, tell)
+
+
+async def serve(
+    server: Server, listening: socket, stopping: asyncio.Event, on_ready: OnReady
+) -> None:
+    """Answer on a listening socket until `stopping` is set."""
+    app, running = compose(server)
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        lifespan="off",
+        ws="none",
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+    )
+    answering = _Uvicorn(config, on_ready)
+
+    async def obey() -> None:
+        await stopping.wait()
+        answering.should_exit = True
+
+    if stopping.is_set():
+        return
+    async with running:
+        obeying = asyncio.create_task(obey())
+        try:
+            await answering.serve([listening])
+        finally:
+            obeying.cancel()
+
+
+class _Uvicorn(uvicorn.Server):
+    """Says when it is ready. The signals that uvicorn takes while it serves it raises again at its
+    end; they then reach the handlers of `_run`, so that Postgres is still stopped after it.
+    """
+
+    def __init__(self, config: uvicorn.Config, on_ready: OnReady) -> None:
+        super().__init__(config)
+        self._on_ready = on_ready
+
+    async def startup(self, sockets: list[socket] | None = None) -> None:
+        await super().startup(sockets)
+        try:
+            await self._on_ready()
+        except BaseException:
+            await self.shutdown(sockets)
+            raise
+
+
+def _write_private(path: Path, text: str) -> None:
+    """Readable by its owner alone from the first byte, and there whole or not at all."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(text)
+        partial.replace(path)
+    except OSError as error:
+        raise InvalidInput(
+            f"the ready file {path} cannot be written: {error.strerror}",
+            field="--ready-file",
+            remedy="Name a file in a folder that exists and that this account may write to.",
+        ) from error
+
+
+def _log_to_stderr() -> None:
+    """One line a fact, as key=value, beside and never among what the command itself prints."""
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.LogfmtRenderer(key_order=["timestamp", "level", "event"]),
+        ],
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )

@@ -1,0 +1,165 @@
+// The page's behaviour: it asks the REST API with the key of this tab and shows what it answers.
+import { element, hitItem, memoryItem, recallFacts, shortened, statsText } from "./view.js";
+
+const API = "/api/v1";
+const KEY = "recollect-key";
+const PAGE_SIZE = 20;
+const CATEGORIES = ["fact", "preference", "decision", "procedure", "lesson", "reference", "note", "episode"];
+const UNKNOWN_KEY = "This key is not known here. Check it, or make a new one on the server: recollect keys new";
+const at = (id) => document.getElementById(id);
+let nextCursor = null;
+let lastQuery = "";
+
+class Refused extends Error {
+  constructor(problem) {
+    super(`${problem.detail[0].toUpperCase()}${problem.detail.slice(1)}. ${problem.remedy}`);
+    this.status = problem.status;
+  }
+}
+
+async function ask(method, path, body) {
+  const headers = { Authorization: `Bearer ${sessionStorage.getItem(KEY)}` };
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  let response;
+  try {
+    response = await fetch(API + path, { method, headers, body: body && JSON.stringify(body) });
+  } catch {
+    throw new Refused({ status: 0, detail: "The server cannot be reached", remedy: "Is it running? Start it with `recollect serve`." });
+  }
+  const answer = await response.json();
+  if (!response.ok) throw new Refused(answer);
+  return answer;
+}
+
+// Runs one action of a person; what goes wrong is shown, and an unknown key asks for another one.
+async function attempt(action) {
+  show("problem", "");
+  try {
+    await action();
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    if (error.status === 401) signOut();
+    show("problem", error.status === 401 ? UNKNOWN_KEY : error.message);
+  }
+}
+
+function show(id, text) {
+  at(id).textContent = text;
+  at(id).hidden = !text;
+}
+
+async function signIn() {
+  await refresh();
+  at("key-form").hidden = true;
+  at("signed-in").hidden = false;
+  at("sign-out").hidden = false;
+  at("query").focus();
+}
+
+function signOut() {
+  sessionStorage.removeItem(KEY);
+  at("signed-in").hidden = true;
+  at("sign-out").hidden = true;
+  at("hits-section").hidden = true;
+  at("hits").replaceChildren();
+  at("recent").replaceChildren();
+  show("stats", "");
+  show("notice", "");
+  at("key-form").hidden = false;
+  at("key").focus();
+}
+
+async function refresh() {
+  const [stats, page] = await Promise.all([ask("GET", "/stats"), ask("GET", `/memories?limit=${PAGE_SIZE}`)]);
+  show("stats", statsText(stats));
+  at("recent").replaceChildren();
+  showPage(page);
+}
+
+function showPage(page) {
+  at("recent").append(...page.memories.map((memory) => memoryItem(memory, confirmForget)));
+  at("nothing").hidden = at("recent").childElementCount > 0;
+  nextCursor = page.next_cursor;
+  at("more").hidden = nextCursor === null;
+}
+
+async function showMore() {
+  const first = at("recent").childElementCount;
+  showPage(await ask("GET", `/memories?limit=${PAGE_SIZE}&cursor=${encodeURIComponent(nextCursor)}`));
+  at("recent").children[first]?.querySelector("button")?.focus();
+}
+
+async function recall(query) {
+  lastQuery = query;
+  const answer = await ask("POST", "/recall", { query, explain: true });
+  if (query !== lastQuery) return; // a later question was asked meanwhile
+  const best = Math.max(0, ...answer.hits.map((hit) => hit.explanation.fused));
+  at("hits").replaceChildren(...answer.hits.map((hit) => hitItem(hit, best, confirmForget)));
+  show("recall-facts", recallFacts(answer));
+  at("recall-facts").classList.toggle("warn", answer.degraded.length > 0);
+  at("hits-section").hidden = false;
+}
+
+function draft() {
+  const words = (text) => text.split(",").map((word) => word.trim()).filter(Boolean);
+  return {
+    content: at("content").value,
+    category: at("category").value,
+    tags: words(at("tags").value),
+    project: at("project").value || null,
+    session: at("session").value || null,
+    importance: Number(at("importance").value),
+    is_sensitive: at("sensitive").checked,
+  };
+}
+
+async function remember() {
+  const memory = await ask("POST", "/memories", draft());
+  at("remember-form").reset();
+  showImportance();
+  show("notice", `Remembered: ${shortened(memory.content)}`);
+  await refresh();
+  at("content").focus();
+}
+
+function confirmForget(memory) {
+  at("confirm-text").textContent = shortened(memory.content);
+  at("forever").checked = false;
+  at("confirm").returnValue = "keep";
+  at("confirm").onclose = () => {
+    if (at("confirm").returnValue === "forget") attempt(() => forget(memory, at("forever").checked));
+  };
+  at("confirm").showModal();
+}
+
+async function forget(memory, forever) {
+  await ask("DELETE", `/memories/${memory.id}?forever=${forever}`);
+  show("notice", `${forever ? "Erased" : "Forgotten"}: ${shortened(memory.content)}`);
+  await refresh();
+  if (!at("hits-section").hidden) await recall(lastQuery);
+}
+
+function showImportance() {
+  at("importance-shown").textContent = at("importance").value;
+}
+
+function onSubmit(id, action) {
+  at(id).addEventListener("submit", (event) => {
+    event.preventDefault();
+    attempt(action);
+  });
+}
+
+at("category").append(...CATEGORIES.map((name) => element("option", { value: name, text: name })));
+at("importance").addEventListener("input", showImportance);
+onSubmit("recall-form", () => recall(at("query").value));
+onSubmit("remember-form", remember);
+onSubmit("key-form", async () => {
+  sessionStorage.setItem(KEY, at("key").value.trim());
+  at("key").value = "";
+  await signIn();
+});
+at("more").addEventListener("click", () => attempt(showMore));
+at("sign-out").addEventListener("click", signOut);
+if (sessionStorage.getItem(KEY)) attempt(signIn);
+else signOut();

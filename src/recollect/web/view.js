@@ -1,0 +1,100 @@
+// Turns memories and hits into elements. Text is only ever set as text, never parsed as HTML:
+// a memory may hold anything.
+
+export function element(tag, { text, className, ...attributes } = {}, ...children) {
+  const made = document.createElement(tag);
+  if (className) made.className = className;
+  if (text !== undefined) made.textContent = text;
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  made.append(...children);
+  return made;
+}
+
+export function memoryItem(memory, onForget, ...details) {
+  const forget = element("button", {
+    type: "button", className: "link", text: "Forget",
+    "aria-label": `Forget: ${shortened(memory.content)}`,
+  });
+  forget.addEventListener("click", () => onForget(memory));
+  return element("li", { className: "card memory", "data-id": memory.id },
+    element("p", { className: "content", text: memory.content, dir: "auto" }),
+    element("div", { className: "facts" }, ...facts(memory), forget),
+    ...details);
+}
+
+function facts(memory) {
+  const shown = [element("span", { className: "chip category", text: memory.category })];
+  if (memory.is_sensitive) shown.push(element("span", { className: "chip warn", text: "sensitive" }));
+  if (memory.project) shown.push(element("span", { className: "chip", text: `project ${memory.project}` }));
+  if (memory.session) shown.push(element("span", { className: "chip", text: `session ${memory.session}` }));
+  for (const tag of memory.tags) shown.push(element("span", { className: "chip", text: `#${tag}` }));
+  const when = new Date(memory.created_at);
+  shown.push(element("time", {
+    className: "quiet", datetime: memory.created_at, title: `${memory.id}, version ${memory.version}`,
+    text: when.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" }),
+  }));
+  return shown;
+}
+
+// Why a hit is where it is: what each leg added, as a share of the best hit's fused score.
+export function hitItem(hit, best, onForget) {
+  const { explanation: why } = hit;
+  const rows = Object.entries(why.legs).map(([leg, place]) => legRow(leg, place, best));
+  const table = element("table", { className: "legs" },
+    element("caption", { className: "unseen", text: "What each leg added" }),
+    element("thead", {}, element("tr", {},
+      ...["Leg", "Rank", "Score", "Contribution"].map((text) => element("th", { scope: "col", text })))),
+    element("tbody", {}, ...rows));
+  const total = element("p", { className: "quiet sum", text:
+    `${number(why.fused)} fused × ${number(why.prior)} prior ` +
+    `(importance ${hit.memory.importance}) = ${number(why.fused * why.prior)}` });
+  return memoryItem(hit.memory, onForget,
+    element("details", { className: "why" },
+      element("summary", {},
+        element("span", { className: "score", text: number(hit.score) }), " ",
+        element("span", { text: inWords(why) })),
+      table, total));
+}
+
+function legRow(leg, place, best) {
+  const bar = element("meter", {
+    min: "0", max: String(best || 1), value: String(place.contribution),
+    "aria-label": `${leg} contributed ${number(place.contribution)}`,
+  });
+  return element("tr", {},
+    element("th", { scope: "row", text: leg }),
+    element("td", { text: `#${place.rank}` }),
+    element("td", { text: number(place.score) }),
+    element("td", { className: "bar" }, bar, ` ${number(place.contribution)}`));
+}
+
+function inWords(why) {
+  const places = Object.entries(why.legs).map(([leg, place]) => `#${place.rank} ${leg}`);
+  return `${places.join(", ")}, prior × ${number(why.prior)}`;
+}
+
+// What became of the recall as a whole: legs that ran, and those that should have and did not.
+export function recallFacts(answer) {
+  const count = answer.hits.length;
+  const legs = Object.entries(answer.legs).map(([name, leg]) =>
+    leg.status === "ran" ? `${name} found ${leg.found} in ${leg.took_ms.toFixed(1)} ms`
+      : `${name} ${leg.status}${leg.note ? ` (${leg.note})` : ""}`);
+  const degraded = answer.degraded.length ? `Degraded: ${answer.degraded.join(", ")}. ` : "";
+  return `${degraded}${count} ${count === 1 ? "hit" : "hits"} in ${answer.took_ms.toFixed(1)} ms · ` +
+    `${answer.fusion} · ${legs.join(" · ")}`;
+}
+
+export function statsText(stats) {
+  const parts = [`${stats.memories} ${stats.memories === 1 ? "memory" : "memories"}`];
+  if (stats.sensitive) parts.push(`${stats.sensitive} sensitive`);
+  if (stats.forgotten) parts.push(`${stats.forgotten} forgotten`);
+  return parts.join(" · ");
+}
+
+export function shortened(text) {
+  return text.length > 80 ? `${text.slice(0, 79)}…` : text;
+}
+
+function number(value) {
+  return Number(value.toPrecision(3)).toString();
+}

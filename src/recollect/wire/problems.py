@@ -1,0 +1,97 @@
+"""Errors as RFC 9457 problem details: the one table from an error's class to its status.
+
+`type` tells the kinds apart, so that a client can raise the very error the server met.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Final
+
+from pydantic import Field
+
+from recollect.core.errors import (
+    AmbiguousId,
+    Conflict,
+    InvalidInput,
+    ModelUnavailable,
+    NotAllowed,
+    NotFound,
+    RecollectError,
+    StoreBusy,
+    StoreError,
+    StoreFull,
+    StoreReadOnly,
+    StoreUnavailable,
+)
+from recollect.wire.values import Shape
+
+URN: Final = "urn:recollect:problem:"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How one class of errors is told over HTTP."""
+
+    name: str
+    status: HTTPStatus
+    title: str
+
+    @property
+    def type(self) -> str:
+        return URN + self.name
+
+
+KINDS: Final[dict[type[RecollectError], Kind]] = {
+    InvalidInput: Kind("invalid-input", HTTPStatus(422), "What was sent cannot be accepted"),
+    AmbiguousId: Kind("ambiguous-id", HTTPStatus.CONFLICT, "The id fits several memories"),
+    NotFound: Kind("not-found", HTTPStatus.NOT_FOUND, "There is no such thing"),
+    Conflict: Kind("conflict", HTTPStatus.CONFLICT, "It was changed meanwhile, or the id is taken"),
+    NotAllowed: Kind("not-allowed", HTTPStatus.UNAUTHORIZED, "A known key is needed"),
+    ModelUnavailable: Kind(
+        "model-unavailable", HTTPStatus.SERVICE_UNAVAILABLE, "The model cannot be used"
+    ),
+    StoreError: Kind("store-error", HTTPStatus.SERVICE_UNAVAILABLE, "The store failed"),
+    StoreUnavailable: Kind(
+        "store-unavailable", HTTPStatus.SERVICE_UNAVAILABLE, "The store cannot be reached"
+    ),
+    StoreBusy: Kind("store-busy", HTTPStatus.SERVICE_UNAVAILABLE, "The store is busy"),
+    StoreReadOnly: Kind(
+        "store-read-only", HTTPStatus.SERVICE_UNAVAILABLE, "The store cannot be written"
+    ),
+    StoreFull: Kind("store-full", HTTPStatus.SERVICE_UNAVAILABLE, "The store has no room left"),
+}
+_CLASSES: Final = {kind.type: cls for cls, kind in KINDS.items()}
+
+
+class Problem(Shape):
+    """What went wrong (`detail`) and what to do next (`remedy`)."""
+
+    type: str = Field(examples=[KINDS[InvalidInput].type])
+    title: str = Field(examples=[KINDS[InvalidInput].title])
+    status: int = Field(examples=[422])
+    detail: str = Field(examples=["importance 7.0 is outside 0..1"])
+    remedy: str = Field(examples=["Give a number from 0 (trivial) to 1 (vital)."])
+    field: str | None = Field(default=None, examples=["importance"])
+
+    @classmethod
+    def from_error(cls, error: RecollectError) -> Problem:
+        """The problem of the nearest class in the table: subclasses may come later."""
+        kind = next(KINDS[cls_] for cls_ in type(error).__mro__ if cls_ in KINDS)
+        return cls(
+            type=kind.type,
+            title=kind.title,
+            status=kind.status,
+            detail=str(error),
+            remedy=error.remedy,
+            field=error.field if isinstance(error, InvalidInput) else None,
+        )
+
+    def to_error(self) -> RecollectError:
+        """The error as the other side raised it; an unknown kind is told apart by its status."""
+        unknown = InvalidInput if self.status < HTTPStatus.INTERNAL_SERVER_ERROR else StoreError
+        cls = _CLASSES.get(self.type, unknown)
+        if issubclass(cls, InvalidInput):
+            return cls(self.detail, field=self.field or "request", remedy=self.remedy)
+        return cls(self.detail, remedy=self.remedy)

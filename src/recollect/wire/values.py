@@ -1,0 +1,95 @@
+"""The values that shapes are made of.
+
+The limits in the schemas document the rules of `core`; they are not checked here, so that a value
+is refused in the same words whichever way it came in.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import Annotated
+from uuid import UUID
+
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    Strict,
+)
+
+from recollect.core.memory import CATEGORIES, Limits
+from recollect.core.recall import MAX_WEIGHT
+
+_LIMITS = Limits()
+NOT_BLANK = r"^[^\x00]*[^\x00\s][^\x00]*$"
+_NO_NUL = r"^[^\x00]*$"
+_DATE = re.compile(r"\d{4}-\d\d-\d\d[Tt ]")
+
+
+def _written_as_a_date(value: object) -> object:
+    """Numbers would be read as seconds since 1970, which the schema does not offer."""
+    if isinstance(value, datetime) or (isinstance(value, str) and _DATE.match(value)):
+        return value
+    raise ValueError("should be a date and time with its zone, such as 2026-01-31T09:30:00Z")
+
+
+def _in_utc(moment: datetime) -> datetime:
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError("is too far from the present to be a date") from error
+
+
+def _whole(value: object) -> object:
+    """To JSON, 47 and 47.0 are the same number."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Whole = Annotated[int, BeforeValidator(_whole)]
+Moment = Annotated[
+    AwareDatetime,
+    Strict(strict=False),
+    BeforeValidator(_written_as_a_date),
+    AfterValidator(_in_utc),
+]
+Id = Annotated[UUID, Strict(strict=False)]
+Category = Annotated[str, Field(json_schema_extra={"enum": [*CATEGORIES]})]
+Content = Annotated[
+    str,
+    Field(
+        description="One self-contained statement.",
+        json_schema_extra={
+            "minLength": 1,
+            "maxLength": _LIMITS.content,
+            "pattern": NOT_BLANK,
+        },
+    ),
+]
+Word = Annotated[str, Field(json_schema_extra={"maxLength": _LIMITS.word, "pattern": _NO_NUL})]
+Words = Annotated[list[Word], Field(json_schema_extra={"maxItems": _LIMITS.words})]
+Label = Annotated[str, Field(json_schema_extra={"maxLength": _LIMITS.label, "pattern": _NO_NUL})]
+Name = Annotated[str, Field(json_schema_extra={"pattern": NOT_BLANK})]
+Importance = Annotated[
+    float,
+    Field(
+        description="From 0 (trivial) to 1 (vital).",
+        json_schema_extra={"minimum": 0, "maximum": 1},
+    ),
+]
+Weight = Annotated[float, Field(json_schema_extra={"minimum": 0, "maximum": MAX_WEIGHT})]
+
+
+class Shape(BaseModel):
+    """What is sent out. A reader skips fields it does not know: the writer may be newer."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+class Input(BaseModel):
+    """What is taken in. A misspelt field is refused, and nothing is guessed from another type."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)

@@ -1,0 +1,65 @@
+"""The Host header: a name that is not ours is not answered, whatever is asked."""
+
+from __future__ import annotations
+
+import socket
+
+import httpx
+import pytest
+from tests.serving import Running
+
+PATHS = ("/", "/assets/page.js", "/mcp", "/api/v1/health/live", "/api/v1/stats", "/api/v1/docs")
+
+
+def status(server: Running, path: str, host: str | None) -> int:
+    """As a browser that was sent here under another name would ask."""
+    with httpx.Client(headers={"Authorization": f"Bearer {server.new_key()}"}) as client:
+        request = client.build_request("GET", server.url + path)
+        del request.headers["Host"]
+        if host is not None:
+            request.headers["Host"] = host
+        return client.send(request).status_code
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.example",
+        "127.0.0.1.evil.example",
+        "localhost.evil.example:8420",
+        "evil.example:127.0.0.1",
+        "0.0.0.0",
+        "",
+        "[::1",
+        "memory.example.",
+    ],
+)
+def test_a_foreign_name_is_refused_everywhere(shared_server: Running, host: str) -> None:
+    for path in PATHS:
+        assert status(shared_server, path, host) == 421, path
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["127.0.0.1", "localhost:8420", "LOCALHOST", "[::1]:80", "memory.example:443", "[::2]"],
+)
+def test_own_names_are_answered(shared_server: Running, host: str) -> None:
+    assert status(shared_server, "/api/v1/stats", host) == 200
+
+
+def test_two_host_headers_are_refused(shared_server: Running) -> None:
+    url = httpx.URL(shared_server.url)
+    with socket.create_connection((url.host, url.port or 80)) as connection:
+        connection.sendall(
+            b"GET /api/v1/health/live HTTP/1.1\r\nHost: 127.0.0.1\r\nHost: x\r\n\r\n"
+        )
+        assert connection.recv(64).split(b" ")[1] in (b"400", b"421")
+
+
+def test_no_other_site_is_let_in_by_cors(shared_server: Running) -> None:
+    answer = httpx.options(
+        f"{shared_server.url}/api/v1/stats",
+        headers={"Origin": "https://evil.example", "Access-Control-Request-Method": "GET"},
+    )
+    assert answer.status_code in (401, 405)
+    assert not [name for name in answer.headers if name.startswith("access-control")]

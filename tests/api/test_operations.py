@@ -1,0 +1,55 @@
+"""Health and metrics: open to read, and silent about what is stored and by whom."""
+
+from __future__ import annotations
+
+import httpx
+from tests.serving import Running
+
+
+def test_health_is_told_without_a_key(shared_server: Running) -> None:
+    for probe in ("live", "ready"):
+        answer = httpx.get(f"{shared_server.url}/api/v1/health/{probe}")
+        assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
+
+
+def test_metrics_count_requests_and_legs_by_template(own_server: Running) -> None:
+    key = own_server.new_key("somebody")
+    with own_server.client(key) as mine:
+        id = mine.post("memories", json={"content": "a private matter"}).json()["id"]
+        mine.get(f"memories/{id}")
+        mine.get("nowhere/private")
+        mine.request("BREW", "memories")
+        mine.post("recall", json={"query": "private"})
+    text = httpx.get(f"{own_server.url}/api/v1/metrics").text
+    samples = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
+
+    def requests(method: str, route: str, status: int) -> str | None:
+        labels = f'method="{method}",route="{route}",status="{status}"'
+        return samples.get(f"recollect_http_request_seconds_count{{{labels}}}")
+
+    assert requests("POST", "/api/v1/memories", 201) == "1.0"
+    assert requests("GET", "/api/v1/memories/{reference}", 200) == "1.0"
+    assert requests("GET", "unmatched", 404) == "1.0"
+    assert requests("other", "/api/v1/memories", 405) == "1.0"
+    assert samples["recollect_recall_seconds_count"] == "1.0"
+    assert samples['recollect_recall_legs_total{leg="lexical",status="ran"}'] == "1.0"
+    for secret in ("private", id, "somebody", key, "BREW"):
+        assert secret not in text
+
+
+def test_stats_count_what_the_owner_has(mine: httpx.Client) -> None:
+    for fields in ({"project": "p"}, {"category": "note"}, {"is_sensitive": True}):
+        mine.post("memories", json={"content": "something", **fields})
+    assert mine.get("stats").json() == {
+        "memories": 3,
+        "forgotten": 0,
+        "sensitive": 1,
+        "by_category": {"fact": 2, "note": 1},
+        "by_project": {"p": 1},
+    }
+
+
+def test_answers_are_kept_by_no_cache_and_read_as_no_other_type(mine: httpx.Client) -> None:
+    for answer in (mine.get("stats"), mine.get("nowhere")):
+        assert answer.headers["Cache-Control"] == "no-store"
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"

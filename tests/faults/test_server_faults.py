@@ -1,0 +1,263 @@
+"""What a server does when things go wrong: Postgres goes away, ports are taken, signals arrive."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import takewhile
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psycopg
+import pytest
+from tests.conftest import Cluster
+from tests.serving import Running, running
+
+from recollect.adapters.embedded_postgres import EmbeddedPostgres
+
+COMMAND = (sys.executable, "-m", "recollect.main", "serve")
+SECONDS = 60
+END = "Stop with Ctrl-C.\n"
+
+
+def test_postgres_gone_in_the_middle_of_requests_is_told_and_survived(
+    database_url: str, cluster: Cluster, tmp_path: Path
+) -> None:
+    """Every backend is ended again and again while requests run: each is answered, an
+    acknowledged memory is there afterwards, and no restart is needed.
+    """
+    with running(database_url, tmp_path) as up, up.client() as client:
+        name = psycopg.conninfo.conninfo_to_dict(database_url)["dbname"]
+
+        def end_all() -> None:
+            with psycopg.connect(cluster.admin_url, autocommit=True) as admin:
+                admin.execute(
+                    "select pg_terminate_backend(pid) from pg_stat_activity where datname = %s",
+                    [name],
+                )
+
+        def remember(number: int) -> httpx.Response:
+            return client.post("memories", json={"content": f"number {number}"})
+
+        with ThreadPoolExecutor(4) as pool:
+            writing = [pool.submit(remember, number) for number in range(60)]
+            for _ in range(6):
+                end_all()
+            answers = [one.result() for one in writing]
+        for answer in answers:
+            assert answer.status_code in (201, 503), answer.text
+            if answer.status_code == 503:
+                check_unavailable(answer)
+        acknowledged = {one.json()["content"] for one in answers if one.status_code == 201}
+        kept = client.get("memories", params={"limit": 100}).json()["memories"]
+        assert acknowledged <= {memory["content"] for memory in kept}
+        assert remember(99).status_code == 201
+
+
+def check_unavailable(answer: httpx.Response) -> None:
+    assert answer.headers["Content-Type"] == "application/problem+json"
+    assert int(answer.headers["Retry-After"]) > 0
+    problem = answer.json()
+    assert problem["type"].startswith("urn:recollect:problem:store")
+    assert problem["remedy"]
+
+
+def test_a_postgres_that_stops_and_comes_back_needs_no_restart(open_folder: Path) -> None:
+    home = open_folder / "coming-and-going"
+    embedded = EmbeddedPostgres(home)
+    url = embedded.start()
+    try:
+        with running(url, home) as up, up.client() as client:
+            assert client.post("memories", json={"content": "harbour"}).status_code == 201
+            assert client.get("health/ready").status_code == 200
+            embedded.stop()
+            asked: list[tuple[str, str, dict[str, str] | None]] = [
+                ("GET", "health/ready", None),
+                ("GET", "memories", None),
+                ("POST", "memories", {"content": "lost, and said so"}),
+                ("POST", "recall", {"query": "harbour"}),
+            ]
+            with ThreadPoolExecutor(len(asked)) as pool:
+                refused = [pool.submit(client.request, *one[:2], json=one[2]) for one in asked]
+            for answer in (one.result() for one in refused):
+                assert answer.status_code == 503, answer.text
+                check_unavailable(answer)
+            assert client.get("health/live").status_code == 200
+            assert embedded.start() == url
+            answers = (client.get("health/ready") for _ in range(100))
+            assert any(answer.status_code == 200 for answer in answers)
+            found = client.post("recall", json={"query": "harbour"}).json()
+            assert [hit["memory"]["content"] for hit in found["hits"]] == ["harbour"]
+    finally:
+        embedded.stop()
+
+
+def test_a_fault_of_our_own_is_answered_without_its_text(
+    database_url: str, cluster: Cluster, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A handler that raises what nobody expected, on the real app."""
+    from recollect.api.app import create_app
+
+    with running(database_url, tmp_path) as up:
+        app = create_app(up.server)
+
+        async def broken() -> None:
+            raise RuntimeError("the text of a memory")
+
+        app.add_api_route("/api/v1/health/broken", broken)
+        transport = httpx.ASGITransport(app)
+
+        async def ask() -> httpx.Response:
+            headers = {"Authorization": f"Bearer {key}"}
+            async with httpx.AsyncClient(
+                transport=transport, base_url="http://127.0.0.1", headers=headers
+            ) as client:
+                return await client.get("/api/v1/health/broken")
+
+        key = up.new_key()
+        answer = asyncio.run_coroutine_threadsafe(ask(), up.loop).result()
+    assert answer.status_code == 500
+    assert answer.json()["type"] == "urn:recollect:problem:unexpected"
+    assert "memory" not in answer.text
+    out, err = capfd.readouterr()
+    assert "RuntimeError" in out + err
+    assert "the text of a memory" not in out + err
+
+
+@contextmanager
+def serving(
+    database_url: str | None, home: Path, ready_file: Path, **environment: str
+) -> Iterator[tuple[subprocess.Popen[str], dict[str, Any]]]:
+    """`recollect serve` as a process, when it says that it is ready."""
+    variables = os.environ | {
+        "RECOLLECT_HOME": str(home),
+        "RECOLLECT_PORT": "0",
+        **({} if database_url is None else {"RECOLLECT_DATABASE_URL": database_url}),
+        **environment,
+    }
+    process = subprocess.Popen(
+        [*COMMAND, "--ready-file", str(ready_file)],
+        env=variables,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    try:
+        assert process.stdout is not None
+        printed = "".join(takewhile(lambda line: line != END, process.stdout))
+        if not printed.startswith("Recollect is ready\n"):
+            raise AssertionError(printed + "".join(process.communicate(timeout=SECONDS)))
+        yield process, {**json.loads(ready_file.read_text()), "printed": printed}
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
+
+
+def test_serve_prints_its_first_key_once_and_logs_no_secret(
+    database_url: str, tmp_path: Path
+) -> None:
+    ready_file = tmp_path / "ready.json"
+    with serving(database_url, tmp_path, ready_file) as (process, ready):
+        assert stat.S_IMODE(ready_file.stat().st_mode) == 0o600
+        assert ready["pid"] == process.pid
+        key = ready["key"]
+        headers = {"Authorization": f"Bearer {key}"}
+        for path in ("stats", f"memories?project={key}", f"nowhere/{key}", f"memories/{key}"):
+            httpx.get(f"{ready['url']}/api/v1/{path}", headers=headers)
+        body = {"content": f"{key} is my key", "tags": ["secret tag"]}
+        posted = httpx.post(f"{ready['url']}/api/v1/memories", json=body, headers=headers)
+        assert posted.status_code == 201
+        assert httpx.get(ready["page"]).status_code == 200
+        assert httpx.get(ready["docs"]).status_code == 200
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=SECONDS)
+    out = ready["printed"]
+    assert process.returncode == 0
+    assert not ready_file.exists()
+    assert key in out
+    assert f"export RECOLLECT_API_URL={ready['url']}" in out
+    assert f"claude mcp add --transport http recollect {ready['mcp']}" in out
+    assert key not in err
+    assert "secret tag" not in err
+    assert "project=" not in err
+    assert "route=/api/v1/memories/{reference} status=422" in err
+
+    with serving(database_url, tmp_path, ready_file) as (process, ready):
+        assert "key" not in ready
+        assert httpx.get(f"{ready['url']}/api/v1/stats", headers=headers).status_code == 200
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=SECONDS)
+    assert process.returncode == 0
+    assert key not in ready["printed"]
+
+
+def test_serve_stops_its_embedded_postgres_with_itself(open_folder: Path) -> None:
+    home = open_folder / "served"
+    with serving(None, home, open_folder / "served.json") as (process, ready):
+        headers = {"Authorization": f"Bearer {ready['key']}"}
+        url = f"{ready['url']}/api/v1/memories"
+        assert httpx.post(url, json={"content": "kept"}, headers=headers).status_code == 201
+        assert list(home.rglob("postmaster.pid"))
+        with httpx.Client() as idle:  # an open connection does not keep it from stopping
+            idle.get(ready["page"])
+            process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=SECONDS)
+    assert process.returncode == 0
+    assert not list(home.rglob("postmaster.pid"))
+
+    # A signal that comes while it still starts is obeyed when nothing can be left behind.
+    variables = os.environ | {"RECOLLECT_HOME": str(home), "RECOLLECT_PORT": "0"}
+    early = subprocess.Popen(
+        COMMAND, env=variables, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    while not list(home.rglob("postmaster.pid")):
+        assert early.poll() is None
+    early.send_signal(signal.SIGTERM)
+    _, err = early.communicate(timeout=SECONDS)
+    assert early.returncode == 0, err
+    assert not list(home.rglob("postmaster.pid"))
+
+
+def test_a_taken_port_is_told_with_its_remedy(database_url: str, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        variables = os.environ | {
+            "RECOLLECT_HOME": str(tmp_path),
+            "RECOLLECT_PORT": port,
+            "RECOLLECT_DATABASE_URL": database_url,
+        }
+        run = subprocess.run(
+            COMMAND, env=variables, capture_output=True, text=True, timeout=SECONDS
+        )
+    assert run.returncode != 0
+    told = " ".join(run.stderr.split())
+    assert f"port {port} of 127.0.0.1 is taken" in told
+    assert "RECOLLECT_PORT" in told
+    assert "Traceback" not in run.stderr
+
+
+def test_two_servers_share_one_store(database_url: str, tmp_path: Path) -> None:
+    def contents(up: Running, key: str) -> list[str]:
+        with up.client(key) as client:
+            memories = client.get("memories").json()["memories"]
+            return [memory["content"] for memory in memories]
+
+    with running(database_url, tmp_path) as one, running(database_url, tmp_path) as other:
+        key = one.new_key()
+        with one.client(key) as client:
+            client.post("memories", json={"content": "said to one"})
+            client.patch("settings", json={"rrf_k": 7})
+        assert contents(other, key) == ["said to one"]
+        with other.client(key) as client:
+            assert client.get("settings").json()["rrf_k"] == 7

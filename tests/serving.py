@@ -1,0 +1,83 @@
+"""A real server for tests: uvicorn on a free port, over real Postgres, in a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+
+import httpx
+
+from recollect import settings
+from recollect.asgi.listening import listen, url_of
+from recollect.serving import serve
+from recollect.usecases.keys import issue_key
+from recollect.wiring import Server, open_server
+
+_numbers = count(1)
+
+
+@dataclass(frozen=True)
+class Running:
+    """A server that answers at `url`."""
+
+    url: str
+    server: Server
+    loop: asyncio.AbstractEventLoop
+    stopping: asyncio.Event
+
+    def new_key(self, owner: str | None = None) -> str:
+        """A key of this owner, else of one who has nothing stored yet."""
+        name = owner or f"owner {next(_numbers)}"
+        issuing = issue_key(self.server.keys, self.server.clock, name, "")
+        return asyncio.run_coroutine_threadsafe(issuing, self.loop).result()[1]
+
+    def client(self, key: str | None = None) -> httpx.Client:
+        return httpx.Client(
+            base_url=f"{self.url}/api/v1/",
+            headers={"Authorization": f"Bearer {key or self.new_key()}"},
+            trust_env=False,
+            timeout=30,
+        )
+
+
+@contextmanager
+def running(database_url: str, home: Path, **overrides: object) -> Iterator[Running]:
+    """The whole server, as `recollect serve` has it, stopped cleanly at the end."""
+    chosen = settings.load(database_url=database_url, home=home, port=0, **overrides)
+    ready: Future[Running] = Future()
+
+    async def main() -> None:
+        stopping = asyncio.Event()
+        with listen(chosen.host, chosen.port) as listening:
+            async with open_server(chosen) as server:
+
+                async def tell() -> None:
+                    loop = asyncio.get_running_loop()
+                    ready.set_result(Running(url_of(listening), server, loop, stopping))
+
+                await serve(server, listening, stopping, tell)
+
+    def run() -> None:
+        try:
+            asyncio.run(main())
+        except BaseException as error:
+            if ready.done():
+                raise
+            ready.set_exception(error)
+
+    thread = threading.Thread(target=run, name="server")
+    thread.start()
+    try:
+        answering = ready.result()
+        try:
+            yield answering
+        finally:
+            answering.loop.call_soon_threadsafe(answering.stopping.set)
+    finally:
+        thread.join()

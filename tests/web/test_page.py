@@ -1,0 +1,147 @@
+"""The page and its assets: served with the right types, fenced in, and nothing from elsewhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from tests.serving import Running, running
+from tests.web.browser import Tab, chromium, open_tab
+
+TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+NAMESPACE = 'xmlns="http://www.w3.org/2000/svg"'
+
+
+@pytest.fixture
+def server(database_url: str, tmp_path: Path) -> Iterator[Running]:
+    with running(database_url, tmp_path / "home") as up:
+        yield up
+
+
+def assets(server: Running) -> dict[str, httpx.Response]:
+    """The page and every file it names, directly or from one of its scripts."""
+    found: dict[str, httpx.Response] = {}
+    waiting = ["/"]
+    while waiting:
+        path = waiting.pop()
+        if path in found:
+            continue
+        found[path] = httpx.get(server.url + path)
+        text = found[path].text
+        waiting += re.findall(r'<(?:link|script|img)[^>]*(?:href|src)="(/[^"]*)"', text)
+        waiting += [f"/assets/{name}" for name in re.findall(r'from "\./([^"]+)"', text)]
+    return found
+
+
+def test_the_page_and_all_it_names_are_served_and_fenced_in(server: Running) -> None:
+    found = assets(server)
+    assert {"/", "/assets/page.js", "/assets/view.js", "/assets/page.css"} <= found.keys()
+    for path, answer in found.items():
+        assert answer.status_code == 200, path
+        expected = TYPES.get(path.rpartition(".")[2], "text/html")
+        assert answer.headers["Content-Type"].startswith(expected), path
+        policy = answer.headers["Content-Security-Policy"]
+        assert "default-src 'none'" in policy
+        assert "script-src 'self'" in policy
+        assert "unsafe" not in policy
+        assert "http" not in policy
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+        assert answer.headers["Referrer-Policy"] == "no-referrer"
+        assert "://" not in answer.text.replace(NAMESPACE, ""), path
+
+
+def test_memories_are_only_ever_inserted_as_text(server: Running) -> None:
+    for path, answer in assets(server).items():
+        for way in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("):
+            assert way not in answer.text, path
+        assert not re.search(r"<script(?![^>]*\bsrc=)", answer.text), path
+        assert not re.search(r"\son\w+=|\sstyle=", answer.text), path
+
+
+@pytest.fixture
+def tab(tmp_path: Path) -> Iterator[Tab]:
+    binary = chromium()
+    if binary is None:
+        pytest.skip("no Chromium on PATH; the tests above still look at the page")
+    with open_tab(binary, tmp_path / "profile") as opened:
+        yield opened
+
+
+def texts(tab: Tab, selector: str) -> list[str]:
+    found = tab.run(f"[...document.querySelectorAll('{selector}')].map((one) => one.textContent)")
+    assert isinstance(found, list)
+    return found
+
+
+def test_a_person_uses_the_page_by_keyboard_alone(server: Running, tab: Tab) -> None:
+    key = server.new_key()
+    hostile = "<img src=x onerror=alert(1)> & <b>staging</b>"
+    with server.client(key) as client:
+        for number in range(22):
+            client.post("memories", json={"content": f"numbered note {number}"})
+        client.post("memories", json={"content": hostile, "tags": ["a<b"]})
+
+    tab.go(f"{server.url}/")
+    tab.fill("#key", key)
+    tab.press("Enter")
+    tab.wait("!document.getElementById('signed-in').hidden")
+    assert tab.run("document.activeElement.id") == "query"
+    assert texts(tab, "#stats") == ["23 memories"]
+    assert len(texts(tab, "#recent li")) == 20
+    tab.run("document.getElementById('more').focus()")
+    tab.press("Enter")
+    tab.wait("document.querySelectorAll('#recent li').length === 23")
+    assert tab.run("document.getElementById('more').hidden")
+
+    tab.fill("#query", "staging")
+    tab.press("Enter")
+    tab.wait("document.querySelectorAll('#hits li').length === 1")
+    assert texts(tab, "#hits .content") == [hostile]
+    assert tab.run("document.querySelectorAll('#hits img, #hits b').length") == 0
+    assert texts(tab, "#hits .legs tbody th") == ["lexical"]
+    assert "#1 lexical, prior × 0.85" in texts(tab, "#hits summary")[0]
+    assert "1 hit in" in texts(tab, "#recall-facts")[0]
+    assert "dense absent" in texts(tab, "#recall-facts")[0]
+
+    tab.run("document.getElementById('remember').open = true")
+    tab.fill("#content", "the new staging machine")
+    tab.fill("#tags", "one, two")
+    tab.run("document.querySelector('#remember-form button').focus()")
+    tab.press("Enter")
+    tab.wait("document.querySelector('#recent .content').textContent === 'the new staging machine'")
+    assert texts(tab, "#notice") == ["Remembered: the new staging machine"]
+
+    tab.run("document.querySelector('#hits button').focus()")
+    tab.press("Enter")
+    tab.wait("document.getElementById('confirm').open")
+    tab.press("Enter")  # the button that keeps the memory has the focus
+    tab.wait("!document.getElementById('confirm').open")
+    assert len(texts(tab, "#hits li")) == 1
+    tab.run("document.querySelector('#hits button').click()")
+    tab.run("document.querySelector('#confirm [value=forget]').focus()")
+    tab.press("Enter")
+    tab.wait("document.getElementById('stats').textContent === '23 memories · 1 forgotten'")
+    tab.wait("document.querySelector('#hits .content').textContent === 'the new staging machine'")
+
+    assert tab.errors == []
+
+
+def test_a_wrong_key_is_told_and_not_kept(server: Running, tab: Tab) -> None:
+    tab.go(f"{server.url}/")
+    tab.fill("#key", "rk_wrong")
+    tab.press("Enter")
+    tab.wait("!document.getElementById('problem').hidden")
+    assert "not known here" in texts(tab, "#problem")[0]
+    assert tab.run("sessionStorage.length") == 0
+    assert tab.run("document.getElementById('signed-in').hidden")
+
+
+def test_the_documentation_is_rendered_from_this_server_alone(server: Running, tab: Tab) -> None:
+    tab.go(f"{server.url}/api/v1/docs")
+    tab.wait("document.querySelectorAll('#operations article').length === 12")
+    assert "/api/v1/recall" in texts(tab, "#operations h3 code")
+    assert "MemoryOut" in texts(tab, "#shapes h3")
+    assert tab.errors == []

@@ -1,0 +1,51 @@
+"""The `recollect` command and what it can do. Each command's module imports what it needs late."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from recollect import __version__
+from recollect.cli import doctor, find, memories, operate
+from recollect.cli.others import Doors, add_commands
+from recollect.cli.output import show
+from recollect.cli.shell import EXIT_CODES, Shell
+
+
+def build(doors: Doors) -> typer.Typer:
+    """Every command: those of this shell, and the doors to the others."""
+    app = typer.Typer(
+        name="recollect",
+        cls=Shell,
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        help="A long-term memory for AI agents: the local store, or a server named by "
+        "RECOLLECT_API_URL.",
+        epilog=EXIT_CODES,
+    )
+    app.callback()(_options)
+    app.command("remember")(memories.remember)
+    app.command("recall")(find.recall)
+    app.command("list")(find.list_memories)
+    app.command("show")(memories.show_memory)
+    app.command("update")(memories.update)
+    app.command("forget")(memories.forget)
+    app.command("status")(operate.status)
+    app.command("doctor")(doctor.doctor)
+    app.add_typer(operate.settings_app, name="settings")
+    app.add_typer(operate.keys_app, name="keys")
+    add_commands(app, doors)
+    return app
+
+
+def _options(
+    *,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if version:
+        show(f"recollect {__version__}")
+        raise typer.Exit

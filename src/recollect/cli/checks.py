@@ -1,0 +1,180 @@
+"""What `doctor` looks at. Each check says what it found and, when that is not well, what to do.
+
+Nothing is made, started or installed unless the examination is a full one: a person runs the doctor
+when something is wrong already.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import platform
+import sqlite3
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import quote
+
+from recollect.core.checks import Check
+from recollect.core.errors import RecollectError
+from recollect.settings import Settings
+
+_PYTHON_NEEDED = (3, 11)
+
+
+def examine(settings: Settings, *, full: bool) -> Iterator[Check]:
+    yield check_python()
+    yield check_sqlite()
+    yield check_home(settings.home)
+    yield check_local_store(settings, full=full)
+    if settings.api_url is not None:
+        yield check_server(settings)
+    if settings.database_url is not None:
+        yield check_database(settings, full=full)
+    else:
+        yield check_embedded_postgres(settings, full=full)
+
+
+def check_python() -> Check:
+    found = f"Python {platform.python_version()} at {sys.executable}"
+    if sys.version_info >= _PYTHON_NEEDED:
+        return Check("python", "ok", found)
+    return Check("python", "fail", found, "Install Recollect with Python 3.11 or newer.")
+
+
+def check_sqlite() -> Check:
+    found = f"SQLite {sqlite3.sqlite_version}"
+    try:
+        with closing(sqlite3.connect(":memory:")) as connection:
+            connection.execute("create virtual table probe using fts5(text)")
+    except sqlite3.OperationalError:
+        remedy = "Use a Python whose SQLite has FTS5; that of every Linux distribution has."
+        return Check("sqlite", "fail", f"{found} without FTS5", remedy)
+    return Check("sqlite", "ok", f"{found} with FTS5")
+
+
+def check_home(home: Path) -> Check:
+    """The folder, or the nearest one above it that exists, must be writable."""
+    nearest = next(folder for folder in (home, *home.absolute().parents) if folder.exists())
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
+        remedy = f"Make {nearest} writable for you, or set RECOLLECT_HOME to a folder that is."
+        return Check("home", "fail", f"{nearest} cannot be written", remedy)
+    state = "can be written" if nearest == home else "will be made when it is needed"
+    return Check("home", "ok", f"{home} {state}")
+
+
+def check_local_store(settings: Settings, *, full: bool) -> Check:
+    path = settings.sqlite_path
+    if not path.exists():
+        return Check("local store", "ok", f"{path} does not exist yet; the first memory makes it")
+    try:
+        fault = _fault_in(path, "integrity_check" if full else "quick_check")
+        memories = asyncio.run(_count_memories(_local(settings)))
+    except sqlite3.Error as error:
+        remedy = f"Move {path} aside, keep it, and restore a backup."
+        return Check("local store", "fail", f"{path} cannot be read: {error}", remedy)
+    except RecollectError as error:
+        return Check("local store", "fail", f"{path}: {error}", error.remedy)
+    if fault is not None:
+        remedy = f"Restore a backup, or save what is left: sqlite3 {path} .recover"
+        return Check("local store", "fail", f"{path} is damaged: {fault}", remedy)
+    return Check("local store", "ok", f"{path} is sound and holds {memories} memories")
+
+
+def check_server(settings: Settings) -> Check:
+    try:
+        memories = asyncio.run(_count_memories(settings))
+    except RecollectError as error:
+        return Check("server", "fail", f"{settings.api_url}: {error}", error.remedy)
+    return Check("server", "ok", f"{settings.api_url} accepts the key; {memories} memories")
+
+
+def check_database(settings: Settings, *, full: bool) -> Check:
+    if not full:
+        found = "RECOLLECT_DATABASE_URL names a server; --full connects to it"
+        return Check("database", "ok", found)
+    try:
+        asyncio.run(_open_server(settings))
+    except RecollectError as error:
+        return Check("database", "fail", str(error), error.remedy)
+    return Check("database", "ok", "RECOLLECT_DATABASE_URL answers and is migrated")
+
+
+def check_embedded_postgres(settings: Settings, *, full: bool) -> Check:
+    """The installation, and whether `halfvec` works on this processor."""
+    name = "embedded postgres"
+    try:
+        verdict = _fresh_verdict(settings) if full else _known_verdict(settings.home)
+    except RecollectError as error:
+        return Check(name, "fail", str(error), error.remedy)
+    if verdict is None:
+        found = "not installed yet; `recollect serve` or `recollect doctor --full` does it"
+        return Check(name, "ok", found)
+    versions = f"Postgres {verdict.get('postgres')}, pgvector {verdict.get('pgvector')}"
+    if verdict.get("available"):
+        return Check(name, "ok", f"{versions}; {verdict.get('reason')}")
+    remedy = (
+        "The server works, by words only. For recall by meaning, name a Postgres with pgvector in "
+        "RECOLLECT_DATABASE_URL."
+    )
+    return Check(name, "warn", f"{versions}; no halfvec: {verdict.get('reason')}", remedy)
+
+
+def _local(settings: Settings) -> Settings:
+    return settings.model_copy(update={"api_url": None})
+
+
+async def _count_memories(settings: Settings) -> int:
+    from recollect.wiring import open_recollect
+
+    async with open_recollect(settings) as recollect:
+        return (await recollect.stats()).memories
+
+
+async def _open_server(settings: Settings) -> None:
+    from recollect.wiring import open_server
+
+    async with open_server(settings):
+        pass
+
+
+def _fault_in(path: Path, pragma: str) -> str | None:
+    """The first fault SQLite finds in the file, which is opened for reading only."""
+    with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)) as connection:
+        (first,) = connection.execute(f"pragma {pragma}").fetchone()
+    return None if first == "ok" else str(first)
+
+
+def _fresh_verdict(settings: Settings) -> dict[str, object]:
+    from recollect.adapters.embedded_postgres import EmbeddedPostgres
+
+    found = EmbeddedPostgres(settings.home, account=settings.postgres_account).verdict
+    return {
+        "postgres": found.postgres,
+        "pgvector": found.pgvector,
+        "available": found.available,
+        "reason": found.reason,
+    }
+
+
+def _known_verdict(home: Path) -> dict[str, object] | None:
+    """What an earlier start found and kept, read without making a folder."""
+    from recollect.adapters.embedded_postgres.places import SYSTEM_FOLDER
+
+    whole = home.expanduser().absolute().resolve()
+    far = (mark.parent for mark in SYSTEM_FOLDER.glob("*/home") if _says(mark, str(whole)))
+    for folder in (whole / "postgres", *far):
+        try:
+            return dict(json.loads((folder / "installation" / "probe.json").read_text()))
+        except (OSError, ValueError, TypeError):
+            continue
+    return None
+
+
+def _says(mark: Path, text: str) -> bool:
+    try:
+        return mark.read_text().strip() == text
+    except OSError:
+        return False

@@ -1,0 +1,36 @@
+"""The command that examines an installation."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from recollect.cli.errors import ExitCode
+from recollect.cli.options import AsJson
+from recollect.cli.output import print_json, show
+
+
+def doctor(
+    *,
+    full: Annotated[
+        bool,
+        typer.Option("--full", help="Also install and probe the embedded Postgres, if missing."),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Examine this installation and say what to do about each fault."""
+    from recollect.cli.checks import examine
+    from recollect.settings import load
+
+    done = list(examine(load(), full=full))
+    healthy = all(check.status != "fail" for check in done)
+    if as_json:
+        print_json({"healthy": healthy, "checks": [asdict(check) for check in done]})
+    else:
+        from recollect.cli.render import checks
+
+        show(checks(done))
+    if not healthy:
+        raise typer.Exit(ExitCode.UNEXPECTED)

@@ -1,0 +1,143 @@
+"""The commands on many memories: recall and list."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, cast, get_args
+
+import typer
+
+from recollect.cli.options import (
+    AsJson,
+    Categories,
+    Project,
+    Sessions,
+    Since,
+    TagsOfScope,
+    Until,
+    leg_weights,
+    scope,
+    whole_id,
+)
+from recollect.cli.output import note, print_json, show
+from recollect.cli.shell import ask
+from recollect.core.errors import InvalidInput
+from recollect.core.paging import MAX_PAGE
+from recollect.core.recall import MAX_LIMIT, RecallRequest, Recollection, SortBy
+from recollect.core.text import MAX_QUERY_CHARS
+
+_STDIN = "-"
+_MOST_BYTES_A_CHARACTER = 4
+_PAGE = 20
+
+
+def recall(
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="Any text; - reads it from stdin.")],
+    *,
+    limit: Annotated[int, typer.Option("--limit", help=f"How many hits, 1 to {MAX_LIMIT}.")] = 10,
+    sort_by: Annotated[
+        str, typer.Option("--sort-by", help=f"One of: {', '.join(get_args(SortBy))}.")
+    ] = "relevance",
+    project: Project = None,
+    session: Sessions = None,
+    category: Categories = None,
+    tag: TagsOfScope = None,
+    since: Since = None,
+    until: Until = None,
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option("--exclude", help="A whole id to leave out; may be repeated."),
+    ] = None,
+    weight: Annotated[
+        list[str] | None,
+        typer.Option("--weight", help="LEG=NUMBER for this recall, 0 to 5; may be repeated."),
+    ] = None,
+    expanded: Annotated[
+        str, typer.Option("--expanded", help="Extra words for the lexical leg.")
+    ] = "",
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Say of each hit why it is there.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Find the memories most useful for a query, best first."""
+    request = RecallRequest(
+        query=_stdin_query() if query == _STDIN else query,
+        expanded_query=expanded,
+        limit=limit,
+        sort_by=_sort_order(sort_by),
+        scope=scope(project, session, category, tag, since, until),
+        exclude=frozenset(whole_id(id, "exclude") for id in exclude or ()),
+        weights=leg_weights(weight),
+    )
+    found = ask(lambda recollect: recollect.recall(request))
+    if as_json:
+        from recollect.wire.answers import RecollectionOut
+
+        print_json(RecollectionOut.from_recollection(found, explain=explain))
+    else:
+        _show_hits(found, explain=explain)
+
+
+def list_memories(
+    *,
+    project: Project = None,
+    session: Sessions = None,
+    category: Categories = None,
+    tag: TagsOfScope = None,
+    since: Since = None,
+    until: Until = None,
+    limit: Annotated[
+        int, typer.Option("--limit", help=f"How many memories, 1 to {MAX_PAGE}.")
+    ] = _PAGE,
+    cursor: Annotated[
+        str | None, typer.Option("--cursor", help="Where the previous page ended.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List memories, newest first."""
+    where = scope(project, session, category, tag, since, until)
+    page = ask(lambda recollect: recollect.page(where, cursor, limit))
+    if as_json:
+        from recollect.wire.answers import PageOut
+
+        print_json(PageOut.from_page(page))
+        return
+    if not page.memories:
+        note("no memories here")
+        return
+    from recollect.cli.render import listing
+
+    show(listing(page.memories))
+    if page.next_cursor:
+        note(f"more: add --cursor {page.next_cursor}")
+
+
+def _show_hits(found: Recollection, *, explain: bool) -> None:
+    if not found.hits:
+        note("nothing found")
+    if found.hits or explain:
+        from recollect.cli.render import hits, legs
+
+        show(
+            *([hits(found, explain=explain)] if found.hits else []),
+            *([legs(found)] if explain else []),
+        )
+    for leg in found.degraded:
+        note(f"the {leg} leg did not answer ({found.legs[leg].status}); hits may be missing")
+
+
+def _sort_order(text: str) -> SortBy:
+    if text not in get_args(SortBy):
+        raise InvalidInput(
+            f"unknown sort order {text[:60]!r}",
+            field="sort_by",
+            remedy=f"Choose one of: {', '.join(get_args(SortBy))}.",
+        )
+    return cast("SortBy", text)
+
+
+def _stdin_query() -> str:
+    """As much of stdin as a recall looks at; any bytes are a legal query."""
+    data = sys.stdin.buffer.read(MAX_QUERY_CHARS * _MOST_BYTES_A_CHARACTER)
+    return data.decode("utf-8", "replace")

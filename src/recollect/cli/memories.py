@@ -1,0 +1,173 @@
+"""The commands on one memory: remember, show, update, forget."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from recollect.cli.errors import exit_code, tell
+from recollect.cli.options import (
+    AsJson,
+    Category,
+    Importance,
+    Keywords,
+    Project,
+    Sensitive,
+    Session,
+    Tags,
+    whole_id,
+)
+from recollect.cli.output import print_json, show
+from recollect.cli.shell import ask, read_stdin
+from recollect.core.errors import InvalidInput, RecollectError
+from recollect.core.ids import short
+from recollect.core.memory import DEFAULT_CATEGORY, DEFAULT_IMPORTANCE, Changes, Draft, Memory
+from recollect.ports import Recollect
+
+STDIN = "-"
+Id = Annotated[str, typer.Argument(metavar="ID", help="An id, or the beginning of one.")]
+
+
+def remember(
+    text: Annotated[
+        str | None,
+        typer.Argument(metavar="[TEXT]", help="The memory; without it, or with -, stdin."),
+    ] = None,
+    *,
+    category: Category = DEFAULT_CATEGORY,
+    tag: Tags = None,
+    keyword: Keywords = None,
+    importance: Importance = DEFAULT_IMPORTANCE,
+    sensitive: Sensitive = None,
+    project: Project = None,
+    session: Session = None,
+    id: Annotated[
+        str | None, typer.Option("--id", help="Your own UUIDv7: makes a retry safe.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Store a memory: one self-contained statement."""
+    draft = Draft(
+        content=read_stdin("the memory") if text in (None, STDIN) else str(text),
+        category=category or DEFAULT_CATEGORY,
+        tags=tuple(tag or ()),
+        expanded_keywords=tuple(keyword or ()),
+        importance=DEFAULT_IMPORTANCE if importance is None else importance,
+        is_sensitive=bool(sensitive),
+        project=project,
+        session=session,
+        id=whole_id(id, "id") if id else None,
+    )
+    memory = ask(lambda recollect: recollect.remember(draft))
+    _print(memory, "remembered", as_json=as_json)
+
+
+def show_memory(id: Id, *, as_json: AsJson = False) -> None:
+    """Show one memory with all its fields."""
+    memory = ask(lambda recollect: recollect.get(id))
+    if as_json:
+        _print(memory, "", as_json=True)
+    else:
+        from recollect.cli.render import card
+
+        show(card(memory))
+
+
+def update(
+    id: Id,
+    *,
+    content: Annotated[
+        str | None, typer.Option("--content", help="The new text; - reads it from stdin.")
+    ] = None,
+    category: Category = None,
+    tag: Tags = None,
+    keyword: Keywords = None,
+    importance: Importance = None,
+    sensitive: Sensitive = None,
+    project: Project = None,
+    session: Session = None,
+    based_on: Annotated[
+        int | None,
+        typer.Option("--based-on", help="Only if this version is still the current one."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Change the named fields of a memory; an empty text empties a field (--tag "")."""
+    changes = Changes()
+    if content is not None:
+        changes["content"] = read_stdin("the new text") if content == STDIN else content
+    if category is not None:
+        changes["category"] = category
+    if tag is not None:
+        changes["tags"] = tuple(tag)
+    if keyword is not None:
+        changes["expanded_keywords"] = tuple(keyword)
+    if importance is not None:
+        changes["importance"] = importance
+    if sensitive is not None:
+        changes["is_sensitive"] = sensitive
+    if project is not None:
+        changes["project"] = project
+    if session is not None:
+        changes["session"] = session
+    memory = ask(lambda recollect: recollect.update(id, changes, based_on=based_on))
+    _print(memory, "updated", as_json=as_json)
+
+
+def forget(
+    ids: Annotated[list[str], typer.Argument(metavar="ID...", help="Ids or beginnings of ids.")],
+    *,
+    forever: Annotated[
+        bool, typer.Option("--forever", help="Erase: no trace stays, and there is no way back.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before erasing.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Forget memories: no recall or listing shows them. Stops at the first that cannot be."""
+    if forever and not yes:
+        _confirm(len(ids), as_json=as_json)
+    forgotten: list[str] = []
+    failure: RecollectError | None = None
+
+    async def forget_each(recollect: Recollect) -> None:
+        nonlocal failure
+        for id in ids:
+            try:
+                forgotten.append(str(await recollect.forget(id, forever=forever)))
+            except RecollectError as error:
+                failure = error
+                return
+
+    ask(forget_each)
+    if failure is not None and not forgotten:
+        raise failure
+    if as_json:
+        print_json({"forgotten": forgotten, "forever": forever})
+    else:
+        done = "erased" if forever else "forgot"
+        show(*(f"{done} {id}" for id in forgotten))
+    if failure is not None:
+        tell(failure, as_json=as_json)
+        raise typer.Exit(exit_code(failure))
+
+
+def _confirm(number: int, *, as_json: bool) -> None:
+    if as_json or not sys.stdin.isatty():
+        raise InvalidInput(
+            "erasing cannot be undone, and there is nobody to ask",
+            field="yes",
+            remedy="Add --yes to erase, or leave out --forever to forget.",
+        )
+    what = "this memory" if number == 1 else f"these {number} memories"
+    typer.confirm(f"Erase {what} for ever?", abort=True, err=True)
+
+
+def _print(memory: Memory, done: str, *, as_json: bool) -> None:
+    if as_json:
+        from recollect.wire.answers import MemoryOut
+
+        print_json(MemoryOut.from_memory(memory))
+    else:
+        show(f"{done} {short(memory.id)} (version {memory.version})")

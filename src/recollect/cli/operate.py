@@ -1,0 +1,161 @@
+"""The commands on the store and the server: status, settings, keys."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import typer
+
+from recollect import __version__
+from recollect.cli.options import AsJson
+from recollect.cli.output import note, print_json, show
+from recollect.cli.shell import ask
+from recollect.core.keys import Key
+from recollect.core.recall_settings import RecallSettings
+
+if TYPE_CHECKING:
+    from recollect.wiring import Server
+
+Answer = TypeVar("Answer")
+
+settings_app = typer.Typer(
+    invoke_without_command=True, help="Show or change how recall ranks; the next recall obeys."
+)
+keys_app = typer.Typer(
+    no_args_is_help=True, help="The keys of the server whose database this machine can reach."
+)
+
+
+def status(*, as_json: AsJson = False) -> None:
+    """Say which store is in use and what it holds."""
+    from recollect.settings import load
+
+    stats = ask(lambda recollect: recollect.stats())
+    settings = load()
+    store = "local" if settings.api_url is None else "server"
+    location = settings.api_url or str(settings.sqlite_path)
+    if as_json:
+        from recollect.wire.answers import StatsOut
+
+        numbers = StatsOut.from_stats(stats).model_dump(mode="json")
+        print_json({"version": __version__, "store": store, "location": location, "stats": numbers})
+        return
+    from recollect.cli.render import facts, stats_rows
+
+    rows = {"recollect": __version__, "store": f"{store}, {location}", **stats_rows(stats)}
+    show(facts(rows))
+
+
+@settings_app.callback()
+def show_settings(context: typer.Context, *, as_json: AsJson = False) -> None:
+    if context.invoked_subcommand is None:
+        _print_settings(ask(lambda recollect: recollect.settings()), as_json=as_json)
+
+
+@settings_app.command("set")
+def set_setting(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="As `recollect settings` shows it.")],
+    value: Annotated[str, typer.Argument(metavar="VALUE", help="A number or a name.")],
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Change one setting, for every process on this store."""
+    changes = {name: value}
+    _print_settings(ask(lambda recollect: recollect.change_settings(changes)), as_json=as_json)
+
+
+@keys_app.command("new")
+def new_key(
+    *,
+    owner: Annotated[
+        str | None,
+        typer.Option("--owner", help="Whose memories it opens; default RECOLLECT_OWNER."),
+    ] = None,
+    label: Annotated[str, typer.Option("--label", help="Who or what will use it.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Make a key. Its text is shown this once; the server keeps only a hash."""
+
+    async def issue(server: Server) -> tuple[Key, str]:
+        from recollect.usecases.keys import issue_key
+
+        return await issue_key(server.keys, server.clock, owner or server.settings.owner, label)
+
+    key, text = _ask_server(issue)
+    if as_json:
+        print_json({**_key_fields(key), "key": text})
+    else:
+        show(text)
+        note(f"a key of {key.owner}; it is shown only now: put it into RECOLLECT_API_KEY")
+
+
+@keys_app.command("list")
+def list_keys(*, as_json: AsJson = False) -> None:
+    """List the keys, never their texts."""
+
+    async def known(server: Server) -> list[Key]:
+        return list(await server.keys.list_keys())
+
+    keys = _ask_server(known)
+    if as_json:
+        print_json({"keys": [_key_fields(key) for key in keys]})
+    else:
+        from recollect.cli.render import keys as table
+
+        show(table(keys))
+
+
+@keys_app.command("revoke")
+def revoke_key(
+    id: Annotated[str, typer.Argument(metavar="ID", help="The key's id, or its beginning.")],
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Stop honouring a key, at once and for good."""
+
+    async def revoke(server: Server) -> str:
+        from recollect.usecases.keys import resolve_key
+        from recollect.usecases.keys import revoke_key as revoke_in
+
+        key = await resolve_key(server.keys, id)
+        await revoke_in(server.keys, server.clock, key)
+        return str(key)
+
+    revoked = _ask_server(revoke)
+    if as_json:
+        print_json({"revoked": revoked})
+    else:
+        show(f"revoked {revoked}")
+
+
+def _ask_server(question: Callable[[Server], Awaitable[Answer]]) -> Answer:
+    from recollect.settings import load
+    from recollect.wiring import open_server
+
+    async def asked() -> Answer:
+        async with open_server(load()) as server:
+            return await question(server)
+
+    return asyncio.run(asked())
+
+
+def _print_settings(settings: RecallSettings, *, as_json: bool) -> None:
+    values = settings.as_dict()
+    if as_json:
+        print_json(values)
+    else:
+        from recollect.cli.render import facts
+
+        show(facts({name: f"{value}" for name, value in values.items()}))
+
+
+def _key_fields(key: Key) -> dict[str, object]:
+    return {
+        "id": str(key.id),
+        "owner": key.owner,
+        "label": key.label,
+        "created_at": key.created_at.isoformat(),
+        "revoked_at": key.revoked_at.isoformat() if key.revoked_at else None,
+    }

@@ -1,0 +1,114 @@
+"""The options that several commands share, and what their texts mean."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Final
+from uuid import UUID
+
+import typer
+
+from recollect.core.errors import InvalidInput
+from recollect.core.memory import CATEGORIES, Scope
+from recollect.core.recall import LEGS, LegName
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+Category = Annotated[
+    str | None, typer.Option("--category", help=f"One of: {', '.join(CATEGORIES)}.")
+]
+Categories = Annotated[
+    list[str] | None, typer.Option("--category", help="Only this category; may be repeated.")
+]
+Tags = Annotated[list[str] | None, typer.Option("--tag", help="A tag; may be repeated.")]
+TagsOfScope = Annotated[
+    list[str] | None, typer.Option("--tag", help="Only with this tag; repeated: with all of them.")
+]
+Keywords = Annotated[
+    list[str] | None,
+    typer.Option("--keyword", help="An extra word to find it by; may be repeated."),
+]
+Importance = Annotated[
+    float | None, typer.Option("--importance", help="From 0 (trivial) to 1 (vital).")
+]
+Sensitive = Annotated[
+    bool | None,
+    typer.Option(
+        "--sensitive/--not-sensitive", help="Never sent to another machine; found by words only."
+    ),
+]
+Project = Annotated[str | None, typer.Option("--project", help="The project it belongs to.")]
+Session = Annotated[str | None, typer.Option("--session", help="The conversation it was said in.")]
+Sessions = Annotated[
+    list[str] | None, typer.Option("--session", help="Only this session; may be repeated.")
+]
+Since = Annotated[
+    str | None,
+    typer.Option("--since", help="Stored at or after: 2026-01-31, 2026-01-31T09:30 or 7d."),
+]
+Until = Annotated[str | None, typer.Option("--until", help="Stored before; written like --since.")]
+
+_AGE: Final = re.compile(r"(\d{1,6})([mhdw])")
+_UNITS: Final = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+def scope(
+    project: str | None,
+    sessions: list[str] | None,
+    categories: list[str] | None,
+    tags: list[str] | None,
+    since: str | None,
+    until: str | None,
+) -> Scope:
+    now = datetime.now(UTC)
+    return Scope(
+        project=project,
+        sessions=tuple(sessions or ()),
+        categories=tuple(categories or ()),
+        tags=tuple(tags or ()),
+        since=moment(since, "since", now) if since else None,
+        until=moment(until, "until", now) if until else None,
+    )
+
+
+def moment(text: str, option: str, now: datetime) -> datetime:
+    """A date, a time (of the local zone unless it names another), or an age such as 7d."""
+    try:
+        if age := _AGE.fullmatch(text):
+            return now - timedelta(**{_UNITS[age[2]]: int(age[1])})
+        return datetime.fromisoformat(text).astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise InvalidInput(
+            f"{text[:60]!r} is not a time",
+            field=option,
+            remedy=f"Write --{option} as 2026-01-31, 2026-01-31T09:30, or an age such as 7d.",
+        ) from error
+
+
+def whole_id(text: str, option: str) -> UUID:
+    try:
+        return UUID(text)
+    except ValueError as error:
+        raise InvalidInput(
+            f"{text[:60]!r} is not a whole id",
+            field=option,
+            remedy=f"Give --{option} the 36 characters that `--json` shows.",
+        ) from error
+
+
+def leg_weights(texts: list[str] | None) -> dict[LegName, float]:
+    """`lexical=1` for each leg named."""
+    weights: dict[LegName, float] = {}
+    for text in texts or ():
+        name, _, number = text.partition("=")
+        try:
+            if name not in LEGS:
+                raise ValueError(name)  # noqa: TRY301  # both mistakes have the same remedy
+            weights[name] = float(number)
+        except ValueError as error:
+            raise InvalidInput(
+                f"{text[:60]!r} is not a weight",
+                field="weight",
+                remedy=f"Write --weight LEG=NUMBER with a leg of: {', '.join(LEGS)}.",
+            ) from error
+    return weights

@@ -1,0 +1,145 @@
+"""Memories, hits and numbers as tables for people.
+
+Ids are never folded or cut, and a memory's text is always text: square brackets in it are not
+markup, escape sequences in it are not obeyed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from recollect.cli.text import harmless, local_time, one_line
+from recollect.core.checks import Check
+from recollect.core.ids import short
+from recollect.core.keys import Key
+from recollect.core.memory import Memory, Stats
+from recollect.core.recall import Hit, LegReport, Recollection
+
+_STATUS_STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
+
+
+def listing(memories: Iterable[Memory]) -> Table:
+    table = _table("id", "stored", "category", "memory")
+    for memory in memories:
+        table.add_row(
+            short(memory.id), local_time(memory.created_at), memory.category, _content(memory)
+        )
+    return table
+
+
+def hits(recollection: Recollection, *, explain: bool) -> Table:
+    table = _table("id", "score", "category", "memory")
+    for hit in recollection.hits:
+        memory = hit.memory
+        text = _content(memory)
+        if explain:
+            text.append(f"\n{_why(hit)}", style="dim")
+        table.add_row(short(memory.id), f"{hit.score:.4f}", memory.category, text)
+    return table
+
+
+def legs(recollection: Recollection) -> Text:
+    told = "; ".join(f"{name} {_leg(report)}" for name, report in recollection.legs.items())
+    return Text(f"legs: {told}; fusion {recollection.fusion}; {recollection.took_ms:.1f} ms")
+
+
+def card(memory: Memory) -> Table:
+    """One memory with all its fields; the id whole, to be copied."""
+    rows = {
+        "id": str(memory.id),
+        "category": memory.category,
+        "tags": ", ".join(memory.tags),
+        "keywords": ", ".join(memory.expanded_keywords),
+        "importance": f"{memory.importance:g}",
+        "sensitive": "yes" if memory.is_sensitive else "no",
+        "project": memory.project or "",
+        "session": memory.session or "",
+        "stored": local_time(memory.created_at),
+        "changed": local_time(memory.updated_at),
+        "version": str(memory.version),
+    }
+    return facts({**rows, "memory": memory.content})
+
+
+def facts(rows: Mapping[str, str]) -> Table:
+    """Names and values; those without a value are left out."""
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in rows.items():
+        if value:
+            table.add_row(name, Text(harmless(value)))
+    return table
+
+
+def stats_rows(stats: Stats) -> dict[str, str]:
+    return {
+        "memories": str(stats.memories),
+        "forgotten": str(stats.forgotten),
+        "sensitive": str(stats.sensitive),
+        "categories": _counts(stats.by_category),
+        "projects": _counts(stats.by_project),
+    }
+
+
+def checks(done: Iterable[Check]) -> Table:
+    table = _table("check", "", "found")
+    for check in done:
+        found = Text(one_line(check.detail))
+        if check.remedy:
+            found.append(f"\n→ {one_line(check.remedy)}")
+        table.add_row(check.name, Text(check.status, style=_STATUS_STYLES[check.status]), found)
+    return table
+
+
+def keys(known: Iterable[Key]) -> Table:
+    table = _table("id", "owner", "label", "made", "revoked")
+    for key in known:
+        revoked = local_time(key.revoked_at) if key.revoked_at else ""
+        table.add_row(
+            short(key.id),
+            Text(one_line(key.owner)),
+            Text(one_line(key.label)),
+            local_time(key.created_at),
+            revoked,
+        )
+    return table
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for name in columns[:-1]:
+        table.add_column(name, no_wrap=True)
+    table.add_column(columns[-1], overflow="fold")
+    return table
+
+
+def _content(memory: Memory) -> Text:
+    text = Text(harmless(memory.content))
+    if memory.is_sensitive:
+        text.append("  sensitive", style="yellow")
+    return text
+
+
+def _why(hit: Hit) -> str:
+    """The hit's score as a sum that a person can check."""
+    shares = " + ".join(
+        f"{name} {place.contribution:.4f} (rank {place.rank}, score {place.score:.3g})"
+        for name, place in hit.legs.items()
+    )
+    return f"{shares} = fused {hit.fused:.4f}; × prior {hit.prior:.3f}"
+
+
+def _leg(report: LegReport) -> str:
+    if report.status == "ran":
+        return f"found {report.found} in {report.took_ms:.1f} ms at weight {report.weight:g}"
+    return f"{report.status}: {one_line(report.note)}" if report.note else report.status
+
+
+def _counts(numbers: Mapping[str, int]) -> str:
+    ordered = sorted(numbers.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{one_line(name)} {number}" for name, number in ordered)

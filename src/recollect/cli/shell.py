@@ -1,0 +1,101 @@
+"""What every command does: read the settings, ask one question, end with an exit code."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from typer.core import TyperGroup
+
+from recollect.cli.errors import MEANINGS, guarded
+from recollect.cli.output import note
+from recollect.core.errors import InvalidInput
+from recollect.core.memory import MAX_CONTENT_LIMIT
+from recollect.ports import Recollect
+
+Answer = TypeVar("Answer")
+
+_MOST_BYTES_A_CHARACTER = 4
+_MAX_STDIN = MAX_CONTENT_LIMIT * _MOST_BYTES_A_CHARACTER
+
+EXIT_CODES = "\b\nExit codes:\n" + "\n".join(
+    f"  {code:>3}  {meaning}" for code, meaning in MEANINGS.items()
+)
+
+
+class Shell(TyperGroup):
+    """The command group whose errors are ours: see `errors.guarded`."""
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,  # noqa: FBT001, FBT002  # typer's signature
+        windows_expand_args: bool = True,  # noqa: FBT001, FBT002  # typer's signature
+        **extra: Any,  # noqa: ANN401  # typer's signature
+    ) -> Any:  # noqa: ANN401  # typer's signature
+        arguments = list(sys.argv[1:] if args is None else args)
+        work = super().main
+
+        def run() -> object:
+            return work(
+                arguments,
+                prog_name or "recollect",
+                complete_var,
+                standalone_mode=False,
+                windows_expand_args=windows_expand_args,
+                **extra,
+            )
+
+        if not standalone_mode:
+            return run()
+        sys.exit(guarded(run, as_json=_wants_json(arguments)))
+
+
+def ask(question: Callable[[Recollect], Awaitable[Answer]]) -> Answer:
+    """One question to the memory this process works with: the local store, or a server."""
+    from recollect.settings import load
+    from recollect.wiring import open_recollect
+
+    async def asked() -> Answer:
+        async with open_recollect(load()) as memory:
+            return await question(memory)
+
+    return asyncio.run(asked())
+
+
+def read_stdin(what: str) -> str:
+    """All of stdin as text; InvalidInput when it is not UTF-8 or far too long."""
+    if sys.stdin.isatty():
+        note(f"Type {what}, then Ctrl-D on a line of its own.")
+    data = sys.stdin.buffer.read(_MAX_STDIN + 1)
+    if len(data) > _MAX_STDIN:
+        raise InvalidInput(
+            f"stdin holds more than {_MAX_STDIN:,} bytes",
+            field="stdin",
+            remedy="Split it into several memories.",
+        )
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InvalidInput(
+            f"stdin is not valid UTF-8: byte {error.start} cannot be read",
+            field="stdin",
+            remedy="Convert it first, for example with `iconv -f ISO-8859-1 -t UTF-8`.",
+        ) from error
+
+
+def survive_any_locale() -> None:
+    """Where the terminal cannot show a character, show its number instead of failing."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(AttributeError):  # a stream that a test put there
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # as above
+
+
+def _wants_json(arguments: list[str]) -> bool:
+    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    return "--json" in options

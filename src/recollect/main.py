@@ -1,0 +1,68 @@
+"""The `recollect` command: where the shells meet.
+
+The command line knows nothing of the server, MCP or the benchmark; here it gets the doors to them.
+MCP over stdio does not even wait for the command line: clients start it often and expect it soon.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import typer
+
+    from recollect.settings import Settings
+
+
+def main() -> None:
+    # Importing makes very many objects that all stay: looking for garbage among them costs a
+    # tenth of the start-up. What runs for long turns the collector on again.
+    gc.disable()
+    # Pydantic would look through every installed package for plugins; Recollect uses none.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    if sys.argv[1:] == ["mcp"]:
+        _mcp()
+        return
+    from recollect.cli.shell import survive_any_locale
+
+    survive_any_locale()
+    build()()
+
+
+def build() -> typer.Typer:
+    """The command with everything it can do."""
+    from recollect.cli.app import build as build_cli
+    from recollect.cli.others import Doors
+
+    return build_cli(Doors(_serve, _mcp, _bench))
+
+
+def _serve(settings: Settings, *, ready_file: Path | None, as_json: bool) -> None:
+    from recollect.serving import run
+
+    gc.enable()
+    run(settings, ready_file=ready_file, as_json=as_json)
+
+
+def _mcp() -> None:
+    from recollect.mcp.stdio import run
+
+    run()
+
+
+def _bench(arguments: list[str]) -> object:
+    from typer.main import get_command
+
+    from recollect.bench.cli import app
+
+    gc.enable()
+    return get_command(app).main(arguments, "recollect bench", standalone_mode=False)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,91 @@
+"""What the tools take: the shapes of `wire`, with what a model needs to know to fill them in."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from pydantic import ConfigDict, Field
+
+from recollect.core.memory import Changes
+from recollect.wire import ChangesIn, DraftIn, ListIn, RecallIn
+from recollect.wire.values import Input
+
+_REFERENCE = "The memory's id, or an unambiguous beginning of it (at least 4 characters)."
+# A schema of conditions and examples is more than some clients accept for a tool.
+_PLAIN = ConfigDict(json_schema_extra={})
+
+
+class StoreArguments(DraftIn):
+    """A new memory."""
+
+    model_config = _PLAIN
+
+
+class RecallArguments(RecallIn):
+    """A question to the memory."""
+
+    model_config = _PLAIN
+
+    # Over REST a recall is explained unless told otherwise; here a model would read all of it.
+    explain: bool = Field(default=False, description="Say of each hit why it is there.")
+
+
+class ListArguments(ListIn):
+    """A page of a listing."""
+
+    model_config = _PLAIN
+
+
+class GetArguments(Input):
+    """One memory."""
+
+    id: str = Field(description=_REFERENCE)
+
+
+class UpdateArguments(ChangesIn):
+    """One memory, and the fields to change."""
+
+    model_config = _PLAIN
+
+    id: str = Field(description=_REFERENCE)
+
+    def to_changes(self) -> Changes:
+        named = {name: value for name, value in super().to_changes().items() if name != "id"}
+        return cast("Changes", named)
+
+
+class DeleteArguments(Input):
+    """One memory, and how thoroughly to forget it."""
+
+    id: str = Field(description=_REFERENCE)
+    forever: bool = Field(
+        default=False, description="Erase it without a trace; only when the user asked for that."
+    )
+
+
+class StatsArguments(Input):
+    """Nothing."""
+
+
+# For the fields that need no words in a REST schema: those of a memory, and those of a scope.
+OF_A_MEMORY = {
+    "category": "What kind of memory it is. An episode is one turn of a conversation and needs a "
+    "session.",
+    "expanded_keywords": "Extra words to find it by.",
+    "is_sensitive": "Never embedded, extracted from, or sent to another machine.",
+    "limit": "How many to return at most.",
+    "project": "The project, such as a repository's name; leave it out for what holds everywhere.",
+    "scope": "Which memories take part; leave it out for all.",
+    "session": "The conversation it was said in.",
+    "sort_by": "`relevance` unless the newest or the most important are wanted.",
+    "tags": "What it is filed under.",
+}
+OF_A_SCOPE = {
+    "categories": "Only memories of any of these categories.",
+    "limit": OF_A_MEMORY["limit"],
+    "project": "Only memories of this project.",
+    "sessions": "Only memories of any of these sessions.",
+    "since": "Only what was stored at or after this time, with its zone.",
+    "tags": "Only memories that have all of these tags.",
+    "until": "Only what was stored before this time, with its zone.",
+}

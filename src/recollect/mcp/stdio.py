@@ -1,0 +1,65 @@
+"""MCP over a pipe: one client, one person's memory, from start to end of stdin.
+
+Clients start it often and wait for it. So the store is opened by the first call that needs it, and
+no other machine is asked before that. Stdout is the protocol's, and stderr stays empty: some
+clients show it as an error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+import sys
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING
+
+from mcp.server.stdio import stdio_server
+
+from recollect.mcp.server import Context, build_server
+
+if TYPE_CHECKING:
+    from recollect.ports import Recollect
+
+_INTERRUPTED = 130
+
+
+class OnFirstCall:
+    """Opens the memory for the first call and keeps it for the others; a failed attempt is made
+    again by the next call.
+    """
+
+    def __init__(self, stack: AsyncExitStack) -> None:
+        self._stack = stack
+        self._opening = asyncio.Lock()
+        self._recollect: Recollect | None = None
+
+    async def __call__(self, _: Context) -> Recollect:
+        async with self._opening:
+            if self._recollect is None:
+                from recollect.settings import load
+                from recollect.wiring import open_recollect
+
+                self._recollect = await self._stack.enter_async_context(open_recollect(load()))
+            return self._recollect
+
+
+def run() -> None:
+    """Serve until stdin closes."""
+    if not os.environ.get("RECOLLECT_DEBUG"):
+        logging.getLogger().addHandler(logging.NullHandler())
+    # What the imports made stays to the end: the garbage collector need not look at it again.
+    gc.freeze()
+    gc.enable()
+    try:
+        asyncio.run(_serve())
+    except KeyboardInterrupt:
+        sys.exit(_INTERRUPTED)
+
+
+async def _serve() -> None:
+    async with AsyncExitStack() as stack:
+        server = build_server(OnFirstCall(stack))
+        async with stdio_server() as (incoming, outgoing):
+            await server.run(incoming, outgoing, server.create_initialization_options())

@@ -1,0 +1,90 @@
+"""How tests run the command: in this process, and as a real one for what only that shows."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import structlog
+from tests.serving import Running, running
+from typer.testing import CliRunner, Result
+
+from recollect.main import build
+
+COMMAND = (sys.executable, "-m", "recollect.main")
+SECONDS = 60
+
+
+def environment(**variables: str) -> dict[str, str]:
+    """This process's environment with no Recollect settings but these, and no colours forced."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("RECOLLECT_") and name not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")
+    }
+    return {**kept, **variables}
+
+
+@dataclass(frozen=True)
+class Cli:
+    """The command on a home of its own; `settings` are further environment variables."""
+
+    home: Path
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def variables(self) -> dict[str, str]:
+        return {"RECOLLECT_HOME": str(self.home), **self.settings}
+
+    def __call__(self, *arguments: str, input: str | bytes | None = None) -> Result:
+        return CliRunner().invoke(build(), arguments, input=input, env=self.variables)
+
+    def json(self, *arguments: str, input: str | None = None) -> Any:
+        """The document that a command prints with --json."""
+        result = self(*arguments, "--json", input=input)
+        assert result.exit_code == 0, result.stderr
+        assert result.stderr == ""
+        return json.loads(result.stdout)
+
+    def error(self, *arguments: str) -> tuple[int, dict[str, Any]]:
+        """The exit code of a command that must fail, and what it says."""
+        result = self(*arguments, "--json")
+        assert result.stdout == ""
+        return result.exit_code, json.loads(result.stderr)["error"]
+
+    def process(
+        self, *arguments: str, input: bytes = b"", **variables: str
+    ) -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(
+            [*COMMAND, *arguments],
+            input=input,
+            capture_output=True,
+            env=environment(**self.variables, **variables),
+            timeout=SECONDS,
+            check=False,
+        )
+
+
+@contextmanager
+def quiet_server(database_url: str, home: Path) -> Iterator[Running]:
+    """A server in this process whose log does not mix with what the command prints."""
+    before = structlog.get_config()
+    structlog.configure(logger_factory=structlog.ReturnLoggerFactory())
+    try:
+        with running(database_url, home) as server:
+            yield server
+    finally:
+        structlog.configure(**before)
+
+
+def client_of(server: Running, home: Path, key: str | None = None) -> Cli:
+    """The command as a client of a server, with the key of an owner who has nothing stored yet."""
+    named = {"RECOLLECT_API_URL": server.url, "RECOLLECT_API_KEY": key or server.new_key()}
+    return Cli(home, named)

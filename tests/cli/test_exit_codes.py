@@ -1,0 +1,135 @@
+"""One table of exit codes, obeyed by every error and written down where people look."""
+
+from __future__ import annotations
+
+import pytest
+from tests.cli.commands import Cli
+
+from recollect.cli.errors import MEANINGS, ExitCode, exit_code, guarded
+from recollect.core import errors
+from recollect.core.errors import InvalidInput, RecollectError
+
+CODES = {
+    errors.InvalidInput: 2,
+    errors.AmbiguousId: 2,
+    errors.NotFound: 3,
+    errors.NotAllowed: 4,
+    errors.Conflict: 5,
+    errors.ModelUnavailable: 6,
+    errors.StoreError: 6,
+    errors.StoreUnavailable: 6,
+    errors.StoreBusy: 6,
+    errors.StoreReadOnly: 6,
+    errors.StoreFull: 6,
+}
+
+
+def _all_errors(kind: type[RecollectError] = RecollectError) -> set[type[RecollectError]]:
+    found = {one for one in kind.__subclasses__() if one.__module__ == errors.__name__}
+    return found.union(*(_all_errors(one) for one in found))
+
+
+def test_the_table_names_every_error() -> None:
+    assert set(CODES) == _all_errors()
+
+
+@pytest.mark.parametrize("kind", CODES, ids=lambda kind: kind.__name__)
+def test_each_error_has_its_exit_code(kind: type[RecollectError]) -> None:
+    error = (
+        kind("what", field="f", remedy="do")
+        if issubclass(kind, InvalidInput)
+        else kind("what", remedy="do")
+    )
+    assert exit_code(error) == CODES[kind]
+
+
+def test_help_shows_every_exit_code(cli: Cli) -> None:
+    text = cli("--help").stdout
+    for code in ExitCode:
+        assert f"{code:>3}  {MEANINGS[code]}" in text
+
+
+def test_an_error_is_two_lines_for_a_person(cli: Cli) -> None:
+    result = cli("remember", "x", "--importance", "7")
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr == (
+        "importance 7.0 is outside 0..1\n→ Give a number from 0 (trivial) to 1 (vital).\n"
+    )
+
+
+def test_an_error_is_the_problem_of_the_rest_api_for_a_script(cli: Cli) -> None:
+    code, error = cli.error("remember", "x", "--importance", "7")
+    assert code == 2
+    assert error["type"] == "urn:recollect:problem:invalid-input"
+    assert error["detail"] == "importance 7.0 is outside 0..1"
+    assert error["field"] == "importance"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("rememberr", "x"),
+        ("recall",),
+        ("recall", "x", "--limit", "many"),
+        ("recall", "x", "--nonsense"),
+        ("recall", "x", "--limit", "0"),
+        ("recall", "x", "--sort-by", "luck"),
+        ("recall", "x", "--weight", "lexical"),
+        ("recall", "x", "--weight", "luck=1"),
+        ("recall", "x", "--weight", "lexical=6"),
+        ("recall", "x", "--exclude", "0189"),
+        ("recall", "x", "--since", "yesterday"),
+        ("list", "--cursor", "nonsense"),
+        ("list", "--limit", "501"),
+        ("update", "01890a5d"),
+        ("settings", "set", "fusion", "luck"),
+        ("settings", "set", "luck", "1"),
+        ("remember", "x", "--id", "7"),
+        ("remember", "x", "--category", "episode"),
+    ],
+)
+def test_bad_usage_and_invalid_input_are_2_and_say_what_to_do(
+    cli: Cli, arguments: tuple[str, ...]
+) -> None:
+    code, error = cli.error(*arguments)
+    assert code == 2
+    assert error["detail"]
+    assert error["remedy"]
+
+
+def test_what_nobody_foresaw_is_1_without_a_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    def fails() -> None:
+        raise KeyError("surprise")
+
+    assert guarded(fails, as_json=False) == 1
+    said = capsys.readouterr().err
+    assert "KeyError" in said
+    assert "Traceback" not in said
+    assert "RECOLLECT_DEBUG=1" in said
+
+
+def test_debug_shows_where(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails() -> None:
+        raise KeyError("surprise")
+
+    monkeypatch.setenv("RECOLLECT_DEBUG", "1")
+    assert guarded(fails, as_json=True) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_a_conflict_is_5(cli: Cli) -> None:
+    id = cli.json("remember", "x")["id"]
+    cli.json("update", id, "--content", "y")
+    code, error = cli.error("update", id, "--content", "z", "--based-on", "1")
+    assert code == 5
+    assert "version 2 is current" in error["detail"]
+
+
+def test_a_server_without_a_key_is_2(cli: Cli) -> None:
+    away = Cli(cli.home, {"RECOLLECT_API_URL": "http://127.0.0.1:9"})
+    code, error = away.error("status")
+    assert code == 2
+    assert "RECOLLECT_API_KEY" in error["remedy"]

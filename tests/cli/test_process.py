@@ -1,0 +1,90 @@
+"""What only a real process shows: pipes, signals, and what it takes to start."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.cli.commands import COMMAND, SECONDS, Cli, environment
+
+_NOT_ON_THE_HOT_PATH = (
+    "fastapi",
+    "starlette",
+    "mcp",
+    "mcp_types",
+    "psycopg",
+    "alembic",
+    "httpx",
+    "rich",
+)
+
+
+def test_the_console_script_and_the_module_are_one_command(cli: Cli) -> None:
+    done = cli.process("remember", "--json", input="from a pipe 🎉".encode())
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert json.loads(done.stdout)["content"] == "from a pipe 🎉"
+
+
+def test_a_reader_that_leaves_early_is_no_error(cli: Cli) -> None:
+    cli.json("remember", "a text of some length " * 300)
+    with subprocess.Popen(
+        [*COMMAND, "list", "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(**cli.variables),
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(SECONDS) == 0
+
+
+def test_ctrl_c_is_130_and_says_nothing(cli: Cli) -> None:
+    with subprocess.Popen(
+        [*COMMAND, "remember"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(**cli.variables),
+    ) as process:
+        assert process.stdin is not None
+        # It waits for stdin once it has asked the interpreter for it; a signal sent earlier would
+        # meet Python's own start-up.
+        _wait_until_reading(process.pid)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=SECONDS)
+    assert (process.returncode, out, err) == (130, b"", b"")
+
+
+def _wait_until_reading(pid: int) -> None:
+    """Until the process is blocked in read(0, …): system call 0 or 63, file descriptor 0."""
+    while True:
+        call = Path(f"/proc/{pid}/syscall").read_text().split()
+        if call[:1] in (["0"], ["63"]) and call[1] == "0x0":
+            return
+
+
+def test_a_recall_on_the_local_store_imports_only_what_it_needs(cli: Cli) -> None:
+    cli.json("remember", "x")
+    script = (
+        "import sys; sys.argv = ['recollect', 'recall', 'x', '--json']\n"
+        "from recollect.main import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "print(*sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        env=environment(**cli.variables),
+        timeout=SECONDS,
+        check=True,
+    )
+    assert json.loads(done.stdout)["hits"]
+    loaded = set(done.stderr.decode().split())
+    assert "recollect.adapters.sqlite.store" in loaded
+    assert loaded.isdisjoint(_NOT_ON_THE_HOT_PATH)

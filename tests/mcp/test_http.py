@@ -1,0 +1,104 @@
+"""MCP over a real socket: a key opens its owner's memories, and no others."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+import pytest
+from httpx2 import AsyncClient
+from mcp.client.streamable_http import streamable_http_client
+from mcp_types import CallToolResult
+from tests.mcp.schemas import fits
+from tests.serving import Running
+
+from mcp import Client
+
+pytestmark = pytest.mark.anyio
+
+MODES = ("legacy", "auto")
+MESSAGE = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+HEADERS = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+
+
+@asynccontextmanager
+async def connected(server: Running, key: str, mode: str = "auto") -> AsyncIterator[Client]:
+    async with (
+        AsyncClient(headers={"Authorization": f"Bearer {key}"}, timeout=30) as http,
+        Client(streamable_http_client(_url(server), http_client=http), mode=mode) as client,
+    ):
+        yield client
+
+
+def _url(server: Running) -> str:
+    return f"{server.url}/mcp"
+
+
+async def call(client: Client, tool: str, **arguments: Any) -> CallToolResult:
+    result = await client.call_tool(tool, arguments)
+    assert isinstance(result, CallToolResult)
+    return result
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_the_same_tools_over_http(server: Running, mode: str) -> None:
+    async with connected(server, server.new_key(), mode) as client:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        assert len(tools) == 7
+        stored = await call(client, "memory_store", content="Tea is kept in the shed")
+        found = await call(client, "memory_recall", query="tea")
+        assert found.structured_content["hits"][0]["memory"] == stored.structured_content
+        fits(found.structured_content, tools["memory_recall"].output_schema)
+        failed = await call(client, "memory_store", content="")
+        assert failed.is_error
+
+
+async def test_a_key_opens_only_its_owners_memories(server: Running) -> None:
+    async with (
+        connected(server, server.new_key()) as mine,
+        connected(server, server.new_key()) as theirs,
+    ):
+        stored = await call(mine, "memory_store", content="a private matter", tags=["mine"])
+        id = stored.structured_content["id"]
+        for tool, arguments in {
+            "memory_get": {"id": id},
+            "memory_update": {"id": id, "content": "taken"},
+            "memory_delete": {"id": id, "forever": True},
+        }.items():
+            assert (await call(theirs, tool, **arguments)).is_error, tool
+        taken = await call(theirs, "memory_store", content="a private matter", id=id)
+        assert taken.is_error
+        found = await call(theirs, "memory_recall", query="private matter")
+        assert found.structured_content["hits"] == []
+        assert (await call(theirs, "memory_list")).structured_content["memories"] == []
+        assert (await call(theirs, "memory_stats")).structured_content["memories"] == 0
+        kept = await call(mine, "memory_get", id=id)
+        assert kept.structured_content == stored.structured_content
+
+
+@pytest.mark.parametrize("shown", [None, "Bearer rk_wrong", "Bearer", "Basic cms6cms="])
+async def test_without_a_known_key_nothing_is_answered(server: Running, shown: str | None) -> None:
+    headers = HEADERS if shown is None else {**HEADERS, "Authorization": shown}
+    async with httpx.AsyncClient() as http:
+        answer = await http.post(_url(server), json=MESSAGE, headers=headers)
+    assert answer.status_code == 401
+    assert answer.headers["WWW-Authenticate"].startswith("Bearer")
+    assert "tools" not in answer.text
+    assert answer.json()["remedy"]
+
+
+async def test_a_foreign_host_is_refused_even_with_a_key(server: Running) -> None:
+    shown = {**HEADERS, "Authorization": f"Bearer {server.new_key()}", "Host": "evil.example"}
+    async with httpx.AsyncClient() as http:
+        answer = await http.post(_url(server), json=MESSAGE, headers=shown)
+    assert answer.status_code == 421
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE", "PUT"])
+async def test_there_are_no_sessions_to_listen_to_or_end(server: Running, method: str) -> None:
+    shown = {**HEADERS, "Authorization": f"Bearer {server.new_key()}"}
+    async with httpx.AsyncClient() as http:
+        answer = await http.request(method, _url(server), headers=shown)
+    assert (answer.status_code, answer.headers["Allow"]) == (405, "POST")

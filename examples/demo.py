@@ -1,0 +1,212 @@
+"""`make demo`: a real server on a real Postgres, a dozen memories, recalls that explain themselves.
+
+Everything lives in a temporary folder and ends with this command.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from recollect.adapters.remote import RemoteRecollect
+from recollect.core.memory import Draft
+from recollect.core.recall import Hit, RecallRequest, Recollection
+from recollect.ports import Recollect
+
+START_SECONDS = 120.0
+console = Console(highlight=False)
+
+MEMORIES = (
+    Draft(
+        "The staging database is read-only on Fridays, because backups are verified then.",
+        category="fact",
+        tags=("staging", "database"),
+        expanded_keywords=("postgres", "backup", "weekday"),
+        importance=0.9,
+    ),
+    Draft(
+        "Deployments go out with `make release`; it asks for the change log entry first.",
+        category="procedure",
+        tags=("deploy",),
+        expanded_keywords=("ship", "rollout"),
+        importance=0.8,
+    ),
+    Draft(
+        "Nadia prefers small pull requests with one idea each.",
+        category="preference",
+        tags=("review",),
+        importance=0.6,
+    ),
+    Draft(
+        "We chose Postgres over MySQL in March, for its full-text search.",
+        category="decision",
+        tags=("database", "architecture"),
+        importance=0.7,
+    ),
+    Draft(
+        "The flaky checkout test was caused by a clock that two threads shared.",
+        category="lesson",
+        tags=("tests", "checkout"),
+        importance=0.5,
+    ),
+    Draft(
+        "Invoices are numbered per country and year, never reused.",
+        category="fact",
+        tags=("billing",),
+        importance=0.7,
+    ),
+    Draft(
+        "The design system's colours are in tokens.json; do not copy hex values.",
+        category="reference",
+        tags=("frontend",),
+    ),
+    Draft(
+        "Customers in Norway pay VAT at 25 percent, food at 15 percent.",
+        category="fact",
+        tags=("billing", "tax"),
+        expanded_keywords=("value added tax", "rate"),
+        importance=0.6,
+    ),
+    Draft(
+        "The on-call phone is handed over on Monday at ten.",
+        category="procedure",
+        tags=("on-call",),
+        importance=0.4,
+    ),
+    Draft(
+        "Search latency doubled when the index was moved to the slow disk.",
+        category="lesson",
+        tags=("search", "performance"),
+        importance=0.6,
+    ),
+    Draft(
+        "Tomás answers questions about the payment provider.",
+        category="reference",
+        tags=("people", "payments"),
+        importance=0.5,
+    ),
+    Draft(
+        "The backup of the production database runs at two in the morning UTC.",
+        category="fact",
+        tags=("database", "backup"),
+        importance=0.7,
+    ),
+)
+
+QUERIES = (
+    "when is the staging database read-only?",
+    "how do I deploy a release?",
+    "VAT rate for Norwegian customers",
+    "backups",
+)
+
+
+@dataclass(frozen=True)
+class Connection:
+    url: str
+    key: str
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory(prefix="recollect-demo-") as folder:
+        home = Path(folder)
+        # As root, Postgres runs as another account, which must be able to pass through.
+        home.chmod(0o711)
+        with running_server(home) as server:
+            asyncio.run(show(server))
+    console.print("\nThe server and its Postgres have ended; nothing is left running.")
+
+
+@contextmanager
+def running_server(home: Path) -> Iterator[Connection]:
+    """`recollect serve` as a user would start it, on a free port."""
+    ready, log = home / "ready.json", home / "server.log"
+    command = [sys.executable, "-m", "recollect.main", "serve", "--port", "0"]
+    command += ["--ready-file", str(ready)]
+    inherited = {name: os.environ[name] for name in os.environ if "RECOLLECT_" not in name}
+    console.print("Starting a server on an embedded Postgres …")
+    started = time.perf_counter()
+    with log.open("w") as output:
+        process = subprocess.Popen(
+            command,
+            env={**inherited, "RECOLLECT_HOME": str(home)},
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+    try:
+        connection = wait_until_ready(process, ready, log)
+        seconds = time.perf_counter() - started
+        console.print(f"Ready at {connection.url} after {seconds:.1f} s.\n")
+        yield connection
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(timeout=60)
+
+
+def wait_until_ready(process: subprocess.Popen[bytes], ready: Path, log: Path) -> Connection:
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        if ready.exists():
+            details = json.loads(ready.read_text())
+            return Connection(details["url"], details["key"])
+        if process.poll() is not None:
+            break
+        time.sleep(0.05)
+    sys.exit(f"The server did not start:\n{log.read_text()}")
+
+
+async def show(server: Connection) -> None:
+    async with RemoteRecollect(server.url, server.key) as recollect:
+        await store_samples(recollect)
+        for query in QUERIES:
+            answer = await recollect.recall(RecallRequest(query, limit=3))
+            print_recall(query, answer)
+
+
+async def store_samples(recollect: Recollect) -> None:
+    started = time.perf_counter()
+    for draft in MEMORIES:
+        await recollect.remember(draft)
+    each = (time.perf_counter() - started) * 1000 / len(MEMORIES)
+    console.print(f"Remembered {len(MEMORIES)} things over REST, {each:.1f} ms each.")
+
+
+def print_recall(query: str, answer: Recollection) -> None:
+    console.print(Text.assemble("\nrecall ", (query, "bold"), f"   {answer.took_ms:.1f} ms"))
+    table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
+    table.add_column(justify="right", style="cyan", no_wrap=True)
+    table.add_column(overflow="fold")
+    for hit in answer.hits:
+        table.add_row(f"{hit.score:.4f}", Text(hit.memory.content))
+        table.add_row("", Text(why(hit, answer), style="dim"))
+    console.print(table)
+
+
+def why(hit: Hit, answer: Recollection) -> str:
+    """One line that adds up: each leg's share, their sum, the prior."""
+    legs = ", ".join(
+        f"{name}: rank {place.rank} of {answer.legs[name].found}, score {place.score:.3f}"
+        f" in {answer.legs[name].took_ms:.1f} ms, adds {place.contribution:.4f}"
+        for name, place in hit.legs.items()
+    )
+    importance = f"importance {hit.memory.importance:g} × {hit.prior:.2f}"
+    return f"{legs}; {importance}; {answer.fusion}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,128 @@
+"""Documents that lag behind the code fail here."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from recollect.settings import Settings
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+SOURCE = ROOT / "src" / "recollect"
+ADRS = sorted((DOCS / "adr").glob("*.md"))
+FOLDERS = [ROOT / name for name in ("docs", "examples", "src", "tests")]
+DOCUMENTS = [*ROOT.glob("*.md"), *(path for folder in FOLDERS for path in folder.rglob("*.md"))]
+FENCED = re.compile(r"^ *```.*?^ *```", re.MULTILINE | re.DOTALL)
+
+
+def named(paths: list[Path]) -> list[str]:
+    return [str(path.relative_to(ROOT)) for path in paths]
+
+
+def table(text: str, first_header: str) -> dict[str, list[str]]:
+    """The Markdown table whose first column has this header: first cell to the other cells."""
+    lines = iter(text.splitlines())
+    for line in lines:
+        if line.startswith(f"| {first_header} |"):
+            break
+    next(lines)
+    rows: dict[str, list[str]] = {}
+    for line in lines:
+        if not line.startswith("|"):
+            break
+        first, *others = (cell.strip() for cell in line.strip("|").split("|"))
+        rows[first] = others
+    return rows
+
+
+def test_every_setting_is_explained_and_no_other() -> None:
+    rows = table((DOCS / "operations.md").read_text(), "variable")
+    assert set(rows) == {f"`RECOLLECT_{name.upper()}`" for name in Settings.model_fields}
+    for default, meaning in rows.values():
+        assert default
+        assert meaning.endswith(".")
+
+
+def test_plain_defaults_are_the_ones_in_the_table() -> None:
+    rows = table((DOCS / "operations.md").read_text(), "variable")
+    for name, field in Settings.model_fields.items():
+        if field.default_factory is None:
+            shown = rows[f"`RECOLLECT_{name.upper()}`"][0]
+            default = field.get_default()
+            assert shown == (f"`{default}`" if default else "none"), name
+
+
+@pytest.mark.parametrize("adr", ADRS, ids=named(ADRS))
+def test_an_adr_has_its_sections(adr: Path) -> None:
+    text = adr.read_text()
+    assert text.startswith(f"# {adr.name[:4]}: ")
+    headings = re.findall(r"^## (.+)$", text, re.MULTILINE)
+    assert headings == ["Status", "Context", "Decision", "Consequences"]
+    sections = re.split(r"^## .+$", text, flags=re.MULTILINE)[1:]
+    assert all(section.strip() for section in sections)
+
+
+def test_adrs_are_numbered_without_a_gap() -> None:
+    assert [int(adr.name[:4]) for adr in ADRS] == list(range(1, len(ADRS) + 1))
+
+
+def test_adrs_that_the_code_cites_exist() -> None:
+    numbers = {adr.name[:4] for adr in ADRS}
+    for file in SOURCE.rglob("*.py"):
+        for cited in re.findall(r"docs/adr/(\d{4})", file.read_text()):
+            assert cited in numbers, f"{file} cites ADR {cited}"
+
+
+def links(document: Path) -> list[str]:
+    text = FENCED.sub("", document.read_text())
+    inline = re.findall(r"\]\(([^)\s]+)[^)]*\)", text)
+    footed = re.findall(r"^\[[^\]]+\]: (\S+)", text, re.MULTILINE)
+    return [link for link in (*inline, *footed) if not re.match(r"[a-z]+:", link)]
+
+
+def anchors(document: Path) -> set[str]:
+    """The anchors that a forge makes of headings."""
+    headings = re.findall(r"^#+ (.+)$", FENCED.sub("", document.read_text()), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=named(DOCUMENTS))
+def test_relative_links_lead_somewhere(document: Path) -> None:
+    for link in links(document):
+        path, _, anchor = link.partition("#")
+        target = document.parent / path if path else document
+        assert target.exists(), link
+        if anchor and target.suffix == ".md":
+            assert anchor in anchors(target), link
+
+
+def glossary_places() -> list[tuple[str, str]]:
+    """(place, line) for every place in the last column of the glossary's tables."""
+    lines = (DOCS / "CONTEXT.md").read_text().splitlines()
+    rows = [line for line in lines if line.startswith("| **")]
+    return [
+        (place, row)
+        for row in rows
+        for place in re.findall(r"`([^`]+)`", row.rstrip("| ").rsplit("|", 1)[-1])
+    ]
+
+
+@pytest.mark.parametrize(("place", "row"), glossary_places())
+def test_every_word_lives_where_the_glossary_says(place: str, row: str) -> None:
+    if "/" in place or place.endswith(".py"):
+        assert (SOURCE / place).exists(), row
+        return
+    # A name: `Memory.tags` is a field that some class has, `LEGS` is defined somewhere below.
+    name = re.escape(place.rpartition(".")[2])
+    defined = re.compile(
+        rf"^\s*(class {name}\b|(async )?def {name}\b|{name}\b.*[:=])", re.MULTILINE
+    )
+    assert any(defined.search(file.read_text()) for file in SOURCE.rglob("*.py")), row
+
+
+def test_no_file_holds_two_ideas() -> None:
+    for file in [*SOURCE.rglob("*.py"), *(ROOT / "tests").rglob("*.py")]:
+        assert len(file.read_text().splitlines()) <= 400, file

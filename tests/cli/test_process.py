@@ -50,6 +50,8 @@ def test_ctrl_c_is_130_and_says_nothing(cli: Cli) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=environment(**cli.variables),
+        # A run in the background inherits that Ctrl-C is ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     ) as process:
         assert process.stdin is not None
         # It waits for stdin once it has asked the interpreter for it; a signal sent earlier would

@@ -59,7 +59,7 @@ REFUSED: list[tuple[str, object, str]] = [
     ("rrf_k", "inf", "Give a whole number from 1 to 1000."),
     ("fusion", "max", "Choose one of: rrf, convex."),
     ("fusion", [], "Choose one of: rrf, convex."),
-    ("lexical_ranking", "bm25", "Choose one of: idf, ts_rank."),
+    ("lexical_ranking", "bm25", "Choose one of: idf, idf_exhaustive, ts_rank."),
     ("wieght", 1, "The settings are: lexical_weight,"),
 ]
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
+from contextlib import AsyncExitStack
 
 import psycopg
 import pytest
 from psycopg import errors
+from psycopg.conninfo import make_conninfo
 
-from recollect.adapters.postgres.errors import from_driver, translated
+from recollect.adapters.postgres.errors import check_address, from_driver, translated
+from recollect.adapters.postgres.store import PostgresStore
 from recollect.core.errors import (
     Conflict,
+    InvalidInput,
     RecollectError,
     StoreBusy,
     StoreError,
@@ -70,3 +75,42 @@ def cluster_connection(database_url: str) -> Iterator[psycopg.Connection]:
         yield connection
     finally:
         connection.close()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"password": "wrong"}, "user name or the password"),
+        ({"dbname": "nowhere"}, "does not know the database"),
+    ],
+)
+def test_a_refused_connection_is_not_called_unreachable(
+    database_url: str, change: dict[str, str], said: str
+) -> None:
+    with pytest.raises(StoreUnavailable, match=said), translated():
+        psycopg.connect(make_conninfo(database_url, **change)).close()
+
+
+def test_what_is_no_address_is_named_so() -> None:
+    with pytest.raises(InvalidInput, match="not an address") as raised:
+        check_address("not a url with hunter2")
+    assert "hunter2" not in f"{raised.value} {raised.value.remedy}"
+
+
+@pytest.mark.parametrize(("connections", "expected"), [(1, StoreBusy), (0, StoreUnavailable)])
+def test_a_pool_without_a_free_connection_is_busy_and_one_without_any_unreachable(
+    database_url: str, connections: int, expected: type[StoreError]
+) -> None:
+    async def ask() -> None:
+        async with PostgresStore(database_url, connections=1) as store, AsyncExitStack() as stack:
+            store._pool.timeout = 0.05
+            if connections:
+                await stack.enter_async_context(store._transaction())
+            else:
+                # As when Postgres is gone: what there was is taken away, and nothing is added.
+                await stack.enter_async_context(store._pool.connection())
+            await store.read_settings()
+
+    with pytest.raises(StoreError) as raised:
+        asyncio.run(ask())
+    assert type(raised.value) is expected

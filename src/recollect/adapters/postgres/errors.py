@@ -11,10 +11,12 @@ from contextlib import contextmanager
 
 import psycopg
 from psycopg import errors
+from psycopg.conninfo import conninfo_to_dict
 from psycopg_pool import PoolClosed, PoolTimeout, TooManyRequests
 
 from recollect.core.errors import (
     Conflict,
+    InvalidInput,
     RecollectError,
     StoreBusy,
     StoreError,
@@ -29,7 +31,6 @@ _BUSY = (
     errors.SerializationFailure,
     errors.QueryCanceled,
     errors.TooManyConnections,
-    PoolTimeout,
     TooManyRequests,
 )
 _UNREACHABLE = (
@@ -37,6 +38,7 @@ _UNREACHABLE = (
     errors.CrashShutdown,
     errors.CannotConnectNow,
     PoolClosed,
+    PoolTimeout,
     psycopg.InterfaceError,
 )
 
@@ -77,6 +79,10 @@ def from_driver(error: psycopg.Error) -> RecollectError:
             f"Postgres refuses this to the role Recollect uses{code}",
             remedy="Give the role of RECOLLECT_DATABASE_URL the rights of the database's owner.",
         )
+    if error.sqlstate is None and isinstance(error, psycopg.OperationalError):
+        refusal = _refused_connection(str(error))
+        if refusal is not None:
+            return refusal
     # A lost connection arrives as an OperationalError without a code; those with one are refusals.
     if isinstance(error, (*_UNREACHABLE, psycopg.OperationalError)):
         return StoreUnavailable(
@@ -87,3 +93,32 @@ def from_driver(error: psycopg.Error) -> RecollectError:
         f"Postgres refused the statement: {type(error).__name__}{code}",
         remedy="This is a fault in Recollect or its schema: see `recollect doctor`.",
     )
+
+
+def _refused_connection(text: str) -> StoreUnavailable | None:
+    """Why a connection was not made. The driver gives no code for it, only Postgres's own text, and
+    no statement has run yet that could have put a memory into it.
+    """
+    if "authentication failed" in text or "no password supplied" in text:
+        return StoreUnavailable(
+            "Postgres refuses the user name or the password",
+            remedy="Correct both in RECOLLECT_DATABASE_URL.",
+        )
+    if "does not exist" in text and ("database" in text or "role" in text):
+        return StoreUnavailable(
+            "Postgres does not know the database or the role",
+            remedy="Create it, or correct its name in RECOLLECT_DATABASE_URL.",
+        )
+    return None
+
+
+def check_address(url: str) -> None:
+    """InvalidInput when the text is no address of a database at all."""
+    try:
+        conninfo_to_dict(url)
+    except psycopg.ProgrammingError as error:
+        raise InvalidInput(
+            "RECOLLECT_DATABASE_URL is not an address of a Postgres database",
+            field="RECOLLECT_DATABASE_URL",
+            remedy="Write it as postgresql://user:password@host:5432/database.",
+        ) from error

@@ -52,6 +52,9 @@ STATISTICS_SAMPLE: Final = 100_000
 GROWTH: Final = 1.5
 """Frequencies from half the rows give the same top ten 99 times in 100 (findings, section 2)."""
 
+PATIENCE: Final = "100ms"
+"""How long frequencies may keep anybody waiting who only wants to write."""
+
 _LOCK: Final = 0x5EC0_11EC
 """The advisory lock that a rebuild holds, so that two processes never rebuild at once."""
 
@@ -139,7 +142,10 @@ select greatest(c.reltuples, pg_stat_get_live_tuples(c.oid))
 from pg_class c where c.oid = 'memories'::regclass
 """
 
-_TRY_LOCK: Final[LiteralString] = "select pg_try_advisory_xact_lock(%(lock)s)"
+# A write may be waiting for the rebuild, so the rebuild waits for nobody who holds the table.
+_TRY_LOCK: Final[LiteralString] = """
+select pg_try_advisory_xact_lock(%(lock)s), set_config('lock_timeout', %(patience)s, true)
+"""
 
 _SIZE: Final[LiteralString] = """
 select count(*) from memories where deleted_at is null
@@ -208,8 +214,8 @@ async def search(
     if ranking == "ts_rank":
         return await _by_ts_rank(conn, lexemes, where, params, depth)
     # The yardstick: a scope of no size is read whole, and whatever matches is scored.
-    scope_rows = 0 if ranking == "idf_exhaustive" else await _scope_rows(conn, where, params)
-    return await _by_idf(conn, plan(lexemes, statistics, scope_rows), where, params, depth)
+    rows = 0 if ranking == "idf_exhaustive" else await scope_rows(conn, where, params)
+    return await _by_idf(conn, plan(lexemes, statistics, rows), where, params, depth)
 
 
 async def statistics_due(conn: AsyncConnection[Any]) -> bool:
@@ -219,9 +225,12 @@ async def statistics_due(conn: AsyncConnection[Any]) -> bool:
 
 
 async def refresh_statistics(conn: AsyncConnection[Any]) -> bool:
-    """Take the frequencies anew; False when another process is at it."""
+    """Take the frequencies anew; False when another process is at it.
+
+    Fails with the driver's LockNotAvailable when somebody holds the table for long.
+    """
     async with conn.transaction():
-        locked = await _fetch(conn, sql.SQL(_TRY_LOCK), {"lock": _LOCK})
+        locked = await _fetch(conn, sql.SQL(_TRY_LOCK), {"lock": _LOCK, "patience": PATIENCE})
         if not locked[0][0]:
             return False
         rows = (await _fetch(conn, sql.SQL(_SIZE), {}))[0][0]
@@ -251,9 +260,10 @@ async def _frequencies(conn: AsyncConnection[Any], query: str) -> tuple[list[Lex
     return lexemes, Statistics(rows, [length for length in lengths if length is not None])
 
 
-async def _scope_rows(
+async def scope_rows(
     conn: AsyncConnection[Any], where: sql.Composable, params: Mapping[str, object]
 ) -> int:
+    """About how many memories a scope holds, as the planner guesses."""
     explained = await _fetch(conn, sql.SQL(_SCOPE).format(where=where), params)
     return int(explained[0][0][0]["Plan"]["Plan Rows"])
 

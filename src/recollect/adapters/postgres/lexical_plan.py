@@ -176,9 +176,12 @@ def _weighed_together(
         chances = _chances(weights, [each.frequency / rows for each in words])
         enough = _enough(chances, BUDGET / scope_rows)
         expression = _at_least([each.text for each in words], weights, enough)
+        expected = chances[-1] * scope_rows
+        if cheapest is not None and cheapest[2] <= BUDGET < expected:
+            break  # so few words are too common: rows that hold every word would be lost
         work = _index_work(words, weights, enough, expression)
         if cheapest is None or work < cheapest[0]:
-            cheapest = (work, expression, chances[-1] * scope_rows)
+            cheapest = (work, expression, expected)
         if work <= INDEX_WORK:
             break
     assert cheapest is not None, "rest is never empty"  # noqa: S101

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from typing import Any
 
 from psycopg import AsyncConnection
@@ -19,7 +19,10 @@ from recollect.adapters.postgres import lexical
 from recollect.core.errors import StoreError
 
 _SMALL = 2_000
+_BE_QUICK = f"set local lock_timeout = '{lexical.PATIENCE}'"
 _KNOWN_ROWS = "select ndoc from lexeme_stats where lexeme = ''"
+# Without waiting for an index that is being built, which may take an hour.
+_ANALYZE = "analyze (skip_locked) memories"
 
 Transaction = Callable[[], AbstractAsyncContextManager[AsyncConnection[Any]]]
 
@@ -35,9 +38,11 @@ class Statistics:
 
     async def open(self) -> None:
         """Learn how large the store was when its frequencies were taken."""
-        async with self._transaction() as connection:
-            await self._read_rows(connection)
-            due = await lexical.statistics_due(connection)
+        due = False
+        with suppress(StoreError):
+            async with self._transaction() as connection:
+                await self._read_rows(connection)
+                due = await lexical.statistics_due(connection)
         if due:
             await self._after_growth()
 
@@ -49,21 +54,33 @@ class Statistics:
     async def added(self, count: int) -> None:
         """Called after a write that is already acknowledged by Postgres."""
         self._added += count
-        if self._rows + self._added >= lexical.GROWTH * self._rows:
+        if self._has_grown():
+            # Another process may have taken them since; a store it made large is not small.
+            with suppress(StoreError):
+                async with self._transaction() as connection:
+                    await self._read_rows(connection)
+        if self._has_grown():
             await self._after_growth()
+
+    async def maintain(self) -> None:
+        """Take the frequencies of what is stored now; a refresh under way may have begun before."""
+        if self._refresh is not None:
+            await asyncio.wait([self._refresh])
+        await self.refresh()
 
     async def refresh(self) -> None:
         """Take the frequencies now, and the planner's own statistics with them: the lexical leg
         trusts its estimate of a scope's size. What goes wrong here costs nobody a memory.
         """
         self._added = 0
-        try:
+        with suppress(StoreError):
             async with self._transaction() as connection:
                 if await lexical.refresh_statistics(connection):
-                    await connection.execute("analyze memories")
+                    await connection.execute(_ANALYZE)
                 await self._read_rows(connection)
-        except StoreError:
-            return
+
+    def _has_grown(self) -> bool:
+        return self._rows + self._added >= lexical.GROWTH * self._rows
 
     async def _after_growth(self) -> None:
         if self._rows + self._added <= _SMALL:
@@ -72,6 +89,7 @@ class Statistics:
             self._refresh = asyncio.create_task(self.refresh(), name="refresh word frequencies")
 
     async def _read_rows(self, connection: AsyncConnection[Any]) -> None:
+        await connection.execute(_BE_QUICK)
         cursor = await connection.execute(_KNOWN_ROWS)
         row = await cursor.fetchone()
         self._rows = row["ndoc"] if row else 0

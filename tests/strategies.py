@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
@@ -9,6 +10,7 @@ from uuid import UUID
 
 from hypothesis import strategies as st
 
+from recollect.core.ids import uuid7
 from recollect.core.recall import LEGS, MAX_WEIGHT, Candidate, LegName
 
 MOMENT: Final = datetime(2026, 11, 15, 9, 30, tzinfo=UTC)
@@ -58,3 +60,8 @@ def all_weights(
     each: st.SearchStrategy[float] = weights_in_force,
 ) -> st.SearchStrategy[dict[LegName, float]]:
     return st.fixed_dictionaries(dict.fromkeys(LEGS, each))
+
+
+def new_id() -> UUID:
+    """An id as a writer makes it."""
+    return uuid7(datetime.now(UTC), os.urandom(10))

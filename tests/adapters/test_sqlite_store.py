@@ -19,6 +19,7 @@ from tests.strategies import MOMENT
 from recollect.adapters.sqlite.schema import APPLICATION_ID, MIGRATIONS
 from recollect.adapters.sqlite.store import SqliteStore
 from recollect.core.errors import InvalidInput, StoreUnavailable
+from recollect.core.recall_settings import SettingChange
 
 pytestmark = pytest.mark.anyio
 
@@ -50,7 +51,7 @@ def all_bytes(folder: Path) -> bytes:
 async def test_what_was_stored_is_there_after_reopening(path: Path) -> None:
     async with SqliteStore(path) as store:
         await store.add(memory(1, "the harbour"))
-        await store.write_settings({"rrf_k": 10})
+        await store.write_settings({"rrf_k": 10}, by=OWNER, at=MOMENT)
     async with SqliteStore(path) as store:
         assert await store.get(OWNER, UUID(int=1)) == memory(1, "the harbour")
         assert await search(store, "harbour") == ids(1)
@@ -129,6 +130,27 @@ async def test_an_empty_file_becomes_a_store(path: Path) -> None:
     with plain(path) as connection:
         assert connection.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
         assert connection.execute("PRAGMA application_id").fetchone() == (APPLICATION_ID,)
+
+
+async def test_a_file_of_the_first_version_is_brought_up_to_date(path: Path) -> None:
+    path.parent.mkdir()
+    with plain(path) as connection:
+        for statement in MIGRATIONS[0]:
+            connection.execute(statement)
+        connection.execute("INSERT INTO settings VALUES ('rrf_k', '10')")
+        connection.execute("PRAGMA user_version = 1")
+        connection.execute("PRAGMA journal_mode = WAL")
+    fresh = path.with_name("fresh.db")
+    async with SqliteStore(path) as store, SqliteStore(fresh):
+        await store.write_settings({"rrf_k": 20}, by=OWNER, at=MOMENT)
+        assert await store.settings_log(10) == [SettingChange("rrf_k", 10, 20, OWNER, MOMENT)]
+    schemas = []
+    for file in (path, fresh):
+        with plain(file) as connection:
+            schemas.append(
+                connection.execute("SELECT sql FROM sqlite_master ORDER BY 1").fetchall()
+            )
+    assert schemas[0] == schemas[1]
 
 
 async def test_erasing_leaves_no_trace_in_the_files(path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta, timezone
-from uuid import RFC_4122, UUID
+from uuid import RFC_4122, UUID, uuid4
 
 import pytest
 from hypothesis import example, given
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.strategies import MOMENT, any_text, moments
 
 from recollect.core.errors import InvalidInput
-from recollect.core.ids import IdPrefix, short, uuid7
+from recollect.core.ids import IdPrefix, check_uuid7, short, uuid7
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 ten_bytes = st.binary(min_size=10, max_size=10)
@@ -79,7 +79,6 @@ def test_people_see_the_millisecond() -> None:
 def test_a_prefix_is_a_closed_range(text: str, low: str, high: str) -> None:
     prefix = IdPrefix.parse(text)
     assert (prefix.low, prefix.high) == (UUID(low), UUID(high))
-    assert prefix.is_whole == (low == high)
 
 
 @pytest.mark.parametrize("text", ["", "019", "   ", "019g", WHOLE + "0", "latest", "٠١٢٣"])
@@ -106,3 +105,10 @@ def test_any_text_is_a_prefix_or_refused(text: str) -> None:
 def test_every_beginning_of_an_id_covers_it(id: UUID, length: int) -> None:
     prefix = IdPrefix.parse(str(id)[:length])
     assert prefix.low <= id <= prefix.high
+
+
+@pytest.mark.parametrize("id", [UUID(int=0), uuid4(), UUID(int=(1 << 128) - 1)])
+def test_only_ids_that_sort_by_age_are_accepted(id: UUID) -> None:
+    with pytest.raises(InvalidInput, match="not a UUIDv7"):
+        check_uuid7(id)
+    check_uuid7(uuid7(datetime.now(UTC), bytes(10)))

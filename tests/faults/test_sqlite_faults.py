@@ -202,6 +202,61 @@ async def test_a_folder_in_the_files_place(tmp_path: Path) -> None:
     assert str(tmp_path) in str(refused.value)
 
 
+def remove(path: Path) -> None:
+    for file in path.parent.glob(f"{path.name}*"):
+        file.unlink()
+
+
+async def test_a_file_removed_while_in_use_is_made_again(tmp_path: Path) -> None:
+    """What is acknowledged afterwards is on the disk, not in a file that has no name any more."""
+    path = tmp_path / "memories.db"
+    async with SqliteStore(path) as store:
+        await store.add(memory(1, "the harbour"))
+        assert await listed(store) == ids(1)
+        remove(path)
+        await store.add(memory(2, "the harbour"))
+        assert await search(store, "harbour") == ids(2)
+        remove(path)
+        assert await search(store, "harbour") == []
+        await store.add(memory(3, "the harbour"))
+        async with SqliteStore(path) as other:
+            assert await listed(other) == ids(3)
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert_sound(path)
+
+
+async def test_a_file_replaced_while_in_use_is_taken_up(tmp_path: Path) -> None:
+    path, backup = tmp_path / "memories.db", tmp_path / "backup.db"
+    async with SqliteStore(backup) as store:
+        await store.add(memory(1, "the harbour"))
+    async with SqliteStore(path) as store:
+        await store.add(memory(2, "the harbour"))
+        remove(path)
+        backup.rename(path)
+        assert await search(store, "harbour") == ids(1)
+        await store.add(memory(3, "the harbour"))
+    async with SqliteStore(path) as store:
+        assert await listed(store) == ids(3, 1)
+
+
+async def test_a_write_into_a_file_that_is_removed_meanwhile_is_not_acknowledged(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "memories.db"
+    async with SqliteStore(path) as store:
+        await store.add(memory(1))
+
+        def write(writer: sqlite3.Connection) -> None:
+            writer.execute("UPDATE memories SET importance = 1")
+            remove(path)
+
+        with pytest.raises(StoreUnavailable, match="moved or removed") as refused:
+            await store._writer.run(write)
+        assert str(path) in str(refused.value)
+        await store.add(memory(2))
+        assert await listed(store) == ids(2)
+
+
 async def test_a_writer_killed_in_the_middle_loses_nothing_acknowledged(tmp_path: Path) -> None:
     path = tmp_path / "memories.db"
     with python(WRITER, str(path), "100000") as writer:

@@ -34,6 +34,16 @@ def uuid7(now: datetime, entropy: bytes) -> UUID:
     return UUID(int=value)
 
 
+def check_uuid7(id: UUID) -> None:
+    """InvalidInput for an id that was made otherwise: it would not sort by its age."""
+    if id.version != 7:
+        raise InvalidInput(
+            f"the id {id} is not a UUIDv7",
+            field="id",
+            remedy="Make the id as a UUID of version 7, or leave it out and Recollect makes it.",
+        )
+
+
 def short(id: UUID) -> str:
     """What people are shown instead of the whole id."""
     return str(id)[:SHORT_LENGTH]
@@ -61,7 +71,3 @@ class IdPrefix:
             low=UUID(digits.ljust(_HEX_DIGITS, "0")),
             high=UUID(digits.ljust(_HEX_DIGITS, "f")),
         )
-
-    @property
-    def is_whole(self) -> bool:
-        return self.low == self.high

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from recollect.adapters.embedded_postgres import EmbeddedPostgres, EmbeddedPostgresError
+from recollect.adapters.embedded_postgres import installation as installing
 from recollect.adapters.embedded_postgres.account import account_for
 from recollect.adapters.embedded_postgres.errors import (
     ClusterBusy,
@@ -61,6 +62,44 @@ def test_known_causes_get_their_own_name(said: str, kind: type[EmbeddedPostgresE
     assert type(error) is kind
     assert isinstance(error, EmbeddedPostgresError)
     assert error.remedy
+
+
+def test_a_program_that_said_nothing_is_told_as_that() -> None:
+    error = failure(ClusterNotCreated, "initdb failed:", "\n", where=Path("/x"), remedy="look")
+    assert str(error) == "initdb failed:\n  it said nothing"
+
+
+PG0_AT_TIMES = """#!/bin/sh
+if [ -e {once} ]; then exec {program} "$@"; fi
+echo "the weather is bad" >&2
+{mark}
+exit 7
+"""
+
+
+@pytest.mark.parametrize("at_second_try", [True, False])
+def test_unpacking_is_tried_twice_and_what_it_said_is_told(
+    home: Path, monkeypatch: pytest.MonkeyPatch, *, at_second_try: bool
+) -> None:
+    home.mkdir()
+    home.chmod(0o777)
+    once, program, script = home / "once", home / "pg0", home / "at-times"
+    shutil.copyfile(installing._pg0_program(), program)
+    program.chmod(0o755)
+    mark = f"touch {once}" if at_second_try else ""
+    script.write_text(PG0_AT_TIMES.format(once=once, program=program, mark=mark))
+    monkeypatch.setattr(installing, "_pg0_program", lambda: script)
+
+    def unpack() -> None:
+        account = account_for("nobody")
+        installing._extract_or_try_again(home / "extract", home / "binaries", account)
+
+    if at_second_try:
+        unpack()
+        assert (home / "binaries" / "bin" / "postgres").exists()
+    else:
+        with pytest.raises(PlatformUnsupported, match=r"(?s)exit code 7.*the weather is bad"):
+            unpack()
 
 
 def test_data_of_another_major_version(embed: Embed) -> None:

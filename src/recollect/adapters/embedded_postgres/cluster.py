@@ -81,6 +81,10 @@ class Cluster:
     def sockets(self) -> Path:
         return socket_folder(self.folder, self.account)
 
+    @property
+    def is_running(self) -> bool:
+        return find_postmaster(self.data) is not None
+
     def url(self, role: str, database: str) -> str:
         """A libpq URL; it holds the password and is not for logs."""
         password = Passwords.read(self.folder).of(role)
@@ -189,7 +193,7 @@ class Cluster:
             f"initdb could not make {target}:",
             said,
             where=target,
-            remedy=f"Mend what the lines above name, or {OWN_SERVER}.",
+            remedy=f"Mend the cause told above, or {OWN_SERVER}.",
         )
 
     def _launch(self) -> int:
@@ -218,7 +222,7 @@ class Cluster:
             what,
             newest_log(self.logs),
             where=self.folder,
-            remedy=f"Mend what the lines above name (more in {self.logs}), or {OWN_SERVER}.",
+            remedy=f"Mend the cause told above (more in {self.logs}), or {OWN_SERVER}.",
         )
 
 

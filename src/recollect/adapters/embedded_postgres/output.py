@@ -29,8 +29,8 @@ def failure(
             "Install the library named above with the system's package manager "
             f"(on Debian: libgssapi-krb5-2 liblz4-1 libzstd1 libssl3 libxml2), or {OWN_SERVER}."
         )
-    said = "\n".join(f"  {line}" for line in output.strip().splitlines()[-_TAIL_LINES:])
-    return kind(f"{what}\n{said}" if said else what, remedy=remedy)
+    lines = output.strip().splitlines()[-_TAIL_LINES:] or ["it said nothing"]
+    return kind("\n  ".join([what, *lines]), remedy=remedy)
 
 
 def newest_log(folder: Path) -> str:

@@ -39,6 +39,10 @@ def postgres_folder(home: Path, account: Account) -> Path:
         home = home.expanduser().absolute()
         _make_folders(home, account.passage)
         home = home.resolve()
+    if not home.is_dir():
+        raise HomeUnusable(
+            f"{home} is not a folder.", remedy="Set RECOLLECT_HOME to a folder, or move the file."
+        )
     near = home / "postgres"
     far = SYSTEM_FOLDER / _digest(home)
     if account.is_switched and (far / "data").exists():

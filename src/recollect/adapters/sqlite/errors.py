@@ -52,10 +52,10 @@ def _cannot_open(path: Path, detail: str) -> RecollectError:
     )
 
 
-def _moved(path: Path, detail: str) -> RecollectError:
+def moved(path: Path, detail: str) -> RecollectError:
     return StoreUnavailable(
         f"{path} was moved or removed while in use ({detail})",
-        remedy="Put the file back where it was and start again.",
+        remedy="Put the file back where it was and try again; without it a new store is made.",
     )
 
 
@@ -80,7 +80,7 @@ _BY_CODE: Final[Mapping[int, _Explanation]] = {
     sqlite3.SQLITE_LOCKED: _busy,
     sqlite3.SQLITE_PROTOCOL: _busy,  # the write-ahead log was contended for too long
     sqlite3.SQLITE_READONLY: _read_only,
-    sqlite3.SQLITE_READONLY_DBMOVED: _moved,
+    sqlite3.SQLITE_READONLY_DBMOVED: moved,
     sqlite3.SQLITE_FULL: _full,
     sqlite3.SQLITE_CANTOPEN: _cannot_open,
     sqlite3.SQLITE_PERM: _cannot_open,

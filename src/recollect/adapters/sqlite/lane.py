@@ -2,6 +2,9 @@
 
 A store has two lanes, one for writing and one for reading, so that a long write keeps no recall
 waiting. Jobs of a lane run one after another, in the order they came.
+
+SQLite itself goes on with a file that was removed or replaced, and what is written to it is lost
+without a word. So a lane looks, for each job, whether its file is still the one at the path.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
 
-from recollect.adapters.sqlite.errors import explained
+from recollect.adapters.sqlite.errors import explained, moved
 
 T = TypeVar("T")
 # Steps of SQLite's virtual machine, some tens for a row: a few looks in a millisecond.
@@ -24,6 +27,7 @@ _STEPS_BETWEEN_LOOKS: Final = 10_000
 
 @dataclass(slots=True, eq=False)
 class _Job:
+    acknowledged: bool
     abandoned: bool = False
 
 
@@ -36,18 +40,20 @@ class Lane:
         self._path = path
         self._connect = connect
         self._connection: sqlite3.Connection | None = None
+        self._file: tuple[int, int] | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"recollect-{name}")
-        self._running = _Job()
+        self._running = _Job(acknowledged=False)
 
     async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Do the work in the lane's thread. When the caller is cancelled it runs on to its end:
         a write is either done or not, never broken off.
         """
-        return await asyncio.wrap_future(self._thread.submit(self._do, _Job(), work))
+        job = _Job(acknowledged=True)
+        return await asyncio.wrap_future(self._thread.submit(self._do, job, work))
 
     async def run_until_cancelled(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Do the work, and stop its statement when the caller is cancelled (a deadline passed)."""
-        job = _Job()
+        job = _Job(acknowledged=False)
         try:
             return await asyncio.wrap_future(self._thread.submit(self._do, job, work))
         except asyncio.CancelledError:
@@ -64,12 +70,26 @@ class Lane:
     def _do(self, job: _Job, work: Callable[[sqlite3.Connection], T]) -> T:
         self._running = job
         try:
-            if self._connection is None:
-                self._connection = self._connect(self._path)
-                self._connection.set_progress_handler(self._is_abandoned, _STEPS_BETWEEN_LOOKS)
-            return work(self._connection)
+            done = work(self._connected())
+            lost = job.acknowledged and _file_at(self._path) != self._file
         except (sqlite3.Error, OSError, UnicodeEncodeError) as error:
             raise explained(error, self._path) from error
+        if lost:
+            raise moved(self._path, "what was being written is not in it")
+        return done
+
+    def _connected(self) -> sqlite3.Connection:
+        """The connection to the file that is at the path now."""
+        file = _file_at(self._path)
+        if file != self._file:
+            self._disconnect()
+        if self._connection is None:
+            self._connection = self._connect(self._path)
+            self._connection.set_progress_handler(self._is_abandoned, _STEPS_BETWEEN_LOOKS)
+            # Looked at before connecting, if it was there: a file that took its place meanwhile
+            # must not pass for the one that was opened.
+            self._file = file or _file_at(self._path)
+        return self._connection
 
     def _is_abandoned(self) -> bool:
         """SQLite asks this while a statement runs, and stops it when the answer is yes. Unlike
@@ -81,6 +101,14 @@ class Lane:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+
+def _file_at(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 @contextmanager

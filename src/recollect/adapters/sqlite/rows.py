@@ -10,6 +10,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from recollect.core.memory import Memory, Scope
+from recollect.core.recall_settings import SettingChange
 
 Parameters = dict[str, Any]
 
@@ -59,6 +60,16 @@ def from_row(row: sqlite3.Row) -> Memory:
         session=row["session"],
         version=row["version"],
         deleted_at=None if row["deleted_at"] is None else moment(row["deleted_at"]),
+    )
+
+
+def to_setting_change(row: sqlite3.Row) -> SettingChange:
+    return SettingChange(
+        name=row["name"],
+        old=None if row["old_value"] is None else json.loads(row["old_value"]),
+        new=json.loads(row["new_value"]),
+        by=row["changed_by"],
+        at=moment(row["changed_at"]),
     )
 
 

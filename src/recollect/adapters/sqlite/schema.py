@@ -69,6 +69,17 @@ CREATE TRIGGER {name} AFTER {event} ON memories BEGIN
     FROM searchable WHERE number = new.number;
 END
 """
+# Values as JSON; `old_value` is NULL where the default held.
+_SETTINGS_AUDIT: Final = """
+CREATE TABLE settings_audit (
+    number INTEGER PRIMARY KEY,
+    name TEXT NOT NULL,
+    old_value TEXT,
+    new_value TEXT NOT NULL,
+    changed_by TEXT NOT NULL,
+    changed_at INTEGER NOT NULL
+) STRICT
+"""
 MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
     (
         f"PRAGMA application_id = {APPLICATION_ID}",
@@ -82,6 +93,7 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         _INDEX.format(name="index_changed", event="UPDATE"),
         _UNINDEX.format(name="unindex_erased", event="DELETE"),
     ),
+    (_SETTINGS_AUDIT,),
 )
 
 

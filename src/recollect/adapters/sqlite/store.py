@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Final, Self
 from uuid import UUID
@@ -22,6 +24,7 @@ from recollect.adapters.sqlite.rows import (
     inside,
     microseconds,
     to_row,
+    to_setting_change,
 )
 from recollect.adapters.sqlite.schema import is_current, migrate, prepare_file
 from recollect.core.errors import Conflict
@@ -29,6 +32,7 @@ from recollect.core.ids import IdPrefix
 from recollect.core.memory import Memory, Scope, Stats
 from recollect.core.paging import Cursor
 from recollect.core.recall import Candidate
+from recollect.core.recall_settings import SettingChange
 from recollect.ports import WordQuery
 
 BUSY_TIMEOUT_SECONDS: Final = 5.0
@@ -67,6 +71,15 @@ SELECT category, project, deleted_at IS NOT NULL, count(*), sum(is_sensitive)
 FROM memories WHERE owner = ? GROUP BY 1, 2, 3
 """
 
+# Before the value is written, while the old one is still there.
+_LOG_SETTING: Final = """
+INSERT INTO settings_audit (name, old_value, new_value, changed_by, changed_at)
+SELECT :name, (SELECT value FROM settings WHERE name = :name), :value, :by, :at
+WHERE NOT EXISTS (SELECT 1 FROM settings WHERE name = :name AND value = :value)
+"""
+_WRITE_SETTING: Final = "INSERT OR REPLACE INTO settings VALUES (:name, :value)"
+_SETTINGS_LOG: Final = "SELECT * FROM settings_audit ORDER BY number DESC LIMIT ?"
+
 
 class SqliteStore:
     """Use it as `async with SqliteStore(path) as store`."""
@@ -79,8 +92,7 @@ class SqliteStore:
 
     async def __aenter__(self) -> Self:
         try:
-            if not await self._reader.run(lambda reader: is_current(reader, self._path)):
-                await self._writer.run(lambda writer: migrate(writer, self._path))
+            await self._reader.run(lambda _: None)  # connecting finds, makes or migrates the file
         except BaseException:
             await self._close()
             raise
@@ -194,34 +206,51 @@ class SqliteStore:
         )
         return {name: json.loads(value) for name, value in rows}
 
-    async def write_settings(self, changes: Mapping[str, object]) -> None:
-        rows = [(name, json.dumps(value)) for name, value in changes.items()]
+    async def write_settings(self, changes: Mapping[str, object], *, by: str, at: datetime) -> None:
+        rows = [
+            {"name": name, "value": json.dumps(value), "by": by, "at": microseconds(at)}
+            for name, value in changes.items()
+        ]
 
         def work(writer: sqlite3.Connection) -> None:
             with transaction(writer):
-                writer.executemany("INSERT OR REPLACE INTO settings VALUES (?, ?)", rows)
+                writer.executemany(_LOG_SETTING, rows)
+                writer.executemany(_WRITE_SETTING, rows)
 
         await self._writer.run(work)
 
+    async def settings_log(self, limit: int) -> list[SettingChange]:
+        rows = await self._reader.run_until_cancelled(
+            lambda reader: reader.execute(_SETTINGS_LOG, (limit,)).fetchall()
+        )
+        return [to_setting_change(row) for row in rows]
+
     def _connect_reader(self, path: Path) -> sqlite3.Connection:
-        if not path.exists():
-            prepare_file(path)
         reader = self._connect(path)
-        reader.execute("PRAGMA query_only = ON")
+        with _closed_on_failure(reader):
+            if not is_current(reader, path):
+                self._connect_writer(path).close()
+            reader.execute("PRAGMA query_only = ON")
         return reader
 
     def _connect_writer(self, path: Path) -> sqlite3.Connection:
         writer = self._connect(path)
-        # With WAL, anything less lets a power cut take back what was already acknowledged.
-        writer.execute("PRAGMA synchronous = FULL")
-        # Erased text is overwritten, not merely unlinked.
-        writer.execute("PRAGMA secure_delete = ON")
+        with _closed_on_failure(writer):
+            if not is_current(writer, path):
+                migrate(writer, path)
+            # With WAL, anything less lets a power cut take back what was already acknowledged.
+            writer.execute("PRAGMA synchronous = FULL")
+            # Erased text is overwritten, not merely unlinked.
+            writer.execute("PRAGMA secure_delete = ON")
         return writer
 
     def _connect(self, path: Path) -> sqlite3.Connection:
+        if not path.exists():
+            prepare_file(path)
         connection = sqlite3.connect(path, timeout=self._busy_timeout, isolation_level=None)
-        connection.row_factory = sqlite3.Row
-        connection.execute("PRAGMA foreign_keys = ON")
+        with _closed_on_failure(connection):
+            connection.row_factory = sqlite3.Row
+            connection.execute("PRAGMA foreign_keys = ON")
         return connection
 
     async def _close(self) -> None:
@@ -230,3 +259,12 @@ class SqliteStore:
             await self._reader.close()
         finally:
             await self._writer.close()
+
+
+@contextmanager
+def _closed_on_failure(connection: sqlite3.Connection) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        connection.close()
+        raise

@@ -1,0 +1,142 @@
+"""Running an ONNX encoder, one text at a time: the one module that talks to onnxruntime.
+
+Each text runs alone, without padding. On a processor padding costs more than batching saves (a
+third to a half of the speed on dialogue turns), and a vector cannot depend on its neighbours.
+"""
+
+from __future__ import annotations
+
+import importlib
+import platform
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from recollect.core.errors import ModelUnavailable
+
+Pooling = Literal["mean", "cls"]
+
+# A token is a few characters long. Past this many a token, a text is longer than the model reads,
+# and a megabyte of it would take seconds to cut into tokens.
+_CHARACTERS_A_TOKEN = 64
+
+_POOLED = "sentence_embedding"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How a model wants its text read: how many tokens, and which of their states count."""
+
+    max_tokens: int
+    pooling: Pooling = "mean"
+
+
+class Encoder:
+    """A loaded model. Safe to use from several threads at once."""
+
+    def __init__(self, folder: Path, reading: Reading) -> None:
+        import numpy as np
+
+        self._np = np
+        self._reading = reading
+        self._tokenizer = _tokenizer(folder / "tokenizer.json", reading.max_tokens)
+        self._session = _session(folder / "model.onnx")
+        self._inputs = [entry.name for entry in self._session.get_inputs()]
+        unknown = set(self._inputs) - {"input_ids", "attention_mask", "token_type_ids"}
+        if unknown or "input_ids" not in self._inputs:
+            raise ModelUnavailable(
+                f"{folder / 'model.onnx'} takes the inputs {self._inputs}",
+                remedy="Export the model as a text encoder with the inputs input_ids, "
+                "attention_mask and, if it needs them, token_type_ids.",
+            )
+        outputs = [entry.name for entry in self._session.get_outputs()]
+        self._output = _POOLED if _POOLED in outputs else outputs[0]
+
+    def encode(self, text: str) -> list[float]:
+        """The text's vector, of length 1."""
+        np = self._np
+        ids = np.array([self._tokens(text)], dtype=np.int64)
+        values = {
+            "input_ids": ids,
+            "attention_mask": np.ones_like(ids),
+            "token_type_ids": np.zeros_like(ids),
+        }
+        feed = {name: values[name] for name in self._inputs}
+        (output,) = self._session.run([self._output], feed)
+        vector = np.asarray(output[0], dtype=np.float32)
+        if vector.ndim == 2:  # the states of the tokens
+            vector = vector[0] if self._reading.pooling == "cls" else vector.mean(axis=0)
+        length = float(np.linalg.norm(vector))
+        if not np.isfinite(length) or length == 0.0:
+            raise ModelUnavailable(
+                "The model's answer is not a vector that has a direction",
+                remedy="The model's files are damaged or not those of a text encoder: fetch or "
+                "export them again.",
+            )
+        normalised: list[float] = (vector / length).tolist()
+        return normalised
+
+    def _tokens(self, text: str) -> list[int]:
+        # Half a surrogate pair is legal in a Python string and nowhere else.
+        sound = text[: self._reading.max_tokens * _CHARACTERS_A_TOKEN].encode("utf-8", "replace")
+        ids: list[int] = self._tokenizer.encode(sound.decode()).ids
+        return ids
+
+
+def _tokenizer(path: Path, max_tokens: int) -> Any:  # noqa: ANN401  # tokenizers' own types
+    tokenizers = _import("tokenizers")
+    try:
+        tokenizer = tokenizers.Tokenizer.from_file(str(path))
+    except Exception as error:  # the library raises plain Exception
+        raise _unreadable(path, error) from error
+    tokenizer.enable_truncation(max_tokens)
+    tokenizer.no_padding()
+    return tokenizer
+
+
+def _session(path: Path) -> Any:  # noqa: ANN401  # onnxruntime has no types
+    onnxruntime = _import("onnxruntime")
+    options = onnxruntime.SessionOptions()
+    # Texts run side by side in threads of ours: more of them would only wait for each other.
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    if _sums_overflow():
+        options.add_session_config_entry("session.x64quantprecision", "1")
+    try:
+        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # a dozen unrelated classes, one meaning
+        raise _unreadable(path, error) from error
+
+
+def _sums_overflow() -> bool:
+    """Whether this processor adds pairs of 8-bit products in 16 bits, where they can overflow.
+
+    x86 before VNNI does. The exact sums that can be asked for instead take twice as long, and
+    onnxruntime uses them wherever they are asked for: so only where they are needed.
+    """
+    if platform.machine().lower() not in {"x86_64", "amd64"}:
+        return False
+    try:
+        return "vnni" not in Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return True
+
+
+def _import(name: str) -> Any:  # noqa: ANN401  # modules without types
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise ModelUnavailable(
+            f"The Python package {name} cannot be imported ({error})",
+            remedy=f"Install it (`pip install {name}`), or use a hosted embedding model. Until "
+            "then memories are found by words.",
+        ) from error
+
+
+def _unreadable(path: Path, error: Exception) -> ModelUnavailable:
+    return ModelUnavailable(
+        f"{path} cannot be read ({str(error)[:200]})",
+        remedy="The file is missing, damaged, or needs a newer onnxruntime or tokenizers: fetch "
+        "or export the model again, or update those packages.",
+    )

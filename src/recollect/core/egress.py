@@ -1,0 +1,74 @@
+"""Whether text may leave this machine for an address: decided here, and nowhere else.
+
+A memory sent to be embedded has left, and so has a query. The default is therefore that nothing
+leaves; whoever wants a hosted model says so with RECOLLECT_EGRESS=hosted.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from typing import Final, Literal
+
+from recollect.core.errors import InvalidInput
+
+Egress = Literal["local", "hosted"]
+EGRESSES: Final[tuple[Egress, ...]] = ("local", "hosted")
+
+# Deliberately narrower than what a URL may be: no user name, query, backslash or escape, so that
+# no HTTP client can read another host out of the text than the one judged here.
+_ADDRESS: Final = re.compile(
+    r"(?P<scheme>https?)://"
+    r"(?:\[(?P<ipv6>[0-9A-Fa-f:.]+)\]|(?P<host>[A-Za-z0-9._-]+))"
+    r"(?::[0-9]{1,5})?(?:/[A-Za-z0-9._~/-]*)?"
+)
+
+
+def allowed(url: str, egress: Egress) -> bool:
+    """Whether text may be sent to `url`: to this machine always, elsewhere only when opened."""
+    return is_loopback(url) or (egress == "hosted" and _ADDRESS.fullmatch(url) is not None)
+
+
+def require_allowed(url: str, egress: Egress) -> None:
+    """InvalidInput, with the remedy, when text may not be sent to `url`."""
+    if _ADDRESS.fullmatch(url) is None:
+        raise InvalidInput(
+            "The address of the embedding service is not a plain http or https address.",
+            field="url",
+            remedy="Write it as https://host/path, without user name, query or escapes.",
+        )
+    if not allowed(url, egress):
+        raise InvalidInput(
+            f"RECOLLECT_EGRESS={egress} keeps all text on this machine, and {url} is elsewhere.",
+            field="RECOLLECT_EGRESS",
+            remedy="Use a local model or a server on 127.0.0.1, or set RECOLLECT_EGRESS=hosted to "
+            "let the text of memories that are not sensitive, and of queries, leave.",
+        )
+
+
+def require_private(url: str) -> None:
+    """InvalidInput when a key sent to `url` could be read on its way."""
+    if not (url.startswith("https://") or is_loopback(url)):
+        raise InvalidInput(
+            f"A key may not be sent to {url}: others on the network could read it.",
+            field="url",
+            remedy="Use an https address, or a server on 127.0.0.1, or leave the key out.",
+        )
+
+
+def is_loopback(url: str) -> bool:
+    """Whether the address is this machine. Of names only `localhost` counts: any other may mean
+    another machine tomorrow.
+    """
+    address = _ADDRESS.fullmatch(url)
+    if address is None:
+        return False
+    host = address["ipv6"] or address["host"]
+    if host.lower() == "localhost":
+        return True
+    try:
+        ip = ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    # An IPv4 address inside an IPv6 one is judged as the IPv4 address it is.
+    return (getattr(ip, "ipv4_mapped", None) or ip).is_loopback

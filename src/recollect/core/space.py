@@ -1,0 +1,91 @@
+"""What makes two vectors comparable.
+
+Vectors are only ever compared inside one space. Whatever would move a vector (another model, other
+weights, another way of computing with them) is part of the space's identity; how a query is
+dressed up before it is embedded is kept with it, because a query must be dressed as the model was
+trained to see it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+from uuid import UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """One embedding model at one revision with one dimension.
+
+    `revision` is empty where nobody tells: a hosted model is whatever its name stands for today.
+    """
+
+    model: str
+    revision: str
+    dimension: int
+    distance: Literal["cosine"] = "cosine"
+    query_instruction: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.model:
+            raise ValueError("a space needs a model")
+        if self.dimension < 1:
+            raise ValueError("a space needs a dimension of at least 1")
+
+    @property
+    def name(self) -> str:
+        """The identity of the space's stored vectors: equal names, comparable vectors.
+
+        The query instruction is left out: it changes what is asked, not what is stored.
+        """
+        revision = f"@{self.revision}" if self.revision else ""
+        return f"{self.model}{revision}/{self.dimension}"
+
+
+SpaceState = Literal["filling", "active", "retired"]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSpace:
+    """A space as a database keeps it. `embedder` is the name by which every process that shares
+    the database makes the model that writes it (`minilm`, `voyage/voyage-3.5`, …).
+
+    At most one space is active: the one recall asks. A filling one is being written beside it.
+    """
+
+    id: int
+    embedder: str
+    space: Space
+    state: SpaceState
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingJob:
+    """One text that a space still needs. The ticket changes when the text does, so a vector that
+    was made for an older text is recognised and dropped.
+    """
+
+    memory_id: UUID
+    ticket: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingProgress:
+    """How far a space is: `parked` were tried too often, `last_error` says why the last one was."""
+
+    embedded: int
+    waiting: int
+    parked: int
+    last_error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingStats:
+    """How far the space that recall asks is, for all owners of the store together."""
+
+    space: str
+    embedded: int
+    waiting: int
+    parked: int
+    last_error: str | None = None

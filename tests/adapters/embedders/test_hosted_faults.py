@@ -1,0 +1,194 @@
+"""What a hosted embedder does when the service fails, stalls, lies or asks for patience."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pytest
+from tests.loopback import Api, Cut, Fault, Garbage, Loopback, Spoiled, Stall, Status
+
+from recollect.adapters.embedders.hosted import HostedEmbedder
+from recollect.adapters.embedders.hosted_providers import PROVIDERS
+from recollect.adapters.embedders.hosted_retries import Patience
+from recollect.core.errors import ModelUnavailable
+
+APIS: tuple[Api, ...] = ("voyage", "openai", "cohere", "compatible")
+KEY = "key-that-must-not-show"
+TEXT = "text-that-must-not-show"
+PATIENT = Patience(request_seconds=30, attempts=4, total_seconds=60, first_wait=0.5, longest_wait=8)
+BRISK = Patience(request_seconds=0.05, attempts=2, total_seconds=60, first_wait=0.5, longest_wait=8)
+
+
+@pytest.fixture
+def server() -> Iterator[Loopback]:
+    """Any API will do where the engine alone is tested."""
+    with Loopback("openai") as started:
+        yield started
+
+
+@pytest.fixture(params=APIS)
+def each_server(request: pytest.FixtureRequest) -> Iterator[Loopback]:
+    with Loopback(request.param) as started:
+        yield started
+
+
+@dataclass
+class Waits:
+    """Stands in for sleeping, so that no test sleeps and every wait is seen."""
+
+    seconds: list[float] = field(default_factory=list)
+
+    async def __call__(self, seconds: float) -> None:
+        self.seconds.append(seconds)
+
+
+def embed(server: Loopback, patience: Patience = PATIENT, texts: int = 1) -> tuple[int, Waits]:
+    """Embed texts; the number of vectors and the waits between requests."""
+    waits = Waits()
+
+    async def run() -> int:
+        async with HostedEmbedder(
+            PROVIDERS[server.api],
+            egress="local",
+            key=KEY,
+            model="some-model",
+            dimension=8,
+            base_url=server.base_url,
+            document_patience=patience,
+            sleep=waits,
+            jitter=lambda: 1.0,
+        ) as embedder:
+            return len(await embedder.embed_documents([TEXT] * texts))
+
+    return asyncio.run(run()), waits
+
+
+def refused(server: Loopback, patience: Patience = PATIENT, texts: int = 1) -> ModelUnavailable:
+    with pytest.raises(ModelUnavailable) as caught:
+        embed(server, patience, texts)
+    return caught.value
+
+
+PASSING: tuple[Fault, ...] = (Status(500), Status(503), Status(429), Status(408), Cut())
+
+
+@pytest.mark.parametrize("fault", PASSING, ids=repr)
+def test_what_may_pass_is_tried_again_with_growing_waits(server: Loopback, fault: Fault) -> None:
+    server.misbehave(fault, fault, fault)
+    count, waits = embed(server)
+    assert count == 1
+    assert waits.seconds == [0.5, 0.5 * 2, 0.5 * 2 * 2]
+    assert len(server.requests) == 4
+
+
+@pytest.mark.parametrize("fault", PASSING, ids=repr)
+def test_retries_are_bounded(server: Loopback, fault: Fault) -> None:
+    server.misbehave(*[fault] * 10)
+    error = refused(server)
+    assert "tried 4 times" in str(error)
+    assert len(server.requests) == 4
+
+
+@pytest.mark.parametrize(
+    ("status", "remedy"),
+    [(400, "model"), (401, "key"), (403, "key"), (404, "address"), (422, "model")],
+)
+def test_what_will_not_pass_is_not_tried_again(server: Loopback, status: int, remedy: str) -> None:
+    server.misbehave(Status(status))
+    error = refused(server)
+    assert f"status {status}" in str(error)
+    assert remedy in error.remedy
+    assert len(server.requests) == 1
+
+
+def test_retry_after_is_obeyed(server: Loopback) -> None:
+    server.misbehave(Status(429, (("Retry-After", "7"),)), Status(503, (("Retry-After", "0"),)))
+    _, waits = embed(server)
+    assert waits.seconds == [7.0, 1.0]
+
+
+def test_a_wait_past_the_limit_is_not_begun(server: Loopback) -> None:
+    server.misbehave(Status(429, (("Retry-After", "3600"),)))
+    assert "rate limit" in refused(server).remedy
+    assert len(server.requests) == 1
+
+
+def test_a_stalled_request_is_given_up_and_tried_again(server: Loopback) -> None:
+    server.misbehave(Stall(), Stall())
+    assert "did not answer within" in str(refused(server, BRISK))
+    assert len(server.requests) == 2
+
+
+def test_a_server_that_is_gone_is_named() -> None:
+    with Loopback("openai") as server:
+        pass
+    error = refused(server)
+    assert "could not be reached" in str(error)
+    assert server.base_url in str(error)
+
+
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [
+        (Spoiled(dimension=6), "dimension 6, not 8"),
+        (Spoiled(missing=1), "1 vectors for 2 texts"),
+        (Garbage(b"<html>busy</html>"), "not of its API's form"),
+        (Garbage(b"\xff\xfe"), "not of its API's form"),
+        (Garbage(b""), "not of its API's form"),
+        (Garbage(b"[" * 100_000), "not of its API's form"),
+        (Garbage(b'{"data": 5, "embeddings": 5}'), "not of its API's form"),
+        (Garbage(b'{"data": [], "embeddings": {"float": []}}'), "0 vectors for 2 texts"),
+    ],
+    ids=str,
+)
+def test_a_wrong_answer_is_refused_at_once(each_server: Loopback, fault: Fault, says: str) -> None:
+    each_server.misbehave(fault)
+    assert says in str(refused(each_server, texts=2))
+    assert len(each_server.requests) == 1
+
+
+@pytest.mark.parametrize("api", ["voyage", "openai", "compatible"])
+def test_vectors_that_share_a_number_are_refused(api: Api) -> None:
+    with Loopback(api) as server:
+        server.misbehave(Spoiled(renumbered=True))
+        assert "which vector belongs" in str(refused(server, texts=2))
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    ["0,0,0,0,0,0,0,0", "NaN,0,0,0,0,0,0,0", "1e999,0,0,0,0,0,0,0", '"a",0,0,0,0,0,0,0'],
+)
+def test_a_vector_without_direction_is_refused(each_server: Loopback, numbers: str) -> None:
+    data = f'"data": [{{"index": 0, "embedding": [{numbers}]}}]'
+    body = f'{{{data}, "embeddings": {{"float": [[{numbers}]]}}}}'
+    each_server.misbehave(Garbage(body.encode()))
+    assert "no direction" in str(refused(each_server))
+
+
+def test_a_redirect_is_not_followed(server: Loopback) -> None:
+    with Loopback(server.api) as other:
+        server.misbehave(Status(307, (("Location", other.base_url + "/embeddings"),)))
+        assert "redirects" in refused(server).remedy
+        assert other.received == b""
+
+
+def test_a_query_is_given_up_sooner_than_documents(server: Loopback) -> None:
+    server.misbehave(Stall())
+
+    async def run() -> None:
+        async with HostedEmbedder(
+            PROVIDERS[server.api],
+            egress="local",
+            key=KEY,
+            model="some-model",
+            dimension=8,
+            base_url=server.base_url,
+            query_patience=Patience(0.05, 1, 0.05, 0.1, 0.1),
+        ) as embedder:
+            with pytest.raises(ModelUnavailable, match="did not answer"):
+                await embedder.embed_query(TEXT)
+            assert len(await embedder.embed_documents([TEXT])) == 1
+
+    asyncio.run(run())

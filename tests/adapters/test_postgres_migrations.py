@@ -1,4 +1,4 @@
-"""The schema: migrated from nothing, taken down and up again, by two starters at once."""
+"""The schema: migrated from nothing, taken down and up again, by several starters at once."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from tests.conftest import Cluster
 
-from recollect.adapters.postgres.migrate import head, migrate
+from recollect.adapters.postgres.migrate import heads, migrate, take_down
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.core.errors import StoreUnavailable
 
@@ -25,8 +26,13 @@ from pg_constraint where connamespace = 'public'::regnamespace and contype <> 'n
 union all
 select 'function', proname, '', prosrc, provolatile::text, ''
 from pg_proc where pronamespace = 'public'::regnamespace and proname like 'recollect%'
+union all
+select 'trigger', tgrelid::regclass::text, tgname, pg_get_triggerdef(oid), '', ''
+from pg_trigger where not tgisinternal
 order by 1, 2, 3
 """
+_MAIN = {"memories", "lexeme_stats", "keys", "settings"}
+_VECTORS = {"spaces", "embeddings"}
 
 
 def schema(url: str) -> list[tuple[object, ...]]:
@@ -34,31 +40,63 @@ def schema(url: str) -> list[tuple[object, ...]]:
         return connection.execute(_SCHEMA).fetchall()
 
 
+def versions(url: str) -> set[str]:
+    with psycopg.connect(url) as connection:
+        return {row[0] for row in connection.execute("select version_num from alembic_version")}
+
+
 def test_down_and_up_again_gives_the_same_schema(empty_database_url: str) -> None:
     before = schema(empty_database_url)
-    migrate(empty_database_url)
+    assert migrate(empty_database_url) == ""
     fresh = schema(empty_database_url)
-    assert {row[1] for row in fresh} >= {"memories", "lexeme_stats", "keys", "settings"}
-    migrate(empty_database_url, "base")
+    assert {row[1] for row in fresh} >= _MAIN | _VECTORS
+    take_down(empty_database_url)
     leftovers = [row for row in schema(empty_database_url) if row not in before]
     assert {row[1] for row in leftovers} <= {"alembic_version"}
     migrate(empty_database_url)
     assert schema(empty_database_url) == fresh
 
 
+def test_without_pgvector_only_the_main_branch_goes_up_and_down(
+    cluster: Cluster, empty_database_url: str
+) -> None:
+    cluster.without_vectors(empty_database_url)
+    before = schema(empty_database_url)
+    assert "create extension vector" in migrate(empty_database_url)
+    fresh = schema(empty_database_url)
+    assert {row[1] for row in fresh} >= _MAIN
+    assert not {row[1] for row in fresh} & _VECTORS
+    take_down(empty_database_url)
+    leftovers = [row for row in schema(empty_database_url) if row not in before]
+    assert {row[1] for row in leftovers} <= {"alembic_version"}
+    migrate(empty_database_url)
+    assert schema(empty_database_url) == fresh
+
+
+def test_vectors_come_later_when_pgvector_does(cluster: Cluster, empty_database_url: str) -> None:
+    cluster.without_vectors(empty_database_url)
+    assert migrate(empty_database_url)
+    cluster.with_vectors(empty_database_url)
+    assert migrate(empty_database_url) == ""
+    assert versions(empty_database_url) == heads()
+    assert {row[1] for row in schema(empty_database_url)} >= _MAIN | _VECTORS
+
+
 def test_four_starters_at_once_migrate_once(empty_database_url: str) -> None:
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(4, mp_context=context) as processes:
-        list(processes.map(migrate, [empty_database_url] * 4))
-    with psycopg.connect(empty_database_url) as connection:
-        assert connection.execute("select version_num from alembic_version").fetchall() == [
-            (head(),)
-        ]
+        notes = list(processes.map(migrate, [empty_database_url] * 4))
+    assert notes == [""] * 4
+    assert versions(empty_database_url) == heads()
 
 
-def test_a_database_of_a_newer_version_is_refused(database_url: str) -> None:
+@pytest.mark.parametrize("branch", ["main", "vectors"])
+def test_a_database_of_a_newer_version_is_refused(database_url: str, branch: str) -> None:
+    (newest,) = [head for head in heads() if head.endswith("v") == (branch == "vectors")]
     with psycopg.connect(database_url) as connection:
-        connection.execute("update alembic_version set version_num = '9999'")
+        connection.execute(
+            "update alembic_version set version_num = '9999' where version_num = %s", (newest,)
+        )
     with pytest.raises(StoreUnavailable, match="newer version") as raised:
         migrate(database_url)
     assert "Upgrade Recollect" in raised.value.remedy

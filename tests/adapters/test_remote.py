@@ -13,6 +13,7 @@ from uuid import uuid4
 
 import pytest
 from tests.serving import Running, running
+from tests.strategies import new_id
 
 from recollect.adapters.remote import RemoteRecollect
 from recollect.core.errors import (
@@ -71,7 +72,7 @@ def test_the_whole_port_works_and_nothing_is_lost_on_the_way(server: Running) ->
             is_sensitive=True,
             project="shop",
             session="s1",
-            id=uuid4(),
+            id=new_id(),
         )
         stored = await remote.remember(draft)
         assert await remote.remember(draft) == stored
@@ -133,8 +134,34 @@ def test_settings_typed_as_text_are_sent_as_numbers(server: Running) -> None:
         changed = await remote.change_settings({"rrf_k": "10", "fusion": "convex"})
         assert changed == RecallSettings(rrf_k=10, fusion="convex")
         assert await remote.settings() == changed
+        await remote.change_settings({"rerank": "on"})
+        log = await remote.settings_log(10)
+        assert [(one.name, one.old, one.new) for one in log] == [
+            ("rerank", None, True),
+            ("rrf_k", None, 10),
+            ("fusion", None, "convex"),
+        ]
+        assert log[0].at.tzinfo is UTC
 
     ask(server.url, server.new_key(), tuning)
+
+
+def test_why_comes_back_as_the_server_said_it(server: Running) -> None:
+    async def asking(remote: Recollect) -> None:
+        stored = await remote.remember(Draft("lunch is at noon", project="kitchen"))
+        request = RecallRequest("lunch", scope=Scope(project="garden"), is_sensitive=True)
+        there = await remote.why(str(stored.id)[:20], request)
+        here = await asyncio.wrap_future(
+            asyncio.run_coroutine_threadsafe(
+                server.server.for_owner(stored.owner).why(str(stored.id), request), server.loop
+            )
+        )
+        assert there == here
+        assert there.kept_out[0].kind == "out_of_scope"
+        found = await remote.recall(RecallRequest("lunch"))
+        assert (found.hits[0].bonus, found.hits[0].rerank, found.rerank) == (1.0, None, None)
+
+    ask(server.url, server.new_key(), asking)
 
 
 @pytest.mark.parametrize("text", ["\ud800", "a \x00 b", "🐘" * 30_000, "x" * 1_000_000])
@@ -302,10 +329,12 @@ def test_the_time_of_a_memory_keeps_its_microseconds(server: Running) -> None:
         lambda remote: remote.update(
             str(uuid4()), {"content": "the safe's code", "is_sensitive": True}
         ),
+        lambda remote: remote.recall(RecallRequest("the safe's code", is_sensitive=True)),
+        lambda remote: remote.why(str(uuid4()), RecallRequest("the safe", is_sensitive=True)),
     ],
 )
 def test_a_sensitive_text_is_not_sent_to_another_machine(
-    question: Callable[[Recollect], Awaitable[Memory]],
+    question: Callable[[Recollect], Awaitable[object]],
 ) -> None:
     """The refusal comes before any connection: the name does not even resolve."""
     with pytest.raises(InvalidInput, match="stays on this machine") as raised:

@@ -6,19 +6,21 @@ A plain module, so that the property tests can have the same fixtures.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import count
 
 import psycopg
 import pytest
 from psycopg import sql
 from tests.conftest import TEMPLATE, Cluster
 
-_NAME = "emptied"
+_numbers = count()
 
 
 @pytest.fixture(scope="session")
 def shared_database_url(cluster: Cluster) -> Iterator[str]:
-    yield cluster.create(_NAME, TEMPLATE)
-    cluster.drop(_NAME)
+    name = f"emptied_{next(_numbers)}"
+    yield cluster.create(name, TEMPLATE)
+    cluster.drop(name)
 
 
 @pytest.fixture
@@ -31,4 +33,10 @@ def emptied_database_url(shared_database_url: str) -> str:
         )
         tables = sql.SQL(", ").join(sql.Identifier(name) for (name,) in found)
         connection.execute(sql.SQL("truncate {}").format(tables))
+        # Each space of a former test left an index of its own.
+        left = connection.execute(
+            "select indexname from pg_indexes where indexname like 'embeddings_space_%'"
+        )
+        for (name,) in left.fetchall():
+            connection.execute(sql.SQL("drop index {}").format(sql.Identifier(name)))
     return shared_database_url

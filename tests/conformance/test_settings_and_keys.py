@@ -11,6 +11,7 @@ import pytest
 from tests.strategies import MOMENT
 
 from recollect.core.keys import Key, digest
+from recollect.core.recall_settings import SettingChange
 from recollect.ports import KeyStore, SettingsStore
 
 pytestmark = pytest.mark.anyio
@@ -22,25 +23,60 @@ async def test_settings_are_empty_until_one_is_changed(store: SettingsStore) -> 
 
 async def test_settings_keep_their_values_and_kinds(store: SettingsStore) -> None:
     values = {"lexical_weight": 1.25, "rrf_k": 10, "fusion": "convex", "flag": True, "none": None}
-    await store.write_settings(values)
+    await store.write_settings(values, by="ada", at=MOMENT)
     read = await store.read_settings()
     assert read == values
     assert [type(read[name]) for name in values] == [float, int, str, bool, type(None)]
 
 
 async def test_writing_settings_leaves_the_others_alone(store: SettingsStore) -> None:
-    await store.write_settings({"rrf_k": 10, "depth": 50})
-    await store.write_settings({"rrf_k": 20})
-    await store.write_settings({})
+    await store.write_settings({"rrf_k": 10, "depth": 50}, by="ada", at=MOMENT)
+    await store.write_settings({"rrf_k": 20}, by="ada", at=MOMENT)
+    await store.write_settings({}, by="ada", at=MOMENT)
     assert await store.read_settings() == {"rrf_k": 20, "depth": 50}
 
 
 async def test_settings_are_written_all_or_none(store: SettingsStore) -> None:
     """Two writers of the same pair: the pair that is read was written by one of them."""
     pairs = [{"rrf_k": number, "depth": number} for number in range(1, 9)]
-    await asyncio.gather(*(store.write_settings(pair) for pair in pairs))
+    await asyncio.gather(*(store.write_settings(pair, by="ada", at=MOMENT) for pair in pairs))
     read = await store.read_settings()
     assert read["rrf_k"] == read["depth"]
+
+
+async def test_the_log_says_who_changed_what_newest_first(store: SettingsStore) -> None:
+    later = MOMENT + timedelta(seconds=1)
+    assert await store.settings_log(10) == []
+    await store.write_settings({"rrf_k": 10, "fusion": "convex"}, by="ada", at=MOMENT)
+    await store.write_settings({"rrf_k": 20, "rerank": True}, by="bob ü", at=later)
+    newest = await store.settings_log(10)
+    assert newest == [
+        SettingChange("rerank", None, True, "bob ü", later),
+        SettingChange("rrf_k", 10, 20, "bob ü", later),
+        SettingChange("fusion", None, "convex", "ada", MOMENT),
+        SettingChange("rrf_k", None, 10, "ada", MOMENT),
+    ]
+    assert await store.settings_log(1) == newest[:1]
+
+
+async def test_setting_the_same_value_again_is_no_change(store: SettingsStore) -> None:
+    await store.write_settings({"rrf_k": 10}, by="ada", at=MOMENT)
+    await store.write_settings({"rrf_k": 10, "depth": 80}, by="bob", at=MOMENT)
+    assert [(one.name, one.by) for one in await store.settings_log(10)] == [
+        ("depth", "bob"),
+        ("rrf_k", "ada"),
+    ]
+
+
+async def test_each_change_logs_the_value_it_really_replaced(store: SettingsStore) -> None:
+    """However many change the same setting at once, the log is one chain of values."""
+    numbers = range(1, 9)
+    writes = (store.write_settings({"rrf_k": n}, by=str(n), at=MOMENT) for n in numbers)
+    await asyncio.gather(*writes)
+    chain = list(reversed(await store.settings_log(100)))
+    assert [one.old for one in chain] == [None, *(one.new for one in chain[:-1])]
+    assert sorted(one.new for one in chain if isinstance(one.new, int)) == list(numbers)
+    assert (await store.read_settings())["rrf_k"] == chain[-1].new
 
 
 def key(number: int) -> Key:
@@ -54,6 +90,14 @@ async def test_a_key_is_found_by_its_hash_alone(key_store: KeyStore) -> None:
     assert await key_store.find_key(digest("rk_1")) == key(1)
     assert await key_store.find_key(digest("rk_3")) is None
     assert await key_store.find_key(b"") is None
+
+
+async def test_of_many_first_keys_one_is_kept(key_store: KeyStore) -> None:
+    kept = await asyncio.gather(*(key_store.add_first_key(key(number)) for number in range(1, 7)))
+    assert kept.count(True) == 1
+    assert list(await key_store.list_keys()) == [key(1 + kept.index(True))]
+    await key_store.revoke_key(UUID(int=1 + kept.index(True)), MOMENT)
+    assert not await key_store.add_first_key(key(9))
 
 
 async def test_keys_are_listed_oldest_first(key_store: KeyStore) -> None:

@@ -3,10 +3,15 @@
 Alembic runs the scripts in `migrations/versions`, which are plain SQL. Several servers may start at
 the same moment: a lock inside the migration's own transaction lets one of them work and makes the
 others wait, and holds behind a transaction-pooling PgBouncer too.
+
+The scripts form two branches. `main` is what every server has; `vectors` follows it where pgvector
+can be used, so that a Postgres without it stays a server that finds memories by their words.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 
@@ -19,6 +24,7 @@ from sqlalchemy import NullPool, create_engine
 from sqlalchemy.exc import DBAPIError
 
 from recollect.adapters.postgres.errors import from_driver
+from recollect.adapters.postgres.vector_support import vector_note
 from recollect.core.errors import StoreUnavailable
 
 _SCRIPTS = Path(__file__).parent / "migrations"
@@ -26,16 +32,31 @@ _SCRIPTS = Path(__file__).parent / "migrations"
 _ALEMBIC = Lock()
 
 
-def head() -> str:
-    """The newest revision this version of Recollect knows."""
-    revision = ScriptDirectory.from_config(_config()).get_current_head()
-    if revision is None:
-        raise RuntimeError(f"no migration in {_SCRIPTS}")
-    return revision
+def heads() -> set[str]:
+    """The newest revision of each branch that this version of Recollect knows."""
+    return set(ScriptDirectory.from_config(_config()).get_heads())
 
 
-def migrate(url: str, revision: str = "head") -> None:
-    """Upgrade the database (or take it down to an older revision, for tests)."""
+def migrate(url: str) -> str:
+    """Bring the database up to date; why it has no place for vectors, or nothing when it has."""
+    with _migrating(url) as config:
+        command.upgrade(config, "main@head")
+    note = vector_note(url)
+    if not note:
+        with _migrating(url) as config:
+            command.upgrade(config, "vectors@head")
+    return note
+
+
+def take_down(url: str) -> None:
+    """Remove everything that migrations made, memories too: for tests of the way back."""
+    with _migrating(url) as config:
+        command.downgrade(config, "base")
+
+
+@contextmanager
+def _migrating(url: str) -> Iterator[Config]:
+    """A configuration whose connection commits at the end; errors become Recollect's."""
 
     def connect() -> psycopg.Connection:
         return psycopg.connect(url, prepare_threshold=None, connect_timeout=10)
@@ -45,10 +66,7 @@ def migrate(url: str, revision: str = "head") -> None:
     try:
         with _ALEMBIC, engine.begin() as connection:
             config.attributes["connection"] = connection
-            if revision == "head":
-                command.upgrade(config, revision)
-            else:
-                command.downgrade(config, revision)
+            yield config
     except CommandError as error:
         raise StoreUnavailable(
             "the database was made by a newer version of Recollect",

@@ -11,6 +11,7 @@ from psycopg import sql
 
 from recollect.core.keys import Key
 from recollect.core.memory import Memory, Scope
+from recollect.core.recall_settings import SettingChange
 
 MEMORY_COLUMNS = sql.SQL(
     "m.id, m.owner, m.content, m.category, m.tags, m.expanded_keywords, m.importance,"
@@ -64,6 +65,12 @@ def to_key(row: Mapping[str, Any]) -> Key:
         label=row["label"],
         created_at=_utc(row["created_at"]),
         revoked_at=None if row["revoked_at"] is None else _utc(row["revoked_at"]),
+    )
+
+
+def to_setting_change(row: Mapping[str, Any]) -> SettingChange:
+    return SettingChange(
+        row["name"], row["old_value"], row["new_value"], row["changed_by"], _utc(row["changed_at"])
     )
 
 

@@ -4,7 +4,7 @@ from alembic import op
 
 revision = "0001"
 down_revision = None
-branch_labels = None
+branch_labels = ("main",)
 depends_on = None
 
 # array_to_string is only STABLE, because some element types print differently per session; for

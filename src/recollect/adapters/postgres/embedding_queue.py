@@ -1,0 +1,264 @@
+"""Which memories a space still needs: the rows without a vector are the jobs.
+
+Triggers put such a row in with the memory itself, in the same transaction, so nothing acknowledged
+can be missing. What was there before a space was opened is found by a sweep over all memories, a
+part at a time, whenever no job is left; it remembers how far it came. A claim is a lease that is
+committed before the model runs: nobody's edit waits for a model, and what a dead worker held is
+free again when its lease runs out. See docs/adr/0008.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from psycopg import AsyncConnection
+
+from recollect.adapters.postgres.vector_text import vector_text
+from recollect.core.space import EmbeddingJob, EmbeddingProgress, StoredSpace
+
+Connection = AsyncConnection[Any]
+
+MAX_ATTEMPTS: Final = 8
+FIRST_DELAY: Final = 5.0
+DELAY_GROWTH: Final = 4.0
+LONGEST_DELAY: Final = 3_600.0
+"""Seconds before a failed job is tried again: 5, 20, 80 … an hour; some two and a half hours in
+all before it is parked, so that a model that is away for an hour parks nothing."""
+
+LONGEST_ERROR: Final = 500
+SWEEP: Final = 1_000
+"""Memories one step of a sweep looks at: short locks, and new memories never wait for many."""
+
+_START: Final = "00000000-0000-0000-0000-000000000000"
+_END: Final = "ffffffff-ffff-ffff-ffff-ffffffffffff"
+
+# A text that was tried often enough and is due once more has ended its workers: it is parked.
+_CLAIM: Final = """
+with due as (
+    select memory_id from embeddings
+    where space_id = %(space)s and vector is null and due_at <= now()
+    order by due_at
+    limit %(limit)s
+    for update skip locked
+), claimed as (
+    update embeddings e set
+        attempts = e.attempts + 1,
+        due_at = case when e.attempts >= %(most)s then 'infinity'
+            else now() + %(lease)s * interval '1 second' end,
+        last_error = case when e.attempts >= %(most)s then %(silence)s else e.last_error end
+    from due where e.space_id = %(space)s and e.memory_id = due.memory_id
+    returning e.memory_id, e.content_hash, e.due_at = 'infinity' as is_parked
+)
+select c.memory_id, encode(c.content_hash, 'hex') as ticket, m.content, c.is_parked
+from claimed c join memories m on m.id = c.memory_id and not m.is_sensitive
+order by c.memory_id
+"""
+_SILENCE: Final = "its workers ended without an answer"
+
+# Whoever is editing the memory holds its row, and makes this vector worthless: never wait for that.
+_FINISH: Final = """
+with done as (
+    select * from unnest(%(ids)s::uuid[], %(tickets)s::text[], %(vectors)s::text[])
+        as d(memory_id, ticket, vector)
+), mine as (
+    select e.memory_id, d.vector from embeddings e join done d using (memory_id)
+    where e.space_id = %(space)s and e.vector is null
+        and e.content_hash = decode(d.ticket, 'hex')
+    for update of e skip locked
+)
+update embeddings e
+set vector = mine.vector::halfvec, attempts = 0, due_at = now(), last_error = null
+from mine where e.space_id = %(space)s and e.memory_id = mine.memory_id
+"""
+
+_FAIL: Final = """
+with failed as (
+    select * from unnest(%(ids)s::uuid[], %(tickets)s::text[]) as d(memory_id, ticket)
+), mine as (
+    select e.memory_id from embeddings e join failed d using (memory_id)
+    where e.space_id = %(space)s and e.vector is null
+        and e.content_hash = decode(d.ticket, 'hex')
+    for update of e skip locked
+)
+update embeddings e
+set last_error = %(error)s,
+    due_at = case when e.attempts >= %(most)s then 'infinity'
+        else now() + interval '1 second'
+            * least(%(first)s * %(growth)s ^ greatest(e.attempts - 1, 0), %(longest)s) end
+from mine where e.space_id = %(space)s and e.memory_id = mine.memory_id
+"""
+
+_GIVE_BACK: Final = """
+with given as (
+    select * from unnest(%(ids)s::uuid[], %(tickets)s::text[]) as d(memory_id, ticket)
+), mine as (
+    select e.memory_id from embeddings e join given d using (memory_id)
+    where e.space_id = %(space)s and e.vector is null
+        and e.content_hash = decode(d.ticket, 'hex')
+    for update of e skip locked
+)
+update embeddings e set attempts = greatest(e.attempts - 1, 0), due_at = now()
+from mine where e.space_id = %(space)s and e.memory_id = mine.memory_id
+"""
+_TROUBLE: Final = "update spaces set last_error = %(error)s where id = %(space)s"
+_NO_TROUBLE: Final = """
+update spaces set last_error = null where id = %(space)s and last_error is not null
+"""
+
+_RETRY: Final = """
+update embeddings set attempts = 0, due_at = now()
+where space_id = %(space)s and vector is null and due_at = 'infinity'
+"""
+
+# Final: every writer that could not yet see the space has ended. (A number from the future is one
+# of another server, from which this database was restored.)
+_SWEEP_STATE: Final = """
+select swept_to::text as swept_to,
+    (pg_snapshot_xmin(pg_current_snapshot()) > opened_in
+        or pg_snapshot_xmax(pg_current_snapshot()) <= opened_in) as is_final
+from spaces
+where id = %(space)s and state <> 'retired' and swept_to is not null
+for update skip locked
+"""
+# The lock on a memory makes a change of its sensitivity wait until this row is there to be removed.
+_SWEEP_SOME: Final = """
+with looked_at as materialized (
+    select id from memories where id > %(swept_to)s::uuid order by id limit %(sweep)s
+), missing as materialized (
+    select m.id, m.content from looked_at join memories m using (id)
+    where not m.is_sensitive and m.deleted_at is null and not exists (
+        select from embeddings e where e.memory_id = m.id and e.space_id = %(space)s)
+    for key share of m
+), added as (
+    insert into embeddings (space_id, memory_id, content_hash)
+    select %(space)s, id, sha256(convert_to(content, 'UTF8')) from missing
+    on conflict (memory_id, space_id) do nothing
+)
+select max(id::text) as swept_to from looked_at
+"""
+_SWEPT_TO: Final = "update spaces set swept_to = %(swept_to)s::uuid where id = %(space)s"
+
+_PROGRESS: Final = """
+select
+    (select count(*) from embeddings where space_id = %(space)s) as rows,
+    (select count(*) from embeddings where space_id = %(space)s and vector is null) as pending,
+    (select count(*) from embeddings
+        where space_id = %(space)s and vector is null and due_at = 'infinity') as parked,
+    (select count(*) from memories m join spaces s on s.id = %(space)s
+        where m.id > s.swept_to and not m.is_sensitive and m.deleted_at is null
+            and not exists (
+                select from embeddings e where e.memory_id = m.id and e.space_id = s.id
+            )) as unseen,
+    coalesce(
+        (select last_error from spaces where id = %(space)s),
+        (select last_error from embeddings
+            where space_id = %(space)s and vector is null and last_error is not null
+            order by due_at desc limit 1)) as last_error
+"""
+
+
+async def claim(
+    connection: Connection, space: StoredSpace, limit: int, lease: float
+) -> list[EmbeddingJob]:
+    params = {
+        "space": space.id,
+        "limit": limit,
+        "lease": lease,
+        "most": MAX_ATTEMPTS,
+        "silence": _SILENCE,
+    }
+    while True:
+        cursor = await connection.execute(_CLAIM, params)
+        rows = await cursor.fetchall()
+        jobs = [
+            EmbeddingJob(row["memory_id"], row["ticket"], row["content"])
+            for row in rows
+            if not row["is_parked"]
+        ]
+        if jobs or not rows:
+            return jobs
+
+
+async def sweep(connection: Connection, space: StoredSpace) -> bool:
+    """Put in the rows that some more memories lack; False when there is nothing to look at now.
+
+    A memory whose writer began before the space was opened has no row, and may not be visible yet.
+    So a sweep that began while such writers were at work is followed by a second one.
+    """
+    cursor = await connection.execute(_SWEEP_STATE, {"space": space.id})
+    row = await cursor.fetchone()
+    if row is None or (row["swept_to"] == _END and not row["is_final"]):
+        return False
+    start = _START if row["swept_to"] == _END else row["swept_to"]
+    params = {"space": space.id, "swept_to": start, "sweep": SWEEP}
+    cursor = await connection.execute(_SWEEP_SOME, params)
+    reached = (await cursor.fetchone() or {})["swept_to"]
+    swept_to = reached if reached is not None else (None if row["is_final"] else _END)
+    await connection.execute(_SWEPT_TO, {"space": space.id, "swept_to": swept_to})
+    return reached is not None
+
+
+async def finish(
+    connection: Connection,
+    space: StoredSpace,
+    done: Sequence[tuple[EmbeddingJob, Sequence[float]]],
+) -> int:
+    params = {
+        **_named(space, [job for job, _ in done]),
+        "vectors": [vector_text(space.space, vector) for _, vector in done],
+    }
+    cursor = await connection.execute(_FINISH, params)
+    if cursor.rowcount:
+        await connection.execute(_NO_TROUBLE, {"space": space.id})
+    return cursor.rowcount
+
+
+async def fail(
+    connection: Connection, space: StoredSpace, jobs: Sequence[EmbeddingJob], error: str
+) -> None:
+    params = {
+        **_named(space, jobs),
+        "error": _storable(error),
+        "most": MAX_ATTEMPTS,
+        "first": FIRST_DELAY,
+        "growth": DELAY_GROWTH,
+        "longest": LONGEST_DELAY,
+    }
+    await connection.execute(_FAIL, params)
+
+
+async def give_back(
+    connection: Connection, space: StoredSpace, jobs: Sequence[EmbeddingJob], error: str | None
+) -> None:
+    await connection.execute(_GIVE_BACK, _named(space, jobs))
+    if error is not None:
+        await connection.execute(_TROUBLE, {"space": space.id, "error": _storable(error)})
+
+
+async def retry_parked(connection: Connection, space: StoredSpace) -> int:
+    cursor = await connection.execute(_RETRY, {"space": space.id})
+    return cursor.rowcount
+
+
+async def progress(connection: Connection, space: StoredSpace) -> EmbeddingProgress:
+    cursor = await connection.execute(_PROGRESS, {"space": space.id})
+    row = await cursor.fetchone() or {}
+    return EmbeddingProgress(
+        embedded=row["rows"] - row["pending"],
+        waiting=row["pending"] - row["parked"] + row["unseen"],
+        parked=row["parked"],
+        last_error=row["last_error"],
+    )
+
+
+def _named(space: StoredSpace, jobs: Sequence[EmbeddingJob]) -> dict[str, object]:
+    return {
+        "space": space.id,
+        "ids": [job.memory_id for job in jobs],
+        "tickets": [job.ticket for job in jobs],
+    }
+
+
+def _storable(error: str) -> str:
+    return error.replace("\0", " ").encode("utf-8", "replace").decode()[:LONGEST_ERROR]

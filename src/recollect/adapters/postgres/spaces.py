@@ -1,0 +1,230 @@
+"""The spaces of a database: opened, given an index, switched, dropped.
+
+A space's vectors share one table with those of other spaces, and each space has an HNSW index of
+its own at its own dimension. A new model can so fill a space while the old one serves; switching is
+the change of two rows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, Final
+
+from psycopg import AsyncConnection, sql
+
+from recollect.core.errors import Conflict, InvalidInput
+from recollect.core.space import Space, StoredSpace
+
+Connection = AsyncConnection[Any]
+
+CHANNEL: Final = "recollect_embeddings"
+"""Where Postgres tells workers that there may be work; the triggers use the same name."""
+
+MAX_DIMENSION: Final = 4_000
+"""The most that pgvector indexes as halfvec."""
+
+_DROP_BATCH: Final = 5_000
+
+# Any fixed number: whoever holds it is the one that opens or switches spaces.
+_LOCK: Final = 7_305_201_845
+_ALONE = "select pg_advisory_xact_lock(%s)"
+_BUILD_LOCK: Final = 7_305
+_BUILDER_LOOKS_AGAIN: Final = 0.5
+_TRY_ALONE = "select pg_try_advisory_xact_lock({}, {}) as is_mine"
+_RING = "select pg_notify(%s, '')"
+
+_COLUMNS = sql.SQL("id, embedder, model, revision, dimension, distance, query_instruction, state")
+_SPACES = sql.SQL("select {} from spaces order by id").format(_COLUMNS)
+_ACTIVE = sql.SQL("select {} from spaces where state = 'active'").format(_COLUMNS)
+_FIND = """
+select id from spaces
+where model = %(model)s and revision = %(revision)s and dimension = %(dimension)s
+    and distance = %(distance)s
+"""
+_OPEN = sql.SQL("""
+insert into spaces (embedder, model, revision, dimension, distance, query_instruction, state)
+select %(embedder)s, %(model)s, %(revision)s, %(dimension)s, %(distance)s, %(query_instruction)s,
+    case when exists (select from spaces where state = 'active') then 'filling' else 'active' end
+returning {}, not exists (select from spaces) as is_first
+""").format(_COLUMNS)
+# While it was retired nobody kept it, so every memory must be looked at again.
+_WAKE = """
+update spaces set state = 'filling', opened_in = pg_current_xact_id(),
+    swept_to = '00000000-0000-0000-0000-000000000000'
+where id = %s and state = 'retired'
+"""
+_REOPEN = sql.SQL("""
+update spaces set embedder = %(embedder)s, query_instruction = %(query_instruction)s,
+    state = case when exists (select from spaces where state = 'active') then state
+        else 'active' end
+where id = %(id)s
+returning {}
+""").format(_COLUMNS)
+_STATE = "select state from spaces where id = %s for update"
+_RETIRE = "update spaces set state = 'retired' where state = 'active' and id <> %s"
+_ACTIVATE = "update spaces set state = 'active' where id = %s"
+_DROP_SOME = """
+delete from embeddings e using (
+    select memory_id, space_id from embeddings where space_id = %s limit %s
+) part
+where e.memory_id = part.memory_id and e.space_id = part.space_id
+"""
+
+_INDEX = """
+create index {concurrently} {name} on embeddings
+using hnsw ((vector::halfvec({dimension})) halfvec_cosine_ops) with (m = 16, ef_construction = 64)
+where space_id = {id}
+"""
+# A build holds this lock to its end, even when its client was killed: who has it knows that an
+# unfinished index is a leftover.
+_WAIT_FOR_BUILDERS = "lock table embeddings in share update exclusive mode"
+_IS_VALID = "select indisvalid from pg_index where indexrelid = to_regclass(%s)"
+
+
+async def all_spaces(connection: Connection) -> list[StoredSpace]:
+    cursor = await connection.execute(_SPACES)
+    return [_stored(row) for row in await cursor.fetchall()]
+
+
+async def active(connection: Connection) -> StoredSpace | None:
+    cursor = await connection.execute(_ACTIVE)
+    row = await cursor.fetchone()
+    return None if row is None else _stored(row)
+
+
+async def open_space(connection: Connection, embedder: str, space: Space) -> StoredSpace:
+    """The space of these vectors. The first space of a database gets its index at once, while that
+    costs nothing.
+    """
+    if space.dimension > MAX_DIMENSION:
+        raise InvalidInput(
+            f"{space.name} has vectors of {space.dimension:,} numbers; pgvector indexes up to"
+            f" {MAX_DIMENSION:,}",
+            field="model",
+            remedy="Choose a model with shorter vectors, or ask this one for shorter ones.",
+        )
+    params = {
+        "embedder": embedder,
+        "model": space.model,
+        "revision": space.revision,
+        "dimension": space.dimension,
+        "distance": space.distance,
+        "query_instruction": space.query_instruction,
+    }
+    await connection.execute(_ALONE, (_LOCK,))
+    cursor = await connection.execute(_FIND, params)
+    found = await cursor.fetchone()
+    if found is not None:
+        await connection.execute(_WAKE, (found["id"],))
+        cursor = await connection.execute(_REOPEN, {**params, "id": found["id"]})
+    else:
+        cursor = await connection.execute(_OPEN, params)
+    row: Mapping[str, Any] = await cursor.fetchone() or {}
+    opened = _stored(row)
+    if row.get("is_first"):
+        await connection.execute(_index(opened, concurrently=False))
+    await ring(connection)
+    return opened
+
+
+async def activate(connection: Connection, space: StoredSpace) -> None:
+    await connection.execute(_ALONE, (_LOCK,))
+    await _state(connection, space)
+    await connection.execute(_WAKE, (space.id,))
+    await connection.execute(_RETIRE, (space.id,))
+    await connection.execute(_ACTIVATE, (space.id,))
+    await ring(connection)
+
+
+async def retire_for_good(connection: Connection, space: StoredSpace) -> None:
+    """Drop the index, so that removing the vectors is quick, and let nobody fill it any more."""
+    await connection.execute(_ALONE, (_LOCK,))
+    if await _state(connection, space) == "active":
+        raise Conflict(
+            f"{space.space.name} is the space that recall asks",
+            remedy="Make another model the active one first (`recollect reembed --model …`).",
+        )
+    await connection.execute("update spaces set state = 'retired' where id = %s", (space.id,))
+    await connection.execute(sql.SQL("drop index if exists {}").format(_index_name(space)))
+
+
+async def remove_some(connection: Connection, space: StoredSpace) -> bool:
+    """Remove a part of a retired space; False when nothing of it is left, not even its row."""
+    cursor = await connection.execute(_DROP_SOME, (space.id, _DROP_BATCH))
+    if cursor.rowcount:
+        return True
+    await connection.execute("delete from spaces where id = %s", (space.id,))
+    return False
+
+
+async def build_index(guard: Connection, connection: Connection, space: StoredSpace) -> None:
+    """Build what is missing, on two connections that commit each statement.
+
+    What a killed build left behind is dropped. Of two builders one builds and the other looks again
+    now and then. It must not wait inside Postgres: a build ends by waiting for every older
+    snapshot, its own rival's too, and the deadlock would end the one that is nearly done.
+    """
+    while True:
+        async with guard.transaction():
+            # As plain text: a statement with parameters keeps its snapshot until the next one, and
+            # the build would wait for it.
+            numbers = sql.Literal(_BUILD_LOCK), sql.Literal(space.id)
+            cursor = await guard.execute(sql.SQL(_TRY_ALONE).format(*numbers))
+            row = await cursor.fetchone() or {}
+            if row["is_mine"]:
+                while not await _index_is_there(connection, space):
+                    await connection.execute(_index(space, concurrently=True))
+                return
+        await asyncio.sleep(_BUILDER_LOOKS_AGAIN)
+
+
+async def ring(connection: Connection) -> None:
+    """Tell workers, when this transaction commits, that there may be work."""
+    await connection.execute(_RING, (CHANNEL,))
+
+
+async def _index_is_there(connection: Connection, space: StoredSpace) -> bool:
+    name = _index_name(space)
+    async with connection.transaction():
+        await connection.execute(_WAIT_FOR_BUILDERS)
+        cursor = await connection.execute(_IS_VALID, (name.as_string(connection),))
+        row = await cursor.fetchone()
+        if row is not None and not row["indisvalid"]:
+            await connection.execute(sql.SQL("drop index {}").format(name))
+        return row is not None and bool(row["indisvalid"])
+
+
+async def _state(connection: Connection, space: StoredSpace) -> str:
+    cursor = await connection.execute(_STATE, (space.id,))
+    row = await cursor.fetchone()
+    if row is None:
+        raise Conflict(
+            f"the space {space.space.name} is no longer there",
+            remedy="See `recollect status` for the spaces there are.",
+        )
+    return str(row["state"])
+
+
+def _index_name(space: StoredSpace) -> sql.Identifier:
+    return sql.Identifier(f"embeddings_space_{space.id}")
+
+
+def _index(space: StoredSpace, *, concurrently: bool) -> sql.Composed:
+    return sql.SQL(_INDEX).format(
+        concurrently=sql.SQL("concurrently" if concurrently else ""),
+        name=_index_name(space),
+        dimension=sql.Literal(space.space.dimension),
+        id=sql.Literal(space.id),
+    )
+
+
+def _stored(row: Mapping[str, Any]) -> StoredSpace:
+    space = Space(
+        model=row["model"],
+        revision=row["revision"],
+        dimension=row["dimension"],
+        distance=row["distance"],
+        query_instruction=row["query_instruction"],
+    )
+    return StoredSpace(row["id"], row["embedder"], space, row["state"])

@@ -1,0 +1,126 @@
+"""Vectors in Postgres: the index that recall asks and the queue that workers empty.
+
+Every method is made of transactions on the store's pool, and nothing outlives one, so all of it
+works behind a transaction-pooling PgBouncer. Listening and building an index have connections of
+their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Final
+
+from psycopg import AsyncConnection
+from psycopg.rows import DictRow, dict_row
+
+from recollect.adapters.postgres import embedding_queue, spaces, vector_search
+from recollect.adapters.postgres.doorbell import Doorbell
+from recollect.adapters.postgres.errors import translated
+from recollect.adapters.postgres.rows import within
+from recollect.core.memory import Scope
+from recollect.core.recall import Candidate
+from recollect.core.space import EmbeddingJob, EmbeddingProgress, Space, StoredSpace
+from recollect.ports import VectorQuery
+
+LEASE: Final = 60.0
+"""Seconds a worker may take for what it claimed before others may take it."""
+
+Transaction = Callable[[], AbstractAsyncContextManager[AsyncConnection[Any]]]
+
+
+class PostgresVectors:
+    """The ports VectorIndex and EmbeddingQueue on one database; opened and closed by its store."""
+
+    def __init__(self, url: str, transaction: Transaction, *, lease: float = LEASE) -> None:
+        self._url = url
+        self._transaction = transaction
+        self._lease = lease
+        self._doorbell = Doorbell(url, spaces.CHANNEL)
+
+    async def close(self) -> None:
+        await self._doorbell.close()
+
+    async def active_space(self) -> StoredSpace | None:
+        async with self._transaction() as connection:
+            return await spaces.active(connection)
+
+    async def nearest(self, owner: str, scope: Scope, query: VectorQuery) -> list[Candidate]:
+        condition, params = within(owner, scope, query.exclude)
+        async with self._transaction() as connection:
+            return await vector_search.nearest(connection, query, condition, params)
+
+    async def spaces(self) -> list[StoredSpace]:
+        async with self._transaction() as connection:
+            return await spaces.all_spaces(connection)
+
+    async def open_space(self, embedder: str, space: Space) -> StoredSpace:
+        async with self._transaction() as connection:
+            return await spaces.open_space(connection, embedder, space)
+
+    async def claim(self, space: StoredSpace, limit: int) -> list[EmbeddingJob]:
+        while True:
+            async with self._transaction() as connection:
+                jobs = await embedding_queue.claim(connection, space, limit, self._lease)
+            if jobs:
+                return jobs
+            async with self._transaction() as connection:
+                if not await embedding_queue.sweep(connection, space):
+                    return []
+
+    async def finish(
+        self, space: StoredSpace, done: Sequence[tuple[EmbeddingJob, Sequence[float]]]
+    ) -> int:
+        async with self._transaction() as connection:
+            return await embedding_queue.finish(connection, space, done)
+
+    async def fail(self, space: StoredSpace, jobs: Sequence[EmbeddingJob], error: str) -> None:
+        async with self._transaction() as connection:
+            await embedding_queue.fail(connection, space, jobs, error)
+
+    async def give_back(
+        self, space: StoredSpace, jobs: Sequence[EmbeddingJob], error: str | None = None
+    ) -> None:
+        async with self._transaction() as connection:
+            await embedding_queue.give_back(connection, space, jobs, error)
+            if jobs and error is None:  # where the model is at fault, others would fail too
+                await spaces.ring(connection)
+
+    async def retry_parked(self, space: StoredSpace) -> int:
+        async with self._transaction() as connection:
+            retried = await embedding_queue.retry_parked(connection, space)
+            await spaces.ring(connection)
+        return retried
+
+    async def progress(self, space: StoredSpace) -> EmbeddingProgress:
+        async with self._transaction() as connection:
+            return await embedding_queue.progress(connection, space)
+
+    async def wait_for_work(self, seconds: float) -> None:
+        await self._doorbell.wait(seconds)
+
+    async def build_index(self, space: StoredSpace) -> None:
+        with translated():
+            async with await self._connect() as guard, await self._connect() as connection:
+                await spaces.build_index(guard, connection, space)
+
+    async def activate(self, space: StoredSpace) -> None:
+        async with self._transaction() as connection:
+            await spaces.activate(connection, space)
+
+    async def drop_space(self, space: StoredSpace) -> None:
+        async with self._transaction() as connection:
+            await spaces.retire_for_good(connection, space)
+        more = True
+        while more:
+            async with self._transaction() as connection:
+                more = await spaces.remove_some(connection, space)
+
+    async def _connect(self) -> AsyncConnection[DictRow]:
+        return await AsyncConnection.connect(
+            self._url,
+            autocommit=True,
+            prepare_threshold=None,
+            connect_timeout=10,
+            row_factory=dict_row,
+        )

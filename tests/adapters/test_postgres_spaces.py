@@ -1,0 +1,177 @@
+"""Spaces: opened once whoever asks, indexed, switched in one step, dropped."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from random import Random
+
+import psycopg
+import pytest
+from tests.adapters.vectors import NORTH, SPACE, embed_all, nearest, opened, rows
+from tests.conformance.samples import ids, memory
+
+from recollect.core.errors import Conflict, InvalidInput
+from recollect.core.space import Space, StoredSpace
+
+_INDEXES = """
+select c.relname, i.indisvalid from pg_index i join pg_class c on c.oid = i.indexrelid
+where c.relname like 'embeddings_space_%%' and %s order by 1
+"""
+
+
+def index_of(space: StoredSpace) -> dict[str, object]:
+    return {"relname": f"embeddings_space_{space.id}", "indisvalid": True}
+
+
+def test_the_first_space_is_active_and_the_next_one_fills(emptied_database_url: str) -> None:
+    async def run() -> None:
+        async with opened(emptied_database_url) as (store, vectors):
+            assert await vectors.active_space() is None
+            first = await vectors.open_space("compass", SPACE)
+            assert (first.state, first.space, first.embedder) == ("active", SPACE, "compass")
+            assert await vectors.active_space() == first
+            assert await rows(store, _INDEXES, True) == [index_of(first)], "at once, while empty"
+            second = await vectors.open_space("voyage", Space("voyage", "", 1024))
+            assert second.state == "filling"
+            assert await vectors.active_space() == first
+            assert await vectors.spaces() == [first, second]
+            assert await rows(store, _INDEXES, True) == [index_of(first)]
+
+    asyncio.run(run())
+
+
+def test_many_who_open_a_space_at_once_get_the_same(emptied_database_url: str) -> None:
+    async def run() -> None:
+        async with (
+            opened(emptied_database_url) as (_, one),
+            opened(emptied_database_url) as (_, other),
+        ):
+            found = await asyncio.gather(
+                *(each.open_space("m", SPACE) for each in (one, other) * 4)
+            )
+            assert len({space.id for space in found}) == 1
+            assert {space.state for space in found} == {"active"}
+
+    asyncio.run(run())
+
+
+def test_a_query_instruction_and_a_new_name_are_no_new_space(emptied_database_url: str) -> None:
+    async def run() -> None:
+        async with opened(emptied_database_url) as (_, vectors):
+            first = await vectors.open_space("compass", SPACE)
+            dressed = replace(SPACE, query_instruction="Find: ")
+            again = await vectors.open_space("folder:/compass", dressed)
+            assert again == replace(first, embedder="folder:/compass", space=dressed)
+            assert await vectors.active_space() == again
+
+    asyncio.run(run())
+
+
+def test_postgres_keeps_one_space_active(emptied_database_url: str) -> None:
+    async def run() -> None:
+        async with opened(emptied_database_url) as (_, vectors):
+            await vectors.open_space("compass", SPACE)
+            await vectors.open_space("compass 2", replace(SPACE, revision="2"))
+
+    asyncio.run(run())
+    with (
+        psycopg.connect(emptied_database_url) as connection,
+        pytest.raises(psycopg.errors.UniqueViolation, match="spaces_active"),
+    ):
+        connection.execute("update spaces set state = 'active'")
+
+
+def test_switching_and_dropping(emptied_database_url: str) -> None:
+    async def run() -> None:
+        async with opened(emptied_database_url) as (store, vectors):
+            first = await vectors.open_space("compass", SPACE)
+            await store.add_many([memory(1), memory(2)])
+            await embed_all(vectors, first)
+            second = await vectors.open_space("sphere", Space("sphere", "1", 3))
+            with pytest.raises(Conflict, match="recall asks"):
+                await vectors.drop_space(first)
+            await embed_all(vectors, second, [0.0, 0.0, 1.0])
+            await vectors.build_index(second)
+            await vectors.activate(second)
+            active = await vectors.active_space()
+            assert active == replace(second, state="active")
+            assert await nearest(vectors, active, [0.0, 0.0, 1.0]) == ids(1, 2)
+            assert await nearest(vectors, first) == ids(1, 2), "kept for the way back"
+            await vectors.drop_space(first)
+            assert await vectors.spaces() == [active]
+            assert await rows(store, _INDEXES, True) == [index_of(second)]
+            assert len(await rows(store, "select 1 from embeddings")) == 2
+            with pytest.raises(Conflict, match="no longer there"):
+                await vectors.activate(first)
+            with pytest.raises(Conflict, match="no longer there"):
+                await vectors.drop_space(first)
+
+    asyncio.run(run())
+
+
+def test_going_straight_back_to_a_retired_space_fills_its_gaps(emptied_database_url: str) -> None:
+    async def run() -> None:
+        async with opened(emptied_database_url) as (store, vectors):
+            first = await vectors.open_space("compass", SPACE)
+            await embed_all(vectors, first)
+            second = await vectors.open_space("compass 2", replace(SPACE, revision="2"))
+            await vectors.activate(second)
+            await store.add(memory(1))
+            await vectors.activate(first)
+            assert [one.state for one in await vectors.spaces()] == ["active", "retired"]
+            assert await embed_all(vectors, first, NORTH) == 1
+
+    asyncio.run(run())
+
+
+def test_a_leftover_of_a_killed_build_is_built_again(emptied_database_url: str) -> None:
+    async def run() -> None:
+        async with opened(emptied_database_url) as (store, vectors):
+            await vectors.open_space("compass", SPACE)
+            space = await vectors.open_space("compass 2", replace(SPACE, revision="2"))
+            await store.add(memory(1))
+            jobs = await vectors.claim(space, 1)
+            await vectors.finish(space, [(job, NORTH) for job in jobs])
+            # A vector of another length: the build fails half way, as one does that is killed.
+            await rows(
+                store, "update embeddings set vector = '[1,2,3]' where space_id = %s", space.id
+            )
+            with pytest.raises(Exception, match="refused"):
+                await vectors.build_index(space)
+            left = await rows(store, _INDEXES, True)
+            assert {**index_of(space), "indisvalid": False} in left
+            await rows(
+                store, "update embeddings set vector = '[1,2]' where space_id = %s", space.id
+            )
+            await asyncio.gather(vectors.build_index(space), vectors.build_index(space))
+            assert index_of(space) in await rows(store, _INDEXES, True)
+            await vectors.build_index(space)
+
+    asyncio.run(run())
+
+
+def test_a_dimension_that_cannot_be_indexed_is_refused(emptied_database_url: str) -> None:
+    async def run() -> None:
+        async with opened(emptied_database_url) as (_, vectors):
+            with pytest.raises(InvalidInput, match="4,096 numbers"):
+                await vectors.open_space("large", Space("large", "1", 4096))
+            longest = await vectors.open_space("long", Space("long", "1", 4000))
+            assert longest.state == "active"
+
+    asyncio.run(run())
+
+
+def test_long_vectors_stay_in_their_row(emptied_database_url: str) -> None:
+    async def run() -> None:
+        async with opened(emptied_database_url) as (store, vectors):
+            space = await vectors.open_space("long", Space("long", "1", 3072))
+            await store.add(memory(1))
+            direction = [Random(number).gauss() for number in range(3072)]
+            assert await embed_all(vectors, space, direction) == 1
+            assert await nearest(vectors, space, direction) == ids(1)
+            size = "select pg_relation_size(reltoastrelid) as bytes from pg_class"
+            (row,) = await rows(store, size + " where relname = 'embeddings'")
+            assert row["bytes"] == 0
+
+    asyncio.run(run())

@@ -1,0 +1,68 @@
+"""Short ways to say what a test of vectors in Postgres needs."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, LiteralString
+from uuid import UUID
+
+from tests.conformance.samples import OWNER
+
+from recollect.adapters.postgres.store import PostgresStore
+from recollect.adapters.postgres.vectors import PostgresVectors
+from recollect.core.memory import EVERYWHERE, Scope
+from recollect.core.space import EmbeddingJob, Space, StoredSpace
+from recollect.ports import VectorQuery
+
+SPACE = Space("compass", "1", 2)
+NORTH, EAST, SOUTH = [1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]
+
+
+@asynccontextmanager
+async def opened(url: str, **options: Any) -> AsyncIterator[tuple[PostgresStore, PostgresVectors]]:
+    """A store that has a place for vectors, and that place."""
+    async with PostgresStore(url, **options) as store:
+        assert store.vectors is not None, store.vector_note
+        yield store, store.vectors
+
+
+async def embed_all(
+    vectors: PostgresVectors, space: StoredSpace, vector: Sequence[float] = NORTH
+) -> int:
+    """Do every job of a space, each with this vector."""
+    kept = 0
+    while jobs := await vectors.claim(space, 100):
+        kept += await vectors.finish(space, [(job, vector) for job in jobs])
+    return kept
+
+
+async def embed_as(
+    vectors: PostgresVectors, space: StoredSpace, wanted: Mapping[UUID, Sequence[float]]
+) -> None:
+    """Do every job of a space, each memory with its own vector."""
+    while jobs := await vectors.claim(space, 1_000):
+        await vectors.finish(space, [(job, wanted[job.memory_id]) for job in jobs])
+
+
+async def nearest(
+    vectors: PostgresVectors,
+    space: StoredSpace,
+    vector: Sequence[float] = NORTH,
+    scope: Scope = EVERYWHERE,
+    owner: str = OWNER,
+    **query: Any,
+) -> list[UUID]:
+    found = await vectors.nearest(owner, scope, VectorQuery(space, vector, **query))
+    return [candidate.id for candidate in found]
+
+
+async def rows(store: PostgresStore, statement: LiteralString, *params: object) -> list[Any]:
+    """What plain SQL says, past everything the store guards."""
+    async with store._transaction() as connection:
+        cursor = await connection.execute(statement, params or None)
+        return await cursor.fetchall() if cursor.description else []
+
+
+def texts(jobs: Sequence[EmbeddingJob]) -> list[str]:
+    return sorted(job.text for job in jobs)

@@ -12,12 +12,15 @@ from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
+from recollect.core.explain import WhyReport
+from recollect.core.fusion import Answers, Fused, Fusion, Weights
 from recollect.core.ids import IdPrefix
 from recollect.core.keys import Key
 from recollect.core.memory import Changes, Draft, Memory, Scope, Stats
 from recollect.core.paging import Cursor, Page
-from recollect.core.recall import Candidate, RecallRequest, Recollection
-from recollect.core.recall_settings import LexicalRanking, RecallSettings
+from recollect.core.recall import Candidate, Declined, RecallRequest, Recollection
+from recollect.core.recall_settings import LexicalRanking, RecallSettings, SettingChange
+from recollect.core.space import EmbeddingJob, EmbeddingProgress, Space, StoredSpace
 
 
 class Clock(Protocol):
@@ -74,14 +77,126 @@ class MemoryStore(Protocol):
         """What this owner has stored, in numbers."""
 
 
+class Embedder(Protocol):
+    """A model that turns text into vectors of one space."""
+
+    @property
+    def space(self) -> Space:
+        """What it writes. Vectors of two spaces are never compared."""
+
+    @property
+    def is_hosted(self) -> bool:
+        """Whether text leaves this machine to be embedded."""
+
+    async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
+        """One vector of length 1 for each text, in order."""
+
+    async def embed_query(self, text: str) -> list[float]:
+        """The vector of a question."""
+
+
+class Embedders(Protocol):
+    """The embedding models that this process can run, by name."""
+
+    async def embedder(self, name: str) -> Embedder:
+        """The model of this name, made once and kept; ModelUnavailable when it cannot be had."""
+
+
+@dataclass(frozen=True, slots=True)
+class VectorQuery:
+    """What the dense leg looks for: the vectors nearest to `vector`, in its own space alone."""
+
+    space: StoredSpace
+    vector: Sequence[float]
+    depth: int = 50
+    exclude: frozenset[UUID] = frozenset()
+
+
+class VectorIndex(Protocol):
+    """The vectors of memories, where the store has a place for them."""
+
+    async def active_space(self) -> StoredSpace | None:
+        """The space that recall asks, when there is one."""
+
+    async def nearest(self, owner: str, scope: Scope, query: VectorQuery) -> list[Candidate]:
+        """The dense leg: memories by cosine, best first; never fewer than exist in the scope,
+        and no vector that was made for an older text.
+        """
+
+
+class EmbeddingQueue(Protocol):
+    """Which memories a space still needs. There is no list of jobs to lose: a memory that is not
+    sensitive and has no vector for its present text is a job (docs/adr/0008).
+    """
+
+    async def spaces(self) -> list[StoredSpace]:
+        """All spaces, oldest first."""
+
+    async def open_space(self, embedder: str, space: Space) -> StoredSpace:
+        """The space, made when it is not there: active when no other is, else filling. One that
+        was retired is filling again.
+        """
+
+    async def claim(self, space: StoredSpace, limit: int) -> list[EmbeddingJob]:
+        """Take some jobs that nobody else has. A worker that dies gives them back by silence."""
+
+    async def finish(
+        self, space: StoredSpace, done: Sequence[tuple[EmbeddingJob, Sequence[float]]]
+    ) -> int:
+        """Keep vectors whose text is still the same, and say how many were kept."""
+
+    async def fail(self, space: StoredSpace, jobs: Sequence[EmbeddingJob], error: str) -> None:
+        """Give jobs back with the reason; tried too often, they are parked."""
+
+    async def give_back(
+        self, space: StoredSpace, jobs: Sequence[EmbeddingJob], error: str | None = None
+    ) -> None:
+        """Give jobs back untried, at once and uncounted: the worker stops, or the whole model is
+        at fault. Such an error is the space's own (`jobs` may be empty) and is told by `progress`
+        until the next vectors are kept.
+        """
+
+    async def retry_parked(self, space: StoredSpace) -> int:
+        """Give parked jobs another chance."""
+
+    async def progress(self, space: StoredSpace) -> EmbeddingProgress:
+        """How far a space is."""
+
+    async def wait_for_work(self, seconds: float) -> None:
+        """Return when there may be work, at the latest after this long."""
+
+    async def build_index(self, space: StoredSpace) -> None:
+        """Make a full space fast to ask, without holding up anybody."""
+
+    async def activate(self, space: StoredSpace) -> None:
+        """From the next request on this space is asked; the former one is retired, and kept."""
+
+    async def drop_space(self, space: StoredSpace) -> None:
+        """Remove a space that is not active, with its vectors."""
+
+
+class Reranker(Protocol):
+    """A model that reads query and text together: the optional second stage."""
+
+    @property
+    def is_hosted(self) -> bool:
+        """Whether text leaves this machine to be judged."""
+
+    async def scores(self, query: str, texts: Sequence[str]) -> list[float]:
+        """How well each text answers the query, larger is better."""
+
+
 class SettingsStore(Protocol):
     """Run-time settings as rows, shared by every process on the store."""
 
     async def read_settings(self) -> Mapping[str, object]:
         """The settings that were changed from their defaults."""
 
-    async def write_settings(self, changes: Mapping[str, object]) -> None:
-        """Keep these values; all of them or none."""
+    async def write_settings(self, changes: Mapping[str, object], *, by: str, at: datetime) -> None:
+        """Keep these values and, of those that differ, who changed them; all of it or nothing."""
+
+    async def settings_log(self, limit: int) -> list[SettingChange]:
+        """The latest changes, newest first."""
 
 
 class KeyStore(Protocol):
@@ -89,6 +204,9 @@ class KeyStore(Protocol):
 
     async def add_key(self, key: Key) -> None:
         """Keep a new key."""
+
+    async def add_first_key(self, key: Key) -> bool:
+        """Keep a key if there has been none yet; however many try at once, one does."""
 
     async def find_key(self, digest: bytes) -> Key | None:
         """The key with this hash, revoked or not."""
@@ -101,11 +219,21 @@ class KeyStore(Protocol):
 
 
 class Leg(Protocol):
-    """One way to find candidates, ordered best first."""
+    """One way to find candidates, ordered best first; it raises when it should have and could not,
+    and declines when there is nothing to ask.
+    """
 
     async def __call__(
         self, owner: str, request: RecallRequest, settings: RecallSettings
-    ) -> Sequence[Candidate]: ...
+    ) -> Sequence[Candidate] | Declined: ...
+
+
+class Fuser(Protocol):
+    """Merges the legs' answers as `core/fusion.py` defines it, wherever the sums are made."""
+
+    async def __call__(
+        self, answers: Answers, weights: Weights, fusion: Fusion, k: int
+    ) -> list[Fused]: ...
 
 
 class Recollect(Protocol):
@@ -117,6 +245,8 @@ class Recollect(Protocol):
     async def remember(self, draft: Draft) -> Memory: ...
 
     async def recall(self, request: RecallRequest) -> Recollection: ...
+
+    async def why(self, reference: str, request: RecallRequest) -> WhyReport: ...
 
     async def get(self, reference: str) -> Memory: ...
 
@@ -133,3 +263,5 @@ class Recollect(Protocol):
     async def settings(self) -> RecallSettings: ...
 
     async def change_settings(self, changes: Mapping[str, object]) -> RecallSettings: ...
+
+    async def settings_log(self, limit: int) -> list[SettingChange]: ...

@@ -8,10 +8,10 @@ from uuid import UUID
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.strategies import MOMENT
+from tests.strategies import MOMENT, any_text
 
 from recollect.core.fusion import Fused
-from recollect.core.ranking import prior, rank
+from recollect.core.ranking import exactness, prior, rank, rearranged
 from recollect.core.recall import Candidate, LegPlace, SortBy
 
 
@@ -86,3 +86,74 @@ def test_equal_importance_never_changes_the_order_of_fusion(
         for number, score in enumerate(sorted(scores, reverse=True), start=1)
     ]
     assert order(entries, "relevance") == [one.candidate.id.int for one in entries]
+
+
+EXACT: list[tuple[str, str, float]] = [
+    ("staging database", "The staging database is read-only", 1.0),
+    ("Staging DATABASE", "the staging database", 1.0),
+    # not the words around it that stand in every sentence, but those inside it
+    ("what is the staging database?", "Our staging database moved", 1.0),
+    ("head of sales", "Ada is head of sales", 1.0),
+    ("head of sales", "sales has a new head", 0.5),
+    # every telling word, in another order or apart
+    ("database staging", "the staging database", 0.5),
+    ("staging database", "the database of the staging machines", 0.5),
+    # one telling word is missing, or only similar
+    ("staging database", "the staging machine", 0.0),
+    ("staging database", "the staging databases", 0.0),
+    ("read-only", "It is read only on Fridays", 1.0),
+    ("state_of_the_art", "state of the art", 1.0),
+    # a word is a word, not a part of one
+    ("art", "The party starts", 0.0),
+    # stop words alone are taken at their word
+    ("to be or not to be", "To be, or not to be: that is the question", 1.0),
+    ("who are you", "you are late", 0.0),
+    ("", "anything", 0.0),
+    ("?!", "anything", 0.0),
+    ("caf\u00e9", "the cafe\u0301 opens", 1.0),
+]
+
+
+@pytest.mark.parametrize(("query", "content", "expected"), EXACT)
+def test_how_exactly_a_content_says_what_was_asked(
+    query: str, content: str, expected: float
+) -> None:
+    assert exactness(query, content) == expected
+
+
+@given(any_text, any_text)
+def test_exactness_is_one_of_three_for_any_text(query: str, content: str) -> None:
+    assert exactness(query, content) in (0.0, 0.5, 1.0)
+
+
+def test_a_bonus_raises_the_fused_score() -> None:
+    entries = [fused(1, 0.020), fused(2, 0.019)]
+    first, second = rank(entries, "relevance", {UUID(int=2): 1 + 0.2 * 0.5})
+    assert (first.id.int, first.bonus, first.score) == (2, 1.1, 0.019 * 1.1 * 0.85)
+    assert (second.id.int, second.bonus, second.score) == (1, 1.0, 0.020 * 0.85)
+
+
+REARRANGED: list[tuple[dict[int, float], list[int]]] = [
+    ({1: 0.1, 2: 0.2, 3: 0.3, 4: 0.4}, [4, 3, 2, 1]),
+    ({}, [1, 2, 3, 4]),
+    # those without a score keep their places
+    ({1: 0.1, 3: 0.3, 4: 0.2}, [3, 2, 4, 1]),
+    ({2: 5.0}, [1, 2, 3, 4]),
+    # ties keep the order they had
+    ({1: 1.0, 2: 1.0, 3: 1.0, 4: 2.0}, [4, 1, 2, 3]),
+]
+
+
+@pytest.mark.parametrize(("scores", "expected"), REARRANGED)
+def test_the_second_stage_shares_out_the_places_it_judged(
+    scores: dict[int, float], expected: list[int]
+) -> None:
+    ranked = rank([fused(number, 1 / number) for number in (1, 2, 3, 4)], "relevance")
+    order = rearranged(ranked, {UUID(int=number): score for number, score in scores.items()})
+    assert [one.id.int for one in order] == expected
+    for one in order:
+        if one.id.int in scores:
+            assert one.rerank is not None
+            assert (one.rerank.score, one.rerank.former_place) == (scores[one.id.int], one.id.int)
+        else:
+            assert one.rerank is None

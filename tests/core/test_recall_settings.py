@@ -24,6 +24,8 @@ def test_the_specifications_defaults() -> None:
     assert defaults.weights() == {"lexical": 1.0, "dense": 1.0, "graph": 0.35}
     assert (defaults.fusion, defaults.rrf_k) == ("rrf", 60)
     assert defaults.depth >= 50
+    assert (defaults.exact_bonus, defaults.rerank) == (0.0, False)
+    assert 20 <= defaults.rerank_depth <= 30
 
 
 ACCEPTED: list[tuple[str, object, object]] = [
@@ -36,6 +38,13 @@ ACCEPTED: list[tuple[str, object, object]] = [
     ("depth", 1_000, 1_000),
     ("deadline_ms", 10, 10),
     ("lexical_ranking", "ts_rank", "ts_rank"),
+    ("exact_bonus", 1, 1.0),
+    ("rerank", True, True),
+    ("rerank", "on", True),
+    ("rerank", "Off", False),
+    ("rerank", "true", True),
+    ("rerank_depth", "30", 30),
+    ("rerank_timeout_ms", 10, 10),
 ]
 
 
@@ -61,6 +70,14 @@ REFUSED: list[tuple[str, object, str]] = [
     ("fusion", [], "Choose one of: rrf, convex."),
     ("lexical_ranking", "bm25", "Choose one of: idf, idf_exhaustive, ts_rank."),
     ("wieght", 1, "The settings are: lexical_weight,"),
+    ("exact_bonus", 1.1, "Give a number from 0 to 1."),
+    ("exact_bonus", -0.1, "Give a number from 0 to 1."),
+    ("rerank", 1, "Say on or off."),
+    ("rerank", "maybe", "Say on or off."),
+    ("rerank", None, "Say on or off."),
+    ("rerank_depth", 4, "Give a whole number from 5 to 50."),
+    ("rerank_depth", 51, "Give a whole number from 5 to 50."),
+    ("rerank_timeout_ms", 0, "Give a whole number from 10 to 10000."),
 ]
 
 

@@ -65,11 +65,11 @@ async def test_the_settings_are_obeyed_by_the_next_recall(parts: Parts) -> None:
     lexical, dense = Saying(candidates(one, other)), Saying(candidates(other))
     parts = replace(parts, legs={"lexical": lexical, "dense": dense})
     assert (await recall(parts, "me", RecallRequest("q"))).hits[0].memory == other
-    await change_settings(parts, {"rrf_k": 10, "lexical_weight": 3, "dense_weight": 0.1})
+    await change_settings(parts, "me", {"rrf_k": 10, "lexical_weight": 3, "dense_weight": 0.1})
     first, second = (await recall(parts, "me", RecallRequest("q"))).hits
     assert (first.memory, first.fused) == (one, 3 / (10 + 1))
     assert (second.memory, second.fused) == (other, 3 / (10 + 2) + 0.1 / (10 + 1))
-    await change_settings(parts, {"fusion": "convex"})
+    await change_settings(parts, "me", {"fusion": "convex"})
     answer = await recall(parts, "me", RecallRequest("q"))
     assert answer.fusion == "convex"
     assert {hit.memory.content: hit.fused for hit in answer.hits} == pytest.approx(
@@ -94,7 +94,7 @@ async def test_a_leg_without_weight_is_not_run(parts: Parts, by: str) -> None:
     lexical, dense = Saying(candidates(one)), Saying(candidates(one))
     parts = replace(parts, legs={"lexical": lexical, "dense": dense})
     if by == "settings":
-        await change_settings(parts, {"dense_weight": 0})
+        await change_settings(parts, "me", {"dense_weight": 0})
         request = RecallRequest("q")
     else:
         request = RecallRequest("q", weights={"dense": 0.0})
@@ -104,11 +104,19 @@ async def test_a_leg_without_weight_is_not_run(parts: Parts, by: str) -> None:
     assert list(answer.hits[0].legs) == ["lexical"]
 
 
-async def test_no_leg_at_all_finds_nothing(parts: Parts) -> None:
+@pytest.mark.parametrize("by", ["settings", "request"])
+async def test_a_recall_that_asks_no_leg_is_refused(parts: Parts, by: str) -> None:
+    """An empty answer would say that nothing is known."""
     await remembered(parts, "one")
-    answer = await recall(parts, "me", RecallRequest("one", weights={"lexical": 0.0}))
-    assert answer.hits == ()
-    assert [leg.status for leg in answer.legs.values()] == ["skipped", "absent", "absent"]
+    request = RecallRequest("one")
+    if by == "settings":
+        await change_settings(parts, "me", {"lexical_weight": 0})
+    else:
+        request = RecallRequest("one", weights={"lexical": 0.0})
+    with pytest.raises(InvalidInput) as refused:
+        await recall(parts, "me", request)
+    assert refused.value.field == "weights"
+    assert "lexical_weight" in refused.value.remedy
 
 
 async def test_with_words_alone_the_order_is_the_lexical_order(parts: Parts) -> None:
@@ -116,7 +124,7 @@ async def test_with_words_alone_the_order_is_the_lexical_order(parts: Parts) -> 
     shuffled = [memories[place] for place in (4, 0, 8, 2, 6, 1, 7, 3, 5)]
     parts = replace(parts, legs={"lexical": Saying(candidates(*shuffled))})
     for fusion in ("rrf", "convex"):
-        await change_settings(parts, {"fusion": fusion})
+        await change_settings(parts, "me", {"fusion": fusion})
         answer = await recall(parts, "me", RecallRequest("q"))
         assert [hit.memory for hit in answer.hits] == shuffled
 
@@ -133,7 +141,7 @@ async def test_excluded_memories_cost_no_place(parts: Parts) -> None:
 
 async def test_the_limit_is_obeyed_beyond_the_depth(parts: Parts) -> None:
     await remembered(parts, *(f"staging note {number}" for number in range(8)))
-    await change_settings(parts, {"depth": 2})
+    await change_settings(parts, "me", {"depth": 2})
     for limit, expected in ((1, 1), (2, 2), (5, 5), (100, 8)):
         answer = await recall(parts, "me", RecallRequest("staging", limit=limit))
         assert len(answer.hits) == expected

@@ -34,7 +34,7 @@ SHORT_MS = 200
 async def with_legs(parts: Parts, **legs: Leg) -> Parts:
     """One memory that the lexical leg finds, other legs beside it, and a short deadline."""
     await remember(parts, "me", Draft("staging is frozen"))
-    await change_settings(parts, {"deadline_ms": SHORT_MS})
+    await change_settings(parts, "me", {"deadline_ms": SHORT_MS})
     named: dict[LegName, Leg] = {**parts.legs, **legs}  # type: ignore[dict-item]  # keywords are str
     return replace(parts, legs=named)
 
@@ -71,7 +71,7 @@ async def test_a_leg_that_is_interrupted_has_failed(parts: Parts) -> None:
     assert len(answer.hits) == 1
     assert (answer.legs["dense"].status, answer.legs["dense"].note) == (
         "failed",
-        "the leg was interrupted",
+        "it was interrupted",
     )
 
 

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import pytest
+from tests.strategies import MOMENT
 
 from recollect.core.errors import InvalidInput
 from recollect.core.recall_settings import RecallSettings
 from recollect.usecases.parts import Parts
-from recollect.usecases.tune import change_settings, settings
+from recollect.usecases.tune import change_settings, settings, settings_log
 
 pytestmark = pytest.mark.anyio
 
@@ -16,30 +17,58 @@ async def test_nothing_stored_means_the_defaults(parts: Parts) -> None:
 
 async def test_a_change_is_answered_and_obeyed(parts: Parts) -> None:
     wanted = RecallSettings(fusion="convex", rrf_k=10)
-    assert await change_settings(parts, {"fusion": "convex", "rrf_k": "10"}) == wanted
+    assert await change_settings(parts, "me", {"fusion": "convex", "rrf_k": "10"}) == wanted
     assert await settings(parts) == wanted
 
 
 async def test_only_what_was_named_becomes_a_row(parts: Parts) -> None:
     """So that a better default of a later version reaches everybody who chose nothing."""
-    await change_settings(parts, {"rrf_k": 10})
-    await change_settings(parts, {"depth": 80})
+    await change_settings(parts, "me", {"rrf_k": 10})
+    await change_settings(parts, "me", {"depth": 80})
     assert await parts.settings.read_settings() == {"rrf_k": 10, "depth": 80}
 
 
 async def test_one_illegal_change_stops_all_of_them(parts: Parts) -> None:
     with pytest.raises(InvalidInput) as refused:
-        await change_settings(parts, {"rrf_k": 10, "dense_weight": 9})
+        await change_settings(parts, "me", {"rrf_k": 10, "dense_weight": 9})
     assert refused.value.field == "dense_weight"
     assert await settings(parts) == RecallSettings()
 
 
 async def test_no_change_at_all_is_refused(parts: Parts) -> None:
     with pytest.raises(InvalidInput, match="no setting was named"):
-        await change_settings(parts, {})
+        await change_settings(parts, "me", {})
 
 
 async def test_a_row_of_another_version_can_be_mended(parts: Parts) -> None:
-    await parts.settings.write_settings({"fusion": "of a newer version", "unheard_of": 1})
+    rows = {"fusion": "of a newer version", "unheard_of": 1}
+    await parts.settings.write_settings(rows, by="me", at=MOMENT)
     assert await settings(parts) == RecallSettings()
-    assert await change_settings(parts, {"fusion": "convex"}) == RecallSettings(fusion="convex")
+    assert await change_settings(parts, "me", {"fusion": "convex"}) == RecallSettings(
+        fusion="convex"
+    )
+
+
+async def test_the_log_says_who_changed_what_and_when(parts: Parts) -> None:
+    await change_settings(parts, "ada", {"dense_weight": "0.5"})
+    await change_settings(parts, "bob", {"dense_weight": 0.7, "rerank": "on"})
+    log = await settings_log(parts, 10)
+    assert [(one.by, one.name, one.old, one.new) for one in log] == [
+        ("bob", "rerank", None, True),
+        ("bob", "dense_weight", 0.5, 0.7),
+        ("ada", "dense_weight", None, 0.5),
+    ]
+    assert log[0].at > log[2].at
+
+
+async def test_a_refused_change_is_not_logged(parts: Parts) -> None:
+    with pytest.raises(InvalidInput):
+        await change_settings(parts, "ada", {"rrf_k": 10, "dense_weight": 9})
+    assert await settings_log(parts, 10) == []
+
+
+@pytest.mark.parametrize("limit", [0, 1_001])
+async def test_the_log_is_read_in_reasonable_pieces(parts: Parts, limit: int) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        await settings_log(parts, limit)
+    assert refused.value.field == "limit"

@@ -5,15 +5,16 @@ only: `Σ w / (k + rank)`, ranks from 1. *Convex combination* (TM2C2 of Bruch, G
 looks at scores: each leg's are scaled from the least value its kind of score can take (0 for
 words, −1 for a cosine) to the best one found for this query, then averaged by weight.
 
-Legs are always taken in the same order, so the order in which they are named cannot matter. Equal
-scores are settled by the best place in any leg, then by id.
+Legs are always taken in the same order, so the order in which they are named cannot matter. They
+are added up one after another, as Postgres does it: the same fusion as one SQL statement
+(`adapters/postgres/fusion.py`) then gives the same numbers to the last bit. Equal scores are
+settled by the best place in any leg, then by id.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import fsum
 from typing import Final, Literal
 from uuid import UUID
 
@@ -56,10 +57,20 @@ def fuse(answers: Answers, weights: Weights, fusion: Fusion, k: int) -> list[Fus
             legs = places.setdefault(candidate.id, {})
             legs.setdefault(leg, LegPlace(rank, candidate.score, share))
     fused = [
-        Fused(candidates[id], fsum(place.contribution for place in legs.values()), legs)
+        Fused(candidates[id], added_up(place.contribution for place in legs.values()), legs)
         for id, legs in places.items()
     ]
     return sorted(fused, key=_order)
+
+
+def added_up(numbers: Iterable[float]) -> float:
+    """Plain addition from left to right. From Python 3.12 on `sum` corrects its rounding, which no
+    database does.
+    """
+    total = 0.0
+    for number in numbers:
+        total += number
+    return total
 
 
 def _order(fused: Fused) -> tuple[float, int, UUID]:
@@ -75,7 +86,7 @@ def _reciprocal_ranks(answers: Answers, weights: Weights, k: int) -> dict[LegNam
 
 
 def _convex(answers: Answers, weights: Weights) -> dict[LegName, list[float]]:
-    total = fsum(weights[leg] for leg in answers)
+    total = added_up(weights[leg] for leg in answers)
     return {
         leg: [weights[leg] / total * scaled for scaled in _scaled(found, LOWEST_SCORE[leg])]
         for leg, found in answers.items()

@@ -13,6 +13,7 @@ from typing import Final, TypedDict
 from uuid import UUID
 
 from recollect.core.errors import InvalidInput
+from recollect.core.space import EmbeddingStats
 from recollect.core.text import unstorable
 
 EPISODE: Final = "episode"
@@ -54,21 +55,25 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What a writer says of a new memory; the id may be the writer's own."""
+    """What a writer says of a new memory; the id may be the writer's own. Unless `is_sensitive` is
+    said, the text decides (`core/sensitivity.py`).
+    """
 
     content: str
     category: str = DEFAULT_CATEGORY
     tags: tuple[str, ...] = ()
     expanded_keywords: tuple[str, ...] = ()
     importance: float = DEFAULT_IMPORTANCE
-    is_sensitive: bool = False
+    is_sensitive: bool | None = None
     project: str | None = None
     session: str | None = None
     id: UUID | None = None
 
 
 class Changes(TypedDict, total=False):
-    """The fields an update names; a field that is not named stays as it is."""
+    """The fields an update names; a field that is not named stays as it is, except that a new text
+    which holds a credential makes the memory sensitive (`core/sensitivity.py`).
+    """
 
     content: str
     category: str
@@ -127,6 +132,7 @@ class Stats:
     sensitive: int
     by_category: dict[str, int] = field(default_factory=dict)
     by_project: dict[str, int] = field(default_factory=dict)
+    embedding: EmbeddingStats | None = None
 
 
 def checked(memory: Memory, limits: Limits) -> Memory:

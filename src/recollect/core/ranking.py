@@ -1,17 +1,23 @@
-"""From fused scores to the order a caller asked for: the importance prior and the sort orders."""
+"""From fused scores to the order a caller asked for: exact-match bonus, importance prior, sort
+orders, and the second stage's say.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from uuid import UUID
 
 from recollect.core.fusion import Fused
-from recollect.core.recall import SortBy
+from recollect.core.recall import RerankPlace, SortBy
+from recollect.core.text import STOP_WORDS, clean_query, query_words, words
 
-# The spec's prior: importance moves a memory by at most 30%, so it can settle a close call but
-# cannot bring an unrelated memory to the top.
+# The spec's prior: importance moves a score by at most 30%. How far that moves a memory depends on
+# the fusion: reciprocal ranks lie so close together that it can pass two dozen places.
 PRIOR_BASE = 0.7
 PRIOR_SPAN = 0.3
+# How much of the bonus a content deserves that has every telling word, but not as the phrase.
+ALL_WORDS = 0.5
 
 
 def prior(importance: float) -> float:
@@ -19,23 +25,48 @@ def prior(importance: float) -> float:
     return PRIOR_BASE + PRIOR_SPAN * importance
 
 
+def exactness(query: str, content: str) -> float:
+    """How exactly a content says what was asked: 1 when it contains the query's words side by side
+    and in order, not counting stop words before the first and after the last telling one; half
+    when it contains every telling word somewhere; else 0. Words are compared without regard to
+    case and unstemmed: what is only similar is the legs' affair.
+    """
+    asked, said = words(clean_query(query)), words(clean_query(content))
+    telling = set(query_words(query))
+    if not telling or not telling <= set(said):
+        return 0.0
+    phrase = _trimmed(asked)
+    starts = range(len(said) - len(phrase) + 1)
+    is_phrase = any(said[start : start + len(phrase)] == phrase for start in starts)
+    return 1.0 if is_phrase else ALL_WORDS
+
+
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A fused memory with its final score."""
+    """A fused memory with its final score, `fused × bonus × prior`."""
 
     fused: Fused
     prior: float
     score: float
+    bonus: float = 1.0
+    rerank: RerankPlace | None = None
+
+    @property
+    def id(self) -> UUID:
+        return self.fused.candidate.id
 
 
-def rank(fused: Iterable[Fused], sort_by: SortBy) -> list[Ranked]:
-    """Best first. `relevance`: fused score × prior; `importance`: importance, then relevance;
-    `recency`: newest first. Sorting is stable, so ties keep the order of fusion.
+def rank(
+    fused: Iterable[Fused], sort_by: SortBy, bonuses: Mapping[UUID, float] | None = None
+) -> list[Ranked]:
+    """Best first. `relevance`: fused score × bonus × prior; `importance`: importance, then
+    relevance; `recency`: newest first. Sorting is stable, so ties keep the order of fusion.
     """
     ranked = [
-        Ranked(one, factor, one.score * factor)
+        Ranked(one, factor, one.score * bonus * factor, bonus)
         for one in fused
         for factor in (prior(one.candidate.importance),)
+        for bonus in (1.0 if bonuses is None else bonuses.get(one.candidate.id, 1.0),)
     ]
     ranked.sort(key=lambda one: -one.score)
     if sort_by == "importance":
@@ -43,3 +74,25 @@ def rank(fused: Iterable[Fused], sort_by: SortBy) -> list[Ranked]:
     elif sort_by == "recency":
         ranked.sort(key=lambda one: one.fused.candidate.created_at, reverse=True)
     return ranked
+
+
+def rearranged(ranked: Sequence[Ranked], scores: Mapping[UUID, float]) -> list[Ranked]:
+    """The second stage's order. Those without a score keep their places; the others share out
+    theirs by score, and ties keep the order they had.
+    """
+    judged = [
+        (place, replace(one, rerank=RerankPlace(scores[one.id], place + 1)))
+        for place, one in enumerate(ranked)
+        if one.id in scores
+    ]
+    best_first = sorted((one for _, one in judged), key=lambda one: -scores[one.id])
+    order = list(ranked)
+    for (place, _), one in zip(judged, best_first, strict=True):
+        order[place] = one
+    return order
+
+
+def _trimmed(asked: Sequence[str]) -> Sequence[str]:
+    """The query without the stop words around it; a query of stop words alone stays as it is."""
+    telling = [place for place, word in enumerate(asked) if word not in STOP_WORDS]
+    return asked[telling[0] : telling[-1] + 1] if telling else asked

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from recollect.core.errors import InvalidInput
 from recollect.core.memory import EVERYWHERE, Memory, Scope, checked_scope
+from recollect.core.secrets import looks_sensitive
 
 LegName = Literal["lexical", "dense", "graph"]
 LEGS: Final[tuple[LegName, ...]] = ("lexical", "dense", "graph")
@@ -17,15 +18,17 @@ SortBy = Literal["relevance", "importance", "recency"]
 MAX_WEIGHT: Final = 5.0
 MAX_LIMIT: Final = 100
 
-# ran: it answered; skipped: its weight is 0; absent: this store has no such leg;
-# failed: it raised; late: the deadline came first.
+# ran: it answered; skipped: its weight is 0, or the query is not for it; absent: there is nothing
+# here that it could ask; failed: it raised; late: the deadline came first.
 LegStatus = Literal["ran", "skipped", "absent", "failed", "late"]
+StageStatus = Literal["ran", "skipped", "absent", "failed", "late"]
 
 
 @dataclass(frozen=True, slots=True)
 class RecallRequest:
     """A question to the memory. `expanded_query` holds extra words for the lexical leg; `weights`
-    overrule the settings for this one recall; `exclude` names memories already in the prompt.
+    overrule the settings for this one recall; `exclude` names memories already in the prompt. The
+    text of a sensitive query is given to no model on another machine.
     """
 
     query: str
@@ -35,6 +38,13 @@ class RecallRequest:
     scope: Scope = EVERYWHERE
     exclude: frozenset[UUID] = frozenset()
     weights: Mapping[LegName, float] = field(default_factory=dict)
+    is_sensitive: bool = False
+
+    @property
+    def must_stay(self) -> bool:
+        """Whether its text may not leave this machine, by the caller's word or by what it holds."""
+        text = f"{self.query}\n{self.expanded_query}"
+        return self.is_sensitive or looks_sensitive(text) is not None
 
     def checked(self) -> RecallRequest:
         """The request with a tidy scope; or InvalidInput."""
@@ -75,6 +85,14 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
+class Declined:
+    """A leg's answer when it has none to give and nothing is wrong, with the reason for people."""
+
+    status: Literal["absent", "skipped"]
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
 class LegPlace:
     """Where one leg placed a memory, and what that added to its fused score."""
 
@@ -95,14 +113,37 @@ class LegReport:
 
 
 @dataclass(frozen=True, slots=True)
+class RerankPlace:
+    """What the second stage said of a hit, and the place it had before."""
+
+    score: float
+    former_place: int
+
+
+@dataclass(frozen=True, slots=True)
+class RerankReport:
+    """What became of the second stage. Unless it ran, the fused order stands."""
+
+    status: StageStatus
+    took_ms: float = 0.0
+    reranked: int = 0
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
-    """A recalled memory and why it is there: `score` is `fused × prior` for relevance."""
+    """A recalled memory and why it is there: `score` is `fused × bonus × prior` for relevance.
+    `bonus` is above 1 for an exact match, where that is rewarded. Hits with a `rerank` are in the
+    order of its score.
+    """
 
     memory: Memory
     score: float
     fused: float
     prior: float
     legs: Mapping[LegName, LegPlace]
+    bonus: float = 1.0
+    rerank: RerankPlace | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +154,7 @@ class Recollection:
     legs: Mapping[LegName, LegReport]
     fusion: str
     took_ms: float
+    rerank: RerankReport | None = None
 
     @property
     def degraded(self) -> tuple[LegName, ...]:

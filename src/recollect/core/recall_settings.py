@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from datetime import datetime
 from typing import Any, Final, Literal
 
 from recollect.core.errors import InvalidInput
@@ -27,7 +28,9 @@ LEXICAL_RANKINGS: Final[tuple[LexicalRanking, ...]] = (
 @dataclass(frozen=True, slots=True)
 class RecallSettings:
     """How recall ranks. `lexical_ranking` matters on Postgres only: `idf` knows how rare a word is,
-    `ts_rank` is the plain ranking kept as the benchmark's baseline.
+    `ts_rank` is the plain ranking kept as the benchmark's baseline. `exact_bonus` raises the fused
+    score of a memory that says exactly what was asked (`core/ranking.py`). `rerank` turns on the
+    second stage over the first `rerank_depth` hits, for `rerank_timeout_ms` and no longer.
     """
 
     lexical_weight: float = 1.0
@@ -38,6 +41,10 @@ class RecallSettings:
     depth: int = 50
     deadline_ms: int = 2_000
     lexical_ranking: LexicalRanking = "idf"
+    exact_bonus: float = 0.0
+    rerank: bool = False
+    rerank_depth: int = 25
+    rerank_timeout_ms: int = 500
 
     @classmethod
     def stored(cls, rows: Mapping[str, object]) -> RecallSettings:
@@ -64,6 +71,29 @@ class RecallSettings:
         """These settings with some of them changed; InvalidInput names the first one refused."""
         checked: dict[str, Any] = {name: _checked(name, value) for name, value in changes.items()}
         return replace(self, **checked)
+
+
+@dataclass(frozen=True, slots=True)
+class SettingChange:
+    """One line of the audit: who changed what, and when. `old` is None where the default held."""
+
+    name: str
+    old: object
+    new: object
+    by: str
+    at: datetime
+
+
+MAX_SETTINGS_LOG: Final = 1_000
+
+
+def check_log_limit(limit: int) -> None:
+    if not 1 <= limit <= MAX_SETTINGS_LOG:
+        raise InvalidInput(
+            f"limit {limit} is outside 1..{MAX_SETTINGS_LOG}",
+            field="limit",
+            remedy=f"Ask for 1 to {MAX_SETTINGS_LOG} changes.",
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +139,23 @@ class Choice:
         return str(value)
 
 
-LEGAL: Final[Mapping[str, Range | Choice]] = {
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """On or off; a command line types it as text."""
+
+    def checked(self, name: str, value: object) -> bool:
+        if isinstance(value, bool):
+            return value
+        if not isinstance(value, str) or value.lower() not in _SWITCHED:
+            raise InvalidInput(
+                f"{name} cannot be {value!r:.60}", field=name, remedy="Say on or off."
+            )
+        return _SWITCHED[value.lower()]
+
+
+_SWITCHED: Final[Mapping[str, bool]] = {"on": True, "true": True, "off": False, "false": False}
+
+LEGAL: Final[Mapping[str, Range | Choice | Switch]] = {
     "lexical_weight": Range(0, MAX_WEIGHT),
     "dense_weight": Range(0, MAX_WEIGHT),
     "graph_weight": Range(0, MAX_WEIGHT),
@@ -118,10 +164,14 @@ LEGAL: Final[Mapping[str, Range | Choice]] = {
     "depth": Range(1, 1_000, whole=True),
     "deadline_ms": Range(10, 60_000, whole=True),
     "lexical_ranking": Choice(LEXICAL_RANKINGS),
+    "exact_bonus": Range(0, 1),
+    "rerank": Switch(),
+    "rerank_depth": Range(5, 50, whole=True),
+    "rerank_timeout_ms": Range(10, 10_000, whole=True),
 }
 
 
-def _checked(name: str, value: object) -> float | int | str:
+def _checked(name: str, value: object) -> float | int | str | bool:
     if name not in LEGAL:
         raise InvalidInput(
             f"there is no setting named {name[:60]!r}",

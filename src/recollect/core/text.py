@@ -51,10 +51,15 @@ def clean_query(text: str) -> str:
 
 def query_words(text: str) -> tuple[str, ...]:
     """The distinct words worth looking for, in order; stop words only if there are no others."""
+    distinct = tuple(dict.fromkeys(words(clean_query(text))))
+    telling = tuple(word for word in distinct if word not in STOP_WORDS)
+    return (telling or distinct)[:MAX_QUERY_WORDS]
+
+
+def words(text: str) -> tuple[str, ...]:
+    """Every word of a text, in order and in lower case."""
     # Lower case after splitting: the small İ is two characters, of which one is no letter.
-    words = tuple(dict.fromkeys(word.lower() for word in _WORD.findall(clean_query(text))))
-    telling = tuple(word for word in words if word not in STOP_WORDS)
-    return (telling or words)[:MAX_QUERY_WORDS]
+    return tuple(word.lower() for word in _WORD.findall(text))
 
 
 def fts5_match(words: tuple[str, ...], operator: Literal["AND", "OR"]) -> str:

@@ -14,21 +14,23 @@ from recollect.ports import Clock, KeyStore
 
 async def issue_key(keys: KeyStore, clock: Clock, owner: str, label: str) -> tuple[Key, str]:
     """A new key, and its text: the only time anybody sees it."""
-    owner, label = owner.strip(), label.strip()
-    check_names(owner, label)
-    now = clock.now()
-    text = key_text(os.urandom(ENTROPY_BYTES))
-    key = Key(uuid7(now, os.urandom(10)), owner, digest(text), label, now)
+    key, text = _new_key(clock, owner, label)
     await keys.add_key(key)
     return key, text
 
 
 async def issue_first_key(keys: KeyStore, clock: Clock, owner: str) -> str | None:
     """The first key's text when the server has none yet."""
-    if await keys.list_keys():
-        return None
-    _, text = await issue_key(keys, clock, owner, "first key")
-    return text
+    key, text = _new_key(clock, owner, "first key")
+    return text if await keys.add_first_key(key) else None
+
+
+def _new_key(clock: Clock, owner: str, label: str) -> tuple[Key, str]:
+    owner, label = owner.strip(), label.strip()
+    check_names(owner, label)
+    now = clock.now()
+    text = key_text(os.urandom(ENTROPY_BYTES))
+    return Key(uuid7(now, os.urandom(10)), owner, digest(text), label, now), text
 
 
 async def owner_of(keys: KeyStore, text: str) -> str:
@@ -40,7 +42,7 @@ async def owner_of(keys: KeyStore, text: str) -> str:
     if key is None or not hmac.compare_digest(key.digest, wanted) or key.revoked_at is not None:
         raise NotAllowed(
             "this key is not known here",
-            remedy="Send `Authorization: Bearer KEY`; make a key with `recollect keys new`.",
+            remedy="Send `Authorization: Bearer KEY`; `recollect keys new` on the server makes it.",
         )
     return key.owner
 

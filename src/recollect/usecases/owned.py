@@ -2,34 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
+from recollect.core.explain import WhyReport
 from recollect.core.memory import Changes, Draft, Memory, Scope, Stats
 from recollect.core.paging import Page
 from recollect.core.recall import RecallRequest, Recollection
-from recollect.core.recall_settings import RecallSettings
-from recollect.usecases import find, tune
+from recollect.core.recall_settings import RecallSettings, SettingChange
+from recollect.usecases import count, find, tune
 from recollect.usecases.forget import forget
 from recollect.usecases.parts import Parts
 from recollect.usecases.recall import recall
 from recollect.usecases.remember import remember
 from recollect.usecases.update import update
+from recollect.usecases.why import why
 
 
 @dataclass(frozen=True, slots=True)
 class OwnedRecollect:
-    """Implements the `Recollect` port on this machine's store."""
+    """Implements the `Recollect` port on this machine's store; `on_recall` is told each answer."""
 
     parts: Parts
     owner: str
+    on_recall: Callable[[Recollection], None] = lambda _: None
 
     async def remember(self, draft: Draft) -> Memory:
         return await remember(self.parts, self.owner, draft)
 
     async def recall(self, request: RecallRequest) -> Recollection:
-        return await recall(self.parts, self.owner, request)
+        recollection = await recall(self.parts, self.owner, request)
+        self.on_recall(recollection)
+        return recollection
+
+    async def why(self, reference: str, request: RecallRequest) -> WhyReport:
+        return await why(self.parts, self.owner, reference, request)
 
     async def get(self, reference: str) -> Memory:
         return await find.get(self.parts, self.owner, reference)
@@ -46,10 +54,13 @@ class OwnedRecollect:
         return await forget(self.parts, self.owner, reference, forever=forever)
 
     async def stats(self) -> Stats:
-        return await self.parts.store.stats(self.owner)
+        return await count.stats(self.parts, self.owner)
 
     async def settings(self) -> RecallSettings:
         return await tune.settings(self.parts)
 
     async def change_settings(self, changes: Mapping[str, object]) -> RecallSettings:
-        return await tune.change_settings(self.parts, changes)
+        return await tune.change_settings(self.parts, self.owner, changes)
+
+    async def settings_log(self, limit: int) -> list[SettingChange]:
+        return await tune.settings_log(self.parts, limit)

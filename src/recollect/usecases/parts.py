@@ -5,17 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from recollect.core.fusion import Answers, Fused, Fusion, Weights, fuse
 from recollect.core.memory import Limits
 from recollect.core.recall import LegName
-from recollect.ports import Clock, Leg, MemoryStore, SettingsStore
+from recollect.ports import Clock, EmbeddingQueue, Fuser, Leg, MemoryStore, Reranker, SettingsStore
+
+
+async def fuse_here(answers: Answers, weights: Weights, fusion: Fusion, k: int) -> list[Fused]:
+    """Fusion in this process: the default, because it is the faster one (docs/adr/0010)."""
+    return fuse(answers, weights, fusion, k)
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """`legs` holds the legs this store can run; one that is missing is reported as absent."""
+    """`legs` holds the legs this store can run; one that is missing is reported as absent. Without
+    a `reranker` there is no second stage. `queue` is there where vectors have a place.
+    """
 
     store: MemoryStore
     settings: SettingsStore
     clock: Clock
     legs: Mapping[LegName, Leg]
     limits: Limits = field(default_factory=Limits)
+    reranker: Reranker | None = None
+    queue: EmbeddingQueue | None = None
+    fuser: Fuser = fuse_here

@@ -6,8 +6,9 @@ import os
 from dataclasses import replace
 
 from recollect.core.errors import Conflict
-from recollect.core.ids import uuid7
+from recollect.core.ids import check_uuid7, uuid7
 from recollect.core.memory import Draft, Memory, checked
+from recollect.core.sensitivity import secret_in_draft
 from recollect.usecases.parts import Parts
 
 
@@ -16,6 +17,8 @@ async def remember(parts: Parts, owner: str, draft: Draft) -> Memory:
     a writer that did not hear the answer can simply repeat itself.
     """
     now = parts.clock.now()
+    if draft.id is not None:
+        check_uuid7(draft.id)
     memory = checked(
         Memory(
             id=draft.id or uuid7(now, os.urandom(10)),
@@ -25,7 +28,7 @@ async def remember(parts: Parts, owner: str, draft: Draft) -> Memory:
             tags=draft.tags,
             expanded_keywords=draft.expanded_keywords,
             importance=draft.importance,
-            is_sensitive=draft.is_sensitive,
+            is_sensitive=bool(draft.is_sensitive),
             project=draft.project,
             session=draft.session,
             created_at=now,
@@ -33,6 +36,8 @@ async def remember(parts: Parts, owner: str, draft: Draft) -> Memory:
         ),
         parts.limits,
     )
+    if secret_in_draft(draft) is not None:
+        memory = replace(memory, is_sensitive=True)
     try:
         await parts.store.add(memory)
     except Conflict:

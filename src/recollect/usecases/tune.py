@@ -1,11 +1,11 @@
-"""Read and change the run-time settings."""
+"""Read and change the run-time settings, and tell who changed them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from recollect.core.errors import InvalidInput
-from recollect.core.recall_settings import RecallSettings
+from recollect.core.recall_settings import RecallSettings, SettingChange, check_log_limit
 from recollect.usecases.parts import Parts
 
 
@@ -13,12 +13,21 @@ async def settings(parts: Parts) -> RecallSettings:
     return RecallSettings.stored(await parts.settings.read_settings())
 
 
-async def change_settings(parts: Parts, changes: Mapping[str, object]) -> RecallSettings:
+async def change_settings(
+    parts: Parts, owner: str, changes: Mapping[str, object]
+) -> RecallSettings:
+    """Settings are everybody's; `owner` is who goes into the log."""
     if not changes:
         raise InvalidInput(
             "no setting was named", field="settings", remedy="Name at least one setting to change."
         )
     changed = (await settings(parts)).changed(changes)
     wanted = {name: value for name, value in changed.as_dict().items() if name in changes}
-    await parts.settings.write_settings(wanted)
+    await parts.settings.write_settings(wanted, by=owner, at=parts.clock.now())
     return changed
+
+
+async def settings_log(parts: Parts, limit: int) -> list[SettingChange]:
+    """The latest changes, newest first."""
+    check_log_limit(limit)
+    return await parts.settings.settings_log(limit)

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from recollect.core.errors import Conflict, InvalidInput
 from recollect.core.memory import Changes, Memory, checked
+from recollect.core.sensitivity import secret_in_changes
 from recollect.usecases import find
 from recollect.usecases.parts import Parts
 from recollect.usecases.rewrite import rewrite
@@ -24,7 +25,10 @@ async def update(
     def apply(current: Memory, _: datetime) -> Memory:
         if based_on is not None and based_on != current.version:
             raise _changed_meanwhile(current, based_on)
-        return checked(replace(current, **changes), parts.limits)
+        changed = checked(replace(current, **changes), parts.limits)
+        if secret_in_changes(changes, current) is not None:
+            changed = replace(changed, is_sensitive=True)
+        return changed
 
     return await rewrite(parts, owner, await find.resolve(parts, owner, reference), apply)
 

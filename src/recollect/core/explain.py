@@ -1,0 +1,239 @@
+"""Why a memory was recalled or was not: for each leg and for the whole, what stood in the way and
+what would bring it in.
+
+Pure: `usecases/why.py` finds the facts out, here they are given words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, Literal
+
+from recollect.core.memory import Memory, Scope
+from recollect.core.recall import LegName, LegStatus, RecallRequest
+
+ObstacleKind = Literal[
+    "forgotten",
+    "out_of_scope",
+    "excluded",
+    "below_limit",
+    "leg_skipped",
+    "leg_absent",
+    "leg_failed",
+    "leg_late",
+    "sensitive",
+    "not_embedded",
+    "no_match",
+    "below_depth",
+    "below_floor",
+]
+MAX_DEPTH_SETTING: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """One thing that kept a memory out, or out of one leg, and what would remove it."""
+
+    kind: ObstacleKind
+    what: str
+    remedy: str
+    leg: LegName | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LegFacts:
+    """What one leg says of one memory. `score` is known when the leg finds the memory at all;
+    `rank` when it is among the first `searched` of the scope, or would be if it were allowed in.
+    """
+
+    status: LegStatus
+    weight: float
+    depth: int
+    score: float | None = None
+    rank: int | None = None
+    searched: int = 0
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WhyLeg:
+    """One leg's part in the answer. `contribution` is what it adds to the fused score."""
+
+    facts: LegFacts
+    contribution: float | None = None
+    obstacle: Obstacle | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WhyReport:
+    """The answer to "why (not) this memory?". `place` is where it stands in the whole order, or
+    would stand if it were allowed in; it is None when no leg brings it within its depth.
+    """
+
+    memory: Memory
+    recalled: bool
+    place: int | None
+    limit: int
+    fused: float | None
+    bonus: float
+    prior: float
+    score: float | None
+    legs: Mapping[LegName, WhyLeg]
+    kept_out: tuple[Obstacle, ...]
+
+
+def barred(memory: Memory, request: RecallRequest) -> list[Obstacle]:
+    """What keeps a memory from taking part at all, whatever the legs say."""
+    found: list[Obstacle] = []
+    if memory.deleted_at is not None:
+        found.append(
+            Obstacle(
+                "forgotten",
+                "it was forgotten, and no recall shows a forgotten memory",
+                "Remember it again as a new memory.",
+            )
+        )
+    found.extend(
+        Obstacle("out_of_scope", what, remedy) for what, remedy in _outside(memory, request.scope)
+    )
+    if memory.id in request.exclude:
+        found.append(
+            Obstacle(
+                "excluded",
+                "the request excludes it, as already in the prompt",
+                "Leave its id out of `exclude`.",
+            )
+        )
+    return found
+
+
+def leg_obstacle(name: LegName, facts: LegFacts, memory: Memory) -> Obstacle | None:
+    """What keeps a memory out of one leg's answer, if anything does."""
+    told = _unasked(name, facts) if facts.status != "ran" else _unfound(name, facts, memory)
+    if told is None:
+        return None
+    kind, what, remedy = told
+    return Obstacle(kind, what, remedy, name)
+
+
+def below_limit(place: int, limit: int) -> Obstacle:
+    return Obstacle(
+        "below_limit",
+        f"it has place {place} in the fused order, and {limit} were asked for",
+        f"Ask with a limit of {place} or more, ask more precisely, or raise its importance.",
+    )
+
+
+_Told = tuple[ObstacleKind, str, str]
+
+
+def _unasked(name: LegName, facts: LegFacts) -> _Told:
+    because = f": {facts.note}" if facts.note else ""
+    if facts.status == "skipped" and facts.weight == 0.0:
+        return (
+            "leg_skipped",
+            f"the {name} leg has weight 0 and is not run",
+            f"Give it a weight: `recollect settings set {name}_weight 1`.",
+        )
+    if facts.status == "skipped":
+        return (
+            "leg_skipped",
+            f"the {name} leg was not asked{because}",
+            "Ask without marking the query as sensitive, or use a local model.",
+        )
+    if facts.status == "absent":
+        return (
+            "leg_absent",
+            f"there is no {name} leg here{because}",
+            "`recollect status` and `recollect doctor` say which legs there are, and why.",
+        )
+    if facts.status == "late":
+        return "leg_late", f"the {name} leg did not answer in time", "Ask again; see the doctor."
+    return (
+        "leg_failed",
+        f"the {name} leg failed{because}",
+        "`recollect doctor` says what to do about it.",
+    )
+
+
+def _unfound(name: LegName, facts: LegFacts, memory: Memory) -> _Told | None:
+    if facts.score is None:
+        return _unmatched(name, memory)
+    if facts.rank is None:
+        return (
+            "below_floor",
+            f"the {name} leg scores it {facts.score:.4g} and stops after {facts.searched:,} others",
+            "Ask more precisely, or within a narrower scope.",
+        )
+    if facts.rank > facts.depth:
+        return "below_depth", _too_deep(name, facts), _deeper(facts.rank)
+    return None
+
+
+def _unmatched(name: LegName, memory: Memory) -> _Told | None:
+    if memory.deleted_at is not None:
+        return None  # no leg sees a forgotten memory; that it is forgotten is said once
+    if name == "dense" and memory.is_sensitive:
+        return (
+            "sensitive",
+            "it is sensitive: it has no vector and is found by words only",
+            "Ask with words that it contains, or give it expanded keywords.",
+        )
+    if name == "dense":
+        return (
+            "not_embedded",
+            "its present text is not embedded yet",
+            "Let the worker run (`recollect worker`); `recollect status` shows how far it is.",
+        )
+    if name == "lexical":
+        return (
+            "no_match",
+            "it shares no telling word with the query",
+            "Ask with its words, put them into the expanded query, or give it expanded keywords.",
+        )
+    return "no_match", f"the {name} leg finds no way to it", "Give it tags or expanded keywords."
+
+
+def _too_deep(name: LegName, facts: LegFacts) -> str:
+    return f"it has rank {facts.rank:,} in the {name} leg, which is asked for {facts.depth}"
+
+
+def _deeper(rank: int) -> str:
+    if rank > MAX_DEPTH_SETTING:
+        return "Ask more precisely, or within a narrower scope."
+    return f"Ask more precisely, or look deeper: `recollect settings set depth {rank}`."
+
+
+def _outside(memory: Memory, scope: Scope) -> list[tuple[str, str]]:
+    """Each condition of the scope that the memory does not meet, and the way around it."""
+    found: list[tuple[str, str]] = []
+
+    def differs(field: str, has: str | None, wanted: Sequence[str]) -> None:
+        named = ", ".join(wanted)
+        own = f"{field} is {has}" if has else f"it has no {field}"
+        remedy = f"Ask for {field} {has}, or for no {field}." if has else f"Ask for no {field}."
+        found.append((f"{own}, and {named} was asked for", remedy))
+
+    if scope.project is not None and memory.project != scope.project:
+        differs("project", memory.project, [scope.project])
+    if scope.sessions and memory.session not in scope.sessions:
+        differs("session", memory.session, scope.sessions)
+    if scope.categories and memory.category not in scope.categories:
+        differs("category", memory.category, scope.categories)
+    if missing := [tag for tag in scope.tags if tag not in memory.tags]:
+        tags = ", ".join(missing)
+        found.append((f"it lacks the tags {tags}", f"Ask without {tags}, or tag it so."))
+    found.extend(_outside_time(memory.created_at, scope))
+    return found
+
+
+def _outside_time(at: datetime, scope: Scope) -> list[tuple[str, str]]:
+    told = f"it was stored at {at.isoformat()}"
+    found: list[tuple[str, str]] = []
+    if scope.since is not None and at < scope.since:
+        found.append((f"{told}, before {scope.since.isoformat()}", "Ask with an earlier `since`."))
+    if scope.until is not None and at >= scope.until:
+        found.append((f"{told}, not before {scope.until.isoformat()}", "Ask with a later `until`."))
+    return found

@@ -1,0 +1,46 @@
+"""What may be told of an error that nobody foresaw: its kind and its places, never its text.
+
+The text of a driver's or a parser's error quotes what it was working on, and that may be a memory,
+a query or a key. Logs and tracebacks are copied into reports, so they hold our own words alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from traceback import extract_tb
+
+from recollect.core.errors import RecollectError
+
+_PLACES_TOLD = 5
+
+
+def explained(error: BaseException) -> str:
+    """Our own errors explain themselves, and the system has fixed words for its own."""
+    if isinstance(error, RecollectError):
+        return str(error)
+    said = error.strerror if isinstance(error, OSError) and error.errno else None
+    return f"{type(error).__name__} ({said})" if said else type(error).__name__
+
+
+def places(error: BaseException) -> list[str]:
+    """Where it happened, the innermost place last."""
+    frames = extract_tb(error.__traceback__)[-_PLACES_TOLD:]
+    return [f"{frame.filename}:{frame.lineno}" for frame in frames]
+
+
+def traced(error: BaseException) -> str:
+    """The whole traceback with its causes, in Python's form, without foreign texts."""
+    return "".join(_traced(error))
+
+
+def _traced(error: BaseException) -> Iterator[str]:
+    earlier = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    if earlier is not None:
+        yield from _traced(earlier)
+        yield "\nThen:\n\n"
+    yield "Traceback (most recent call last):\n"
+    yield from extract_tb(error.__traceback__).format()
+    told = f": {error}" if isinstance(error, RecollectError) else ""
+    yield f"{type(error).__qualname__}{told}\n"
+    for inner in error.exceptions if isinstance(error, BaseExceptionGroup) else ():
+        yield from _traced(inner)

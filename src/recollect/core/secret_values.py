@@ -1,0 +1,126 @@
+"""How much a value that was given to `password`, `token` and the like looks like a real one.
+
+Most such values are not: notes and code are full of placeholders, names of variables and words
+about passwords. What decides is what the value is made of.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from typing import Final
+
+# Fragments that people write in the place of a secret.
+_STAND_INS: Final = re.compile(
+    r"change[_-]?(?:me|it)|replace|example|placeholder|redacted|dummy|sample|insert|your[_-]?|"
+    r"fake|masked|hidden|removed|omitted|not[_-]?set|unset|todo|\*{3}|\.{3}|\u2026|\u2022{3}|xxx|"
+    r"1234567890|0000000|deadbeef",
+    re.IGNORECASE,
+)
+# The beginnings of values that refer to a secret kept elsewhere, or of code that reads one.
+_REFERENCES: Final = re.compile(
+    r"[<\[({]|\$[A-Z_{(]|\$[a-z_]+$|%[A-Z_]+%|%\(|%[sd]\b|!(?:vault|ref|sub|env|secret)\b|"
+    r"(?:os|env|process|config|settings|self|this|vault|ssm|kms|arn|gcp|file|ref|secrets?|vars?|"
+    r"params?|args|options|request|req|data|local)[.:(\[]|"
+    r"[a-z]{2,12}://|~?\.{0,2}/|projects/|(?:required|nullable|string|optional)\b",
+    re.IGNORECASE,
+)
+_CODE: Final = re.compile(r"[()\[\]{}]|->|=>|::|\|\|")
+_DOTTED_NAME: Final = re.compile(r"[A-Za-z_]+(?:\.[A-Za-z_]+)+")
+_NAME: Final = re.compile(r"[a-z][a-z0-9]*(?:[_-][a-z0-9]+)*|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
+_NAMES_ITSELF: Final = re.compile(r"passw|secret|token|key|pwd|credential|auth|hash", re.IGNORECASE)
+_UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_QUANTITY: Final = re.compile(r"[\d.,:%/+-]+[a-z]{0,3}", re.IGNORECASE)
+# Names of methods and formats that hold a digit and are often said of passwords and tokens.
+_METHODS: Final = re.compile(
+    r"(?:hmac|sha|md5|base(?:32|58|64)|utf|aes|rsa|hs|rs|es|argon2|bcrypt|scrypt|pbkdf2|oauth2?|"
+    r"ed25519|x509|http|tls|v)[-_]?\d{0,5}(?:id|i|d|url)?(?:[-_/][a-z0-9]{1,12}){0,3}",
+    re.IGNORECASE,
+)
+# Random text of 16 characters has more; English words, and names made of them, mostly less.
+_RANDOM_BITS: Final = 3.0
+
+
+def stands_in(value: str) -> bool:
+    """Whether the value is a placeholder, a reference or a piece of code, and no secret."""
+    return bool(
+        _STAND_INS.search(value)
+        or _REFERENCES.match(value)
+        or _CODE.search(value)
+        or _DOTTED_NAME.fullmatch(value)
+        or _METHODS.fullmatch(value)
+        or (_NAME.fullmatch(value) and _NAMES_ITSELF.search(value))
+        or len(set(value)) <= 2
+    )
+
+
+def looks_random(value: str) -> bool:
+    """Whether a machine is likely to have made the value: long, mixed and without order."""
+    return (
+        len(value) >= 16
+        and kinds(value) >= 2
+        and _has_digit(value)
+        and entropy(value) >= _RANDOM_BITS
+        and not _made_of_words(value)
+        and not stands_in(value)
+    )
+
+
+def key_confidence(value: str) -> float:
+    """How sure one can be that the value is a key or token: something a machine made."""
+    value = value.rstrip(".,;:)")
+    if _UUID.fullmatch(value):
+        return 0.75
+    return 0.9 if looks_random(value) else 0.0
+
+
+def password_confidence(value: str) -> float:
+    """How sure one can be that the value is a password: something a person may have chosen."""
+    value = value.rstrip(".,;:)")
+    if len(value) < 5 or stands_in(value):
+        return 0.0
+    if looks_random(value):
+        return 0.9
+    if value.isdigit():
+        return 0.7 if len(value) >= 8 else 0.4
+    if value.isalpha() or _QUANTITY.fullmatch(value) or _made_of_words(value):
+        return 0.4
+    return 0.8 if kinds(value) >= 2 and (_has_digit(value) or kinds(value) >= 3) else 0.4
+
+
+def told_password_confidence(value: str) -> float:
+    """The same in a sentence ("the password is ..."), where most of what follows is a word."""
+    return password_confidence(value) if kinds(value.rstrip(".,;:)")) >= 3 else 0.0
+
+
+def entropy(value: str) -> float:
+    """Shannon's measure, in bits a character."""
+    counts = Counter(value).values()
+    return -sum(count / len(value) * math.log2(count / len(value)) for count in counts)
+
+
+def kinds(value: str) -> int:
+    """How many of small letters, capitals, digits and marks occur; `-`, `_` and `.` also join
+    words, so they do not count.
+    """
+    return (
+        any(character.islower() for character in value)
+        + any(character.isupper() for character in value)
+        + _has_digit(value)
+        + any(not character.isalnum() and character not in "-_." for character in value)
+    )
+
+
+def _has_digit(value: str) -> bool:
+    return any(character.isdigit() for character in value)
+
+
+def _made_of_words(value: str) -> bool:
+    """Whether a name is joined words and numbers, `reset-step-2` and not `a8f3-9d0c`."""
+    parts = re.split(r"[_-]", value)
+    return (
+        _NAME.fullmatch(value) is not None
+        and len(parts) > 1
+        and all(part.isalpha() or part.isdigit() for part in parts)
+    )

@@ -1,0 +1,31 @@
+"""Tell what an owner has stored, and how far the embedding of it is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from recollect.core.memory import Stats
+from recollect.core.space import EmbeddingStats
+from recollect.ports import EmbeddingQueue
+from recollect.usecases.parts import Parts
+
+
+async def stats(parts: Parts, owner: str) -> Stats:
+    counted = await parts.store.stats(owner)
+    if parts.queue is None:
+        return counted
+    return replace(counted, embedding=await _embedding(parts.queue))
+
+
+async def _embedding(queue: EmbeddingQueue) -> EmbeddingStats | None:
+    active = next((one for one in await queue.spaces() if one.state == "active"), None)
+    if active is None:
+        return None
+    progress = await queue.progress(active)
+    return EmbeddingStats(
+        space=active.space.name,
+        embedded=progress.embedded,
+        waiting=progress.waiting,
+        parked=progress.parked,
+        last_error=progress.last_error,
+    )

@@ -1,0 +1,188 @@
+"""Change the embedding model without a moment's downtime: fill a new space beside the old one, make
+it fast, then switch in one transaction.
+
+Every step can be killed and done again: what is filled stays filled. Until the switch recall asks
+the old space alone, so it is never worse than before; after it the old space is kept for the way
+back. Older ones than that are removed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+from recollect.core.errors import Conflict, InvalidInput, ModelUnavailable, NotFound
+from recollect.core.space import EmbeddingProgress, StoredSpace
+from recollect.usecases.embed import NO_EMBEDDER, EmbeddingParts, Tell, Trouble, embed_batch
+from recollect.usecases.work import Sleep
+
+_PAUSE: Final = 1.0
+# After this many failures in a row of the whole model, about a minute apart at the end, a person
+# is told instead of being kept waiting.
+_FAILURES: Final = 6
+# As often a single text is tried before the person is told; the queue tries it more often, but
+# takes hours for it.
+_TRIES: Final = 3
+_AGAIN: Final = "Then run the same command again: it goes on where it stopped."
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceStatus:
+    """One space and how far it is."""
+
+    space: StoredSpace
+    progress: EmbeddingProgress
+
+
+async def status(parts: EmbeddingParts) -> list[SpaceStatus]:
+    """Every space, oldest first."""
+    return [SpaceStatus(one, await parts.queue.progress(one)) for one in await parts.queue.spaces()]
+
+
+async def reembed(
+    parts: EmbeddingParts,
+    name: str,
+    tell: Tell = lambda _: None,
+    *,
+    accept_parked: bool = False,
+    sleep: Sleep = asyncio.sleep,
+) -> StoredSpace:
+    """Make the model called `name` the one that recall asks. Returns when it is.
+
+    `accept_parked`: switch even though the new model could not read some texts that the old one
+    could.
+    """
+    if name == NO_EMBEDDER:
+        raise InvalidInput(
+            f"{NO_EMBEDDER!r} is not a model",
+            field="model",
+            remedy="Set dense_weight to 0 to recall without embeddings, or name a model.",
+        )
+    await _check_alone(parts, name)
+    embedder = await parts.embedders.embedder(name)
+    space = await parts.queue.open_space(name, embedder.space)
+    return await _switch_to(parts, space, tell, accept_parked=accept_parked, sleep=sleep)
+
+
+async def cancel(parts: EmbeddingParts) -> StoredSpace:
+    """Drop the space that is being filled; the active one was never touched."""
+    filling = [one for one in await parts.queue.spaces() if one.state == "filling"]
+    if not filling:
+        raise NotFound(
+            "no re-embedding is under way",
+            remedy="To go back to the former model, run `recollect reembed --rollback`.",
+        )
+    for space in filling:
+        await parts.queue.drop_space(space)
+    return filling[-1]
+
+
+async def rollback(
+    parts: EmbeddingParts,
+    tell: Tell = lambda _: None,
+    *,
+    accept_parked: bool = False,
+    sleep: Sleep = asyncio.sleep,
+) -> StoredSpace:
+    """Go back to the space that was active before. What was stored since is embedded first."""
+    retired = [one for one in await parts.queue.spaces() if one.state == "retired"]
+    if not retired:
+        raise NotFound(
+            "there is no former space to go back to",
+            remedy="Run `recollect reembed --model NAME` with the model you want.",
+        )
+    former = retired[-1]
+    await _check_alone(parts, former.embedder)
+    # A retired space gets no new memories: from here on it is filled like a new one.
+    space = await parts.queue.open_space(former.embedder, former.space)
+    return await _switch_to(parts, space, tell, accept_parked=accept_parked, sleep=sleep)
+
+
+async def _check_alone(parts: EmbeddingParts, name: str) -> None:
+    for one in await parts.queue.spaces():
+        if one.state == "filling" and one.embedder != name:
+            raise Conflict(
+                f"re-embedding with {one.embedder} is under way",
+                remedy=f"Finish it with `recollect reembed --model {one.embedder}`, or give it up "
+                "with `recollect reembed --cancel`.",
+            )
+
+
+async def _switch_to(
+    parts: EmbeddingParts, space: StoredSpace, tell: Tell, *, accept_parked: bool, sleep: Sleep
+) -> StoredSpace:
+    await parts.queue.retry_parked(space)
+    await _fill(parts, space, tell, sleep)
+    await parts.queue.build_index(space)
+    # Building takes long, and memories go on being stored.
+    filled = await _fill(parts, space, tell, sleep)
+    before = await parts.queue.spaces()
+    active = next((one for one in before if one.state == "active"), None)
+    if active is not None and active.id == space.id:
+        return active
+    if not accept_parked:
+        await _check_complete(parts, active, filled)
+    await parts.queue.activate(space)
+    for one in before:
+        if one.state == "retired" and one.id != space.id:
+            await parts.queue.drop_space(one)
+    return await _current(parts, space)
+
+
+async def _check_complete(
+    parts: EmbeddingParts, active: StoredSpace | None, filled: EmbeddingProgress
+) -> None:
+    """Refuse to switch to a space that knows fewer memories than the one in use."""
+    allowed = 0 if active is None else _missing(await parts.queue.progress(active))
+    if _missing(filled) > allowed:
+        raise ModelUnavailable(
+            f"the model could not embed {_missing(filled)} memories; the last error: "
+            f"{filled.last_error}",
+            remedy=f"Correct the cause. {_AGAIN} Or switch without them: --accept-parked.",
+        )
+
+
+def _missing(progress: EmbeddingProgress) -> int:
+    return progress.waiting + progress.parked
+
+
+async def _fill(
+    parts: EmbeddingParts, space: StoredSpace, tell: Tell, sleep: Sleep
+) -> EmbeddingProgress:
+    """Embed until nothing waits but what failed again and again."""
+    failures, works = 0, False
+    failed: Counter[UUID] = Counter()
+    while True:
+        await _current(parts, space)
+        try:
+            done = await embed_batch(parts, space, known_to_work=works)
+        except ModelUnavailable as error:
+            failures, works = failures + 1, False
+            if failures == _FAILURES:
+                raise ModelUnavailable(str(error), remedy=f"{error.remedy} {_AGAIN}") from error
+            seconds = _PAUSE * 2**failures
+            tell(Trouble(space, error, seconds))
+            await sleep(seconds)
+            continue
+        failures, works = 0, True
+        if done is not None:
+            failed.update(done.failed)
+            tell(done)
+            continue
+        progress = await parts.queue.progress(space)
+        if progress.waiting <= sum(times >= _TRIES for times in failed.values()):
+            return progress
+        await parts.queue.wait_for_work(_PAUSE)  # somebody else has the rest in hand
+
+
+async def _current(parts: EmbeddingParts, space: StoredSpace) -> StoredSpace:
+    for one in await parts.queue.spaces():
+        if one.id == space.id:
+            return one
+    raise Conflict(
+        "the re-embedding was cancelled meanwhile",
+        remedy="Nothing has changed for recall; run it again if you still want it.",
+    )

@@ -1,0 +1,173 @@
+"""The worker: embeds for every space that needs it, off the hot path, until it is stopped.
+
+A model that cannot work is left alone for a while, longer each time, and so is a store that cannot
+be reached; the other spaces go on. Nothing ends the worker but being cancelled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+from recollect.core.errors import RecollectError, StoreError
+from recollect.core.space import StoredSpace
+from recollect.usecases.embed import NO_EMBEDDER, EmbeddingParts, Tell, Trouble, embed_batch
+
+# How long work can go unnoticed when nobody says that there is some.
+_POLL_SECONDS: Final = 10.0
+_QUIET_SECONDS: Final = 0.1
+_LONGEST_BURST: Final = 1.0
+_LEAST_PAUSE: Final = 1.0
+_FIRST_REST: Final = 1.0
+_LONGEST_REST: Final = 60.0
+
+Sleep = Callable[[float], Awaitable[None]]
+
+
+@dataclass(slots=True)
+class _Rest:
+    """A pause after trouble, twice as long each time."""
+
+    error: RecollectError
+    seconds: float
+    until: float
+
+
+class Worker:
+    """Embeds for every space that is active or filling. Cancel it to stop it."""
+
+    def __init__(
+        self,
+        parts: EmbeddingParts,
+        tell: Tell = lambda _: None,
+        *,
+        sleep: Sleep = asyncio.sleep,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._parts = parts
+        self._tell = tell
+        self._sleep = sleep
+        self._now = now
+        self._working: set[int] = set()  # spaces whose model is known to work
+        self._failed: set[tuple[int, UUID]] = set()  # space and memory
+        self._rests: dict[int | None, _Rest] = {}  # by space; None: the first space cannot be made
+
+    async def run(self) -> None:
+        """Work for ever: while there is something to do, and then whenever there may be."""
+        lost: _Rest | None = None
+        while True:
+            try:
+                if not await self._round():
+                    await self._wait()
+                lost = None
+            except StoreError as error:
+                lost = self._rest(error, lost)
+                self._tell(Trouble(None, error, lost.seconds))
+                await self._sleep(lost.seconds)
+
+    async def work_off(self) -> None:
+        """Work until nothing waits but what failed; the first trouble is raised."""
+        while True:
+            worked = await self._round()
+            for rest in self._rests.values():
+                raise rest.error
+            if not worked and await self._waiting() <= len(self._failed):
+                return
+            if not worked:  # somebody else has it in hand
+                await self._parts.queue.wait_for_work(_LEAST_PAUSE)
+
+    async def _round(self) -> bool:
+        """One batch for each space, the active one first; whether there was anything to do."""
+        worked = [await self._work_on(space) for space in await self._spaces()]
+        return any(worked)
+
+    async def _work_on(self, space: StoredSpace) -> bool:
+        if self._resting(space.id):
+            return False
+        known = space.id in self._working
+        try:
+            done = await embed_batch(self._parts, space, known_to_work=known)
+        except StoreError:
+            raise
+        except RecollectError as error:
+            self._working.discard(space.id)
+            self._trouble(space, error)
+            return False
+        self._working.add(space.id)
+        self._rests.pop(space.id, None)
+        if done is not None:
+            self._failed.update((space.id, id) for id in done.failed)
+            self._tell(done)
+        return done is not None
+
+    async def _spaces(self) -> list[StoredSpace]:
+        spaces = [one for one in await self._parts.queue.spaces() if one.state != "retired"]
+        if not any(one.state == "active" for one in spaces) and not self._resting(None):
+            try:
+                first = await open_first_space(self._parts)
+            except StoreError:
+                raise
+            except RecollectError as error:
+                self._trouble(None, error)
+            else:
+                self._rests.pop(None, None)
+                spaces += [] if first is None else [first]
+        return sorted(spaces, key=lambda one: one.state != "active")
+
+    async def _waiting(self) -> int:
+        spaces = await self._spaces()
+        return sum([(await self._parts.queue.progress(space)).waiting for space in spaces])
+
+    async def _wait(self) -> None:
+        now = self._now()
+        pauses = [rest.until - now for rest in self._rests.values()]
+        if pauses:
+            # Work that must wait for its model would wake us again at once, and in vain.
+            await self._sleep(_LEAST_PAUSE)
+        await self._parts.queue.wait_for_work(max(0.0, min([_POLL_SECONDS, *pauses])))
+        await self._let_a_burst_pass()
+
+    async def _let_a_burst_pass(self) -> None:
+        """Memories are often stored several at a time. Whoever stores them should not share the
+        processor with us, and one batch is less work than many.
+        """
+        begun = self._now()
+        while self._now() - begun < _LONGEST_BURST:
+            heard = self._now()
+            await self._parts.queue.wait_for_work(_QUIET_SECONDS)
+            if self._now() - heard >= _QUIET_SECONDS:
+                return
+
+    def _resting(self, key: int | None) -> bool:
+        rest = self._rests.get(key)
+        return rest is not None and self._now() < rest.until
+
+    def _trouble(self, space: StoredSpace | None, error: RecollectError) -> None:
+        key = None if space is None else space.id
+        self._rests[key] = self._rest(error, self._rests.get(key))
+        self._tell(Trouble(space, error, self._rests[key].seconds))
+
+    def _rest(self, error: RecollectError, before: _Rest | None) -> _Rest:
+        seconds = _FIRST_REST if before is None else min(2 * before.seconds, _LONGEST_REST)
+        return _Rest(error, seconds, self._now() + seconds)
+
+
+async def open_first_space(parts: EmbeddingParts) -> StoredSpace | None:
+    """The space of the configured model, for a database that has no active one; None when no
+    model is configured, or another process was faster.
+    """
+    if parts.default == NO_EMBEDDER:
+        return None
+    before = {one.id for one in await parts.queue.spaces()}
+    embedder = await parts.embedders.embedder(parts.default)
+    opened = await parts.queue.open_space(parts.default, embedder.space)
+    if opened.state == "active":
+        await parts.queue.build_index(opened)
+        return opened
+    if opened.id not in before:  # nobody asked for a second space
+        await parts.queue.drop_space(opened)
+    return None

@@ -1,0 +1,179 @@
+"""Credentials are found, ordinary notes are left alone, and no text takes long or raises."""
+
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.core.secret_samples import NEGATIVES, POSITIVES, some
+from tests.strategies import any_text
+
+from recollect.core.secrets import SENSITIVE_CONFIDENCE, Secret, find_secrets, looks_sensitive
+
+
+def test_precision_and_recall_on_labelled_texts() -> None:
+    missed = [text for text in POSITIVES if looks_sensitive(text) is None]
+    alarms = [(text, found) for text in NEGATIVES if (found := looks_sensitive(text))]
+    caught = len(POSITIVES) - len(missed)
+    recall = caught / len(POSITIVES)
+    precision = caught / (caught + len(alarms))
+    shown = "\n".join(
+        [
+            f"precision {precision:.3f}, recall {recall:.3f}",
+            *(f"missed: {text}" for text in missed),
+            *(f"false alarm: {text} {found}" for text, found in alarms),
+        ]
+    )
+    assert len(POSITIVES) >= 60
+    assert len(NEGATIVES) >= 100
+    assert precision >= 0.95, shown
+    assert recall >= 0.95, shown
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "changeme",
+        "Change-Me-2026!",
+        "Example-Pass-1!",
+        "<your-key>",
+        "your_Api_Key_9x8y7z6w5v",
+        "${DB_PASSWORD}",
+        "$DB_PASSWORD",
+        "{{ vault.db }}",
+        'os.environ["DB_PASSWORD_2"]',
+        "process.env.DB_PASSWORD2",
+        "Xxxxxxxxx1!",
+        "********1A",
+        "get_password(2)",
+        "db_password_2",
+    ],
+)
+@pytest.mark.parametrize("name", ["password=", "api_key = "])
+def test_what_stands_in_for_a_secret_is_none(name: str, value: str) -> None:
+    assert find_secrets(name + value) == ()
+
+
+@pytest.mark.parametrize(
+    ("before", "secret", "after", "kind"),
+    [
+        ("use ", "gh" + "p_" + some(36), " to clone", "GitHub token"),
+        ("password = '", "Tr0ub4dor&3", "'", "password"),
+        ("postgres://app:", "Blue-Fox-42", "@db.internal/app", "password in an address"),
+        ("Authorization: Bearer ", some(32), "\nAccept: */*", "bearer token"),
+        ("key rk", "_" + some(43), ".", "Recollect key"),
+    ],
+)
+def test_the_span_is_the_secret(before: str, secret: str, after: str, kind: str) -> None:
+    text = before + secret + after
+    (found,) = find_secrets(text)
+    assert found.kind == kind
+    # A token's beginning belongs to the token.
+    assert text[found.start : found.end].endswith(secret)
+    assert found.end == len(before + secret)
+
+
+def test_a_private_key_is_one_secret_to_its_last_line() -> None:
+    text = POSITIVES[0]
+    (found,) = find_secrets(text)
+    assert found.span == (0, len(text))
+
+
+def test_each_of_several_secrets_is_found_in_order() -> None:
+    first, second = "gh" + "p_" + some(36), "hf" + "_" + some(34)
+    found = find_secrets(f"password: hunter2, then {first} and {second}")
+    assert [secret.kind for secret in found] == ["password", "GitHub token", "Hugging Face token"]
+
+
+@pytest.mark.parametrize("before", ["api_key=", "api_key=v7:"])
+def test_an_assigned_token_is_reported_once_by_its_surer_kind(before: str) -> None:
+    (found,) = find_secrets(before + "gh" + "p_" + some(36))
+    assert found.kind == "GitHub token"
+
+
+def test_a_finding_does_not_hold_the_secret() -> None:
+    secret = "gh" + "p_" + some(36)
+    assert secret not in repr(find_secrets(f"use {secret}"))
+
+
+def test_below_the_line_a_finding_is_reported_but_not_sensitive() -> None:
+    (found,) = find_secrets("password: letmein")
+    assert found.confidence < SENSITIVE_CONFIDENCE
+    assert looks_sensitive("password: letmein") is None
+
+
+@given(any_text)
+def test_no_text_raises_and_spans_lie_inside_it(text: str) -> None:
+    check_spans(text, find_secrets(text))
+
+
+PIECES = (
+    *("password", "token", "api_key", "=", ": ", '"', "'", "://", "a:b@", "sk-", "eyJ", ".", "rk_"),
+    *("Bearer ", "Authorization: Basic ", "-----BEGIN PRIVATE KEY-----", "x1Y2z3", " ", "\n"),
+)
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join))
+def test_spans_lie_inside_and_apart_in_texts_made_of_the_forms(text: str) -> None:
+    check_spans(text, find_secrets(text))
+
+
+def check_spans(text: str, found: tuple[Secret, ...]) -> None:
+    for secret in found:
+        assert 0 <= secret.start < secret.end <= len(text)
+        assert 0 < secret.confidence <= 1
+    assert all(one.end <= other.start for one, other in pairwise(found))
+
+
+HOSTILE = (
+    "a",
+    "a.",
+    "a:",
+    "a-",
+    "eyJ",
+    "eyJa.",
+    "eyJaaaaaaaaaaa.eyJaaaaaaaaaaa.",
+    "sk-",
+    "sk-ant-",
+    "rk_",
+    "AKIA",
+    "a://",
+    "a://a:",
+    "a://a:a@",
+    "password",
+    "password=",
+    "password is ",
+    "password a ",
+    "password: '",
+    "--password ",
+    "secret_key=",
+    "token: ",
+    "curl ",
+    "curl -u a:",
+    "login a password ",
+    "Bearer ",
+    "authorization: basic ",
+    "-----BEGIN PRIVATE KEY-----",
+    "-----BEGIN RSA ",
+    "?sig=",
+    "AccountKey=",
+    "12345678:AA",
+    "aaa8Q~",
+    "\t",
+    "\u2028",
+    "é",
+)
+
+
+@pytest.mark.parametrize("piece", HOSTILE)
+def test_a_hostile_text_takes_no_longer_than_any_other(piece: str) -> None:
+    """A hundred kilobytes of the same beginning, over and over. It takes a few tenths of a second
+    of processor time; were the work quadratic anywhere, it would take minutes.
+    """
+    text = piece * (100_000 // len(piece))
+    started = time.process_time()
+    find_secrets(text)
+    assert time.process_time() - started < 5

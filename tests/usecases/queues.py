@@ -1,0 +1,238 @@
+"""A queue and embedders in memory: other implementations of the ports, each easily looked into."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from uuid import UUID
+
+from recollect.core.errors import InvalidInput, ModelUnavailable, StoreError
+from recollect.core.space import EmbeddingJob, EmbeddingProgress, Space, StoredSpace
+from recollect.ports import Embedder
+from recollect.usecases.embed import EmbeddingParts
+
+MOST_ATTEMPTS = 3
+DIMENSION = 2
+
+
+def ticket(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass
+class Row:
+    """What the queue knows of one text in one space."""
+
+    vector: tuple[str, list[float]] | None = None  # with the ticket of the text it was made for
+    attempts: int = 0
+    error: str | None = None
+    claimed: bool = False
+
+
+@dataclass
+class InMemoryQueue:
+    """Implements `EmbeddingQueue`. `texts` are the memories; a claim lapses when told to."""
+
+    texts: dict[UUID, str] = field(default_factory=dict)
+    known: list[StoredSpace] = field(default_factory=list)
+    rows: dict[tuple[int, UUID], Row] = field(default_factory=dict)
+    troubles: dict[int, str] = field(default_factory=dict)
+    indexed: set[int] = field(default_factory=set)
+    kept: list[tuple[int, UUID]] = field(default_factory=list)
+    waits: list[float] = field(default_factory=list)
+    claims: int = 0
+    refuses: set[UUID] = field(default_factory=set)
+    delays: bool = False  # what failed can be claimed again only after a while
+    on_wait: Callable[[], None] = lambda: None
+
+    def row(self, space: StoredSpace, id: UUID) -> Row:
+        return self.rows.setdefault((space.id, id), Row())
+
+    def lapse(self) -> None:
+        """Every claim is as old as one of a worker that died."""
+        for row in self.rows.values():
+            row.claimed = False
+
+    def has(self, space: StoredSpace, id: UUID) -> bool:
+        row = self.row(space, id)
+        return row.vector is not None and row.vector[0] == ticket(self.texts[id])
+
+    async def spaces(self) -> list[StoredSpace]:
+        return list(self.known)
+
+    async def open_space(self, embedder: str, space: Space) -> StoredSpace:
+        for place, one in enumerate(self.known):
+            if one.space.name == space.name:
+                if one.state == "retired":
+                    self.known[place] = replace(one, state="filling")
+                return self.known[place]
+        active = any(one.state == "active" for one in self.known)
+        state = "filling" if active else "active"
+        number = max((one.id for one in self.known), default=0) + 1
+        self.known.append(StoredSpace(number, embedder, space, "filling" if active else "active"))
+        assert self.known[-1].state == state
+        return self.known[-1]
+
+    async def claim(self, space: StoredSpace, limit: int) -> list[EmbeddingJob]:
+        self._check(space)
+        self.claims += 1
+        jobs: list[EmbeddingJob] = []
+        for id, text in self.texts.items():
+            row = self.row(space, id)
+            free = not row.claimed and row.attempts < MOST_ATTEMPTS
+            if free and not self.has(space, id) and len(jobs) < limit:
+                row.claimed = True
+                jobs.append(EmbeddingJob(id, ticket(text), text))
+        return jobs
+
+    async def finish(
+        self, space: StoredSpace, done: Sequence[tuple[EmbeddingJob, Sequence[float]]]
+    ) -> int:
+        self._check(space)
+        if any(job.memory_id in self.refuses for job, _ in done):
+            raise StoreError("refused", remedy="look")
+        kept = 0
+        for job, vector in done:
+            row = self.row(space, job.memory_id)
+            row.claimed = False
+            if ticket(self.texts.get(job.memory_id, "")) == job.ticket:
+                row.vector, row.error = (job.ticket, list(vector)), None
+                self.kept.append((space.id, job.memory_id))
+                kept += 1
+        self.troubles.pop(space.id, None)
+        return kept
+
+    async def fail(self, space: StoredSpace, jobs: Sequence[EmbeddingJob], error: str) -> None:
+        for job in jobs:
+            row = self.row(space, job.memory_id)
+            row.claimed, row.attempts, row.error = self.delays, row.attempts + 1, error
+
+    async def give_back(
+        self, space: StoredSpace, jobs: Sequence[EmbeddingJob], error: str | None = None
+    ) -> None:
+        for job in jobs:
+            self.row(space, job.memory_id).claimed = False
+        if error is not None:
+            self.troubles[space.id] = error
+
+    async def retry_parked(self, space: StoredSpace) -> int:
+        parked = [
+            row
+            for (number, _), row in self.rows.items()
+            if number == space.id and row.attempts >= MOST_ATTEMPTS
+        ]
+        for row in parked:
+            row.attempts = 0
+        return len(parked)
+
+    async def progress(self, space: StoredSpace) -> EmbeddingProgress:
+        missing = [self.row(space, id) for id in self.texts if not self.has(space, id)]
+        parked = sum(row.attempts >= MOST_ATTEMPTS for row in missing)
+        errors = [row.error for row in missing if row.error]
+        return EmbeddingProgress(
+            embedded=len(self.texts) - len(missing),
+            waiting=len(missing) - parked,
+            parked=parked,
+            last_error=self.troubles.get(space.id) or (errors[-1] if errors else None),
+        )
+
+    async def wait_for_work(self, seconds: float) -> None:
+        self.waits.append(seconds)
+        self.on_wait()
+        await asyncio.sleep(0)
+
+    async def build_index(self, space: StoredSpace) -> None:
+        self._check(space)
+        self.indexed.add(space.id)
+
+    async def activate(self, space: StoredSpace) -> None:
+        self._check(space)
+        self.known = [
+            replace(one, state="active")
+            if one.id == space.id
+            else replace(one, state="retired")
+            if one.state == "active"
+            else one
+            for one in self.known
+        ]
+
+    async def drop_space(self, space: StoredSpace) -> None:
+        self.known = [one for one in self.known if one.id != space.id]
+        self.rows = {key: row for key, row in self.rows.items() if key[0] != space.id}
+
+    def _check(self, space: StoredSpace) -> None:
+        if all(one.id != space.id for one in self.known):
+            raise StoreError("no such space", remedy="look")
+
+
+@dataclass
+class Model:
+    """An embedder in memory: texts in `poison` fail alone, `down` fails everything."""
+
+    name: str
+    dimension: int = DIMENSION
+    poison: dict[str, Exception] = field(default_factory=dict)
+    down: ModelUnavailable | None = None
+    answers: int | None = None  # the dimension it really has
+    is_hosted: bool = False
+    asked: list[list[str]] = field(default_factory=list)
+    on_texts: Callable[[Sequence[str]], None] = lambda _: None
+    hanging: asyncio.Event | None = None
+
+    @property
+    def space(self) -> Space:
+        return Space(self.name, "1", self.dimension)
+
+    async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
+        self.asked.append(list(texts))
+        if self.down is not None:
+            raise self.down
+        if self.hanging is not None:
+            self.hanging.set()
+            await asyncio.Event().wait()
+        for text in texts:
+            if text in self.poison:
+                raise self.poison[text]
+        self.on_texts(texts)
+        return [[1.0] * (self.answers or self.dimension) for _ in texts]
+
+    async def embed_query(self, text: str) -> list[float]:
+        return [1.0] * self.dimension
+
+
+@dataclass
+class Models:
+    """Implements `Embedders`."""
+
+    by_name: dict[str, Model | Exception] = field(default_factory=dict)
+
+    async def embedder(self, name: str) -> Embedder:
+        found = self.by_name.get(name)
+        if found is None:
+            raise InvalidInput(f"no model {name}", field="model", remedy="look")
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+
+@dataclass
+class Time:
+    """A clock that only waiting moves."""
+
+    moment: float = 0.0
+    slept: list[float] = field(default_factory=list)
+
+    def now(self) -> float:
+        return self.moment
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.moment += seconds
+        await asyncio.sleep(0)
+
+
+def parts_with(queue: InMemoryQueue, *models: Model, default: str = "") -> EmbeddingParts:
+    named: dict[str, Model | Exception] = {one.name: one for one in models}
+    return EmbeddingParts(queue, Models(named), default or models[0].name)

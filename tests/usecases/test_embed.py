@@ -1,0 +1,102 @@
+"""One batch, over a queue and models in memory: who is blamed, and what is never lost."""
+
+from __future__ import annotations
+
+import asyncio
+from uuid import UUID
+
+import pytest
+from tests.usecases.benches import GONE, bench, opened
+from tests.usecases.queues import MOST_ATTEMPTS, Model
+
+from recollect.core.errors import ModelUnavailable
+from recollect.core.space import Space
+from recollect.usecases.embed import BATCH, Embedded, embed_batch
+
+
+@pytest.mark.parametrize("place", [0, 1, BATCH // 2, BATCH - 1])
+@pytest.mark.parametrize("error", [GONE, ValueError("quotes the text")])
+def test_one_poisoned_text_is_alone_in_failing(place: int, error: Exception) -> None:
+    model = Model("m", poison={f"text {place}": error})
+    one = bench(BATCH, model)
+
+    async def run() -> None:
+        space = await opened(one, model)
+        done = await embed_batch(one.parts, space, known_to_work=False)
+        assert done == Embedded(space, BATCH - 1, (UUID(int=place),))
+        progress = await one.queue.progress(space)
+        assert (progress.embedded, progress.waiting) == (BATCH - 1, 1)
+        assert progress.last_error == ("the model is gone" if error is GONE else "ValueError")
+        for _ in range(MOST_ATTEMPTS - 1):
+            assert await embed_batch(one.parts, space, known_to_work=True)
+        assert (await one.queue.progress(space)).parked == 1
+        assert await embed_batch(one.parts, space, known_to_work=True) is None
+
+    asyncio.run(run())
+
+
+def test_a_vector_that_the_store_refuses_keeps_no_other_out() -> None:
+    model = Model("m")
+    one = bench(5, model)
+    one.queue.refuses = {UUID(int=3)}
+
+    async def run() -> None:
+        space = await opened(one, model)
+        done = await embed_batch(one.parts, space, known_to_work=True)
+        assert done == Embedded(space, 4, (UUID(int=3),))
+        assert (await one.queue.progress(space)).last_error == "refused"
+
+    asyncio.run(run())
+
+
+def test_a_model_that_goes_down_in_the_middle_of_a_batch_loses_nothing() -> None:
+    """The first half has its vectors when the model dies; the rest is given back untried."""
+    model = Model("m", poison={"text 7": ValueError()}, is_hosted=True)
+    one = bench(8, model)
+
+    def die(texts: object) -> None:
+        if texts == ["text 4", "text 5"]:
+            model.down = GONE
+
+    model.on_texts = die
+
+    async def run() -> None:
+        space = await opened(one, model)
+        with pytest.raises(ModelUnavailable):
+            await embed_batch(one.parts, space, known_to_work=True)
+        progress = await one.queue.progress(space)
+        assert (progress.embedded, progress.waiting) == (6, 2)
+        assert {id.int for (_, id), row in one.queue.rows.items() if row.attempts} == set()
+        assert not any(row.claimed for row in one.queue.rows.values())
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("hosted", [False, True])
+def test_vectors_of_a_wrong_dimension_are_refused(hosted: bool) -> None:
+    model = Model("m", answers=3, is_hosted=hosted)
+    one = bench(2, model)
+
+    async def run() -> None:
+        space = await opened(one, model)
+        with pytest.raises(ModelUnavailable, match="dimension"):
+            await embed_batch(one.parts, space, known_to_work=False)
+        assert one.queue.kept == []
+        assert not any(row.attempts or row.claimed for row in one.queue.rows.values())
+
+    asyncio.run(run())
+
+
+def test_a_model_that_changed_under_its_name_does_not_write_into_the_old_space() -> None:
+    model = Model("m", dimension=3)
+    one = bench(2, model)
+
+    async def run() -> None:
+        space = await one.queue.open_space("m", Space("m", "1", 2))
+        with pytest.raises(ModelUnavailable, match="cannot be compared") as caught:
+            await embed_batch(one.parts, space, known_to_work=True)
+        assert "recollect reembed --model m" in caught.value.remedy
+        assert model.asked == []
+        assert "cannot be compared" in str((await one.queue.progress(space)).last_error)
+
+    asyncio.run(run())

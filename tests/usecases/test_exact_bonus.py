@@ -1,0 +1,65 @@
+"""The exact-match bonus in a recall: what it costs when it is on, and nothing when it is off."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
+from uuid import UUID
+
+import pytest
+from tests.usecases.conftest import parts_on
+from tests.usecases.legs import Saying, candidates
+
+from recollect.adapters.in_memory import InMemoryStore
+from recollect.core.memory import Draft, Memory
+from recollect.core.recall import RecallRequest
+from recollect.usecases.parts import Parts
+from recollect.usecases.recall import recall
+from recollect.usecases.remember import remember
+from recollect.usecases.tune import change_settings
+
+pytestmark = pytest.mark.anyio
+QUERY = RecallRequest("the staging database", limit=1)
+
+
+@dataclass(slots=True)
+class CountingStore(InMemoryStore):
+    read: list[int] = field(default_factory=list)
+
+    async def get_many(self, owner: str, ids: Collection[UUID]) -> dict[UUID, Memory]:
+        self.read.append(len(ids))
+        return await InMemoryStore.get_many(self, owner, ids)
+
+
+async def three(parts: Parts) -> tuple[Parts, list[Memory]]:
+    texts = ("staging", "database of staging", "the staging database")
+    memories = [await remember(parts, "me", Draft(text)) for text in texts]
+    return replace(parts, legs={"lexical": Saying(candidates(*memories))}), memories
+
+
+async def test_off_by_default_and_only_what_is_shown_is_read() -> None:
+    store = CountingStore()
+    parts, (first, *_) = await three(parts_on(store))
+    (hit,) = (await recall(parts, "me", QUERY)).hits
+    assert (hit.memory, hit.bonus) == (first, 1.0)
+    assert store.read == [1]
+
+
+async def test_an_exact_match_is_raised_above_a_better_rank() -> None:
+    store = CountingStore()
+    parts, (first, words, phrase) = await three(parts_on(store))
+    await change_settings(parts, "me", {"exact_bonus": 0.5})
+    answer = await recall(parts, "me", replace(QUERY, limit=3))
+    assert [hit.memory for hit in answer.hits] == [phrase, words, first]
+    assert [hit.fused for hit in answer.hits] == [1 / (60 + 3), 1 / (60 + 2), 1 / (60 + 1)]
+    assert [hit.bonus for hit in answer.hits] == [1 + 0.5 * 1.0, 1 + 0.5 * 0.5, 1.0]
+    assert answer.hits[0].score == 1 / (60 + 3) * (1 + 0.5 * 1.0) * (0.7 + 0.3 * 0.5)
+    assert store.read == [3]  # all candidates, and the hits not once more
+
+
+async def test_by_date_nothing_is_judged() -> None:
+    store = CountingStore()
+    parts, _ = await three(parts_on(store))
+    await change_settings(parts, "me", {"exact_bonus": 0.5})
+    (hit,) = (await recall(parts, "me", replace(QUERY, sort_by="recency"))).hits
+    assert (hit.bonus, store.read) == (1.0, [1])

@@ -1,0 +1,216 @@
+"""Changing the model: the old space serves to the end, and every way out leads back to order."""
+
+from __future__ import annotations
+
+import asyncio
+from uuid import UUID
+
+import pytest
+from tests.usecases.queues import InMemoryQueue, Model, Time, parts_with
+
+from recollect.core.errors import Conflict, InvalidInput, ModelUnavailable, NotFound
+from recollect.core.space import StoredSpace
+from recollect.usecases import reembed
+from recollect.usecases.embed import BATCH, EmbeddingParts
+from recollect.usecases.work import Worker
+
+GONE = ModelUnavailable("gone", remedy="Look.")
+TEXTS = {UUID(int=place): f"text {place}" for place in range(2 * BATCH + 3)}
+
+
+async def served(*models: Model) -> tuple[EmbeddingParts, InMemoryQueue]:
+    """A store whose memories the first model has embedded."""
+    queue = InMemoryQueue(dict(TEXTS))
+    parts = parts_with(queue, *models)
+    await Worker(parts).work_off()
+    queue.kept.clear()
+    return parts, queue
+
+
+def states(queue: InMemoryQueue) -> dict[str, str]:
+    return {one.embedder: one.state for one in queue.known}
+
+
+def test_the_new_space_is_full_and_indexed_before_it_is_asked() -> None:
+    async def run() -> None:
+        old, new = Model("old"), Model("new")
+        parts, queue = await served(old, new)
+        at_switch: list[tuple[int, bool, dict[str, str]]] = []
+        activate = queue.activate
+
+        async def watched(space: StoredSpace) -> None:
+            progress = await queue.progress(space)
+            at_switch.append((progress.waiting, space.id in queue.indexed, states(queue)))
+            await activate(space)
+
+        queue.activate = watched  # type: ignore[method-assign]  # looks on at the switch
+        active = await reembed.reembed(parts, "new")
+        assert at_switch == [(0, True, {"old": "active", "new": "filling"})]
+        assert (active.embedder, active.state) == ("new", "active")
+        assert states(queue) == {"old": "retired", "new": "active"}
+        assert len(queue.kept) == len(TEXTS)
+
+    asyncio.run(run())
+
+
+def test_what_is_stored_while_the_index_is_built_is_embedded_before_the_switch() -> None:
+    async def run() -> None:
+        parts, queue = await served(Model("old"), Model("new"))
+        build = queue.build_index
+
+        async def slow(space: StoredSpace) -> None:
+            await build(space)
+            queue.texts[UUID(int=9999)] = "stored meanwhile"
+
+        queue.build_index = slow  # type: ignore[method-assign]  # stores while it builds
+        active = await reembed.reembed(parts, "new")
+        assert queue.has(active, UUID(int=9999))
+
+    asyncio.run(run())
+
+
+def test_it_goes_on_where_it_was_killed() -> None:
+    async def run() -> None:
+        new = Model("new")
+        parts, queue = await served(Model("old"), new)
+        batches = 0
+
+        def killed(_: object) -> None:
+            nonlocal batches
+            batches += 1
+            if batches == 2:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            await reembed.reembed(parts, "new", killed)
+        assert states(queue) == {"old": "active", "new": "filling"}
+        assert len(queue.kept) == 2 * BATCH
+        new.asked.clear()
+        await reembed.reembed(parts, "new")
+        assert states(queue) == {"old": "retired", "new": "active"}
+        assert sorted(queue.kept) == sorted((2, id) for id in TEXTS)  # none of them twice
+        again = await reembed.reembed(parts, "new")
+        assert again.state == "active"
+
+    asyncio.run(run())
+
+
+def test_cancelling_drops_the_new_space_and_leaves_the_old_one() -> None:
+    async def run() -> None:
+        parts, queue = await served(Model("old"), Model("new"))
+        with pytest.raises(NotFound, match="no re-embedding"):
+            await reembed.cancel(parts)
+        await queue.open_space("new", Model("new").space)
+        assert (await reembed.cancel(parts)).embedder == "new"
+        assert states(queue) == {"old": "active"}
+
+    asyncio.run(run())
+
+
+def test_a_run_that_was_cancelled_elsewhere_notices() -> None:
+    async def run() -> None:
+        parts, queue = await served(Model("old"), Model("new"))
+
+        def cancelled(_: object) -> None:
+            queue.known = [one for one in queue.known if one.state != "filling"]
+
+        with pytest.raises(Conflict, match="cancelled"):
+            await reembed.reembed(parts, "new", cancelled)
+        assert states(queue) == {"old": "active"}
+
+    asyncio.run(run())
+
+
+def test_two_changes_at_once_are_refused() -> None:
+    async def run() -> None:
+        parts, queue = await served(Model("old"), Model("new"), Model("third"))
+        await queue.open_space("new", Model("new").space)
+        with pytest.raises(Conflict, match="new is under way") as caught:
+            await reembed.reembed(parts, "third")
+        assert "--cancel" in caught.value.remedy
+        with pytest.raises(InvalidInput):
+            await reembed.reembed(parts, "none")
+
+    asyncio.run(run())
+
+
+def test_rolling_back_embeds_first_what_the_old_space_missed() -> None:
+    async def run() -> None:
+        old = Model("old")
+        parts, queue = await served(old, Model("new"))
+        with pytest.raises(NotFound, match="no former space"):
+            await reembed.rollback(parts)
+        await reembed.reembed(parts, "new")
+        queue.texts[UUID(int=9999)] = "stored since"
+        await Worker(parts).work_off()
+        old.asked.clear()
+        back = await reembed.rollback(parts)
+        assert states(queue) == {"old": "active", "new": "retired"}
+        assert queue.has(back, UUID(int=9999))
+        assert ["stored since"] in old.asked
+        assert sum(map(len, old.asked)) <= 1 + len(old.asked)  # that one, and probes
+
+    asyncio.run(run())
+
+
+def test_only_the_space_before_is_kept() -> None:
+    async def run() -> None:
+        parts, queue = await served(Model("one"), Model("two"), Model("three"))
+        await reembed.reembed(parts, "two")
+        await reembed.reembed(parts, "three")
+        assert states(queue) == {"two": "retired", "three": "active"}
+
+    asyncio.run(run())
+
+
+def test_a_model_that_fails_again_and_again_is_given_up_with_the_old_space_in_use() -> None:
+    async def run() -> None:
+        new = Model("new", down=GONE)
+        parts, queue = await served(Model("old"), new)
+        time = Time()
+        with pytest.raises(ModelUnavailable, match="gone") as caught:
+            await reembed.reembed(parts, "new", sleep=time.sleep)
+        assert time.slept == [2, 4, 8, 16, 32]
+        assert "same command again" in caught.value.remedy
+        assert states(queue) == {"old": "active", "new": "filling"}
+        new.down = None
+        await reembed.reembed(parts, "new")
+        assert states(queue) == {"old": "retired", "new": "active"}
+
+    asyncio.run(run())
+
+
+def test_a_space_that_knows_less_than_the_old_one_is_not_switched_to() -> None:
+    async def run() -> None:
+        new = Model("new", poison={"text 1": ValueError()})
+        parts, queue = await served(Model("old"), new)
+        with pytest.raises(ModelUnavailable, match="1 memories; the last error: ValueError"):
+            await reembed.reembed(parts, "new")
+        assert states(queue) == {"old": "active", "new": "filling"}
+        await reembed.reembed(parts, "new", accept_parked=True)
+        assert states(queue) == {"old": "retired", "new": "active"}
+
+    asyncio.run(run())
+
+
+def test_a_text_that_the_old_model_could_not_read_either_does_not_stop_the_change() -> None:
+    async def run() -> None:
+        poison: dict[str, Exception] = {"text 1": ValueError()}
+        parts, queue = await served(Model("old", poison=poison), Model("new", poison=poison))
+        await reembed.reembed(parts, "new")
+        assert states(queue) == {"old": "retired", "new": "active"}
+
+    asyncio.run(run())
+
+
+def test_status_tells_of_every_space() -> None:
+    async def run() -> None:
+        parts, queue = await served(Model("old"), Model("new"))
+        await queue.open_space("new", Model("new").space)
+        told = [
+            (one.space.embedder, one.progress.embedded, one.progress.waiting)
+            for one in await reembed.status(parts)
+        ]
+        assert told == [("old", len(TEXTS), 0), ("new", 0, len(TEXTS))]
+
+    asyncio.run(run())

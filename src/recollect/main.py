@@ -39,7 +39,7 @@ def build() -> typer.Typer:
     from recollect.cli.app import build as build_cli
     from recollect.cli.others import Doors
 
-    return build_cli(Doors(_serve, _mcp, _bench))
+    return build_cli(Doors(_serve, _worker, _mcp, _bench))
 
 
 def _serve(settings: Settings, *, ready_file: Path | None, as_json: bool) -> None:
@@ -47,6 +47,13 @@ def _serve(settings: Settings, *, ready_file: Path | None, as_json: bool) -> Non
 
     gc.enable()
     run(settings, ready_file=ready_file, as_json=as_json)
+
+
+def _worker(settings: Settings, *, once: bool, as_json: bool) -> None:
+    from recollect.worker import run
+
+    gc.enable()
+    run(settings, once=once, as_json=as_json)
 
 
 def _mcp() -> None:

@@ -10,14 +10,13 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, ExitStack
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from socket import socket
 from typing import Final
 
-import structlog
 import uvicorn
 from fastapi import FastAPI
 from starlette.routing import Route
@@ -25,11 +24,13 @@ from starlette.routing import Route
 from recollect.api.app import DOCS, create_app
 from recollect.asgi.listening import listen, url_of
 from recollect.core.errors import InvalidInput
+from recollect.logs import log_steps, log_to_stderr
 from recollect.mcp.http import mcp_endpoint
 from recollect.settings import Settings
 from recollect.usecases.keys import issue_first_key
 from recollect.web import page_routes
 from recollect.wiring import Server, open_server
+from recollect.worker import working_inside
 
 MCP: Final = "/mcp"
 # How long a request that is being answered may go on after the server was told to stop.
@@ -85,14 +86,14 @@ Stop with Ctrl-C."""
 
 def run(settings: Settings, *, ready_file: Path | None = None, as_json: bool = False) -> None:
     """Serve until a signal says stop."""
-    _log_to_stderr()
+    log_to_stderr()
     asyncio.run(_run(settings, ready_file, as_json=as_json))
 
 
 def compose(server: Server) -> tuple[FastAPI, AbstractAsyncContextManager[None]]:
     """All shells that speak HTTP as one app, and what must be entered while it serves."""
     app = create_app(server)
-    mcp = mcp_endpoint(server)
+    mcp = mcp_endpoint(app.state.server)  # the one whose recalls are counted
     app.router.routes.append(Route(MCP, mcp.app))
     app.router.routes.extend(page_routes())
     return app, mcp.running()
@@ -103,7 +104,7 @@ async def _run(settings: Settings, ready_file: Path | None, *, as_json: bool) ->
     for number in _STOP_SIGNALS:
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
     with listen(settings.host, settings.port) as listening, ExitStack() as at_end:
-        async with open_server(settings) as server:
+        async with open_server(settings, log_steps()) as server:
 
             async def tell() -> None:
                 key = await issue_first_key(server.keys, server.clock, settings.owner)
@@ -140,12 +141,27 @@ async def serve(
 
     if stopping.is_set():
         return
-    async with running:
-        obeying = asyncio.create_task(obey())
-        try:
-            await answering.serve([listening])
-        finally:
-            obeying.cancel()
+    with _without_its_group():
+        async with running, working_inside(server):
+            obeying = asyncio.create_task(obey())
+            try:
+                await answering.serve([listening])
+            finally:
+                obeying.cancel()
+
+
+@contextmanager
+def _without_its_group() -> Iterator[None]:
+    """The tasks of MCP wrap whatever passes through them: a single error comes out as itself."""
+    try:
+        yield
+    except BaseExceptionGroup as group:
+        error: BaseException = group
+        while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+            error = error.exceptions[0]
+        if error is group:
+            raise
+        raise error from error.__cause__
 
 
 class _Uvicorn(uvicorn.Server):
@@ -180,15 +196,3 @@ def _write_private(path: Path, text: str) -> None:
             field="--ready-file",
             remedy="Name a file in a folder that exists and that this account may write to.",
         ) from error
-
-
-def _log_to_stderr() -> None:
-    """One line a fact, as key=value, beside and never among what the command itself prints."""
-    structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.LogfmtRenderer(key_order=["timestamp", "level", "event"]),
-        ],
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-    )

@@ -1,4 +1,4 @@
-"""The settings of a process: read once, from the environment, by wiring alone.
+"""The settings of a process, read from the environment in this one place.
 
 What can change while Recollect runs is not here but in `core/recall_settings.py`.
 """
@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
-from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from recollect.core.egress import Egress
 from recollect.core.errors import InvalidInput
 from recollect.core.memory import MAX_CONTENT_LIMIT, Limits
 
@@ -25,10 +26,17 @@ def default_home() -> Path:
     return base / "recollect"
 
 
+def _also(name: str) -> AliasChoices:
+    """Our variable, else the one that the provider's own tools read."""
+    return AliasChoices(f"RECOLLECT_{name}", name)
+
+
 class Settings(BaseSettings):
     """Each field is the environment variable RECOLLECT_<NAME>."""
 
-    model_config = SettingsConfigDict(env_prefix="RECOLLECT_", env_ignore_empty=True)
+    model_config = SettingsConfigDict(
+        env_prefix="RECOLLECT_", env_ignore_empty=True, populate_by_name=True
+    )
 
     home: Path = Field(default_factory=default_home)
     owner: str = Field(default="me", min_length=1, max_length=200)
@@ -44,6 +52,21 @@ class Settings(BaseSettings):
     port: int = Field(default=DEFAULT_PORT, ge=0, le=65_535)
     allowed_hosts: Annotated[tuple[str, ...], NoDecode] = ()
 
+    embedder: str = Field(default="minilm", min_length=1)
+    models: Path | None = None
+    reranker: str | None = None
+    worker: Literal["inside", "off"] = "inside"
+    egress: Egress = "local"
+    fuser: Literal["python", "sql"] = "python"
+    voyage_api_key: SecretStr | None = Field(None, validation_alias=_also("VOYAGE_API_KEY"))
+    voyage_url: str | None = None
+    openai_api_key: SecretStr | None = Field(None, validation_alias=_also("OPENAI_API_KEY"))
+    openai_url: str | None = None
+    cohere_api_key: SecretStr | None = Field(None, validation_alias=_also("COHERE_API_KEY"))
+    cohere_url: str | None = None
+    compatible_api_key: SecretStr | None = None
+    compatible_url: str | None = None
+
     @field_validator("allowed_hosts", mode="before")
     @classmethod
     def _split_at_commas(cls, value: object) -> object:
@@ -51,9 +74,19 @@ class Settings(BaseSettings):
             return value
         return tuple(name for part in value.split(",") if (name := part.strip()))
 
+    @field_validator("home")
+    @classmethod
+    def _one_place(cls, home: Path) -> Path:
+        """The same folder from wherever a command is run, and for both stores."""
+        return home.expanduser().absolute()
+
     @property
     def limits(self) -> Limits:
         return Limits(content=self.max_content)
+
+    @property
+    def models_folder(self) -> Path:
+        return self.models.expanduser().absolute() if self.models else self.home / "models"
 
     @property
     def sqlite_path(self) -> Path:

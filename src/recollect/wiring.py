@@ -8,21 +8,36 @@ keys, and the use cases for whoever shows one.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Protocol
 
-from recollect.core.errors import InvalidInput
-from recollect.ports import Clock, KeyStore, MemoryStore, Recollect, SettingsStore
+from recollect.core.errors import InvalidInput, RecollectError
+from recollect.core.recall import Recollection
+from recollect.ports import Clock, KeyStore, MemoryStore, Recollect, Reranker, SettingsStore
 from recollect.settings import Settings
+from recollect.usecases.dense import dense_leg, no_dense_leg
+from recollect.usecases.embed import NO_EMBEDDER, EmbeddingParts
 from recollect.usecases.owned import OwnedRecollect
 from recollect.usecases.parts import Parts
 from recollect.usecases.recall import lexical_leg
 
 if TYPE_CHECKING:
+    from recollect.adapters.embedded_postgres import EmbeddedPostgres
+    from recollect.adapters.embedders.catalogue import Catalogue
     from recollect.adapters.postgres.store import PostgresStore
+
+log = logging.getLogger(__name__)
+
+# How soon a dead embedded Postgres is noticed; a look costs less than a tenth of a millisecond.
+_LOOK_SECONDS: Final = 1.0
+
+Progress = Callable[[str, float], None]
+"""Told what is being done to a model and which share of it, 0 to 1, is done."""
 
 
 class SystemClock:
@@ -34,16 +49,22 @@ class SystemClock:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """What the shells of a server share. `database` says, for people, which Postgres it is."""
+    """What the shells of a server share. `database` says, for people, which Postgres it is.
+
+    Where vectors have no place, `embedding` is None and `vector_note` says why.
+    """
 
     parts: Parts
     keys: KeyStore
     clock: Clock
     settings: Settings
     database: str
+    embedding: EmbeddingParts | None = None
+    vector_note: str = ""
+    on_recall: Callable[[Recollection], None] = lambda _: None
 
     def for_owner(self, owner: str) -> Recollect:
-        return OwnedRecollect(self.parts, owner)
+        return OwnedRecollect(self.parts, owner, self.on_recall)
 
 
 @asynccontextmanager
@@ -69,11 +90,71 @@ async def open_recollect(settings: Settings) -> AsyncIterator[Recollect]:
 
 
 @asynccontextmanager
-async def open_server(settings: Settings) -> AsyncIterator[Server]:
-    """What a server serves, on Postgres."""
-    async with open_postgres(settings) as (store, database):
-        parts = parts_on(store, settings)
-        yield Server(parts, store, parts.clock, settings, database)
+async def open_server(
+    settings: Settings, progress: Progress = lambda _step, _share: None
+) -> AsyncIterator[Server]:
+    """What a server serves, on Postgres. `progress` hears of a model that is being built."""
+    async with (
+        open_postgres(settings) as (store, database),
+        catalogue(settings, progress) as embedders,
+        _reranker(settings) as reranker,
+    ):
+        parts = replace(parts_on(store, settings), reranker=reranker)
+        if settings.fuser == "sql":
+            parts = replace(parts, fuser=store.fuser)
+        embedding = None
+        if (vectors := store.vectors) is None:
+            legs = {**parts.legs, "dense": no_dense_leg(store.vector_note)}
+            parts = replace(parts, legs=legs)
+        else:
+            embedding = EmbeddingParts(vectors, embedders, settings.embedder)
+            parts = replace(parts, queue=vectors)
+            if settings.embedder != NO_EMBEDDER:
+                legs = {**parts.legs, "dense": dense_leg(vectors, embedders)}
+                parts = replace(parts, legs=legs)
+        yield Server(parts, store, parts.clock, settings, database, embedding, store.vector_note)
+
+
+def _reranker(settings: Settings) -> AbstractAsyncContextManager[Reranker | None]:
+    """The model of the second stage, when one is named; its files are read at its first use."""
+    kind, _, name = (settings.reranker or "").partition(":")
+    if not kind:
+        return nullcontext()
+    if kind == "folder" and name:
+        from recollect.adapters.rerankers.folder import folder_reranker
+
+        return folder_reranker(Path(name).expanduser())
+    if kind == "hub" and name:
+        from recollect.adapters.rerankers.hub import hub_reranker
+
+        return hub_reranker(name, cache=settings.models_folder)
+    raise InvalidInput(
+        f"RECOLLECT_RERANKER cannot be {settings.reranker!r}",
+        field="RECOLLECT_RERANKER",
+        remedy="Name a folder with model.onnx and tokenizer.json as folder:/path, or one of the "
+        "hub's models as hub:BAAI/bge-reranker-v2-m3.",
+    )
+
+
+def catalogue(settings: Settings, progress: Progress) -> Catalogue:
+    """The embedding models that these settings allow."""
+    from recollect.adapters.embedders.catalogue import Account, Catalogue
+
+    accounts = {
+        "voyage": (settings.voyage_api_key, settings.voyage_url),
+        "openai": (settings.openai_api_key, settings.openai_url),
+        "cohere": (settings.cohere_api_key, settings.cohere_url),
+        "compatible": (settings.compatible_api_key, settings.compatible_url),
+    }
+    return Catalogue(
+        settings.models_folder,
+        egress=settings.egress,
+        accounts={
+            name: Account(key.get_secret_value() if key else None, url or "")
+            for name, (key, url) in accounts.items()
+        },
+        progress=progress,
+    )
 
 
 @asynccontextmanager
@@ -103,13 +184,33 @@ def parts_on(store: _Store, settings: Settings) -> Parts:
 @asynccontextmanager
 async def _postgres_url(settings: Settings) -> AsyncIterator[tuple[str, str]]:
     if settings.database_url is not None:
-        yield settings.database_url.get_secret_value(), "RECOLLECT_DATABASE_URL"
+        from recollect.adapters.postgres.errors import check_address
+
+        url = settings.database_url.get_secret_value()
+        check_address(url)
+        yield url, "RECOLLECT_DATABASE_URL"
         return
     from recollect.adapters.embedded_postgres import EmbeddedPostgres
 
     embedded = EmbeddedPostgres(settings.home, account=settings.postgres_account)
     url = await asyncio.to_thread(embedded.start)
+    leaving = asyncio.Event()
+    keeping = asyncio.create_task(_keep_alive(embedded, leaving))
     try:
         yield url, f"embedded Postgres in {embedded.folder}"
     finally:
+        leaving.set()
+        await keeping
         await asyncio.to_thread(embedded.stop)
+
+
+async def _keep_alive(embedded: EmbeddedPostgres, leaving: asyncio.Event) -> None:
+    """Nobody else looks after the embedded Postgres: start it again when it dies."""
+    while not leaving.is_set():
+        with suppress(TimeoutError):
+            await asyncio.wait_for(leaving.wait(), _LOOK_SECONDS)
+        try:
+            if await asyncio.to_thread(embedded.restart_if_dead):
+                log.warning("the embedded Postgres had died and was started again")
+        except (RecollectError, OSError) as error:
+            log.error("the embedded Postgres died: %s", type(error).__name__)  # noqa: TRY400  # its text may be long, and quote Postgres's log

@@ -21,8 +21,14 @@ schemathesis.openapi.format("cursor", cursors)
 @schemathesis.hook
 def before_call(context: object, case: schemathesis.Case[Any], kwargs: dict[str, Any]) -> None:
     """A deadline of 10 ms is legal, and recalls that miss it are answered with 503. On a busy
-    machine that would hide every other fault of recall behind it.
+    machine that would hide every other fault of recall behind it. A weight of 0 is legal, but not
+    for every leg at once.
     """
     body = case.body
-    if isinstance(body, dict) and body.get("deadline_ms") in range(60_000):
+    if not isinstance(body, dict):
+        return
+    if body.get("deadline_ms") in range(60_000):
         body["deadline_ms"] = 60_000
+    for weights, name in ((body, "lexical_weight"), (body.get("weights"), "lexical")):
+        if isinstance(weights, dict) and weights.get(name) == 0:
+            weights[name] = 1

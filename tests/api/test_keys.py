@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from typing import Any
-from uuid import uuid4
 
 import httpx
 import psycopg
 import pytest
 from tests.serving import Running
+from tests.strategies import new_id
 
 OPEN = ("health/live", "health/ready", "metrics", "openapi.json", "docs", "docs/docs.js")
 CLOSED = (
@@ -108,7 +108,7 @@ def test_a_cursor_of_one_owner_shows_the_other_nothing(
 def test_ids_of_another_owner_do_not_make_a_prefix_ambiguous(
     mine: httpx.Client, theirs: httpx.Client
 ) -> None:
-    beginning = str(uuid4())[:-1]
+    beginning = str(new_id())[:-1]
     mine.post("memories", json={"content": "mine", "id": beginning + "a"})
     theirs.post("memories", json={"content": "theirs", "id": beginning + "b"})
     assert mine.get(f"memories/{beginning}").json()["content"] == "mine"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import httpx
+from tests.strategies import new_id
 
 
 def stored(client: httpx.Client, content: str, **fields: Any) -> dict[str, Any]:
@@ -26,7 +27,7 @@ def test_what_is_remembered_can_be_read_at_its_location(mine: httpx.Client) -> N
         "is_sensitive": True,
         "project": "shop",
         "session": "s1",
-        "id": str(uuid4()),
+        "id": str(new_id()),
     }
     answer = mine.post("memories", json=sent)
     assert answer.status_code == 201
@@ -41,7 +42,7 @@ def test_what_is_remembered_can_be_read_at_its_location(mine: httpx.Client) -> N
 def test_repeating_a_write_is_one_memory_and_another_under_its_id_a_conflict(
     mine: httpx.Client,
 ) -> None:
-    id = str(uuid4())
+    id = str(new_id())
     first = stored(mine, "said once", id=id)
     assert stored(mine, "said once", id=id) == first
     clash = mine.post("memories", json={"content": "something else", "id": id})
@@ -104,7 +105,7 @@ def test_forgetting_hides_and_forever_erases(mine: httpx.Client) -> None:
 
 
 def test_a_prefix_that_fits_several_memories_names_them(mine: httpx.Client) -> None:
-    beginning = str(uuid4())[:-1]
+    beginning = str(new_id())[:-1]
     ids = [beginning + "a", beginning + "b"]
     for id in ids:
         stored(mine, f"number {id}", id=id)

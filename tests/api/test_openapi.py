@@ -62,6 +62,8 @@ def test_the_examples_of_requests_are_accepted(
         assert client.patch(path, json=shapes["ChangesIn"]["examples"][0]).status_code == 200
         found = client.post("recall", json=shapes["RecallIn"]["examples"][0]).json()
         assert [hit["memory"]["id"] for hit in found["hits"]] == [stored.json()["id"]]
+        why = {**shapes["WhyIn"]["examples"][0], "id": stored.json()["id"]}
+        assert client.post("why", json=why).json()["recalled"]
         assert client.patch("settings", json=shapes["SettingsIn"]["examples"][0]).is_success
 
 
@@ -125,4 +127,4 @@ def test_schemathesis_finds_no_fault(own_server: Running, tmp_path: Path) -> Non
         command, cwd=tmp_path, env=os.environ | hooks, capture_output=True, text=True, timeout=300
     )
     assert run.returncode == 0, run.stdout[-6000:] + run.stderr[-2000:]
-    assert "12 selected / 12 total" in run.stdout
+    assert "15 selected / 15 total" in run.stdout

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from tests.serving import Running
+from tests.serving import Running, running
 
 from recollect.core.recall_settings import RecallSettings
 
@@ -105,3 +106,88 @@ def test_a_setting_outside_its_range_is_refused(
     answer = mine.patch("settings", json=change)
     assert (answer.status_code, answer.json()["field"]) == (422, field)
     assert mine.get("settings").json() == RecallSettings().as_dict()
+
+
+def test_two_servers_on_one_database_obey_the_same_change(
+    own_server: Running, database_url: str, tmp_path: Path
+) -> None:
+    with running(database_url, tmp_path / "second") as second:
+        key = own_server.new_key("ada")
+        with own_server.client(key) as here, second.client(key) as there:
+            assert recalled(there, query="staging")["legs"]["lexical"]["status"] == "ran"
+            here.patch("settings", json={"lexical_weight": 0, "rerank": True})
+            after = recalled(there, query="staging")
+            assert after["legs"]["lexical"]["status"] == "skipped"
+            assert after["rerank"]["status"] == "absent"
+            there.patch("settings", json={"lexical_weight": 2})
+            assert recalled(here, query="staging")["legs"]["lexical"]["weight"] == 2
+            log = here.get("settings/audit", params={"limit": 2}).json()["changes"]
+    assert [(one["by"], one["name"], one["old"], one["new"]) for one in log] == [
+        ("ada", "lexical_weight", 0.0, 2.0),
+        ("ada", "rerank", None, True),
+    ]
+
+
+@pytest.mark.parametrize("limit", [0, 1_001, "many"])
+def test_the_log_is_read_in_reasonable_pieces(mine: httpx.Client, limit: object) -> None:
+    answer = mine.get("settings/audit", params={"limit": str(limit)})
+    assert (answer.status_code, answer.json()["field"]) == (422, "limit")
+
+
+def test_why_answers_for_what_was_not_recalled(mine: httpx.Client, ids: dict[str, str]) -> None:
+    question = {"query": "lunch at noon", "scope": {"project": "vpn"}}
+    answer = mine.post("why", json={"id": ids["lunch"][:18], **question}).json()
+    assert (answer["recalled"], answer["place"]) == (False, 1)
+    assert answer["legs"]["lexical"]["rank"] == 1
+    first = answer["kept_out"][0]
+    assert (first["kind"], first["leg"]) == ("out_of_scope", None)
+    assert "project is lunch" in first["what"]
+    assert first["remedy"] == "Ask for project lunch, or for no project."
+
+
+def test_why_of_a_hit_is_its_explanation(mine: httpx.Client, ids: dict[str, str]) -> None:
+    hit = recalled(mine, query="lunch")["hits"][0]
+    answer = mine.post("why", json={"id": ids["lunch"], "query": "lunch"}).json()
+    assert (answer["recalled"], answer["place"], answer["kept_out"]) == (True, 1, [])
+    assert (answer["score"], answer["fused"]) == (hit["score"], hit["explanation"]["fused"])
+
+
+def test_why_knows_nobody_elses_memories(
+    mine: httpx.Client, theirs: httpx.Client, ids: dict[str, str]
+) -> None:
+    assert theirs.post("why", json={"id": ids["lunch"], "query": "lunch"}).status_code == 404
+
+
+def test_a_sensitive_query_is_taken_as_one(mine: httpx.Client, ids: dict[str, str]) -> None:
+    answer = recalled(mine, query="lunch", is_sensitive=True)
+    assert found_ids(answer) == [ids["lunch"]]
+    assert mine.post("recall", json={"query": "q", "is_sensitive": "yes"}).status_code == 422
+
+
+def test_episodes_are_searched_by_session_and_project(mine: httpx.Client) -> None:
+    def say(content: str, **fields: str) -> str:
+        turn = {"content": content, "category": "episode", **fields}
+        answer = mine.post("memories", json=turn)
+        assert answer.status_code == 201
+        id: str = answer.json()["id"]
+        return id
+
+    monday = say("We moved the launch to June", session="monday, 9:00", project="shop")
+    tuesday = say("The launch needs a new date", session="tuesday", project="shop")
+    other = say("The rocket launch was on television", session="tv")
+    mine.post("memories", json={"content": "The launch is in June", "project": "shop"})
+
+    def search(**params: Any) -> set[str]:
+        answer = mine.get("episodes/search", params={"q": "launch", **params})
+        assert answer.status_code == 200, answer.text
+        return set(found_ids(answer.json()))
+
+    assert search() == {monday, tuesday, other}
+    assert search(session_ids="tuesday") == {tuesday}
+    assert search(session_ids=["monday, 9:00", "tv"]) == {monday, other}
+    assert search(project="shop") == {monday, tuesday}
+    assert len(search(limit=1)) == 1
+    explained = mine.get("episodes/search", params={"q": "launch", "explain": "true"}).json()
+    assert explained["legs"]["lexical"]["status"] == "ran"
+    assert mine.get("episodes/search").status_code == 422
+    assert mine.get("episodes/search", params={"q": "x", "session_ids": " "}).status_code == 422

@@ -29,7 +29,7 @@ def environment(**variables: str) -> dict[str, str]:
         for name, value in os.environ.items()
         if not name.startswith("RECOLLECT_") and name not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")
     }
-    return {**kept, **variables}
+    return {**kept, "RECOLLECT_WORKER": "off", **variables}
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,8 @@ def test_recall_obeys_scope_limit_order_exclusion_and_weights(cli: Cli) -> None:
     assert ids("--until", "1h") == []
     assert ids("--limit", "1", "--sort-by", "importance") == [second["id"]]
     assert ids("--exclude", second["id"]) == [first["id"]]
-    assert ids("--weight", "lexical=0") == []
+    refused, _ = cli.error("recall", "tea", "--weight", "lexical=0")  # no other leg is here
+    assert refused == 2
 
 
 def test_recall_reads_its_query_from_stdin(cli: Cli) -> None:
@@ -138,6 +139,7 @@ def test_forget_stops_at_the_first_failure_and_says_what_was_forgotten(cli: Cli)
         "sensitive": 0,
         "by_category": {"fact": 1},
         "by_project": {},
+        "embedding": None,
     }
 
 

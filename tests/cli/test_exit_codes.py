@@ -128,6 +128,24 @@ def test_a_conflict_is_5(cli: Cli) -> None:
     assert "version 2 is current" in error["detail"]
 
 
+@pytest.mark.parametrize("command", [("keys", "new"), ("keys", "list"), ("reembed", "--status")])
+def test_what_works_on_the_servers_database_does_not_take_this_homes_for_it(
+    cli: Cli, command: tuple[str, ...]
+) -> None:
+    away = Cli(cli.home, {"RECOLLECT_API_URL": "http://127.0.0.1:9", "RECOLLECT_API_KEY": "rk_x"})
+    code, error = away.error(*command)
+    assert code == 2
+    assert "on the server's machine" in error["remedy"]
+    assert not cli.home.exists()
+
+
+def test_keys_alone_prints_its_help_as_it_is(cli: Cli) -> None:
+    result = cli("keys")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "\n  revoke " in result.stderr
+    assert "→" not in result.stderr
+
+
 def test_a_server_without_a_key_is_2(cli: Cli) -> None:
     away = Cli(cli.home, {"RECOLLECT_API_URL": "http://127.0.0.1:9"})
     code, error = away.error("status")

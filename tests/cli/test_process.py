@@ -19,6 +19,10 @@ _NOT_ON_THE_HOT_PATH = (
     "alembic",
     "httpx",
     "rich",
+    "numpy",
+    "onnx",
+    "onnxruntime",
+    "tokenizers",
 )
 
 

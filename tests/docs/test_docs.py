@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from recollect.cli.text import setting_value
+from recollect.core.recall_settings import RecallSettings
 from recollect.settings import Settings
 
 ROOT = Path(__file__).parents[2]
@@ -53,6 +55,12 @@ def test_plain_defaults_are_the_ones_in_the_table() -> None:
             shown = rows[f"`RECOLLECT_{name.upper()}`"][0]
             default = field.get_default()
             assert shown == (f"`{default}`" if default else "none"), name
+
+
+def test_every_setting_of_recall_is_explained_with_its_default() -> None:
+    rows = table((DOCS / "operations.md").read_text(), "name")
+    defaults = {name: setting_value(value) for name, value in RecallSettings().as_dict().items()}
+    assert {name.strip("`"): cells[0].strip("`") for name, cells in rows.items()} == defaults
 
 
 @pytest.mark.parametrize("adr", ADRS, ids=named(ADRS))

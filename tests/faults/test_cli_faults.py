@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pwd
 import sqlite3
@@ -108,6 +109,21 @@ def test_a_read_only_database(open_folder: Path) -> None:
         assert cli.json("show", id)["content"] == "kept"
     assert (code, error["type"]) == (6, "urn:recollect:problem:store-read-only")
     assert "RECOLLECT_HOME" in error["remedy"]
+
+
+def test_doctor_on_a_database_that_cannot_be_opened_tells_nobody_to_replace_it(
+    open_folder: Path,
+) -> None:
+    cli = Cli(open_folder / "closed-cli")
+    cli.json("remember", "kept")
+    (cli.home / "memories.db").chmod(0o000)
+    cli.home.chmod(0o755)
+    with ordinary_user():
+        told = cli("doctor", "--json")
+    checks = {check["name"]: check for check in json.loads(told.stdout)["checks"]}
+    assert checks["local store"]["status"] == "fail"
+    assert "cannot be opened" in checks["local store"]["detail"]
+    assert "backup" not in checks["local store"]["remedy"]
 
 
 def test_a_damaged_database(cli: Cli) -> None:

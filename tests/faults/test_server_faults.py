@@ -68,7 +68,7 @@ def check_unavailable(answer: httpx.Response) -> None:
     assert answer.headers["Content-Type"] == "application/problem+json"
     assert int(answer.headers["Retry-After"]) > 0
     problem = answer.json()
-    assert problem["type"].startswith("urn:recollect:problem:store")
+    assert problem["type"] == "urn:recollect:problem:store-unavailable"
     assert problem["remedy"]
 
 
@@ -229,6 +229,39 @@ def test_serve_stops_its_embedded_postgres_with_itself(open_folder: Path) -> Non
     assert not list(home.rglob("postmaster.pid"))
 
 
+def test_an_embedded_postgres_that_is_killed_is_started_again(open_folder: Path) -> None:
+    home = open_folder / "killed"
+    with (
+        serving(None, home, open_folder / "killed.json") as (process, ready),
+        httpx.Client(
+            base_url=f"{ready['url']}/api/v1/",
+            headers={"Authorization": f"Bearer {ready['key']}"},
+            timeout=30,
+        ) as client,
+    ):
+        acknowledged = []
+        for number in range(2):
+            kept = client.post("memories", json={"content": f"before {number}"})
+            assert kept.status_code == 201
+            acknowledged.append(kept.json()["id"])
+            (pid_file,) = home.rglob("postmaster.pid")
+            os.kill(int(pid_file.read_text().split()[0]), signal.SIGKILL)
+            for _ in range(20):  # each waits up to some seconds for a connection
+                answer = client.post("memories", json={"content": f"after {number}"})
+                if answer.status_code == 201:
+                    break
+                assert answer.status_code == 503
+                check_unavailable(answer)
+            assert answer.status_code == 201
+            acknowledged.append(answer.json()["id"])
+        memories = client.get("memories", params={"limit": 100}).json()["memories"]
+        assert set(acknowledged) <= {memory["id"] for memory in memories}
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=SECONDS)
+    assert process.returncode == 0
+    assert not list(home.rglob("postmaster.pid"))
+
+
 def test_a_taken_port_is_told_with_its_remedy(database_url: str, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
@@ -245,6 +278,26 @@ def test_a_taken_port_is_told_with_its_remedy(database_url: str, tmp_path: Path)
     assert f"port {port} of 127.0.0.1 is taken" in told
     assert "RECOLLECT_PORT" in told
     assert "Traceback" not in run.stderr
+
+
+def test_a_ready_file_that_cannot_be_written_is_told_with_its_remedy(
+    database_url: str, tmp_path: Path
+) -> None:
+    variables = os.environ | {
+        "RECOLLECT_HOME": str(tmp_path),
+        "RECOLLECT_PORT": "0",
+        "RECOLLECT_DATABASE_URL": database_url,
+    }
+    run = subprocess.run(
+        [*COMMAND, "--ready-file", str(tmp_path / "nowhere" / "ready.json")],
+        env=variables,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+    )
+    assert run.returncode == 2, run.stderr
+    assert "ready.json cannot be written" in run.stderr
+    assert "→ Name a file in a folder that exists" in run.stderr
 
 
 def test_two_servers_share_one_store(database_url: str, tmp_path: Path) -> None:

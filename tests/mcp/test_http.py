@@ -46,7 +46,7 @@ async def call(client: Client, tool: str, **arguments: Any) -> CallToolResult:
 async def test_the_same_tools_over_http(server: Running, mode: str) -> None:
     async with connected(server, server.new_key(), mode) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-        assert len(tools) == 7
+        assert len(tools) == 8
         stored = await call(client, "memory_store", content="Tea is kept in the shed")
         found = await call(client, "memory_recall", query="tea")
         assert found.structured_content["hits"][0]["memory"] == stored.structured_content
@@ -76,6 +76,21 @@ async def test_a_key_opens_only_its_owners_memories(server: Running) -> None:
         assert (await call(theirs, "memory_stats")).structured_content["memories"] == 0
         kept = await call(mine, "memory_get", id=id)
         assert kept.structured_content == stored.structured_content
+
+
+async def test_a_recall_is_counted_like_any_other(server: Running) -> None:
+    async def counted() -> float:
+        async with httpx.AsyncClient() as http:
+            text = (await http.get(f"{server.url}/api/v1/metrics")).text
+        lines = [
+            line for line in text.splitlines() if line.startswith("recollect_recall_seconds_c")
+        ]
+        return float(lines[0].split()[1])
+
+    before = await counted()
+    async with connected(server, server.new_key()) as client:
+        await call(client, "memory_recall", query="tea")
+    assert await counted() == before + 1
 
 
 @pytest.mark.parametrize("shown", [None, "Bearer rk_wrong", "Bearer", "Basic cms6cms="])

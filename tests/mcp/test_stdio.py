@@ -111,6 +111,7 @@ async def test_every_tool_through_a_real_client(tmp_path: Path, mode: str) -> No
             "sensitive": 0,
             "by_category": {},
             "by_project": {},
+            "embedding": None,
         }
 
 
@@ -241,7 +242,7 @@ def test_nothing_is_opened_or_asked_before_the_first_call(tmp_path: Path) -> Non
         named = {"RECOLLECT_API_URL": url, "RECOLLECT_API_KEY": "rk_test"}
         with bare(tmp_path / "home", **named) as pipe:
             pipe.send(INITIALIZE, LIST)
-            assert len(pipe.answer(2)["result"]["tools"]) == 7
+            assert len(pipe.answer(2)["result"]["tools"]) == 8
             assert callers == []
             assert not (tmp_path / "home").exists()
             pipe.send(STATS)

@@ -15,6 +15,7 @@ from recollect.mcp.tools import TOOLS, MemoryTool
 HINTS = {
     "memory_store": (False, False, False),
     "memory_recall": (True, False, True),
+    "memory_why": (True, False, True),
     "memory_list": (True, False, True),
     "memory_get": (True, False, True),
     "memory_update": (False, True, False),
@@ -34,7 +35,7 @@ def _properties(schema: Any) -> Iterator[tuple[str, dict[str, Any]]]:
             yield from _properties(one)
 
 
-def test_the_seven_tools() -> None:
+def test_the_eight_tools() -> None:
     assert [tool.name for tool in TOOLS] == list(HINTS)
 
 

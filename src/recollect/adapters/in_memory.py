@@ -21,6 +21,7 @@ from recollect.core.keys import Key
 from recollect.core.memory import Memory, Scope, Stats
 from recollect.core.paging import Cursor
 from recollect.core.recall import Candidate
+from recollect.core.recall_settings import SettingChange
 from recollect.core.text import clean_query, query_words
 from recollect.ports import WordQuery
 
@@ -43,6 +44,7 @@ class InMemoryStore:
     _memories: dict[UUID, Memory] = field(default_factory=dict)
     _words: dict[UUID, dict[str, float]] = field(default_factory=dict)
     _settings: dict[str, object] = field(default_factory=dict)
+    _settings_log: list[SettingChange] = field(default_factory=list)
     _keys: dict[UUID, Key] = field(default_factory=dict)
 
     async def __aenter__(self) -> Self:
@@ -140,11 +142,24 @@ class InMemoryStore:
     async def read_settings(self) -> Mapping[str, object]:
         return dict(self._settings)
 
-    async def write_settings(self, changes: Mapping[str, object]) -> None:
+    async def write_settings(self, changes: Mapping[str, object], *, by: str, at: datetime) -> None:
+        for name, value in changes.items():
+            if name not in self._settings or self._settings[name] != value:
+                old = self._settings.get(name)
+                self._settings_log.append(SettingChange(name, old, value, by, at))
         self._settings.update(changes)
+
+    async def settings_log(self, limit: int) -> list[SettingChange]:
+        return self._settings_log[::-1][:limit]
 
     async def add_key(self, key: Key) -> None:
         self._keys[key.id] = key
+
+    async def add_first_key(self, key: Key) -> bool:
+        if self._keys:
+            return False
+        await self.add_key(key)
+        return True
 
     async def find_key(self, digest: bytes) -> Key | None:
         return next((key for key in self._keys.values() if key.digest == digest), None)

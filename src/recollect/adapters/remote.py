@@ -17,11 +17,14 @@ import httpx
 from pydantic import BaseModel, ValidationError
 
 from recollect.core.errors import InvalidInput, RecollectError, StoreUnavailable
+from recollect.core.explain import WhyReport
 from recollect.core.ids import IdPrefix
 from recollect.core.memory import Changes, Draft, Memory, Scope, Stats, checked_scope
 from recollect.core.paging import Page, check_page_size
 from recollect.core.recall import RecallRequest, Recollection
-from recollect.core.recall_settings import RecallSettings
+from recollect.core.recall_settings import RecallSettings, SettingChange, check_log_limit
+from recollect.core.secrets import Secret
+from recollect.core.sensitivity import secret_in_changes, secret_in_draft
 from recollect.wire import (
     ChangesIn,
     DraftIn,
@@ -32,8 +35,11 @@ from recollect.wire import (
     RecallIn,
     RecollectionOut,
     ScopeIn,
+    SettingsLogOut,
     SettingsOut,
     StatsOut,
+    WhyIn,
+    WhyOut,
 )
 
 # A server that is there connects at once; the longest recall an operator can allow takes 60 s.
@@ -41,6 +47,8 @@ _TIMEOUT: Final = httpx.Timeout(65.0, connect=5.0)
 _IS_IT_RUNNING: Final = (
     "Is the server running? Start it with `recollect serve`, and check RECOLLECT_API_URL."
 )
+# The fields of a memory that may hold what must not leave.
+_TEXTS: Final = {"content", "tags", "expanded_keywords"}
 Answer = TypeVar("Answer", bound=BaseModel)
 
 
@@ -49,6 +57,7 @@ class RemoteRecollect:
 
     def __init__(self, url: str, key: str) -> None:
         self._url = _checked_url(url)
+        self._is_here = _is_loopback(self._url.host)
         self._client = httpx.AsyncClient(
             base_url=f"{self._url}/api/v1/",
             headers={"Authorization": f"Bearer {_checked_key(key)}"},
@@ -56,7 +65,7 @@ class RemoteRecollect:
             # A redirect could carry the key to another machine.
             follow_redirects=False,
             # Proxies from the environment are for other machines, and would be shown the key.
-            trust_env=not _is_loopback(self._url.host),
+            trust_env=not self._is_here,
         )
 
     async def __aenter__(self) -> Self:
@@ -67,14 +76,20 @@ class RemoteRecollect:
         await self._client.aclose()
 
     async def remember(self, draft: Draft) -> Memory:
-        self._keep_home(draft.content if draft.is_sensitive else "")
+        self._keep_home(said=draft.is_sensitive, secret=secret_in_draft(draft))
         answer = await self._ask(MemoryOut, "POST", "memories", body=DraftIn.from_draft(draft))
         return answer.to_memory()
 
     async def recall(self, request: RecallRequest) -> Recollection:
-        question = RecallIn.from_request(request.checked())
+        question = RecallIn.from_request(self._may_leave(request))
+        question = question.model_copy(update={"explain": True})
         answer = await self._ask(RecollectionOut, "POST", "recall", body=question)
         return answer.to_recollection()
+
+    async def why(self, reference: str, request: RecallRequest) -> WhyReport:
+        id = IdPrefix.parse(reference).text
+        question = WhyIn.from_request(self._may_leave(request)).model_copy(update={"id": id})
+        return (await self._ask(WhyOut, "POST", "why", body=question)).to_report()
 
     async def get(self, reference: str) -> Memory:
         return (await self._ask(MemoryOut, "GET", _path(reference))).to_memory()
@@ -88,7 +103,11 @@ class RemoteRecollect:
     async def update(
         self, reference: str, changes: Changes, *, based_on: int | None = None
     ) -> Memory:
-        self._keep_home(changes.get("content", "") if changes.get("is_sensitive") else "")
+        if changes.keys() & _TEXTS and not self._is_here:
+            said = changes.get("is_sensitive")
+            self._keep_home(said=said, secret=secret_in_changes(changes))
+            if said is None:  # then a sensitive memory stays one, and its new text is sensitive
+                self._keep_home(said=(await self.get(reference)).is_sensitive, secret=None)
         body = ChangesIn.from_changes(changes, based_on)
         return (await self._ask(MemoryOut, "PATCH", _path(reference), body=body)).to_memory()
 
@@ -108,13 +127,35 @@ class RemoteRecollect:
         body = {name: value for name, value in checked.items() if name in changes}
         return (await self._ask(SettingsOut, "PATCH", "settings", body=body)).to_settings()
 
-    def _keep_home(self, sensitive_text: str) -> None:
-        if sensitive_text and not _is_loopback(self._url.host):
+    async def settings_log(self, limit: int) -> list[SettingChange]:
+        check_log_limit(limit)
+        answer = await self._ask(SettingsLogOut, "GET", "settings/audit", query={"limit": limit})
+        return [one.to_change() for one in answer.changes]
+
+    def _may_leave(self, request: RecallRequest) -> RecallRequest:
+        if not self._is_here and request.must_stay:
+            held = "" if request.is_sensitive else "it looks like a secret: "
             raise InvalidInput(
-                "a sensitive memory stays on this machine, and the server is on another",
+                f"{held}a sensitive query stays on this machine, and the server is on another",
                 field="is_sensitive",
-                remedy="Unset RECOLLECT_API_URL to keep it in the local store.",
+                remedy="Unset RECOLLECT_API_URL to ask the local store, or ask without the secret.",
             )
+        return request.checked()
+
+    def _keep_home(self, *, said: bool | None, secret: Secret | None) -> None:
+        """Before anything is sent: what is sensitive, by word or by its text, is not."""
+        if self._is_here or not (said or secret):
+            return
+        if secret is None:
+            why, overrule = "a sensitive memory stays on this machine", ""
+        else:
+            why = f"a text that looks like a secret ({secret.kind}) stays on this machine"
+            overrule = " If it is none, say so: --not-sensitive, or is_sensitive: false."
+        raise InvalidInput(
+            f"{why}, and the server is on another",
+            field="is_sensitive",
+            remedy=f"Unset RECOLLECT_API_URL to keep it in the local store.{overrule}",
+        )
 
     async def _ask(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from fastapi import APIRouter, Depends, FastAPI
@@ -49,7 +50,7 @@ def create_app(server: Server) -> FastAPI:
         redirect_slashes=False,
     )
     metrics = Metrics()
-    app.state.server = server
+    app.state.server = server = replace(server, on_recall=metrics.observe_recall)
     app.state.metrics = metrics
     closed = APIRouter(dependencies=[Depends(_documented_key)])
     for router in (memories.router, recalling.router, operations.closed):

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from recollect.core.recall_settings import RecallSettings
 from recollect.wire import (
+    EmbeddingOut,
     ExplanationOut,
     ForgottenOut,
     HealthOut,
@@ -17,10 +18,15 @@ from recollect.wire import (
     LegPlaceOut,
     LegReportOut,
     MemoryOut,
+    ObstacleOut,
     PageOut,
     RecollectionOut,
+    SettingChangeOut,
+    SettingsLogOut,
     SettingsOut,
     StatsOut,
+    WhyLegOut,
+    WhyOut,
 )
 
 _NOW: Final = datetime(2026, 3, 6, 9, 30, 12, 345678, UTC)
@@ -45,7 +51,18 @@ MEMORY: Final = MemoryOut(
 PAGE: Final = PageOut(memories=[MEMORY], next_cursor=None)
 FORGOTTEN: Final = ForgottenOut(id=MEMORY.id, forever=False)
 STATS: Final = StatsOut(
-    memories=1, forgotten=0, sensitive=0, by_category={"fact": 1}, by_project={"shop": 1}
+    memories=1,
+    forgotten=0,
+    sensitive=0,
+    by_category={"fact": 1},
+    by_project={"shop": 1},
+    embedding=EmbeddingOut(
+        space="all-MiniLM-L6-v2@53aa51172d14.int8-1/384",
+        embedded=1,
+        waiting=0,
+        parked=0,
+        last_error=None,
+    ),
 )
 HEALTH: Final = HealthOut(status="ok")
 SETTINGS: Final = SettingsOut.from_settings(RecallSettings())
@@ -56,8 +73,10 @@ RECOLLECTION: Final = RecollectionOut(
             score=_FUSED * _PRIOR,
             explanation=ExplanationOut(
                 fused=_FUSED,
+                bonus=1.0,
                 prior=_PRIOR,
                 legs={"lexical": LegPlaceOut(rank=1, score=2.31, contribution=_FUSED)},
+                rerank=None,
             ),
         )
     ],
@@ -69,6 +88,40 @@ RECOLLECTION: Final = RecollectionOut(
         "dense": LegReportOut(status="absent", weight=1.0, found=0, took_ms=0.0, note=None),
         "graph": LegReportOut(status="absent", weight=0.35, found=0, took_ms=0.0, note=None),
     },
+    rerank=None,
+)
+SETTINGS_LOG: Final = SettingsLogOut(
+    changes=[SettingChangeOut(name="dense_weight", old=None, new=0.5, by="me", at=_NOW)]
+)
+_BELOW: Final = ObstacleOut(
+    kind="below_depth",
+    what="it has rank 63 in the lexical leg, which is asked for 50",
+    remedy="Ask more precisely, or look deeper: `recollect settings set depth 63`.",
+    leg="lexical",
+)
+WHY: Final = WhyOut(
+    memory=MEMORY,
+    recalled=False,
+    place=None,
+    limit=10,
+    fused=None,
+    bonus=1.0,
+    prior=_PRIOR,
+    score=None,
+    legs={
+        "lexical": WhyLegOut(
+            status="ran",
+            weight=1.0,
+            depth=50,
+            score=0.41,
+            rank=63,
+            searched=112,
+            contribution=None,
+            note=None,
+            obstacle=_BELOW,
+        )
+    },
+    kept_out=[_BELOW],
 )
 
 

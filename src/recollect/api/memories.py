@@ -18,7 +18,15 @@ from recollect.core.errors import (
     NotFound,
     StoreUnavailable,
 )
-from recollect.wire import ChangesIn, DraftIn, ForgottenOut, ListIn, MemoryOut, PageOut
+from recollect.wire import (
+    ChangesIn,
+    DraftIn,
+    ForgottenOut,
+    ListIn,
+    MemoryOut,
+    PageOut,
+    WrittenOut,
+)
 from recollect.wire.problems import KINDS
 
 _ALWAYS: Final = (KINDS[NotAllowed], KINDS[InvalidInput], KINDS[StoreUnavailable])
@@ -46,13 +54,15 @@ router = APIRouter(prefix=PREFIX, tags=["Memories"])
         **problems(*_ALWAYS, MALFORMED, KINDS[Conflict]),
     },
 )
-async def remember(draft: DraftIn, mine: Mine, response: Response) -> MemoryOut:
+async def remember(sent: DraftIn, mine: Mine, response: Response) -> WrittenOut:
     """Keep a memory. Sending the same draft with the same id again answers with the same memory;
-    another draft under that id is a conflict.
+    another draft under that id is a conflict. A text that looks like a credential makes the memory
+    sensitive, unless `is_sensitive` says otherwise; the answer then has `sensitive_because`.
     """
-    memory = await mine.remember(draft.to_draft())
+    draft = sent.to_draft()
+    memory = await mine.remember(draft)
     response.headers["Location"] = f"{PREFIX}/memories/{memory.id}"
-    return MemoryOut.from_memory(memory)
+    return WrittenOut.of_draft(memory, draft)
 
 
 @router.get(
@@ -86,10 +96,13 @@ async def get_memory(reference: Reference, mine: Mine) -> MemoryOut:
         **problems(*_ALWAYS, MALFORMED, *_ONE, KINDS[Conflict]),
     },
 )
-async def update_memory(reference: Reference, changes: ChangesIn, mine: Mine) -> MemoryOut:
-    """Change the fields that are named. `based_on` guards against overwriting another's change."""
-    memory = await mine.update(reference, changes.to_changes(), based_on=changes.based_on)
-    return MemoryOut.from_memory(memory)
+async def update_memory(reference: Reference, sent: ChangesIn, mine: Mine) -> WrittenOut:
+    """Change the fields that are named. `based_on` guards against overwriting another's change. A
+    new text that looks like a credential makes the memory sensitive, as it does in a new one.
+    """
+    changes = sent.to_changes()
+    memory = await mine.update(reference, changes, based_on=sent.based_on)
+    return WrittenOut.of_changes(memory, changes)
 
 
 @router.delete(

@@ -47,7 +47,7 @@ _EXAMPLES: Final[dict[Kind, tuple[str, str]]] = {
     ),
     KINDS[NotAllowed]: (
         "this key is not known here",
-        "Send `Authorization: Bearer KEY`; make a key with `recollect keys new`.",
+        "Send `Authorization: Bearer KEY`; `recollect keys new` on the server makes it.",
     ),
     KINDS[StoreUnavailable]: (
         "Postgres cannot be reached",

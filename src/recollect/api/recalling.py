@@ -1,17 +1,34 @@
-"""Recall, and the settings that decide how it ranks."""
+"""Recall, why, the search through episodes, and the settings that decide how recall ranks."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Annotated, Final
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 
 from recollect.api import examples
-from recollect.api.context import Mine, TheMetrics
+from recollect.api.context import Mine
 from recollect.api.openapi import PREFIX, problems
 from recollect.asgi.problems import MALFORMED
-from recollect.core.errors import InvalidInput, NotAllowed, StoreUnavailable
-from recollect.wire import RecallIn, RecollectionOut, SettingsIn, SettingsOut
+from recollect.core.errors import (
+    AmbiguousId,
+    InvalidInput,
+    NotAllowed,
+    NotFound,
+    StoreUnavailable,
+)
+from recollect.wire import (
+    EpisodesIn,
+    RecallIn,
+    RecollectionOut,
+    SettingChangeOut,
+    SettingsIn,
+    SettingsLogIn,
+    SettingsLogOut,
+    SettingsOut,
+    WhyIn,
+    WhyOut,
+)
 from recollect.wire.problems import KINDS
 
 _ALWAYS: Final = (KINDS[NotAllowed], KINDS[StoreUnavailable])
@@ -29,13 +46,45 @@ router = APIRouter(prefix=PREFIX, tags=["Recall"])
         **problems(*_BODY),
     },
 )
-async def recall(question: RecallIn, mine: Mine, metrics: TheMetrics) -> RecollectionOut:
+async def recall(question: RecallIn, mine: Mine) -> RecollectionOut:
     """Find the memories most useful for a query. A leg that fails or is late is named in
     `degraded` and left out; `explain` says of each hit where every leg placed it.
     """
     recollection = await mine.recall(question.to_request())
-    metrics.observe_recall(recollection)
     return RecollectionOut.from_recollection(recollection, explain=question.explain)
+
+
+@router.post(
+    "/why",
+    operation_id="why",
+    summary="Why this memory, or why not",
+    responses={
+        200: examples.of(examples.WHY, "What each leg says of it, and what stood in the way."),
+        **problems(*_BODY, KINDS[NotFound], KINDS[AmbiguousId]),
+    },
+)
+async def why(question: WhyIn, mine: Mine) -> WhyOut:
+    """Say of any memory, recalled or not, its rank and score in each leg at any depth, what kept
+    it out, and what would bring it in.
+    """
+    return WhyOut.from_report(await mine.why(question.id, question.to_request()))
+
+
+@router.get(
+    "/episodes/search",
+    operation_id="search_episodes",
+    summary="Search conversations",
+    responses={
+        200: examples.of(examples.RECOLLECTION, "The episodes, best first."),
+        **problems(*_ALWAYS, KINDS[InvalidInput]),
+    },
+)
+async def search_episodes(search: Annotated[EpisodesIn, Query()], mine: Mine) -> RecollectionOut:
+    """A recall over the turns of conversations, of some sessions or of a project. A turn is stored
+    as any memory is, with category `episode` and its session.
+    """
+    recollection = await mine.recall(search.to_request())
+    return RecollectionOut.from_recollection(recollection, explain=search.explain)
 
 
 @router.get(
@@ -61,3 +110,20 @@ async def get_settings(mine: Mine) -> SettingsOut:
 async def change_settings(changes: SettingsIn, mine: Mine) -> SettingsOut:
     """Change how recall ranks, for every key of this server; the next request obeys."""
     return SettingsOut.from_settings(await mine.change_settings(changes.to_changes()))
+
+
+@router.get(
+    "/settings/audit",
+    operation_id="settings_audit",
+    summary="Who changed the settings",
+    responses={
+        200: examples.of(examples.SETTINGS_LOG, "The latest changes, newest first."),
+        **problems(*_ALWAYS, KINDS[InvalidInput]),
+    },
+)
+async def settings_audit(query: Annotated[SettingsLogIn, Query()], mine: Mine) -> SettingsLogOut:
+    """Who changed which setting, from what to what, and when. Settings are everybody's, and so is
+    this log: it names owners, and nothing of what they stored.
+    """
+    changes = await mine.settings_log(query.limit)
+    return SettingsLogOut(changes=[SettingChangeOut.from_change(one) for one in changes])

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from time import perf_counter
-from traceback import extract_tb
 from typing import Final
 
 import structlog
@@ -18,6 +17,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from recollect.asgi.problems import UNEXPECTED, problem, problem_response
+from recollect.core.faults import places
 
 log = structlog.get_logger("recollect")
 Observe = Callable[[str, str, int, float], None]
@@ -58,7 +58,7 @@ class Observed:
             status = status or CLIENT_GONE
         except Exception as error:  # noqa: BLE001  # a fault of ours must still be answered
             log.error(  # noqa: TRY400  # `exception` would log the error's text
-                "unexpected error", kind=type(error).__name__, at=_places(error)
+                "unexpected error", kind=type(error).__name__, at=places(error)
             )
             if status == 0:
                 await _unexpected()(scope, receive, noting)
@@ -80,10 +80,6 @@ def _route(scope: Scope) -> str:
     # A route without parameters is its own template.
     is_literal = "endpoint" in scope and not scope.get("path_params")
     return str(scope["path"]) if is_literal else "unmatched"
-
-
-def _places(error: BaseException) -> list[str]:
-    return [f"{frame.filename}:{frame.lineno}" for frame in extract_tb(error.__traceback__)[-5:]]
 
 
 def _unexpected() -> ASGIApp:

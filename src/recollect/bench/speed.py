@@ -10,23 +10,22 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
-from statistics import mean, median, quantiles
+from dataclasses import asdict, dataclass
+from statistics import median, quantiles
 from time import perf_counter
 from typing import Any, Final
 
 from recollect import __version__
-from recollect.adapters.postgres.store import PostgresStore
-from recollect.bench.corpus import KINDS, OWNER, Corpus, QueryKind
+from recollect.bench.agreement import Agreement, agreements
+from recollect.bench.corpus import KINDS, Corpus, QueryKind
+from recollect.bench.rig import Rig
 from recollect.core.ids import uuid7
-from recollect.core.memory import EVERYWHERE, Draft, Scope
+from recollect.core.memory import Draft
 from recollect.core.recall import RecallRequest
-from recollect.ports import Recollect, WordQuery
 
 ROUNDS: Final = 3
 TOP: Final = 10
 STORE_CALLS: Final = 100
-SCOPES: Final = {"all": EVERYWHERE, "10%": Scope(project="medium"), "1%": Scope(project="small")}
 
 Progress = Callable[[str, int, int], None]
 
@@ -43,16 +42,6 @@ class Timing:
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
-    """How much of the unbounded query's top ten the bounded one found, on average."""
-
-    rows: int
-    query_kind: str
-    scope: str
-    agreement: float
-
-
-@dataclass(frozen=True, slots=True)
 class Growth:
     """The p95 at the largest size over the p95 at the smallest."""
 
@@ -62,10 +51,20 @@ class Growth:
 
 
 @dataclass(frozen=True, slots=True)
+class Overhead:
+    """The whole's p50 over that of what it must wait for: the embedding and the slowest leg."""
+
+    rows: int
+    query_kind: str
+    ratio: float
+
+
+@dataclass(frozen=True, slots=True)
 class SpeedReport:
     results: tuple[Timing, ...]
     agreement: tuple[Agreement, ...]
     growth: tuple[Growth, ...]
+    overhead: tuple[Overhead, ...]
     about: dict[str, Any]
 
     def as_dict(self) -> dict[str, Any]:
@@ -73,89 +72,58 @@ class SpeedReport:
 
 
 async def measure(
-    store: PostgresStore,
-    recollect: Recollect,
-    sizes: Sequence[int],
-    *,
-    queries: int,
-    seed: int,
-    progress: Progress,
+    rig: Rig, sizes: Sequence[int], *, queries: int, seed: int, progress: Progress
 ) -> SpeedReport:
     """Grow one store from size to size and put the same questions at each."""
     corpus = Corpus.seeded(seed)
     questions = {kind: corpus.queries(kind, queries, sizes[0]) for kind in KINDS}
     timings: list[Timing] = []
-    agreements: list[Agreement] = []
+    agreed: list[Agreement] = []
     stored = 0
     for size in sizes:
-        await _grow(store, corpus, stored, size, progress)
+        await rig.grow(corpus, stored, size, progress)
         stored = size
         for kind in KINDS:
-            progress(f"{size:,} rows, {kind}", 0, queries)
-            timings += await _time_recalls(recollect, size, kind, questions[kind], progress)
-            agreements += await _agreements(store, size, kind, questions[kind])
-        timings.append(await _time_storing(recollect, size, corpus))
+            timings += await _time_recalls(rig, size, kind, questions[kind], progress)
+            agreed += await agreements(rig, size, kind, questions[kind], progress)
+        timings.append(await _time_storing(rig, size, corpus))
     return SpeedReport(
-        tuple(timings), tuple(agreements), _growth(timings), _about(sizes, queries, seed)
+        tuple(timings),
+        tuple(agreed),
+        _growth(timings),
+        _overhead(timings),
+        {**_about(sizes, queries, seed), "embedder": rig.embedder_name},
     )
 
 
-async def _grow(
-    store: PostgresStore, corpus: Corpus, first: int, last: int, progress: Progress
-) -> None:
-    batch = 5_000
-    for start in range(first, last, batch):
-        end = min(start + batch, last)
-        await store.add_many(corpus.memories(start, end))
-        progress(f"storing {last:,} memories", end - first, last - first)
-    await store.maintain()
-
-
 async def _time_recalls(
-    recollect: Recollect, rows: int, kind: QueryKind, questions: Sequence[str], progress: Progress
+    rig: Rig, rows: int, kind: QueryKind, questions: Sequence[str], progress: Progress
 ) -> list[Timing]:
-    whole: list[float] = []
-    lexical: list[float] = []
+    """Each part alone, then the whole as a caller has it."""
+    took: dict[str, list[float]] = {}
     for number, question in enumerate(questions, start=1):
-        wholes: list[float] = []
-        legs: list[float] = []
+        rounds: dict[str, list[float]] = {}
         for _ in range(ROUNDS):
+            for part, ms in (await rig.time_parts(question)).items():
+                rounds.setdefault(part, []).append(ms)
             started = perf_counter()
-            answer = await recollect.recall(RecallRequest(question, limit=TOP))
-            wholes.append((perf_counter() - started) * 1000)
-            legs.append(answer.legs["lexical"].took_ms)
-        whole.append(median(wholes))
-        lexical.append(median(legs))
+            await rig.recollect.recall(RecallRequest(question, limit=TOP))
+            rounds.setdefault("whole", []).append((perf_counter() - started) * 1000)
+        for part, times in rounds.items():
+            took.setdefault(part, []).append(median(times))
         progress(f"{rows:,} rows, {kind}", number, len(questions))
-    return [_timing(rows, "lexical", kind, lexical), _timing(rows, "whole", kind, whole)]
+    return [_timing(rows, part, kind, times) for part, times in took.items()]
 
 
-async def _agreements(
-    store: PostgresStore, rows: int, kind: QueryKind, questions: Sequence[str]
-) -> list[Agreement]:
-    found: list[Agreement] = []
-    for name, scope in SCOPES.items():
-        shares: list[float] = []
-        for question in questions:
-            query = WordQuery(question, depth=TOP)
-            exhaustive = replace(query, ranking="idf_exhaustive")
-            wanted = {hit.id for hit in await store.search_words(OWNER, scope, exhaustive)}
-            got = {hit.id for hit in await store.search_words(OWNER, scope, query)}
-            if wanted:
-                shares.append(len(wanted & got) / len(wanted))
-        found.append(Agreement(rows, kind, name, round(mean(shares), 4) if shares else 1.0))
-    return found
-
-
-async def _time_storing(recollect: Recollect, rows: int, corpus: Corpus) -> Timing:
+async def _time_storing(rig: Rig, rows: int, corpus: Corpus) -> Timing:
     """Storing at this size; what was stored is erased again, so that sizes stay true."""
     took: list[float] = []
     for memory in corpus.memories(10_000_000 + rows, 10_000_000 + rows + STORE_CALLS):
         draft = Draft(memory.content, id=uuid7(memory.created_at, os.urandom(10)))
         started = perf_counter()
-        kept = await recollect.remember(draft)
+        kept = await rig.recollect.remember(draft)
         took.append((perf_counter() - started) * 1000)
-        await recollect.forget(str(kept.id), forever=True)
+        await rig.recollect.forget(str(kept.id), forever=True)
     return _timing(rows, "store", "any", took)
 
 
@@ -172,6 +140,20 @@ def _growth(timings: Sequence[Timing]) -> tuple[Growth, ...]:
         Growth(part, kind, round(p95[part, kind, rows[-1]] / p95[part, kind, rows[0]], 2))
         for part, kind in pairs
     )
+
+
+def _overhead(timings: Sequence[Timing]) -> tuple[Overhead, ...]:
+    p50 = {(one.rows, one.query_kind, one.part): one.p50_ms for one in timings}
+    return tuple(
+        Overhead(rows, kind, round(whole / _waited_for(p50, rows, kind), 2))
+        for (rows, kind, part), whole in p50.items()
+        if part == "whole"
+    )
+
+
+def _waited_for(p50: dict[tuple[int, str, str], float], rows: int, kind: str) -> float:
+    slowest = max(p50.get((rows, kind, leg), 0.0) for leg in ("lexical", "dense"))
+    return p50.get((rows, kind, "embed"), 0.0) + slowest
 
 
 def _about(sizes: Sequence[int], queries: int, seed: int) -> dict[str, Any]:

@@ -7,9 +7,10 @@ from typing import Annotated
 import typer
 
 from recollect import __version__
-from recollect.cli import doctor, find, memories, operate
+from recollect.cli import doctor, embedding, find, memories, operate, tuning
+from recollect.cli.errors import ExitCode
 from recollect.cli.others import Doors, add_commands
-from recollect.cli.output import show
+from recollect.cli.output import note, show
 from recollect.cli.shell import EXIT_CODES, Shell
 
 
@@ -18,7 +19,6 @@ def build(doors: Doors) -> typer.Typer:
     app = typer.Typer(
         name="recollect",
         cls=Shell,
-        no_args_is_help=True,
         add_completion=False,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
@@ -27,25 +27,32 @@ def build(doors: Doors) -> typer.Typer:
         "RECOLLECT_API_URL.",
         epilog=EXIT_CODES,
     )
-    app.callback()(_options)
+    app.callback(invoke_without_command=True)(_options)
     app.command("remember")(memories.remember)
     app.command("recall")(find.recall)
+    app.command("why")(find.why)
     app.command("list")(find.list_memories)
     app.command("show")(memories.show_memory)
     app.command("update")(memories.update)
     app.command("forget")(memories.forget)
     app.command("status")(operate.status)
     app.command("doctor")(doctor.doctor)
-    app.add_typer(operate.settings_app, name="settings")
+    app.command("reembed")(embedding.reembed)
+    app.add_typer(embedding.models_app, name="models")
+    app.add_typer(tuning.settings_app, name="settings")
     app.add_typer(operate.keys_app, name="keys")
     add_commands(app, doors)
     return app
 
 
 def _options(
+    context: typer.Context,
     *,
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
     if version:
         show(f"recollect {__version__}")
         raise typer.Exit
+    if context.invoked_subcommand is None:
+        note(context.get_help())
+        raise typer.Exit(ExitCode.INVALID)

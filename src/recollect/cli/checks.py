@@ -19,7 +19,9 @@ from urllib.parse import quote
 
 from recollect.core.checks import Check
 from recollect.core.errors import RecollectError
+from recollect.core.memory import Stats
 from recollect.settings import Settings
+from recollect.usecases.embed import NO_EMBEDDER
 
 _PYTHON_NEEDED = (3, 11)
 
@@ -31,6 +33,8 @@ def examine(settings: Settings, *, full: bool) -> Iterator[Check]:
     yield check_local_store(settings, full=full)
     if settings.api_url is not None:
         yield check_server(settings)
+    yield check_egress(settings)
+    yield check_embedder(settings)
     if settings.database_url is not None:
         yield check_database(settings, full=full)
     else:
@@ -71,12 +75,9 @@ def check_local_store(settings: Settings, *, full: bool) -> Check:
         return Check("local store", "ok", f"{path} does not exist yet; the first memory makes it")
     try:
         fault = _fault_in(path, "integrity_check" if full else "quick_check")
-        memories = asyncio.run(_count_memories(_local(settings)))
-    except sqlite3.Error as error:
-        remedy = f"Move {path} aside, keep it, and restore a backup."
-        return Check("local store", "fail", f"{path} cannot be read: {error}", remedy)
+        memories = asyncio.run(_stats(_local(settings))).memories
     except RecollectError as error:
-        return Check("local store", "fail", f"{path}: {error}", error.remedy)
+        return Check("local store", "fail", str(error), error.remedy)
     if fault is not None:
         remedy = f"Restore a backup, or save what is left: sqlite3 {path} .recover"
         return Check("local store", "fail", f"{path} is damaged: {fault}", remedy)
@@ -85,10 +86,56 @@ def check_local_store(settings: Settings, *, full: bool) -> Check:
 
 def check_server(settings: Settings) -> Check:
     try:
-        memories = asyncio.run(_count_memories(settings))
+        stats = asyncio.run(_stats(settings))
     except RecollectError as error:
         return Check("server", "fail", f"{settings.api_url}: {error}", error.remedy)
-    return Check("server", "ok", f"{settings.api_url} accepts the key; {memories} memories")
+    found = f"{settings.api_url} accepts the key; {stats.memories} memories"
+    if stats.embedding is None:
+        return Check("server", "ok", f"{found}, found by words")
+    waiting, parked = stats.embedding.waiting, stats.embedding.parked
+    found += f"; {waiting} waiting to be embedded, {parked} parked"
+    if stats.embedding.last_error is None:
+        return Check("server", "ok", found)
+    remedy = "Correct the cause on the server; what waits is then embedded by itself."
+    return Check("server", "warn", f"{found}; last error: {stats.embedding.last_error}", remedy)
+
+
+def check_egress(settings: Settings) -> Check:
+    """What may leave this machine; docs/privacy.md has the whole table."""
+    if settings.egress == "local":
+        return Check("egress", "ok", "local: no text leaves this machine for a model")
+    found = "hosted: queries, and memories that are not sensitive, may leave for a hosted model"
+    return Check("egress", "ok", found)
+
+
+def check_embedder(settings: Settings) -> Check:
+    """Whether the configured model can be had; nothing is fetched and no service asked."""
+    from recollect.adapters.embedders.local_cache import is_built
+    from recollect.adapters.embedders.local_models import LOCAL_MODELS
+
+    name = settings.embedder
+    model = LOCAL_MODELS.get(name)
+    if name == NO_EMBEDDER:
+        return Check("embedder", "ok", "none: memories are found by words")
+    if model is None:
+        return asyncio.run(_check_made(settings))
+    if is_built(model, settings.models_folder):
+        return Check("embedder", "ok", f"{model.title} is built in {settings.models_folder}")
+    found = f"{model.title} is not built yet ({model.download_size // 1_000_000} MB to fetch)"
+    if model.at_first_use:
+        return Check("embedder", "ok", f"{found}; the first `recollect serve` does it")
+    return Check("embedder", "warn", found, f"Run `recollect models get {model.name}`.")
+
+
+async def _check_made(settings: Settings) -> Check:
+    from recollect.wiring import catalogue
+
+    try:
+        async with catalogue(settings, lambda _step, _share: None) as embedders:
+            embedder = await embedders.embedder(settings.embedder)
+    except RecollectError as error:
+        return Check("embedder", "fail", f"{settings.embedder}: {error}", error.remedy)
+    return Check("embedder", "ok", f"{settings.embedder} writes {embedder.space.name}")
 
 
 def check_database(settings: Settings, *, full: bool) -> Check:
@@ -126,11 +173,11 @@ def _local(settings: Settings) -> Settings:
     return settings.model_copy(update={"api_url": None})
 
 
-async def _count_memories(settings: Settings) -> int:
+async def _stats(settings: Settings) -> Stats:
     from recollect.wiring import open_recollect
 
     async with open_recollect(settings) as recollect:
-        return (await recollect.stats()).memories
+        return await recollect.stats()
 
 
 async def _open_server(settings: Settings) -> None:
@@ -142,8 +189,13 @@ async def _open_server(settings: Settings) -> None:
 
 def _fault_in(path: Path, pragma: str) -> str | None:
     """The first fault SQLite finds in the file, which is opened for reading only."""
-    with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)) as connection:
-        (first,) = connection.execute(f"pragma {pragma}").fetchone()
+    from recollect.adapters.sqlite.errors import explained
+
+    try:
+        with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)) as connection:
+            (first,) = connection.execute(f"pragma {pragma}").fetchone()
+    except sqlite3.Error as error:
+        raise explained(error, path) from error
     return None if first == "ok" else str(first)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-import traceback
+import sys
 from collections.abc import Callable
 from enum import IntEnum
 from typing import Final
@@ -26,6 +26,7 @@ from recollect.core.errors import (
     RecollectError,
     StoreError,
 )
+from recollect.core.faults import explained, traced
 
 
 class ExitCode(IntEnum):
@@ -83,7 +84,7 @@ def guarded(work: Callable[[], object], *, as_json: bool) -> int:
         return ExitCode.UNEXPECTED
     except Exception as error:  # noqa: BLE001  # whatever it is, a person sees no traceback
         unexpected = RecollectError(
-            f"unexpected {type(error).__name__}: {error}",
+            f"unexpected {explained(error)}",
             remedy="Run it again with RECOLLECT_DEBUG=1 to see where, and report it.",
         )
         tell(unexpected, as_json=as_json)
@@ -94,7 +95,7 @@ def guarded(work: Callable[[], object], *, as_json: bool) -> int:
 def tell(error: RecollectError, *, as_json: bool) -> None:
     """Say on stderr what went wrong and what to do."""
     if os.environ.get("RECOLLECT_DEBUG"):
-        traceback.print_exc()
+        note(traced(sys.exception() or error))
     if as_json:
         note(json.dumps({"error": _problem(error)}))
     else:

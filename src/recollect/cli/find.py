@@ -1,4 +1,4 @@
-"""The commands on many memories: recall and list."""
+"""The commands that find memories: recall, why and list."""
 
 from __future__ import annotations
 
@@ -29,32 +29,38 @@ from recollect.core.text import MAX_QUERY_CHARS
 _STDIN = "-"
 _MOST_BYTES_A_CHARACTER = 4
 _PAGE = 20
+Limit = Annotated[int, typer.Option("--limit", help=f"How many hits, 1 to {MAX_LIMIT}.")]
+SortedBy = Annotated[str, typer.Option("--sort-by", help=f"One of: {', '.join(get_args(SortBy))}.")]
+Exclude = Annotated[
+    list[str] | None,
+    typer.Option("--exclude", help="A whole id to leave out; may be repeated."),
+]
+Weights = Annotated[
+    list[str] | None,
+    typer.Option("--weight", help="LEG=NUMBER for this recall, 0 to 5; may be repeated."),
+]
+Expanded = Annotated[str, typer.Option("--expanded", help="Extra words for the lexical leg.")]
+SensitiveQuery = Annotated[
+    bool,
+    typer.Option("--sensitive", help="Give the query's text to no model on another machine."),
+]
 
 
 def recall(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="Any text; - reads it from stdin.")],
     *,
-    limit: Annotated[int, typer.Option("--limit", help=f"How many hits, 1 to {MAX_LIMIT}.")] = 10,
-    sort_by: Annotated[
-        str, typer.Option("--sort-by", help=f"One of: {', '.join(get_args(SortBy))}.")
-    ] = "relevance",
+    limit: Limit = 10,
+    sort_by: SortedBy = "relevance",
     project: Project = None,
     session: Sessions = None,
     category: Categories = None,
     tag: TagsOfScope = None,
     since: Since = None,
     until: Until = None,
-    exclude: Annotated[
-        list[str] | None,
-        typer.Option("--exclude", help="A whole id to leave out; may be repeated."),
-    ] = None,
-    weight: Annotated[
-        list[str] | None,
-        typer.Option("--weight", help="LEG=NUMBER for this recall, 0 to 5; may be repeated."),
-    ] = None,
-    expanded: Annotated[
-        str, typer.Option("--expanded", help="Extra words for the lexical leg.")
-    ] = "",
+    exclude: Exclude = None,
+    weight: Weights = None,
+    expanded: Expanded = "",
+    sensitive: SensitiveQuery = False,
     explain: Annotated[
         bool, typer.Option("--explain", help="Say of each hit why it is there.")
     ] = False,
@@ -69,14 +75,57 @@ def recall(
         scope=scope(project, session, category, tag, since, until),
         exclude=frozenset(whole_id(id, "exclude") for id in exclude or ()),
         weights=leg_weights(weight),
+        is_sensitive=sensitive,
     )
     found = ask(lambda recollect: recollect.recall(request))
     if as_json:
-        from recollect.wire.answers import RecollectionOut
+        from recollect.wire.recalled import RecollectionOut
 
         print_json(RecollectionOut.from_recollection(found, explain=explain))
     else:
         _show_hits(found, explain=explain)
+
+
+def why(
+    id: Annotated[str, typer.Argument(metavar="ID", help="An id, or the beginning of one.")],
+    *,
+    query: Annotated[
+        str, typer.Option("--query", help="The query it should answer; - reads it from stdin.")
+    ],
+    limit: Limit = 10,
+    sort_by: SortedBy = "relevance",
+    project: Project = None,
+    session: Sessions = None,
+    category: Categories = None,
+    tag: TagsOfScope = None,
+    since: Since = None,
+    until: Until = None,
+    exclude: Exclude = None,
+    weight: Weights = None,
+    expanded: Expanded = "",
+    sensitive: SensitiveQuery = False,
+    as_json: AsJson = False,
+) -> None:
+    """Say why a memory is recalled for a query or is not, and what would bring it in."""
+    request = RecallRequest(
+        query=_stdin_query() if query == _STDIN else query,
+        expanded_query=expanded,
+        limit=limit,
+        sort_by=_sort_order(sort_by),
+        scope=scope(project, session, category, tag, since, until),
+        exclude=frozenset(whole_id(one, "exclude") for one in exclude or ()),
+        weights=leg_weights(weight),
+        is_sensitive=sensitive,
+    )
+    report = ask(lambda recollect: recollect.why(id, request))
+    if as_json:
+        from recollect.wire.explained import WhyOut
+
+        print_json(WhyOut.from_report(report))
+    else:
+        from recollect.cli.render_why import why as rendered
+
+        show(rendered(report))
 
 
 def list_memories(
@@ -125,6 +174,8 @@ def _show_hits(found: Recollection, *, explain: bool) -> None:
         )
     for leg in found.degraded:
         note(f"the {leg} leg did not answer ({found.legs[leg].status}); hits may be missing")
+    if found.rerank is not None and found.rerank.status != "ran":
+        note(f"the hits were not reranked ({found.rerank.status}): {found.rerank.note}")
 
 
 def _sort_order(text: str) -> SortBy:

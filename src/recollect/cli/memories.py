@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -23,8 +23,11 @@ from recollect.cli.output import print_json, show
 from recollect.cli.shell import ask, read_stdin
 from recollect.core.errors import InvalidInput, RecollectError
 from recollect.core.ids import short
-from recollect.core.memory import DEFAULT_CATEGORY, DEFAULT_IMPORTANCE, Changes, Draft, Memory
+from recollect.core.memory import DEFAULT_CATEGORY, DEFAULT_IMPORTANCE, Changes, Draft
 from recollect.ports import Recollect
+
+if TYPE_CHECKING:
+    from recollect.wire.written import WrittenOut
 
 STDIN = "-"
 Id = Annotated[str, typer.Argument(metavar="ID", help="An id, or the beginning of one.")]
@@ -55,20 +58,24 @@ def remember(
         tags=tuple(tag or ()),
         expanded_keywords=tuple(keyword or ()),
         importance=DEFAULT_IMPORTANCE if importance is None else importance,
-        is_sensitive=bool(sensitive),
+        is_sensitive=sensitive,
         project=project,
         session=session,
         id=whole_id(id, "id") if id else None,
     )
     memory = ask(lambda recollect: recollect.remember(draft))
-    _print(memory, "remembered", as_json=as_json)
+    from recollect.wire.written import WrittenOut
+
+    _print(WrittenOut.of_draft(memory, draft), "remembered", as_json=as_json)
 
 
 def show_memory(id: Id, *, as_json: AsJson = False) -> None:
     """Show one memory with all its fields."""
     memory = ask(lambda recollect: recollect.get(id))
     if as_json:
-        _print(memory, "", as_json=True)
+        from recollect.wire.answers import MemoryOut
+
+        print_json(MemoryOut.from_memory(memory))
     else:
         from recollect.cli.render import card
 
@@ -113,7 +120,9 @@ def update(
     if session is not None:
         changes["session"] = session
     memory = ask(lambda recollect: recollect.update(id, changes, based_on=based_on))
-    _print(memory, "updated", as_json=as_json)
+    from recollect.wire.written import WrittenOut
+
+    _print(WrittenOut.of_changes(memory, changes), "updated", as_json=as_json)
 
 
 def forget(
@@ -164,10 +173,10 @@ def _confirm(number: int, *, as_json: bool) -> None:
     typer.confirm(f"Erase {what} for ever?", abort=True, err=True)
 
 
-def _print(memory: Memory, done: str, *, as_json: bool) -> None:
+def _print(written: WrittenOut, done: str, *, as_json: bool) -> None:
     if as_json:
-        from recollect.wire.answers import MemoryOut
-
-        print_json(MemoryOut.from_memory(memory))
-    else:
-        show(f"{done} {short(memory.id)} (version {memory.version})")
+        print_json(written)
+        return
+    show(f"{done} {short(written.id)} (version {written.version})")
+    if (because := written.sensitive_because) is not None:
+        show(f"marked as sensitive: {because}; overrule it with --not-sensitive")

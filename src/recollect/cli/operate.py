@@ -1,30 +1,24 @@
-"""The commands on the store and the server: status, settings, keys."""
+"""The commands on the store and the server: status, keys."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from recollect import __version__
+from recollect.cli.errors import ExitCode
 from recollect.cli.options import AsJson
 from recollect.cli.output import note, print_json, show
-from recollect.cli.shell import ask
+from recollect.cli.shell import ask, ask_server
 from recollect.core.keys import Key
-from recollect.core.recall_settings import RecallSettings
 
 if TYPE_CHECKING:
     from recollect.wiring import Server
 
-Answer = TypeVar("Answer")
-
-settings_app = typer.Typer(
-    invoke_without_command=True, help="Show or change how recall ranks; the next recall obeys."
-)
 keys_app = typer.Typer(
-    no_args_is_help=True, help="The keys of the server whose database this machine can reach."
+    invoke_without_command=True,
+    help="The keys of the server whose database this machine can reach.",
 )
 
 
@@ -48,22 +42,11 @@ def status(*, as_json: AsJson = False) -> None:
     show(facts(rows))
 
 
-@settings_app.callback()
-def show_settings(context: typer.Context, *, as_json: AsJson = False) -> None:
+@keys_app.callback()
+def keys(context: typer.Context) -> None:
     if context.invoked_subcommand is None:
-        _print_settings(ask(lambda recollect: recollect.settings()), as_json=as_json)
-
-
-@settings_app.command("set")
-def set_setting(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="As `recollect settings` shows it.")],
-    value: Annotated[str, typer.Argument(metavar="VALUE", help="A number or a name.")],
-    *,
-    as_json: AsJson = False,
-) -> None:
-    """Change one setting, for every process on this store."""
-    changes = {name: value}
-    _print_settings(ask(lambda recollect: recollect.change_settings(changes)), as_json=as_json)
+        note(context.get_help())
+        raise typer.Exit(ExitCode.INVALID)
 
 
 @keys_app.command("new")
@@ -83,7 +66,7 @@ def new_key(
 
         return await issue_key(server.keys, server.clock, owner or server.settings.owner, label)
 
-    key, text = _ask_server(issue)
+    key, text = ask_server(issue)
     if as_json:
         print_json({**_key_fields(key), "key": text})
     else:
@@ -98,7 +81,7 @@ def list_keys(*, as_json: AsJson = False) -> None:
     async def known(server: Server) -> list[Key]:
         return list(await server.keys.list_keys())
 
-    keys = _ask_server(known)
+    keys = ask_server(known)
     if as_json:
         print_json({"keys": [_key_fields(key) for key in keys]})
     else:
@@ -123,32 +106,11 @@ def revoke_key(
         await revoke_in(server.keys, server.clock, key)
         return str(key)
 
-    revoked = _ask_server(revoke)
+    revoked = ask_server(revoke)
     if as_json:
         print_json({"revoked": revoked})
     else:
         show(f"revoked {revoked}")
-
-
-def _ask_server(question: Callable[[Server], Awaitable[Answer]]) -> Answer:
-    from recollect.settings import load
-    from recollect.wiring import open_server
-
-    async def asked() -> Answer:
-        async with open_server(load()) as server:
-            return await question(server)
-
-    return asyncio.run(asked())
-
-
-def _print_settings(settings: RecallSettings, *, as_json: bool) -> None:
-    values = settings.as_dict()
-    if as_json:
-        print_json(values)
-    else:
-        from recollect.cli.render import facts
-
-        show(facts({name: f"{value}" for name, value in values.items()}))
 
 
 def _key_fields(key: Key) -> dict[str, object]:

@@ -34,7 +34,9 @@ Importance = Annotated[
 Sensitive = Annotated[
     bool | None,
     typer.Option(
-        "--sensitive/--not-sensitive", help="Never sent to another machine; found by words only."
+        "--sensitive/--not-sensitive",
+        help="Never sent to another machine; found by words only. Unsaid, a text that looks like a "
+        "credential is sensitive.",
     ),
 ]
 Project = Annotated[str | None, typer.Option("--project", help="The project it belongs to.")]

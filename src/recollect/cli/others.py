@@ -1,4 +1,4 @@
-"""The commands of the shells beside this one: serve, mcp, bench.
+"""The commands of the shells beside this one: serve, worker, mcp, bench.
 
 Shells do not import each other, so `main` hands their doors in; each is opened only when its
 command is called.
@@ -25,11 +25,18 @@ class Serve(Protocol):
     def __call__(self, settings: Settings, *, ready_file: Path | None, as_json: bool) -> None: ...
 
 
+class Work(Protocol):
+    """Embed until told to stop or, `once`, until nothing waits."""
+
+    def __call__(self, settings: Settings, *, once: bool, as_json: bool) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Doors:
     """How to enter each of the other shells."""
 
     serve: Serve
+    worker: Work
     mcp: Callable[[], None]
     bench: Callable[[list[str]], object]
 
@@ -58,6 +65,17 @@ def add_commands(app: typer.Typer, doors: Doors) -> None:
         named = {"host": host, "port": port}
         settings = load(**{name: value for name, value in named.items() if value is not None})
         doors.serve(settings, ready_file=ready_file, as_json=as_json)
+
+    @app.command()
+    def worker(
+        *,
+        once: Annotated[bool, typer.Option("--once", help="End when nothing waits.")] = False,
+        as_json: AsJson = False,
+    ) -> None:
+        """Embed memories as they are stored, until stopped; `serve` has a worker inside."""
+        from recollect.settings import load
+
+        doors.worker(load(), once=once, as_json=as_json)
 
     @app.command()
     def mcp() -> None:

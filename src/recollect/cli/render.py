@@ -17,13 +17,14 @@ from recollect.core.checks import Check
 from recollect.core.ids import short
 from recollect.core.keys import Key
 from recollect.core.memory import Memory, Stats
-from recollect.core.recall import Hit, LegReport, Recollection
+from recollect.core.recall import Hit, LegReport, Recollection, RerankReport
+from recollect.core.space import EmbeddingStats
 
 _STATUS_STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 
 
 def listing(memories: Iterable[Memory]) -> Table:
-    table = _table("id", "stored", "category", "memory")
+    table = plain_table("id", "stored", "category", "memory")
     for memory in memories:
         table.add_row(
             short(memory.id), local_time(memory.created_at), memory.category, _content(memory)
@@ -32,7 +33,7 @@ def listing(memories: Iterable[Memory]) -> Table:
 
 
 def hits(recollection: Recollection, *, explain: bool) -> Table:
-    table = _table("id", "score", "category", "memory")
+    table = plain_table("id", "score", "category", "memory")
     for hit in recollection.hits:
         memory = hit.memory
         text = _content(memory)
@@ -44,7 +45,10 @@ def hits(recollection: Recollection, *, explain: bool) -> Table:
 
 def legs(recollection: Recollection) -> Text:
     told = "; ".join(f"{name} {_leg(report)}" for name, report in recollection.legs.items())
-    return Text(f"legs: {told}; fusion {recollection.fusion}; {recollection.took_ms:.1f} ms")
+    stage = recollection.rerank
+    second = f"; rerank {_stage(stage)}" if stage is not None else ""
+    whole = f"fusion {recollection.fusion}; {recollection.took_ms:.1f} ms"
+    return Text(f"legs: {told}{second}; {whole}")
 
 
 def card(memory: Memory) -> Table:
@@ -76,6 +80,15 @@ def facts(rows: Mapping[str, str]) -> Table:
     return table
 
 
+def rows(found: Iterable[Mapping[str, object]]) -> Table:
+    """Things with the same fields, one a row."""
+    listed = list(found)
+    table = plain_table(*(name.replace("_", " ") for name in listed[0]))
+    for one in listed:
+        table.add_row(*(Text(_cell(value)) for value in one.values()))
+    return table
+
+
 def stats_rows(stats: Stats) -> dict[str, str]:
     return {
         "memories": str(stats.memories),
@@ -83,11 +96,12 @@ def stats_rows(stats: Stats) -> dict[str, str]:
         "sensitive": str(stats.sensitive),
         "categories": _counts(stats.by_category),
         "projects": _counts(stats.by_project),
+        **({} if stats.embedding is None else _embedding_rows(stats.embedding)),
     }
 
 
 def checks(done: Iterable[Check]) -> Table:
-    table = _table("check", "", "found")
+    table = plain_table("check", "", "found")
     for check in done:
         found = Text(one_line(check.detail))
         if check.remedy:
@@ -97,7 +111,7 @@ def checks(done: Iterable[Check]) -> Table:
 
 
 def keys(known: Iterable[Key]) -> Table:
-    table = _table("id", "owner", "label", "made", "revoked")
+    table = plain_table("id", "owner", "label", "made", "revoked")
     for key in known:
         revoked = local_time(key.revoked_at) if key.revoked_at else ""
         table.add_row(
@@ -110,7 +124,7 @@ def keys(known: Iterable[Key]) -> Table:
     return table
 
 
-def _table(*columns: str) -> Table:
+def plain_table(*columns: str) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for name in columns[:-1]:
         table.add_column(name, no_wrap=True)
@@ -131,13 +145,37 @@ def _why(hit: Hit) -> str:
         f"{name} {place.contribution:.4f} (rank {place.rank}, score {place.score:.3g})"
         for name, place in hit.legs.items()
     )
-    return f"{shares} = fused {hit.fused:.4f}; × prior {hit.prior:.3f}"
+    bonus = "" if hit.bonus == 1.0 else f" × bonus {hit.bonus:.3f}"
+    rerank = hit.rerank
+    judged = f"; reranked {rerank.score:.3g}, before #{rerank.former_place}" if rerank else ""
+    return f"{shares} = fused {hit.fused:.4f};{bonus} × prior {hit.prior:.3f}{judged}"
 
 
 def _leg(report: LegReport) -> str:
     if report.status == "ran":
         return f"found {report.found} in {report.took_ms:.1f} ms at weight {report.weight:g}"
     return f"{report.status}: {one_line(report.note)}" if report.note else report.status
+
+
+def _stage(report: RerankReport) -> str:
+    if report.status == "ran":
+        return f"judged {report.reranked} in {report.took_ms:.1f} ms"
+    return f"{report.status}: {one_line(report.note)}" if report.note else report.status
+
+
+def _embedding_rows(embedding: EmbeddingStats) -> dict[str, str]:
+    parked = f", {embedding.parked} parked" if embedding.parked else ""
+    return {
+        "space": embedding.space,
+        "embedding": f"{embedding.embedded} embedded, {embedding.waiting} waiting{parked}",
+        "last error": one_line(embedding.last_error or ""),
+    }
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "" if value is None else one_line(str(value))
 
 
 def _counts(numbers: Mapping[str, int]) -> str:

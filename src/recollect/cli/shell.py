@@ -6,7 +6,7 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from typer.core import TyperGroup
 
@@ -15,6 +15,9 @@ from recollect.cli.output import note
 from recollect.core.errors import InvalidInput
 from recollect.core.memory import MAX_CONTENT_LIMIT
 from recollect.ports import Recollect
+
+if TYPE_CHECKING:
+    from recollect.wiring import Server
 
 Answer = TypeVar("Answer")
 
@@ -64,6 +67,28 @@ def ask(question: Callable[[Recollect], Awaitable[Answer]]) -> Answer:
     async def asked() -> Answer:
         async with open_recollect(load()) as memory:
             return await question(memory)
+
+    return asyncio.run(asked())
+
+
+def ask_server(question: Callable[[Server], Awaitable[Answer]]) -> Answer:
+    """One question to the server's database, which this machine must be able to reach."""
+    from recollect.settings import load
+    from recollect.wiring import open_server
+
+    settings = load()
+    if settings.api_url is not None and settings.database_url is None:
+        # Its database is not the embedded one of this home, which would answer instead.
+        raise InvalidInput(
+            "RECOLLECT_API_URL names a server, and this works on the server's own database",
+            field="RECOLLECT_API_URL",
+            remedy="Run it on the server's machine with RECOLLECT_API_URL unset, or set "
+            "RECOLLECT_DATABASE_URL to the server's database.",
+        )
+
+    async def asked() -> Answer:
+        async with open_server(settings) as server:
+            return await question(server)
 
     return asyncio.run(asked())
 

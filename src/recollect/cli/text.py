@@ -37,6 +37,13 @@ def local_time(moment: datetime) -> str:
     return moment.astimezone().strftime("%Y-%m-%d %H:%M")
 
 
+def setting_value(value: object) -> str:
+    """As it would be typed; what is unset follows the default."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return "default" if value is None else harmless(str(value))
+
+
 def _picture(code: int) -> str:
     if code < 0x20:
         return chr(_CONTROL_PICTURES + code)

@@ -7,10 +7,15 @@ from typing import cast
 from pydantic import ConfigDict, Field
 
 from recollect.core.memory import Changes
-from recollect.wire import ChangesIn, DraftIn, ListIn, RecallIn
+from recollect.wire import ChangesIn, DraftIn, ListIn, RecallIn, WhyIn
 from recollect.wire.values import Input
 
 _REFERENCE = "The memory's id, or an unambiguous beginning of it (at least 4 characters)."
+_SENSITIVE = (
+    "true: never embedded, extracted from, or sent to another machine. Leave it out if you are not "
+    "told: a text that looks like a password or key is recognised. false only when the user says "
+    "that a text which looks so is none."
+)
 # A schema of conditions and examples is more than some clients accept for a tool.
 _PLAIN = ConfigDict(json_schema_extra={})
 
@@ -20,6 +25,8 @@ class StoreArguments(DraftIn):
 
     model_config = _PLAIN
 
+    is_sensitive: bool | None = Field(default=None, description=_SENSITIVE)
+
 
 class RecallArguments(RecallIn):
     """A question to the memory."""
@@ -28,6 +35,14 @@ class RecallArguments(RecallIn):
 
     # Over REST a recall is explained unless told otherwise; here a model would read all of it.
     explain: bool = Field(default=False, description="Say of each hit why it is there.")
+
+
+class WhyArguments(WhyIn):
+    """A memory and a question."""
+
+    model_config = _PLAIN
+
+    id: str = Field(description=_REFERENCE)
 
 
 class ListArguments(ListIn):
@@ -72,7 +87,7 @@ OF_A_MEMORY = {
     "category": "What kind of memory it is. An episode is one turn of a conversation and needs a "
     "session.",
     "expanded_keywords": "Extra words to find it by.",
-    "is_sensitive": "Never embedded, extracted from, or sent to another machine.",
+    "is_sensitive": _SENSITIVE,
     "limit": "How many to return at most.",
     "project": "The project, such as a repository's name; leave it out for what holds everywhere.",
     "scope": "Which memories take part; leave it out for all.",

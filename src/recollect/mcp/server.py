@@ -7,7 +7,7 @@ to answer `initialize`.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from mcp.server.context import ServerRequestContext
@@ -27,6 +27,7 @@ from pydantic import BaseModel, ValidationError
 
 from recollect import __version__
 from recollect.core.errors import InvalidInput, RecollectError
+from recollect.core.faults import places
 
 if TYPE_CHECKING:
     from recollect.mcp.tools import MemoryTool
@@ -64,16 +65,20 @@ def build_server(recollect_of: RecollectOf) -> Server[Any]:
             answer = await tool.call(await recollect_of(context), arguments)
         except RecollectError as error:
             return _failed(error)
-        except Exception as error:
-            log.exception("the tool %s failed", tool.name)
+        except Exception as error:  # noqa: BLE001  # a fault of ours must still be answered
+            kind = type(error).__name__
+            # The error's text may quote a memory, and `exception` would log it.
+            log.error("%s failed: %s at %s", tool.name, kind, places(error))  # noqa: TRY400
             return _failed(
                 RecollectError(
-                    f"unexpected {type(error).__name__} in {tool.name}",
+                    f"unexpected {kind} in {tool.name}",
                     remedy="Try again; if it happens again, run `recollect doctor`.",
                 )
             )
         return CallToolResult(
-            content=[TextContent(text=answer.model_dump_json())],
+            content=[
+                TextContent(text=text) for text in (answer.model_dump_json(), *_notes(answer))
+            ],
             structured_content=answer.model_dump(mode="json"),
         )
 
@@ -116,6 +121,15 @@ def _arguments(tool: MemoryTool, arguments: dict[str, Any]) -> BaseModel:
             field=str(mistakes[0]["loc"][0]) if mistakes[0]["loc"] else "arguments",
             remedy="Call it again with arguments that fit its input schema.",
         ) from error
+
+
+def _notes(answer: BaseModel) -> Iterator[str]:
+    """What a model should not overlook in the answer."""
+    if because := getattr(answer, "sensitive_because", None):
+        yield (
+            f"The memory was marked as sensitive: {because}. If the user says it is none, call "
+            "memory_update with is_sensitive false."
+        )
 
 
 def _failed(error: RecollectError) -> CallToolResult:

@@ -1,4 +1,4 @@
-"""The seven tools: what a model is told of them, and the one use case each of them calls.
+"""The eight tools: what a model is told of them, and the one use case each of them calls.
 
 Both MCP servers serve this table; they differ only in whose memory a call works on.
 """
@@ -19,9 +19,18 @@ from recollect.mcp.arguments import (
     StatsArguments,
     StoreArguments,
     UpdateArguments,
+    WhyArguments,
 )
 from recollect.ports import Recollect
-from recollect.wire import ForgottenOut, MemoryOut, PageOut, RecollectionOut, StatsOut
+from recollect.wire import (
+    ForgottenOut,
+    MemoryOut,
+    PageOut,
+    RecollectionOut,
+    StatsOut,
+    WhyOut,
+    WrittenOut,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +51,17 @@ class MemoryTool:
 
 
 async def _store(recollect: Recollect, arguments: StoreArguments) -> BaseModel:
-    return MemoryOut.from_memory(await recollect.remember(arguments.to_draft()))
+    draft = arguments.to_draft()
+    return WrittenOut.of_draft(await recollect.remember(draft), draft)
 
 
 async def _recall(recollect: Recollect, arguments: RecallArguments) -> BaseModel:
     found = await recollect.recall(arguments.to_request())
     return RecollectionOut.from_recollection(found, explain=arguments.explain)
+
+
+async def _why(recollect: Recollect, arguments: WhyArguments) -> BaseModel:
+    return WhyOut.from_report(await recollect.why(arguments.id, arguments.to_request()))
 
 
 async def _list(recollect: Recollect, arguments: ListArguments) -> BaseModel:
@@ -60,10 +74,9 @@ async def _get(recollect: Recollect, arguments: GetArguments) -> BaseModel:
 
 
 async def _update(recollect: Recollect, arguments: UpdateArguments) -> BaseModel:
-    changed = await recollect.update(
-        arguments.id, arguments.to_changes(), based_on=arguments.based_on
-    )
-    return MemoryOut.from_memory(changed)
+    changes = arguments.to_changes()
+    changed = await recollect.update(arguments.id, changes, based_on=arguments.based_on)
+    return WrittenOut.of_changes(changed, changes)
 
 
 async def _delete(recollect: Recollect, arguments: DeleteArguments) -> BaseModel:
@@ -86,10 +99,10 @@ TOOLS = (
         "names and full dates instead of 'it', 'he' or 'yesterday', and store several facts as "
         "several memories. Look with memory_recall first, and change what is there with "
         "memory_update rather than storing it twice. Add expanded_keywords: the words somebody "
-        "might search with that the text does not contain. Set is_sensitive for passwords, keys "
-        "and private matters.",
+        "might search with that the text does not contain. Set is_sensitive to true for private "
+        "matters, and otherwise leave it out: passwords and keys are recognised.",
         StoreArguments,
-        MemoryOut,
+        WrittenOut,
         _store,
         reads=False,
         destroys=False,
@@ -107,6 +120,20 @@ TOOLS = (
         RecallArguments,
         RecollectionOut,
         _recall,
+        reads=True,
+        destroys=False,
+        repeatable=True,
+    ),
+    MemoryTool(
+        "memory_why",
+        "Explain a memory's place",
+        "Say why a memory was recalled for a query or was not: its rank and score in each leg, "
+        "what kept it out (scope, excluded, sensitive, not embedded yet, too deep, beyond the "
+        "limit) and what would bring it in. Use it when the user expected a memory that "
+        "memory_recall did not bring; pass the same query and scope.",
+        WhyArguments,
+        WhyOut,
+        _why,
         reads=True,
         destroys=False,
         repeatable=True,
@@ -142,7 +169,7 @@ TOOLS = (
         "they held before is replaced. Use it when a fact has changed or was wrong. Pass the "
         "version you read as based_on, and nobody else's change is overwritten.",
         UpdateArguments,
-        MemoryOut,
+        WrittenOut,
         _update,
         reads=False,
         destroys=True,

@@ -109,7 +109,7 @@ function draft() {
     project: at("project").value || null,
     session: at("session").value || null,
     importance: Number(at("importance").value),
-    is_sensitive: at("sensitive").checked,
+    is_sensitive: at("sensitive").checked || null, // null: the server looks for credentials itself
   };
 }
 
@@ -117,7 +117,10 @@ async function remember() {
   const memory = await ask("POST", "/memories", draft());
   at("remember-form").reset();
   showImportance();
-  show("notice", `Remembered: ${shortened(memory.content)}`);
+  const why = memory.sensitive_because;
+  show("notice", why
+    ? `Remembered and marked as sensitive: it looks like a secret (${why.kind}).`
+    : `Remembered: ${shortened(memory.content)}`);
   await refresh();
   at("content").focus();
 }

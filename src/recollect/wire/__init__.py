@@ -5,25 +5,58 @@ them structured content. They say what is sent; what is allowed is said by `core
 """
 
 from recollect.wire.answers import (
-    ExplanationOut,
+    EmbeddingOut,
     ForgottenOut,
     HealthOut,
+    MemoryOut,
+    PageOut,
+    StatsOut,
+)
+from recollect.wire.explained import (
+    ObstacleOut,
+    WhyLegOut,
+    WhyOut,
+)
+from recollect.wire.inputs import (
+    ChangesIn,
+    DraftIn,
+    ListIn,
+    ScopeIn,
+)
+from recollect.wire.problems import (
+    KINDS,
+    Problem,
+)
+from recollect.wire.questions import (
+    EpisodesIn,
+    RecallIn,
+    WhyIn,
+)
+from recollect.wire.recalled import (
+    ExplanationOut,
     HitOut,
     LegPlaceOut,
     LegReportOut,
-    MemoryOut,
-    PageOut,
     RecollectionOut,
-    SettingsOut,
-    StatsOut,
 )
-from recollect.wire.inputs import ChangesIn, DraftIn, ListIn, RecallIn, ScopeIn, SettingsIn
-from recollect.wire.problems import KINDS, Problem
+from recollect.wire.tuning import (
+    SettingChangeOut,
+    SettingsIn,
+    SettingsLogIn,
+    SettingsLogOut,
+    SettingsOut,
+)
+from recollect.wire.written import (
+    SecretOut,
+    WrittenOut,
+)
 
 __all__ = [
     "KINDS",
     "ChangesIn",
     "DraftIn",
+    "EmbeddingOut",
+    "EpisodesIn",
     "ExplanationOut",
     "ForgottenOut",
     "HealthOut",
@@ -32,12 +65,21 @@ __all__ = [
     "LegReportOut",
     "ListIn",
     "MemoryOut",
+    "ObstacleOut",
     "PageOut",
     "Problem",
     "RecallIn",
     "RecollectionOut",
     "ScopeIn",
+    "SecretOut",
+    "SettingChangeOut",
     "SettingsIn",
+    "SettingsLogIn",
+    "SettingsLogOut",
     "SettingsOut",
     "StatsOut",
+    "WhyIn",
+    "WhyLegOut",
+    "WhyOut",
+    "WrittenOut",
 ]

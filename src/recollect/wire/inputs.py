@@ -1,4 +1,4 @@
-"""What is taken in: drafts, changes, questions, settings.
+"""What is taken in: drafts, changes, scopes.
 
 The `from_…` makers skip pydantic's checks on purpose: what they build is sent to a server, and the
 server refuses it in the words of `core`.
@@ -11,7 +11,6 @@ from typing import Annotated, Any, cast
 from pydantic import ConfigDict, Field, Strict
 from pydantic.json_schema import SkipJsonSchema
 
-from recollect.core.fusion import Fusion
 from recollect.core.memory import (
     DEFAULT_CATEGORY,
     DEFAULT_IMPORTANCE,
@@ -21,20 +20,16 @@ from recollect.core.memory import (
     Scope,
 )
 from recollect.core.paging import MAX_PAGE
-from recollect.core.recall import MAX_LIMIT, LegName, RecallRequest, SortBy
-from recollect.core.recall_settings import LEGAL, LexicalRanking, Range
-from recollect.core.text import MAX_QUERY_CHARS, clean_query
 from recollect.wire.values import (
     NOT_BLANK,
     Category,
     Content,
-    Id,
     Importance,
     Input,
     Label,
     Moment,
     Name,
-    Weight,
+    NewId,
     Whole,
     Words,
 )
@@ -73,25 +68,29 @@ class DraftIn(Input):
     tags: Words = Field(default=[], description="What it is filed under.")
     expanded_keywords: Words = Field(default=[], description="Extra words to find it by.")
     importance: Importance = DEFAULT_IMPORTANCE
-    is_sensitive: bool = Field(
-        default=False, description="Never embedded, extracted from, or sent to another machine."
+    is_sensitive: bool | None = Field(
+        default=None,
+        description="Never embedded, extracted from, or sent to another machine. Unsaid, a text "
+        "that looks like a credential makes it so; false overrules that.",
     )
     project: Label | None = None
     session: Label | None = None
-    id: Id | None = Field(default=None, description="A UUIDv7 made by the writer.")
+    id: NewId | None = Field(default=None, description="A UUIDv7 made by the writer.")
 
     @classmethod
     def from_draft(cls, draft: Draft) -> DraftIn:
+        # Unsaid is left out, not sent as null: a server of an earlier version knows no third value.
+        said: dict[str, Any] = {"is_sensitive": draft.is_sensitive}
         return cls.model_construct(
             content=draft.content,
             category=draft.category,
             tags=[*draft.tags],
             expanded_keywords=[*draft.expanded_keywords],
             importance=draft.importance,
-            is_sensitive=draft.is_sensitive,
             project=draft.project,
             session=draft.session,
             id=draft.id,
+            **({} if draft.is_sensitive is None else said),
         )
 
     def to_draft(self) -> Draft:
@@ -103,7 +102,8 @@ class DraftIn(Input):
 
 class ChangesIn(Input):
     """The fields to change; a field that is not named stays as it is. With `based_on`, the change
-    is made only if that version is still the current one.
+    is made only if that version is still the current one. A new text that looks like a credential
+    makes the memory sensitive, unless `is_sensitive` is named.
     """
 
     model_config = ConfigDict(
@@ -190,88 +190,3 @@ class ListIn(ScopeIn):
     limit: Annotated[int, Strict(strict=False)] = Field(
         default=DEFAULT_PAGE, json_schema_extra={"minimum": 1, "maximum": MAX_PAGE}
     )
-
-
-class RecallIn(Input):
-    """A question to the memory."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "query": "When can I write to staging?",
-                    "limit": 5,
-                    "scope": {"project": "shop"},
-                    "weights": {"lexical": 1.0},
-                    "explain": True,
-                }
-            ]
-        }
-    )
-
-    query: str = Field(
-        description=f"Any text; what is past {MAX_QUERY_CHARS:,} characters is not looked at."
-    )
-    expanded_query: str = Field(default="", description="Extra words for the lexical leg.")
-    limit: Whole = Field(default=10, json_schema_extra={"minimum": 1, "maximum": MAX_LIMIT})
-    sort_by: SortBy = "relevance"
-    scope: ScopeIn = ScopeIn()
-    exclude: list[Id] = Field(default=[], description="Memories that are already in the prompt.")
-    weights: dict[LegName, Weight] = Field(
-        default={}, description="Weights for this recall only; 0 means the leg is not run."
-    )
-    explain: bool = Field(default=True, description="Say of each hit why it is there.")
-
-    @classmethod
-    def from_request(cls, request: RecallRequest) -> RecallIn:
-        return cls.model_construct(
-            query=clean_query(request.query),
-            expanded_query=clean_query(request.expanded_query),
-            limit=request.limit,
-            sort_by=request.sort_by,
-            scope=ScopeIn.from_scope(request.scope),
-            exclude=sorted(request.exclude),
-            weights=dict(request.weights),
-            explain=True,
-        )
-
-    def to_request(self) -> RecallRequest:
-        return RecallRequest(
-            query=self.query,
-            expanded_query=self.expanded_query,
-            limit=self.limit,
-            sort_by=self.sort_by,
-            scope=self.scope.to_scope(),
-            exclude=frozenset(self.exclude),
-            weights=self.weights,
-        )
-
-
-def _legal(name: str) -> dict[str, Any]:
-    legal = LEGAL[name]
-    if isinstance(legal, Range):
-        return {"minimum": legal.low, "maximum": legal.high}
-    return {"enum": [*legal.names]}
-
-
-class SettingsIn(Input):
-    """The settings to change; one that is not named stays as it is."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "minProperties": 1,
-            "examples": [{"lexical_weight": 1.0, "fusion": "convex"}],
-        }
-    )
-
-    lexical_weight: float = Field(default_factory=float, json_schema_extra=_legal("lexical_weight"))
-    dense_weight: float = Field(default_factory=float, json_schema_extra=_legal("dense_weight"))
-    graph_weight: float = Field(default_factory=float, json_schema_extra=_legal("graph_weight"))
-    fusion: Fusion = Field(default_factory=lambda: "rrf")
-    rrf_k: Whole = Field(default_factory=int, json_schema_extra=_legal("rrf_k"))
-    depth: Whole = Field(default_factory=int, json_schema_extra=_legal("depth"))
-    deadline_ms: Whole = Field(default_factory=int, json_schema_extra=_legal("deadline_ms"))
-    lexical_ranking: LexicalRanking = Field(default_factory=lambda: "idf")
-
-    def to_changes(self) -> dict[str, object]:
-        return self.model_dump(exclude_unset=True)

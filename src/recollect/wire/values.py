@@ -19,6 +19,7 @@ from pydantic import (
     ConfigDict,
     Field,
     Strict,
+    WithJsonSchema,
 )
 
 from recollect.core.memory import CATEGORIES, Limits
@@ -57,6 +58,16 @@ Moment = Annotated[
     AfterValidator(_in_utc),
 ]
 Id = Annotated[UUID, Strict(strict=False)]
+NewId = Annotated[
+    Id,
+    WithJsonSchema(
+        {
+            "type": "string",
+            "format": "uuid",
+            "pattern": "^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$",
+        }
+    ),
+]
 Category = Annotated[str, Field(json_schema_extra={"enum": [*CATEGORIES]})]
 Content = Annotated[
     str,

@@ -1,0 +1,70 @@
+"""Why a memory is recalled or is not, and who changed the settings: as tables for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from recollect.cli.render import facts, plain_table
+from recollect.cli.text import harmless, local_time, one_line, setting_value
+from recollect.core.explain import WhyLeg, WhyReport
+from recollect.core.ids import short
+from recollect.core.recall_settings import SettingChange
+
+
+def why(report: WhyReport) -> RenderableType:
+    memory = f"{short(report.memory.id)}  {harmless(report.memory.content)}"
+    rows = {"memory": memory, "recalled": _verdict(report), "score": _score(report)}
+    obstacles = [
+        Text(f"\n- {one_line(one.what)}\n  → {one_line(one.remedy)}") for one in report.kept_out
+    ]
+    return Group(facts(rows), Text(""), _legs(report), *obstacles)
+
+
+def settings_log(changes: Iterable[SettingChange]) -> Table:
+    table = plain_table("when", "by", "setting", "change")
+    for one in changes:
+        change = f"{setting_value(one.old)} → {setting_value(one.new)}"
+        table.add_row(
+            local_time(one.at), Text(one_line(one.by)), Text(one_line(one.name)), Text(change)
+        )
+    return table
+
+
+def _verdict(report: WhyReport) -> str:
+    if report.recalled:
+        return f"yes, at place {report.place} of at most {report.limit}"
+    if report.place is None:
+        return "no"
+    return f"no; its place is, or would be, {report.place}, and {report.limit} were asked for"
+
+
+def _score(report: WhyReport) -> str:
+    if report.score is None or report.fused is None:
+        return ""
+    bonus = "" if report.bonus == 1.0 else f" × bonus {report.bonus:.3f}"
+    return f"fused {report.fused:.4f}{bonus} × prior {report.prior:.3f} = {report.score:.4f}"
+
+
+def _legs(report: WhyReport) -> Table:
+    table = plain_table("leg", "weight", "rank", "score", "adds", "")
+    for name, leg in report.legs.items():
+        facts = leg.facts
+        table.add_row(
+            name,
+            f"{facts.weight:g}",
+            "" if facts.rank is None else f"{facts.rank:,}",
+            "" if facts.score is None else f"{facts.score:.3g}",
+            "" if leg.contribution is None else f"{leg.contribution:.4f}",
+            Text(_remark(leg)),
+        )
+    return table
+
+
+def _remark(leg: WhyLeg) -> str:
+    if leg.obstacle is not None:
+        return leg.obstacle.kind.replace("_", " ")
+    return "" if leg.facts.status == "ran" else leg.facts.status

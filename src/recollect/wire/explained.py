@@ -1,0 +1,119 @@
+"""Why a memory is recalled or is not, as it is sent."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from recollect.core.explain import LegFacts, Obstacle, ObstacleKind, WhyLeg, WhyReport
+from recollect.core.recall import LegName, LegStatus
+from recollect.wire.answers import MemoryOut
+from recollect.wire.values import Shape
+
+
+class ObstacleOut(Shape):
+    """One thing that kept the memory out, or out of one leg, and what would remove it."""
+
+    kind: ObstacleKind
+    what: str
+    remedy: str
+    leg: LegName | None
+
+    @classmethod
+    def from_obstacle(cls, one: Obstacle) -> ObstacleOut:
+        return cls(kind=one.kind, what=one.what, remedy=one.remedy, leg=one.leg)
+
+    def to_obstacle(self) -> Obstacle:
+        return Obstacle(self.kind, self.what, self.remedy, self.leg)
+
+
+class WhyLegOut(Shape):
+    """What one leg says of the memory."""
+
+    status: LegStatus
+    weight: float
+    depth: int = Field(description="How many a recall asks this leg for.")
+    score: float | None = Field(description="Null when the leg does not find the memory at all.")
+    rank: int | None = Field(
+        description="At any depth; for a memory that is not allowed in, the rank it would have. "
+        "Null when it is not found, or where the leg stops looking before it."
+    )
+    searched: int = Field(description="How many of the leg's answer were looked through.")
+    contribution: float | None = Field(description="What the leg adds to the fused score.")
+    note: str | None
+    obstacle: ObstacleOut | None
+
+    @classmethod
+    def from_leg(cls, leg: WhyLeg) -> WhyLegOut:
+        facts = leg.facts
+        return cls(
+            status=facts.status,
+            weight=facts.weight,
+            depth=facts.depth,
+            score=facts.score,
+            rank=facts.rank,
+            searched=facts.searched,
+            contribution=leg.contribution,
+            note=facts.note,
+            obstacle=None if leg.obstacle is None else ObstacleOut.from_obstacle(leg.obstacle),
+        )
+
+    def to_leg(self) -> WhyLeg:
+        return WhyLeg(
+            LegFacts(
+                self.status,
+                self.weight,
+                self.depth,
+                self.score,
+                self.rank,
+                self.searched,
+                self.note,
+            ),
+            self.contribution,
+            None if self.obstacle is None else self.obstacle.to_obstacle(),
+        )
+
+
+class WhyOut(Shape):
+    """Why the memory is recalled or is not. `place` is where it stands in the whole order, or would
+    stand if it were allowed in; null when no leg brings it within its depth.
+    """
+
+    memory: MemoryOut
+    recalled: bool
+    place: int | None
+    limit: int
+    fused: float | None
+    bonus: float
+    prior: float
+    score: float | None
+    legs: dict[LegName, WhyLegOut]
+    kept_out: list[ObstacleOut] = Field(description="Empty when the memory is recalled.")
+
+    @classmethod
+    def from_report(cls, report: WhyReport) -> WhyOut:
+        return cls(
+            memory=MemoryOut.from_memory(report.memory),
+            recalled=report.recalled,
+            place=report.place,
+            limit=report.limit,
+            fused=report.fused,
+            bonus=report.bonus,
+            prior=report.prior,
+            score=report.score,
+            legs={name: WhyLegOut.from_leg(leg) for name, leg in report.legs.items()},
+            kept_out=[ObstacleOut.from_obstacle(one) for one in report.kept_out],
+        )
+
+    def to_report(self) -> WhyReport:
+        return WhyReport(
+            memory=self.memory.to_memory(),
+            recalled=self.recalled,
+            place=self.place,
+            limit=self.limit,
+            fused=self.fused,
+            bonus=self.bonus,
+            prior=self.prior,
+            score=self.score,
+            legs={name: leg.to_leg() for name, leg in self.legs.items()},
+            kept_out=tuple(one.to_obstacle() for one in self.kept_out),
+        )

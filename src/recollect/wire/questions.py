@@ -1,0 +1,124 @@
+"""What is asked of the memory: recall, why, and the search through episodes."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Self
+
+from pydantic import ConfigDict, Field, Strict
+from pydantic.json_schema import SkipJsonSchema
+
+from recollect.core.memory import EPISODE, Scope
+from recollect.core.recall import MAX_LIMIT, LegName, RecallRequest, SortBy
+from recollect.core.text import MAX_QUERY_CHARS, clean_query
+from recollect.wire.inputs import ScopeIn
+from recollect.wire.values import Id, Input, Moment, Name, Weight, Whole
+
+_EXAMPLE: dict[str, Any] = {
+    "query": "When can I write to staging?",
+    "limit": 5,
+    "scope": {"project": "shop"},
+    "weights": {"lexical": 1.0},
+}
+REFERENCE = "^(-*[0-9a-fA-F]){4,32}-*$"
+
+
+class QuestionIn(Input):
+    """What a recall is asked, however its answer is shown."""
+
+    query: str = Field(
+        description=f"Any text; what is past {MAX_QUERY_CHARS:,} characters is not looked at."
+    )
+    expanded_query: str = Field(default="", description="Extra words for the lexical leg.")
+    limit: Whole = Field(default=10, json_schema_extra={"minimum": 1, "maximum": MAX_LIMIT})
+    sort_by: SortBy = "relevance"
+    scope: ScopeIn = ScopeIn()
+    exclude: list[Id] = Field(default=[], description="Memories that are already in the prompt.")
+    weights: dict[LegName, Weight] = Field(
+        default={}, description="Weights for this recall only; 0 means the leg is not run."
+    )
+    is_sensitive: bool = Field(
+        default=False,
+        description="The query's text is given to no model on another machine.",
+    )
+
+    @classmethod
+    def from_request(cls, request: RecallRequest) -> Self:
+        return cls.model_construct(
+            query=clean_query(request.query),
+            expanded_query=clean_query(request.expanded_query),
+            limit=request.limit,
+            sort_by=request.sort_by,
+            scope=ScopeIn.from_scope(request.scope),
+            exclude=sorted(request.exclude),
+            weights=dict(request.weights),
+            is_sensitive=request.is_sensitive,
+        )
+
+    def to_request(self) -> RecallRequest:
+        return RecallRequest(
+            query=self.query,
+            expanded_query=self.expanded_query,
+            limit=self.limit,
+            sort_by=self.sort_by,
+            scope=self.scope.to_scope(),
+            exclude=frozenset(self.exclude),
+            weights=self.weights,
+            is_sensitive=self.is_sensitive,
+        )
+
+
+class RecallIn(QuestionIn):
+    """A question to the memory."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{**_EXAMPLE, "explain": True}]})
+
+    explain: bool = Field(default=True, description="Say of each hit why it is there.")
+
+
+class WhyIn(QuestionIn):
+    """A memory and a question: does the one answer to the other, and if not, why?"""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"id": "019cc2a7-4b59-7d3a-9a55-2f0e6b7c8d9e", **_EXAMPLE}]}
+    )
+
+    id: str = Field(
+        description="The memory's id, or its first digits (at least 4) when no other begins so.",
+        json_schema_extra={"pattern": REFERENCE},
+    )
+
+
+class EpisodesIn(Input):
+    """A search through conversations, as query parameters."""
+
+    q: str = Field(description="What to look for, in any words.")
+    session_ids: list[Name] = Field(default=[], description="Only these sessions; else all.")
+    project: Name | SkipJsonSchema[None] = None
+    since: Moment | SkipJsonSchema[None] = None
+    until: Moment | SkipJsonSchema[None] = None
+    limit: Annotated[int, Strict(strict=False)] = Field(
+        default=10, json_schema_extra={"minimum": 1, "maximum": MAX_LIMIT}
+    )
+    sort_by: SortBy = "relevance"
+    is_sensitive: Annotated[bool, Strict(strict=False)] = Field(
+        default=False,
+        description="The query's text is given to no model on another machine.",
+    )
+    explain: Annotated[bool, Strict(strict=False)] = Field(
+        default=False, description="Say of each hit why it is there."
+    )
+
+    def to_request(self) -> RecallRequest:
+        return RecallRequest(
+            query=self.q,
+            limit=self.limit,
+            sort_by=self.sort_by,
+            scope=Scope(
+                project=self.project,
+                sessions=tuple(self.session_ids),
+                categories=(EPISODE,),
+                since=self.since,
+                until=self.until,
+            ),
+            is_sensitive=self.is_sensitive,
+        )

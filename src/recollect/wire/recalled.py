@@ -1,0 +1,159 @@
+"""What a recall answers: the hits, why each is there, and what became of legs and stages."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from recollect.core.recall import (
+    Hit,
+    LegName,
+    LegPlace,
+    LegReport,
+    LegStatus,
+    Recollection,
+    RerankPlace,
+    RerankReport,
+    StageStatus,
+)
+from recollect.wire.answers import MemoryOut
+from recollect.wire.values import Shape
+
+
+class LegPlaceOut(Shape):
+    """Where one leg placed the memory, and what that added to its fused score."""
+
+    rank: int
+    score: float
+    contribution: float
+
+
+class LegReportOut(Shape):
+    """What became of one leg in this recall."""
+
+    status: LegStatus
+    weight: float
+    found: int
+    took_ms: float
+    note: str | None
+
+
+class RerankPlaceOut(Shape):
+    """What the second stage said of a hit, and the place it had before."""
+
+    score: float
+    former_place: int
+
+
+class RerankReportOut(Shape):
+    """What became of the second stage; unless it ran, the fused order stands."""
+
+    status: StageStatus
+    took_ms: float
+    reranked: int
+    note: str | None
+
+
+class ExplanationOut(Shape):
+    """Why a hit is where it is: `score = fused × bonus × prior` when sorted by relevance. `bonus`
+    is above 1 for an exact match where that is rewarded; `rerank` is there for what the second
+    stage judged, and those hits are in the order of its score.
+    """
+
+    fused: float
+    bonus: float
+    prior: float
+    legs: dict[LegName, LegPlaceOut]
+    rerank: RerankPlaceOut | None
+
+
+class HitOut(Shape):
+    """A recalled memory."""
+
+    memory: MemoryOut
+    score: float
+    explanation: ExplanationOut | None
+
+    @classmethod
+    def from_hit(cls, hit: Hit, *, explain: bool) -> HitOut:
+        explanation = ExplanationOut(
+            fused=hit.fused,
+            bonus=hit.bonus,
+            prior=hit.prior,
+            legs={
+                name: LegPlaceOut(rank=one.rank, score=one.score, contribution=one.contribution)
+                for name, one in hit.legs.items()
+            },
+            rerank=None if hit.rerank is None else RerankPlaceOut(**asdict(hit.rerank)),
+        )
+        return cls(
+            memory=MemoryOut.from_memory(hit.memory),
+            score=hit.score,
+            explanation=explanation if explain else None,
+        )
+
+    def to_hit(self) -> Hit:
+        why = self.explanation or ExplanationOut(
+            fused=self.score, bonus=1.0, prior=1.0, legs={}, rerank=None
+        )
+        return Hit(
+            memory=self.memory.to_memory(),
+            score=self.score,
+            fused=why.fused,
+            prior=why.prior,
+            legs={
+                name: LegPlace(one.rank, one.score, one.contribution)
+                for name, one in why.legs.items()
+            },
+            bonus=why.bonus,
+            rerank=None if why.rerank is None else RerankPlace(**dict(why.rerank)),
+        )
+
+
+class RecollectionOut(Shape):
+    """The answer to a recall, best hit first. `degraded` names legs that should have answered and
+    did not; `legs` tells of every leg, and is left out unless the recall is explained. `rerank`
+    tells of the second stage where it is on.
+    """
+
+    hits: list[HitOut]
+    degraded: list[LegName]
+    fusion: str
+    took_ms: float
+    legs: dict[LegName, LegReportOut] | None
+    rerank: RerankReportOut | None
+
+    @classmethod
+    def from_recollection(
+        cls, recollection: Recollection, *, explain: bool = True
+    ) -> RecollectionOut:
+        reports = {
+            name: LegReportOut(
+                status=one.status,
+                weight=one.weight,
+                found=one.found,
+                took_ms=one.took_ms,
+                note=one.note,
+            )
+            for name, one in recollection.legs.items()
+        }
+        stage = recollection.rerank
+        return cls(
+            hits=[HitOut.from_hit(hit, explain=explain) for hit in recollection.hits],
+            degraded=[*recollection.degraded],
+            fusion=recollection.fusion,
+            took_ms=recollection.took_ms,
+            legs=reports if explain else None,
+            rerank=None if stage is None else RerankReportOut(**asdict(stage)),
+        )
+
+    def to_recollection(self) -> Recollection:
+        return Recollection(
+            hits=tuple(hit.to_hit() for hit in self.hits),
+            legs={
+                name: LegReport(one.status, one.weight, one.found, one.took_ms, one.note)
+                for name, one in (self.legs or {}).items()
+            },
+            fusion=self.fusion,
+            took_ms=self.took_ms,
+            rerank=None if self.rerank is None else RerankReport(**dict(self.rerank)),
+        )

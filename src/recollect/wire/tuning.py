@@ -1,0 +1,120 @@
+"""The run-time settings, the changes to them, and the log of who changed what."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field, Strict
+
+from recollect.core.fusion import Fusion
+from recollect.core.recall_settings import (
+    LEGAL,
+    MAX_SETTINGS_LOG,
+    LexicalRanking,
+    Range,
+    RecallSettings,
+    SettingChange,
+)
+from recollect.wire.values import Input, Moment, Shape, Whole
+
+DEFAULT_LOG = 50
+SettingValue = bool | int | float | str
+
+
+class SettingsOut(Shape):
+    """How recall ranks, as the next request will obey it."""
+
+    lexical_weight: float
+    dense_weight: float
+    graph_weight: float
+    fusion: Fusion
+    rrf_k: int
+    depth: int
+    deadline_ms: int
+    lexical_ranking: LexicalRanking
+    exact_bonus: float
+    rerank: bool
+    rerank_depth: int
+    rerank_timeout_ms: int
+
+    @classmethod
+    def from_settings(cls, settings: RecallSettings) -> SettingsOut:
+        return cls(**settings.as_dict())
+
+    def to_settings(self) -> RecallSettings:
+        return RecallSettings(**dict(self))
+
+
+def _legal(name: str) -> dict[str, Any]:
+    legal = LEGAL[name]
+    return {"minimum": legal.low, "maximum": legal.high} if isinstance(legal, Range) else {}
+
+
+class SettingsIn(Input):
+    """The settings to change; one that is not named stays as it is."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "minProperties": 1,
+            "examples": [{"lexical_weight": 1.0, "fusion": "convex"}],
+        }
+    )
+
+    lexical_weight: float = Field(default_factory=float, json_schema_extra=_legal("lexical_weight"))
+    dense_weight: float = Field(default_factory=float, json_schema_extra=_legal("dense_weight"))
+    graph_weight: float = Field(default_factory=float, json_schema_extra=_legal("graph_weight"))
+    fusion: Fusion = Field(default_factory=lambda: "rrf")
+    rrf_k: Whole = Field(default_factory=int, json_schema_extra=_legal("rrf_k"))
+    depth: Whole = Field(default_factory=int, json_schema_extra=_legal("depth"))
+    deadline_ms: Whole = Field(default_factory=int, json_schema_extra=_legal("deadline_ms"))
+    lexical_ranking: LexicalRanking = Field(default_factory=lambda: "idf")
+    exact_bonus: float = Field(default_factory=float, json_schema_extra=_legal("exact_bonus"))
+    rerank: bool = Field(default_factory=bool)
+    rerank_depth: Whole = Field(default_factory=int, json_schema_extra=_legal("rerank_depth"))
+    rerank_timeout_ms: Whole = Field(
+        default_factory=int, json_schema_extra=_legal("rerank_timeout_ms")
+    )
+
+    def to_changes(self) -> dict[str, object]:
+        return self.model_dump(exclude_unset=True)
+
+
+class SettingChangeOut(Shape):
+    """One change. `old` is null where the default held; `by` is the owner of the key that was
+    used, or of the local store.
+    """
+
+    name: str
+    old: SettingValue | None
+    new: SettingValue
+    by: str
+    at: Moment
+
+    @classmethod
+    def from_change(cls, change: SettingChange) -> SettingChangeOut:
+        return cls.model_validate(
+            {
+                "name": change.name,
+                "old": change.old,
+                "new": change.new,
+                "by": change.by,
+                "at": change.at,
+            }
+        )
+
+    def to_change(self) -> SettingChange:
+        return SettingChange(self.name, self.old, self.new, self.by, self.at)
+
+
+class SettingsLogOut(Shape):
+    """The latest changes of the settings, newest first."""
+
+    changes: list[SettingChangeOut]
+
+
+class SettingsLogIn(Input):
+    """How much of the log, as a query parameter."""
+
+    limit: Annotated[int, Strict(strict=False)] = Field(
+        default=DEFAULT_LOG, json_schema_extra={"minimum": 1, "maximum": MAX_SETTINGS_LOG}
+    )

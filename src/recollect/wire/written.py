@@ -1,0 +1,52 @@
+"""The answer to whoever wrote: the memory as it is now, and what its text did to it.
+
+A caller who said nothing about sensitivity must learn that the text decided, and why; otherwise a
+memory would quietly stop being found by meaning.
+"""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from recollect.core.memory import Changes, Draft, Memory
+from recollect.core.secrets import Secret
+from recollect.core.sensitivity import secret_in_changes, secret_in_draft
+from recollect.wire.answers import MemoryOut
+from recollect.wire.values import Shape
+
+
+class SecretOut(Shape):
+    """What a text looks like, and how sure that is, from 0 to 1. Never the text itself."""
+
+    kind: str = Field(examples=["GitHub token"])
+    confidence: float
+
+    def __str__(self) -> str:
+        return f"its text looks like a secret ({self.kind}, confidence {self.confidence:g})"
+
+
+def _is_absent(value: object) -> bool:
+    return value is None
+
+
+class WrittenOut(MemoryOut):
+    """A memory as it is stored now. `sensitive_because` is there when nobody said whether it is
+    sensitive and its text decided; `is_sensitive: false` overrules that.
+    """
+
+    sensitive_because: SecretOut | None = Field(default=None, exclude_if=_is_absent)
+
+    @classmethod
+    def of_draft(cls, memory: Memory, draft: Draft) -> WrittenOut:
+        return cls._made(memory, secret_in_draft(draft) if memory.is_sensitive else None)
+
+    @classmethod
+    def of_changes(cls, memory: Memory, changes: Changes) -> WrittenOut:
+        return cls._made(memory, secret_in_changes(changes) if memory.is_sensitive else None)
+
+    @classmethod
+    def _made(cls, memory: Memory, secret: Secret | None) -> WrittenOut:
+        because = None
+        if secret is not None:
+            because = SecretOut(kind=secret.kind, confidence=secret.confidence)
+        return cls(**dict(MemoryOut.from_memory(memory)), sensitive_because=because)

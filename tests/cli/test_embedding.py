@@ -1,0 +1,193 @@
+"""The commands on embedding models: worker, reembed, models, and what status and doctor tell."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.adapters.embedders.local_tiny import tiny_files, tiny_model
+from tests.cli.commands import Cli, client_of, quiet_server
+from tests.loopback import Loopback
+
+from recollect.adapters.embedders.local_cache import build
+from recollect.adapters.embedders.local_models import MINILM
+
+TEXTS = ("Anna prefers tea over coffee", "The cat sleeps at night", "Deploys happen on Tuesday")
+
+
+@pytest.fixture
+def server() -> Iterator[Loopback]:
+    with Loopback("compatible") as started:
+        yield started
+
+
+@pytest.fixture
+def admin(tmp_path: Path, database_url: str, server: Loopback) -> Cli:
+    """The command on a server's database, with models on a loopback server."""
+    return Cli(
+        tmp_path / "admin",
+        {
+            "RECOLLECT_DATABASE_URL": database_url,
+            "RECOLLECT_EMBEDDER": "compatible/x@8",
+            "RECOLLECT_COMPATIBLE_URL": server.base_url,
+        },
+    )
+
+
+@pytest.fixture
+def stored(database_url: str, tmp_path: Path) -> Callable[[str], Any]:
+    """Stores a text through a server that has no worker."""
+
+    def store(text: str) -> Any:
+        with quiet_server(database_url, tmp_path / "server") as up:
+            return client_of(up, tmp_path / "client", up.new_key("ada")).json("remember", text)
+
+    return store
+
+
+def spaces(admin: Cli) -> list[tuple[str, str, int, int]]:
+    told = admin.json("reembed", "--status")["spaces"]
+    return [(one["embedder"], one["state"], one["embedded"], one["waiting"]) for one in told]
+
+
+def run(admin: Cli, *arguments: str) -> Any:
+    """What a command prints with --json; it may log to stderr."""
+    done = admin.process(*arguments, "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_a_worker_embeds_and_the_model_is_changed_and_changed_back(
+    admin: Cli, stored: Callable[[str], Any], database_url: str, tmp_path: Path
+) -> None:
+    assert spaces(admin) == []
+    stored(TEXTS[0])
+    assert run(admin, "worker", "--once") == {"embedded": 1, "failed": 0}
+    assert spaces(admin) == [("compatible/x@8", "active", 1, 0)]
+
+    changed = admin.json("reembed", "--model", "compatible/y@8")["active"]
+    assert changed == {"embedder": "compatible/y@8", "space": "compatible/y/8"}
+    assert spaces(admin) == [
+        ("compatible/x@8", "retired", 1, 0),
+        ("compatible/y@8", "active", 1, 0),
+    ]
+    stored(TEXTS[1])
+    assert admin.json("reembed", "--rollback")["active"]["embedder"] == "compatible/x@8"
+    active, retired = spaces(admin)
+    assert active == ("compatible/x@8", "active", 2, 0)
+    assert retired[:2] == ("compatible/y@8", "retired")
+
+    with quiet_server(database_url, tmp_path / "server") as up:
+        client = client_of(up, tmp_path / "client", up.new_key("ada"))
+        assert client.json("status")["stats"]["embedding"] == {
+            "space": "compatible/x/8",
+            "embedded": 2,
+            "waiting": 0,
+            "parked": 0,
+            "last_error": None,
+        }
+        assert "2 embedded, 0 waiting" in client("status").stdout
+        told = {one["name"]: one for one in client.json("doctor")["checks"]}
+        assert "0 waiting to be embedded, 0 parked" in told["server"]["detail"]
+
+
+def test_a_change_can_be_cancelled_and_only_one_thing_asked(
+    admin: Cli, stored: Callable[[str], Any], server: Loopback
+) -> None:
+    stored(TEXTS[0])
+    run(admin, "worker", "--once")
+    assert admin.error("reembed", "--cancel")[0] == 3
+    assert admin.error("reembed", "--rollback")[0] == 3
+    for arguments in ((), ("--cancel", "--status"), ("--model", "x", "--rollback")):
+        code, error = admin.error("reembed", *arguments)
+        assert (code, error["type"]) == (2, "urn:recollect:problem:invalid-input")
+    code, error = admin.error("reembed", "--model", "voyage/voyage-3.5")
+    assert code == 2
+    assert "RECOLLECT_VOYAGE_API_KEY" in error["remedy"]
+    code, error = admin.error("reembed", "--model", f"folder:{admin.home}")
+    assert code == 6
+    assert "model.onnx" in error["detail"]
+    assert spaces(admin) == [("compatible/x@8", "active", 1, 0)]
+
+
+def test_a_worker_needs_a_model_and_a_place_for_vectors(admin: Cli) -> None:
+    none = Cli(admin.home, {**admin.settings, "RECOLLECT_EMBEDDER": "none"})
+    code, error = none.error("worker")
+    assert (code, error["field"]) == (2, "RECOLLECT_EMBEDDER")
+
+
+def test_the_default_model_in_processes_of_their_own(
+    home_with_model: Path, database_url: str, stored: Callable[[str], Any], tmp_path: Path
+) -> None:
+    for text in TEXTS:
+        stored(text)
+    settings = {"RECOLLECT_DATABASE_URL": database_url}
+    admin = Cli(home_with_model, settings)
+    assert run(admin, "worker", "--once") == {"embedded": 3, "failed": 0}
+    assert [one["built"] for one in admin.json("models")["models"]] == [True, False]
+    assert admin.json("models", "get", "minilm")["space"] == MINILM.space.name
+    with quiet_server(database_url, home_with_model) as up:
+        client = client_of(up, tmp_path / "client", up.new_key("ada"))
+        found = client.json("recall", "what does she like to drink")
+        assert found["hits"][0]["memory"]["content"] == TEXTS[0]
+
+
+def test_models_are_listed_and_others_refused(cli: Cli) -> None:
+    assert cli.json("models", "list") == cli.json("models")
+    listed = cli("models").stdout
+    assert "all-MiniLM-L6-v2" in listed
+    assert "no" in listed
+    code, error = cli.error("models", "get", "gpt")
+    assert code == 2
+    assert "minilm, mpnet" in error["remedy"]
+    assert not cli.home.exists()
+
+
+@pytest.mark.parametrize(
+    ("settings", "status", "said"),
+    [
+        ({}, "ok", "83 MB to fetch"),
+        ({"RECOLLECT_EMBEDDER": "mpnet"}, "warn", "recollect models get mpnet"),
+        ({"RECOLLECT_EMBEDDER": "none"}, "ok", "found by words"),
+        ({"RECOLLECT_EMBEDDER": "nonsense"}, "fail", "Use minilm"),
+        ({"RECOLLECT_EMBEDDER": "openai/text-embedding-3-small"}, "fail", "OPENAI_API_KEY"),
+        (
+            {"RECOLLECT_EMBEDDER": "openai/text-embedding-3-small", "OPENAI_API_KEY": "k"},
+            "fail",
+            "RECOLLECT_EGRESS=hosted",
+        ),
+        (
+            {
+                "RECOLLECT_EMBEDDER": "openai/text-embedding-3-small",
+                "OPENAI_API_KEY": "k",
+                "RECOLLECT_EGRESS": "hosted",
+            },
+            "ok",
+            "openai/text-embedding-3-small/1536",
+        ),
+    ],
+)
+def test_doctor_looks_at_the_embedder(
+    cli: Cli, settings: dict[str, str], status: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    result = Cli(cli.home, settings)("doctor", "--json")
+    (check,) = [one for one in json.loads(result.stdout)["checks"] if one["name"] == "embedder"]
+    assert check["status"] == status
+    assert said in f"{check['detail']} {check['remedy']}"
+
+
+def test_doctor_loads_a_folder(cli: Cli, tmp_path: Path) -> None:
+    published = tmp_path / "published"
+    published.mkdir()
+    for name, content in tiny_files().items():
+        (published / name).write_bytes(content)
+    build(tiny_model(), published, tmp_path / "built")
+    shutil.rmtree(published)
+    named = Cli(cli.home, {"RECOLLECT_EMBEDDER": f"folder:{tmp_path / 'built'}"})
+    checks = {one["name"]: one for one in named.json("doctor")["checks"]}
+    assert checks["embedder"]["status"] == "ok"

@@ -1,0 +1,165 @@
+"""Recall by meaning through the whole server: real Postgres, real pgvector, the real model."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from tests.serving import Running, running
+
+from recollect.usecases.work import Worker
+from recollect.worker import require_embedding
+
+CAR = "My automobile is being repaired until Thursday"
+BACKGROUND = (
+    "The cafeteria serves soup at noon",
+    "Backups are written to tape every night",
+    "The violin hangs in the study",
+    "Our lease for the flat ends in March",
+)
+# No word of it, nor a form of one, stands in any of the memories.
+QUERY = "Has a mechanic fixed her car?"
+NEW = "The accountant needs every invoice before Easter"
+NEW_QUERY = "when do bookkeeping documents go out"
+
+
+@pytest.fixture
+def server(database_url: str, home_with_model: Path) -> Iterator[Running]:
+    with running(database_url, home_with_model) as up:
+        yield up
+
+
+def work_off(server: Running) -> None:
+    """What the worker does, until nothing waits."""
+    work = Worker(require_embedding(server.server)).work_off()
+    asyncio.run_coroutine_threadsafe(work, server.loop).result(timeout=120)
+
+
+def recalled(client: httpx.Client, query: str, **fields: Any) -> dict[str, Any]:
+    # The model is read from the disk at its first use, which may take longer than a recall may.
+    answer = client.post("recall", json={"query": query, **fields})
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def store(client: httpx.Client, content: str, **fields: Any) -> str:
+    answer = client.post("memories", json={"content": content, **fields})
+    assert answer.status_code == 201, answer.text
+    id: str = answer.json()["id"]
+    return id
+
+
+def test_a_paraphrase_with_no_shared_word_is_found_until_the_text_says_something_else(
+    server: Running,
+) -> None:
+    with server.client() as mine:
+        mine.patch("settings", json={"deadline_ms": 60_000})
+        assert recalled(mine, QUERY)["legs"]["dense"]["status"] == "absent"
+        id = store(mine, CAR)
+        for content in BACKGROUND:
+            store(mine, content)
+        before = mine.post("why", json={"id": id, "query": QUERY}).json()
+        assert not before["recalled"]
+        work_off(server)
+
+        # Found by meaning alone, and the explanation says so.
+        answer = recalled(mine, QUERY)
+        first = answer["hits"][0]
+        assert first["memory"]["id"] == id
+        assert list(first["explanation"]["legs"]) == ["dense"]
+        place = first["explanation"]["legs"]["dense"]
+        assert (place["rank"], place["contribution"]) == (1, 1 / (60 + 1))
+        assert 0.3 < place["score"] < 1.0
+        assert first["explanation"]["fused"] == 1 / (60 + 1)
+        assert first["score"] == pytest.approx(1 / (60 + 1) * (0.7 + 0.3 * 0.5), rel=1e-15)
+        assert answer["legs"]["lexical"] | {"took_ms": 0} == {
+            "status": "ran",
+            "weight": 1.0,
+            "found": 0,
+            "took_ms": 0,
+            "note": None,
+        }
+        assert answer["degraded"] == []
+
+        # An edit makes the vector stale at once: the old meaning finds nothing, nor does the new.
+        assert mine.patch(f"memories/{id}", json={"content": NEW}).status_code == 200
+        for query in (QUERY, NEW_QUERY):
+            assert id not in [hit["memory"]["id"] for hit in recalled(mine, query)["hits"]]
+        stale = mine.post("why", json={"id": id, "query": QUERY}).json()
+        assert [one["kind"] for one in stale["kept_out"] if one["leg"] == "dense"] == [
+            "not_embedded"
+        ]
+
+        # Once the worker has been there, the new meaning does.
+        work_off(server)
+        assert recalled(mine, NEW_QUERY)["hits"][0]["memory"]["id"] == id
+        old = mine.post("why", json={"id": id, "query": QUERY}).json()
+        assert old["legs"]["dense"]["rank"] > 1
+
+
+def test_sensitive_memories_and_other_owners_are_not_found_by_meaning(server: Running) -> None:
+    with server.client() as mine, server.client() as theirs:
+        mine.patch("settings", json={"deadline_ms": 60_000})
+        id = store(mine, CAR, is_sensitive=True)
+        store(theirs, CAR)
+        store(mine, BACKGROUND[0])
+        work_off(server)
+        assert id not in [hit["memory"]["id"] for hit in recalled(mine, QUERY)["hits"]]
+        why = mine.post("why", json={"id": id, "query": QUERY}).json()
+        assert [one["kind"] for one in why["kept_out"] if one["leg"] == "dense"] == ["sensitive"]
+        assert recalled(mine, "automobile")["hits"][0]["memory"]["id"] == id
+
+
+def test_what_is_excluded_costs_no_place_and_weight_0_runs_no_leg(server: Running) -> None:
+    with server.client() as mine:
+        mine.patch("settings", json={"deadline_ms": 60_000, "depth": 1})
+        best = store(mine, CAR)
+        second = store(mine, "The vehicle stands in the garage")
+        work_off(server)
+        only_meaning = {"weights": {"lexical": 0}, "limit": 1}
+        assert recalled(mine, QUERY, **only_meaning)["hits"][0]["memory"]["id"] == best
+        left = recalled(mine, QUERY, exclude=[best], **only_meaning)
+        assert [hit["memory"]["id"] for hit in left["hits"]] == [second]
+        skipped = recalled(mine, QUERY, weights={"dense": 0})
+        assert (skipped["hits"], skipped["legs"]["dense"]["status"]) == ([], "skipped")
+
+
+def test_at_any_depth_why_knows_the_rank_in_the_dense_leg(server: Running) -> None:
+    with server.client() as mine:
+        mine.patch("settings", json={"deadline_ms": 60_000, "depth": 1})
+        store(mine, CAR)
+        far = store(mine, BACKGROUND[0])
+        for content in BACKGROUND[1:]:
+            store(mine, content)
+        work_off(server)
+        why = mine.post("why", json={"id": far, "query": QUERY, "limit": 1}).json()
+        assert why["legs"]["dense"]["rank"] in range(2, 6)
+        kinds = {one["leg"]: one["kind"] for one in why["kept_out"]}
+        assert kinds["dense"] == "below_depth"
+
+
+def test_fusion_in_sql_gives_the_same_answer(
+    server: Running, database_url: str, home_with_model: Path
+) -> None:
+    key = server.new_key()
+    with server.client(key) as mine:
+        mine.patch("settings", json={"deadline_ms": 60_000})
+        for content in (CAR, *BACKGROUND, NEW):
+            store(mine, content)
+        work_off(server)
+        with running(database_url, home_with_model, fuser="sql") as other, other.client(key) as sql:
+            answers = [
+                recalled(client, "the automobile and the invoice in March")["hits"]
+                for client in (mine, sql)
+            ]
+    shown = [
+        [(hit["memory"]["id"], hit["score"], hit["explanation"]["fused"]) for hit in hits]
+        for hits in answers
+    ]
+    assert shown[0] == shown[1]
+    assert len(shown[0]) > 3

@@ -1,0 +1,360 @@
+"""What the worker does when it is killed, when its model fails, and when it has no model yet.
+
+Postgres is real, and so are the processes, the signals and the HTTP servers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psycopg
+import pytest
+from tests.conformance.samples import memory
+from tests.loopback import Cut, Fault, Garbage, Loopback, Spoiled, Stall, Status
+from tests.serving import running
+
+from recollect.adapters.embedders.hosted import HostedEmbedder
+from recollect.adapters.embedders.hosted_providers import COMPATIBLE
+from recollect.adapters.embedders.hosted_retries import Patience
+from recollect.adapters.postgres.store import PostgresStore
+from recollect.core.errors import ModelUnavailable
+from recollect.core.space import EmbeddingProgress
+from recollect.usecases.embed import BATCH, EmbeddingParts
+from recollect.usecases.work import Worker
+from recollect.worker import persist
+
+SECONDS = 60
+BRISK = Patience(request_seconds=0.2, attempts=2, total_seconds=60, first_wait=0.5, longest_wait=8)
+FINE = Spoiled()  # by nothing
+TEXTS = [f"memory number {place}" for place in range(40)]
+
+# A worker that stops at a step, says so, and waits to be killed. Its claims lapse after a second.
+WORKER = """
+import asyncio, sys
+from pathlib import Path
+from recollect.adapters.embedders.catalogue import Account, Catalogue
+from recollect.adapters.postgres.store import PostgresStore
+from recollect.usecases.embed import EmbeddingParts
+from recollect.usecases.work import Worker
+
+url, base_url, method, moment = sys.argv[1:]
+
+class Stopping:
+    def __init__(self, queue):
+        self.queue = queue
+    def __getattr__(self, name):
+        real = getattr(self.queue, name)
+        if name != method:
+            return real
+        async def stopped(*arguments):
+            answer = await real(*arguments) if moment == "after" else None
+            print("here", flush=True)
+            await asyncio.Event().wait()
+        return stopped
+
+async def main():
+    accounts = {"compatible": Account(None, base_url)}
+    async with PostgresStore(url, lease=1.0) as store, Catalogue(Path("/"), accounts=accounts) as c:
+        await Worker(EmbeddingParts(Stopping(store.vectors), c, "compatible/x@8")).run()
+
+asyncio.run(main())
+"""
+
+
+@dataclass
+class Hosted:
+    """Implements `Embedders` around one server on loopback, without waiting between requests."""
+
+    server: Loopback
+    waits: list[float] = field(default_factory=list)
+    opened: dict[str, HostedEmbedder] = field(default_factory=dict)
+
+    async def embedder(self, name: str) -> HostedEmbedder:
+        async def sleep(seconds: float) -> None:
+            self.waits.append(seconds)
+
+        if name not in self.opened:
+            made = HostedEmbedder(
+                COMPATIBLE,
+                egress="local",
+                model="x",
+                dimension=8,
+                base_url=self.server.base_url,
+                document_patience=BRISK,
+                sleep=sleep,
+            )
+            self.opened[name] = await made.__aenter__()
+        return self.opened[name]
+
+    async def close(self) -> None:
+        for one in self.opened.values():
+            await one.__aexit__(None, None, None)
+
+
+@pytest.fixture
+def server() -> Iterator[Loopback]:
+    with Loopback("compatible") as started:
+        yield started
+
+
+@asynccontextmanager
+async def parts_on(url: str, server: Loopback) -> Any:
+    async with PostgresStore(url, lease=1.0) as store:
+        assert store.vectors is not None
+        embedders = Hosted(server)
+        try:
+            yield EmbeddingParts(store.vectors, embedders, "compatible/x@8"), embedders
+        finally:
+            await embedders.close()
+
+
+def remember(url: str, texts: list[str]) -> None:
+    async def run() -> None:
+        async with PostgresStore(url) as store:
+            await store.add_many([memory(number, text) for number, text in enumerate(texts, 1)])
+
+    asyncio.run(run())
+
+
+def vectors_in(url: str) -> tuple[int, int]:
+    """How many vectors there are, and of how many memories."""
+    with psycopg.connect(url) as connection:
+        row = connection.execute(
+            "select count(vector), count(distinct memory_id) from embeddings"
+        ).fetchone()
+    assert row is not None
+    return row
+
+
+@pytest.mark.parametrize(
+    ("method", "moment"),
+    [
+        ("open_space", "after"),
+        ("claim", "before"),
+        ("claim", "after"),
+        ("finish", "before"),
+        ("finish", "after"),
+    ],
+)
+def test_a_worker_killed_at_any_step_loses_nothing_and_does_nothing_twice(
+    database_url: str, server: Loopback, method: str, moment: str
+) -> None:
+    remember(database_url, TEXTS)
+    with subprocess.Popen(
+        [sys.executable, "-c", WORKER, database_url, server.base_url, method, moment],
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "here\n"
+        process.send_signal(signal.SIGKILL)
+
+    async def next_worker() -> None:
+        async with parts_on(database_url, server) as (parts, _):
+            await Worker(parts).work_off()
+
+    asyncio.run(next_worker())
+    assert vectors_in(database_url) == (len(TEXTS), len(TEXTS))
+    sent = Counter(text for one in server.requests for text in one.body["input"])
+    twice = BATCH if (method, moment) == ("finish", "before") else 0
+    assert sorted(sent[text] for text in TEXTS) == [1] * (len(TEXTS) - twice) + [2] * twice
+
+
+def test_a_stopped_worker_leaves_nothing_claimed(database_url: str, server: Loopback) -> None:
+    """With a lease of a minute the next worker would have to wait for it."""
+    remember(database_url, TEXTS)
+    server.misbehave(Stall())
+    process = subprocess.Popen(
+        [sys.executable, "-m", "recollect.main", "worker", "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=os.environ
+        | {
+            "RECOLLECT_DATABASE_URL": database_url,
+            "RECOLLECT_EMBEDDER": "compatible/x@8",
+            "RECOLLECT_COMPATIBLE_URL": server.base_url,
+        },
+    )
+    with process:
+        while not server.requests:
+            assert process.poll() is None
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=SECONDS)
+    assert process.returncode == 0, err
+    assert out == b'{"embedded": 0, "failed": 0}\n'
+    with psycopg.connect(database_url) as connection:
+        held = connection.execute(
+            "select count(*) from embeddings where due_at > now() or attempts > 0"
+        ).fetchone()
+    assert held == (0,)
+
+
+@pytest.mark.parametrize(
+    "faults",
+    [
+        [Status(500)] * 4,
+        [Status(429, (("Retry-After", "7"),))] * 4,
+        [Stall()] * 4,
+        [Cut()] * 4,
+        [Status(401)] * 2,
+        [Garbage(b"<html>")] * 2,
+        [Spoiled(dimension=9)] * 2,
+    ],
+    ids=["down", "busy", "hanging", "cut", "key refused", "not the api", "wrong dimension"],
+)
+def test_a_hosted_model_that_fails_costs_no_memory_an_attempt(
+    database_url: str, server: Loopback, faults: list[Fault]
+) -> None:
+    """The probe at the start is answered. Then the faults meet the batch and another probe, which
+    is how the model is known to be down.
+    """
+    remember(database_url, TEXTS[:5])
+    server.misbehave(FINE, *faults)
+
+    async def run() -> tuple[EmbeddingProgress, EmbeddingProgress]:
+        async with parts_on(database_url, server) as (parts, embedders):
+            with pytest.raises(ModelUnavailable):
+                await Worker(parts).work_off()
+            (space,) = await parts.queue.spaces()
+            failed = await parts.queue.progress(space)
+            if isinstance(faults[0], Status) and faults[0].code == 429:
+                assert set(embedders.waits) == {7.0}
+            await Worker(parts).work_off()
+            return failed, await parts.queue.progress(space)
+
+    failed, after = asyncio.run(run())
+    assert (failed.embedded, failed.waiting, failed.parked) == (0, 5, 0)
+    assert failed.last_error
+    assert not any(text in failed.last_error for text in TEXTS)
+    assert after == EmbeddingProgress(embedded=5, waiting=0, parked=0)
+
+
+def test_a_text_that_a_hosted_model_refuses_is_alone_in_failing(
+    database_url: str, server: Loopback
+) -> None:
+    remember(database_url, TEXTS[:2])
+    # Behind the first probe the batch is refused; then a probe, one half, the other, a probe.
+    server.misbehave(FINE, Status(400), FINE, FINE, Status(400), FINE)
+
+    async def run() -> EmbeddingProgress:
+        async with parts_on(database_url, server) as (parts, _):
+            await Worker(parts).work_off()
+            (space,) = await parts.queue.spaces()
+            progress: EmbeddingProgress = await parts.queue.progress(space)
+            return progress
+
+    progress = asyncio.run(run())
+    assert (progress.embedded, progress.waiting, progress.parked) == (1, 1, 0)
+    assert progress.last_error is not None
+    assert "status 400" in progress.last_error
+
+
+def wait_for_embedding(client: httpx.Client, name: str) -> dict[str, Any]:
+    """The server's figures as soon as this one is there."""
+    while True:
+        embedding: dict[str, Any] | None = client.get("stats").json()["embedding"]
+        if embedding is not None and embedding[name]:
+            return embedding
+
+
+PARAPHRASE = {"query": "what does she like to drink", "explain": True}
+
+
+def test_damaged_model_files_leave_recall_by_words_and_are_told(
+    database_url: str,
+    models_folder: Path,
+    home_with_model: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No index can be reached either, so the model cannot be built again."""
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    shutil.copytree(models_folder, tmp_path / "damaged" / "models")
+    (model,) = (tmp_path / "damaged").rglob("model.onnx")
+    model.write_bytes(model.read_bytes()[:-1])
+    with running(database_url, tmp_path / "damaged", worker="inside") as up:
+        key = up.new_key()
+        with up.client(key) as client:
+            client.post("memories", json={"content": "Anna prefers tea over coffee"})
+            told = wait_for_embedding(client, "last_error")
+            assert told["waiting"] == 1
+            assert "could not be fetched" in told["last_error"]
+            found = client.post("recall", json={"query": "coffee", "explain": True}).json()
+            assert len(found["hits"]) == 1
+            assert found["degraded"] == ["dense"]
+            assert "could not be fetched" in found["legs"]["dense"]["note"]
+    with (
+        running(database_url, home_with_model, worker="inside") as up,
+        up.client(key) as client,
+    ):
+        assert wait_for_embedding(client, "embedded") == {
+            "space": told["space"],
+            "embedded": 1,
+            "waiting": 0,
+            "parked": 0,
+            "last_error": None,
+        }
+        found = client.post("recall", json=PARAPHRASE).json()
+        assert found["degraded"] == []
+        assert found["hits"][0]["explanation"]["legs"].keys() == {"dense"}
+
+
+def test_a_server_does_not_wait_for_its_model(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The index takes the connection and never answers: the fetch goes on for as long as it is
+    let, and meanwhile recall works by words and says why.
+    """
+    with socket.create_server(("127.0.0.1", 0)) as index:
+        address = f"http://127.0.0.1:{index.getsockname()[1]}/"
+        monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+        monkeypatch.setenv("PIP_INDEX_URL", address)
+        with running(database_url, tmp_path, worker="inside") as up, up.client() as client:
+            client.post("memories", json={"content": "Anna prefers tea over coffee"})
+            assert wait_for_embedding(client, "waiting")["last_error"] is None
+            found = client.post("recall", json={"query": "coffee", "explain": True}).json()
+            assert len(found["hits"]) == 1
+            assert "all-MiniLM-L6-v2 is not ready yet" in found["legs"]["dense"]["note"]
+
+
+def test_a_fault_of_our_own_ends_neither_worker_nor_server(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    slept: list[float] = []
+
+    class Broken:
+        def __getattr__(self, name: str) -> Any:
+            raise RuntimeError("the text of a memory")
+
+    class Enough(BaseException):
+        pass
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        if len(slept) == 3:
+            raise Enough
+
+    async def run() -> None:
+        parts = EmbeddingParts(Broken(), Broken(), "m")
+        with pytest.raises(Enough):
+            await persist(parts, lambda _: None, sleep)
+
+    asyncio.run(run())
+    assert slept == [60.0] * 3
+    told = "".join(capsys.readouterr())
+    assert "RuntimeError" in told
+    assert "the text of a memory" not in told

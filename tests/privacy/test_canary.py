@@ -1,0 +1,242 @@
+"""No text of a sensitive memory, nor of a sensitive query, gets out of a real server by any way.
+
+The server is the real process, its embedder a hosted one: an address on another machine, which a
+proxy that keeps every byte stands in for. Canaries are put in by every way in, then everything that
+came out is searched: what the hosted service received, logs, metrics, error answers, Postgres's own
+log, what commands print when RECOLLECT_DEBUG asks for tracebacks. A text that may leave is stored
+as well, and must be seen, or the look-out would be blind.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psycopg
+import pytest
+from tests.cli.commands import COMMAND, environment
+from tests.loopback import Loopback, Status
+from tests.privacy.canaries import Aviary, canary
+
+MODEL = "compatible/one@8"
+OTHER = "compatible/two@8"
+ELSEWHERE = "http://embeddings.invalid/v1"
+SECRET = f"password={canary('Secret9!x')}"
+FREE = "sparrows may fly wherever they like"
+SECONDS = 60
+
+
+@dataclass
+class House:
+    """A server process, the hosted service it uses, and what came out of either."""
+
+    database_url: str
+    hosted: Loopback
+    home: Path
+    aviary: Aviary = field(default_factory=Aviary)
+    url: str = ""
+    key: str = ""
+
+    @property
+    def variables(self) -> dict[str, str]:
+        proxies = dict.fromkeys(
+            ("HTTP_PROXY", "http_proxy"), f"http://127.0.0.1:{self.hosted.port}"
+        )
+        kept = {
+            name: value
+            for name, value in environment().items()
+            if name.lower() not in ("no_proxy", "all_proxy", "https_proxy")
+        }
+        return {
+            **kept,
+            **proxies,
+            "RECOLLECT_HOME": str(self.home),
+            "RECOLLECT_DATABASE_URL": self.database_url,
+            "RECOLLECT_EGRESS": "hosted",
+            "RECOLLECT_EMBEDDER": MODEL,
+            "RECOLLECT_COMPATIBLE_URL": ELSEWHERE,
+            "RECOLLECT_DEBUG": "1",
+        }
+
+    @contextmanager
+    def serving(self) -> Iterator[httpx.Client]:
+        ready = self.home / "ready.json"
+        command = [*COMMAND, "serve", "--port", "0", "--json", "--ready-file", str(ready)]
+        with (self.home / "out").open("wb") as out, (self.home / "err").open("wb") as err:
+            server = subprocess.Popen(command, stdout=out, stderr=err, env=self.variables)
+        try:
+            told = json.loads(_when_there(ready, server))
+            self.url, self.key = told["url"], told["key"]
+            headers = {"Authorization": f"Bearer {self.key}"}
+            with httpx.Client(
+                base_url=f"{self.url}/api/v1/", headers=headers, trust_env=False, timeout=30
+            ) as client:
+                yield client
+        finally:
+            server.terminate()
+            server.wait(SECONDS)
+            for stream in ("out", "err"):
+                self.aviary.keep(f"server {stream}", (self.home / stream).read_bytes())
+
+    def run(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[bytes]:
+        """A command beside the server; what it prints is searched too."""
+        done = subprocess.run(
+            [*COMMAND, *arguments],
+            capture_output=True,
+            env={**self.variables, **variables},
+            timeout=SECONDS,
+            check=False,
+        )
+        self.aviary.keep(" ".join(arguments[:1]), done.stdout + done.stderr)
+        return done
+
+
+def _when_there(ready: Path, server: subprocess.Popen[bytes]) -> str:
+    until = time.monotonic() + SECONDS
+    while time.monotonic() < until and server.poll() is None:
+        if ready.exists():
+            return ready.read_text()
+        time.sleep(0.05)
+    raise AssertionError("the server did not start")
+
+
+@pytest.fixture
+def house(database_url: str, tmp_path: Path) -> Iterator[House]:
+    with Loopback("compatible") as hosted:
+        yield House(database_url, hosted, tmp_path)
+
+
+def postgres_logs(folder: Path) -> bytes:
+    logs = [path.read_bytes() for path in folder.rglob("postgres-*.log")]
+    assert any(logs)
+    return b"".join(logs)
+
+
+def stored(client: httpx.Client, content: str, **more: Any) -> dict[str, Any]:
+    answer = client.post("memories", json={"content": content, **more})
+    assert answer.status_code == 201, answer.text
+    memory: dict[str, Any] = answer.json()
+    return memory
+
+
+def test_no_canary_gets_out(house: House, open_folder: Path) -> None:
+    with house.serving() as client:
+        # On a busy machine a leg must not be left out for being late.
+        assert client.patch("settings", json={"deadline_ms": 30_000}).is_success
+        # Of a memory that may leave only its content does.
+        words = {"tags": [canary("tag")], "expanded_keywords": [canary("word")]}
+        free = stored(client, FREE, session=canary("session"), **words)
+        by_word = stored(client, f"the safe opens with {canary('stored')}", is_sensitive=True)
+        by_text = stored(client, f"signs in with {SECRET}")
+        assert by_text["is_sensitive"]
+        changed = stored(client, "nothing yet")
+        client.patch(f"memories/{changed['id']}", json={"content": f"now {SECRET}"})
+        flipped = stored(client, "only later does it matter")
+        assert house.run("worker", "--once").returncode == 0
+        assert house.hosted.saw(FREE)
+        assert house.hosted.saw(flipped["content"])
+
+        sent = len(house.hosted.received)
+        client.patch(f"memories/{flipped['id']}", json={"is_sensitive": True})
+        moved = house.run("reembed", "--model", OTHER)
+        assert moved.returncode == 0, moved.stderr
+        again = house.hosted.received[sent:]
+        assert FREE.encode() in again
+        assert flipped["content"].encode() not in again
+
+        for query in ({"query": canary("stored"), "is_sensitive": True}, {"query": SECRET}):
+            found = client.post("recall", json={**query, "explain": True}).json()
+            assert by_word["id"] in _ids(found) or by_text["id"] in _ids(found)
+            assert found["legs"]["dense"]["status"] == "skipped"
+            assert "sensitive" in found["legs"]["dense"]["note"]
+        plain = client.post("recall", json={"query": "sparrows", "explain": True}).json()
+        assert plain["legs"]["dense"]["status"] == "ran"
+        assert _ids(plain)[0] == free["id"]
+
+        _provoke_errors(house, client, by_word["id"])
+        house.aviary.keep("metrics", client.get("metrics").content)
+        house.aviary.keep("openapi", client.get("openapi.json").content)
+        for command in ("status", "doctor"):
+            house.run(command, RECOLLECT_API_URL=house.url, RECOLLECT_API_KEY=house.key)
+    house.aviary.keep("hosted service", house.hosted.received)
+    house.aviary.keep("Postgres's log", postgres_logs(open_folder))
+    assert b"unexpected error" not in house.aviary.seen["server err"]
+    assert b"request" in house.aviary.seen["server err"]
+    house.aviary.check()
+
+
+def _ids(found: dict[str, Any]) -> list[str]:
+    return [hit["memory"]["id"] for hit in found["hits"]]
+
+
+def _provoke_errors(house: House, client: httpx.Client, taken: str) -> None:
+    """Every kind of refusal and fault while a canary is in the request."""
+    bird = canary("provoked")
+    guilty: list[dict[str, Any]] = [
+        {"content": bird * 1000},
+        {"content": f"{bird}\0"},
+        {"content": bird, "importance": 7},
+        {"content": bird, "category": "episode"},
+        {"content": bird, "id": taken},
+        {"content": bird, "tags": [bird * 50]},
+        {"content": [bird]},
+        {"content": {"text": bird}},
+        {"content": bird, "colour": "blue"},
+        {"content": bird, "is_sensitive": "yes"},
+    ]
+    answers = [client.post("memories", json=body) for body in guilty]
+    answers += [
+        client.post("memories", content=f'{{"content": "{bird}"'),
+        client.post("memories", content=f'{{"content": "{bird}\\ud800"}}'),
+        client.post("memories", content=bird, headers={"Content-Type": "text/plain"}),
+        client.post("memories", content=bird.encode() * 100_000),
+        client.post("memories", json={"content": bird}, headers={"Authorization": "Bearer no"}),
+        client.post("recall", json={"query": bird, "is_sensitive": True, "limit": 0}),
+        client.post("recall", json={"query": [bird], "is_sensitive": True}),
+        client.get("episodes/search", params={"q": bird, "is_sensitive": True, "limit": 0}),
+        client.get(f"{bird}/{bird}"),
+        client.request("BIRD", f"memories?q={bird}"),
+        client.post("why", json={"query": bird, "is_sensitive": True, "id": "ffff0000"}),
+        client.patch(f"memories/{taken}", json={"content": bird, "based_on": 99}),
+        client.patch(f"memories/{taken}", json={"content": bird, "importance": -1}),
+    ]
+    with psycopg.connect(house.database_url, autocommit=True) as database:
+        # Postgres's own message quotes the whole row.
+        database.execute("alter table memories add constraint closed check (false) not valid")
+        answers.append(client.post("memories", json={"content": bird, "is_sensitive": True}))
+        answers.append(client.patch(f"memories/{taken}", json={"content": bird}))
+        database.execute("alter table memories drop constraint closed")
+    house.hosted.misbehave(*[Status(500)] * 20)
+    late = client.post("recall", json={"query": bird, "is_sensitive": True})
+    assert late.status_code == 200
+    house.aviary.keep("an answer's headers", repr(late.headers))
+    # An id is no text of a memory, and whoever asked may read it again; the log may not have it.
+    assert client.get(f"memories/{bird}").status_code == 422
+    for answer in answers:
+        assert answer.status_code >= 400, (answer.request.content[:80], answer.text)
+        house.aviary.keep("error answers", answer.content + repr(answer.headers).encode())
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+    arguments: list[Any] = [{"content": bird, "importance": 9}, {"content": [bird]}, bird]
+    for one in arguments:
+        call = {**message, "params": {"name": "memory_store", "arguments": one}}
+        house.aviary.keep("mcp", _mcp(house, json.dumps(call)))
+    for body in (f'{{"jsonrpc": "{bird}', json.dumps({"jsonrpc": "2.0", "method": bird})):
+        house.aviary.keep("mcp", _mcp(house, body))
+
+
+def _mcp(house: House, body: str) -> bytes:
+    headers = {
+        "Authorization": f"Bearer {house.key}",
+        "Accept": "application/json, text/event-stream",
+        "Content-Type": "application/json",
+    }
+    return httpx.post(
+        f"{house.url}/mcp", content=body, headers=headers, trust_env=False, timeout=30
+    ).content

@@ -1,0 +1,147 @@
+"""RECOLLECT_EGRESS=local is the default: with it no hosted service is reached by any way, and each
+place where somebody would look says why.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+from tests.cli.commands import Cli
+from tests.loopback import Api, Loopback
+from tests.privacy.canaries import canary
+
+from recollect.adapters.embedders.catalogue import HOSTED
+from recollect.adapters.embedders.hosted_providers import PROVIDERS
+from recollect.core.errors import InvalidInput, ModelUnavailable
+from recollect.core.memory import Draft
+from recollect.core.recall import RecallRequest, Recollection
+from recollect.settings import load
+from recollect.usecases.reembed import status
+from recollect.usecases.work import Worker
+from recollect.wiring import catalogue, open_server
+
+ELSEWHERE: Final = "https://embeddings.invalid/v1"
+NAMES: Final = {name: f"{name}/{PROVIDERS[name].default_model or 'model@8'}" for name in HOSTED}
+SETTINGS: Final[dict[str, object]] = {
+    "compatible_url": ELSEWHERE,
+    **{f"{name}_api_key": "key-that-is-set" for name in HOSTED},
+}
+
+
+@pytest.fixture
+def watched(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loopback]:
+    """The proxy through which anything for another machine would have to go."""
+    with Loopback("openai") as proxy:
+        for name in ("http_proxy", "https_proxy", "all_proxy"):
+            for variable in (name, name.upper()):
+                monkeypatch.setenv(variable, f"http://127.0.0.1:{proxy.port}")
+        for variable in ("no_proxy", "NO_PROXY", "RECOLLECT_EGRESS"):
+            monkeypatch.delenv(variable, raising=False)
+        yield proxy
+
+
+def test_every_provider_is_tried_here() -> None:
+    assert set(HOSTED) == set(PROVIDERS)
+
+
+def test_local_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RECOLLECT_EGRESS", raising=False)
+    assert load().egress == "local"
+    monkeypatch.setenv("RECOLLECT_EGRESS", "everything")
+    with pytest.raises(InvalidInput, match="RECOLLECT_EGRESS"):
+        load()
+
+
+@pytest.mark.parametrize("provider", HOSTED)
+def test_no_hosted_model_can_be_had(provider: str, watched: Loopback, tmp_path: Path) -> None:
+    settings = load(home=tmp_path, **SETTINGS)
+
+    async def attempt() -> None:
+        async with catalogue(settings, lambda _step, _share: None) as embedders:
+            embedder = await embedders.embedder(NAMES[provider])
+            await embedder.embed_query(canary("query"))
+
+    with pytest.raises(InvalidInput) as refused:
+        asyncio.run(attempt())
+    assert refused.value.field == "RECOLLECT_EGRESS"
+    assert "RECOLLECT_EGRESS=hosted" in refused.value.remedy
+    assert watched.received == b""
+
+
+@pytest.mark.parametrize("provider", HOSTED)
+def test_when_it_is_opened_the_request_would_go_through_the_watched_proxy(
+    provider: str, watched: Loopback, tmp_path: Path
+) -> None:
+    """Otherwise the silence above would prove nothing."""
+    settings = load(home=tmp_path, egress="hosted", **SETTINGS)
+
+    async def attempt() -> None:
+        async with catalogue(settings, lambda _step, _share: None) as embedders:
+            embedder = await embedders.embedder(NAMES[provider])
+            assert embedder.is_hosted
+            async with asyncio.timeout(5):
+                await embedder.embed_query("sparrow")
+
+    with pytest.raises((ModelUnavailable, TimeoutError)):  # the proxy speaks no TLS
+        asyncio.run(attempt())
+    assert watched.received.startswith(b"CONNECT ")
+
+
+@pytest.mark.parametrize("provider", HOSTED)
+def test_recall_goes_on_by_words_and_says_why(
+    provider: Api, watched: Loopback, database_url: str, tmp_path: Path
+) -> None:
+    """The memories were embedded by a service on this machine; then its address was lost."""
+    common = {"home": tmp_path, "database_url": database_url, "embedder": NAMES[provider]}
+
+    async def embedded_here(address: str) -> None:
+        async with open_server(
+            load(**common, **{**SETTINGS, f"{provider}_url": address})
+        ) as server:
+            await server.for_owner("me").remember(Draft(f"the {canary('one')} sings"))
+            assert server.embedding is not None
+            await Worker(server.embedding).work_off()
+
+    async def recalled_without() -> Recollection:
+        async with open_server(load(**common, **SETTINGS)) as server:
+            mine = server.for_owner("me")
+            await mine.remember(Draft(f"a second {canary('two')}"))
+            assert server.embedding is not None
+            with pytest.raises(InvalidInput, match="RECOLLECT_EGRESS"):
+                await Worker(server.embedding).work_off()
+            (space,) = await status(server.embedding)
+            assert "RECOLLECT_EGRESS" in str(space.progress.last_error)
+            return await mine.recall(RecallRequest(canary("one")))
+
+    with Loopback(provider) as here:
+        asyncio.run(embedded_here(here.base_url))
+        assert here.saw(canary("one"))
+    found = asyncio.run(recalled_without())
+    assert [hit.memory.content for hit in found.hits] == [f"the {canary('one')} sings"]
+    assert found.degraded == ("dense",)
+    assert "RECOLLECT_EGRESS=local keeps all text on this machine" in str(found.legs["dense"].note)
+    assert watched.received == b""
+
+
+@pytest.mark.parametrize("provider", HOSTED)
+def test_the_doctor_says_why(provider: str, watched: Loopback, tmp_path: Path) -> None:
+    variables = {f"RECOLLECT_{name.upper()}": str(value) for name, value in SETTINGS.items()}
+    asked = Cli(tmp_path, {**variables, "RECOLLECT_EMBEDDER": NAMES[provider]})("doctor", "--json")
+    checks = {check["name"]: check for check in json.loads(asked.stdout)["checks"]}
+    assert checks["egress"]["detail"].startswith("local: no text leaves")
+    assert checks["embedder"]["status"] == "fail"
+    assert "RECOLLECT_EGRESS=local" in checks["embedder"]["detail"]
+    assert "RECOLLECT_EGRESS=hosted" in checks["embedder"]["remedy"]
+    assert asked.exit_code == 1
+    assert watched.received == b""
+
+
+def test_the_doctor_says_when_it_is_open(tmp_path: Path) -> None:
+    asked = Cli(tmp_path, {"RECOLLECT_EGRESS": "hosted"})("doctor", "--json")
+    checks = {check["name"]: check for check in json.loads(asked.stdout)["checks"]}
+    assert checks["egress"]["detail"].startswith("hosted: queries")

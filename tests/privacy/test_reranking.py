@@ -1,0 +1,86 @@
+"""The second stage is shown no sensitive memory, and on another machine no sensitive query."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pytest
+from tests.core.secret_samples import some
+from tests.privacy.canaries import birds_in, canary
+
+from recollect.adapters.in_memory import InMemoryStore
+from recollect.core.memory import Draft
+from recollect.core.recall import LegName, RecallRequest, Recollection
+from recollect.ports import Leg
+from recollect.usecases.owned import OwnedRecollect
+from recollect.usecases.parts import Parts
+from recollect.usecases.recall import lexical_leg
+from recollect.wiring import SystemClock
+
+SONGS = ("the lark sings", "the wren sings", f"the {canary('safe')} sings")
+
+
+@dataclass
+class Recording:
+    """A reranker that keeps all it is shown."""
+
+    is_hosted: bool
+    shown: list[str] = field(default_factory=list)
+
+    async def scores(self, query: str, texts: Sequence[str]) -> list[float]:
+        self.shown += [query, *texts]
+        return [float(len(text)) for text in texts]
+
+
+def recalled(reranker: Recording, request: RecallRequest) -> Recollection:
+    store = InMemoryStore()
+    legs: dict[LegName, Leg] = {"lexical": lexical_leg(store)}
+    mine = OwnedRecollect(Parts(store, store, SystemClock(), legs, reranker=reranker), "me")
+
+    async def life() -> Recollection:
+        await mine.change_settings({"rerank": True})
+        for song in SONGS:
+            await mine.remember(Draft(song, is_sensitive=canary("safe") in song))
+        found = await mine.recall(request)
+        (sensitive,) = [hit.memory for hit in found.hits if hit.memory.is_sensitive]
+        await mine.why(str(sensitive.id), request)
+        return found
+
+    return asyncio.run(life())
+
+
+@pytest.mark.parametrize("is_hosted", [False, True])
+def test_a_sensitive_memory_is_found_but_not_shown_to_the_model(is_hosted: bool) -> None:
+    reranker = Recording(is_hosted)
+    found = recalled(reranker, RecallRequest("sings"))
+    assert len(found.hits) == len(SONGS)
+    assert found.rerank is not None
+    assert found.rerank.reranked == 2
+    assert {"sings", *SONGS[:2]} == set(reranker.shown)
+    assert birds_in(repr(reranker.shown)) == []
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        RecallRequest(f"sings {canary('query')}", is_sensitive=True),
+        RecallRequest(f"sings token=ghp_{some(36)}"),
+        RecallRequest("sings", expanded_query=f"token=ghp_{some(36)}"),
+    ],
+)
+def test_a_sensitive_query_is_not_sent_to_a_model_elsewhere(request_: RecallRequest) -> None:
+    reranker = Recording(is_hosted=True)
+    found = recalled(reranker, request_)
+    assert len(found.hits) == len(SONGS)
+    assert found.rerank is not None
+    assert found.rerank.status == "skipped"
+    assert "sensitive" in str(found.rerank.note)
+    assert reranker.shown == []
+
+
+def test_a_model_on_this_machine_may_read_it() -> None:
+    reranker = Recording(is_hosted=False)
+    recalled(reranker, RecallRequest("sings", is_sensitive=True))
+    assert "sings" in reranker.shown

@@ -1,0 +1,207 @@
+"""A pasted credential makes its memory sensitive, and every shell says so without repeating it; the
+caller can overrule it; and a client does not send it to another machine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from mcp.client.stdio import stdio_client
+from mcp_types import CallToolResult
+from tests.cli.commands import COMMAND, Cli, client_of, environment, quiet_server
+from tests.core.secret_samples import some
+from tests.serving import Running
+
+from mcp import Client, StdioServerParameters
+from recollect.adapters.in_memory import InMemoryStore
+from recollect.adapters.remote import RemoteRecollect
+from recollect.core.errors import InvalidInput
+from recollect.core.memory import Draft, Memory
+from recollect.ports import Recollect
+from recollect.usecases.owned import OwnedRecollect
+from recollect.usecases.parts import Parts
+from recollect.wiring import SystemClock
+
+TOKEN = "ghp_" + some(36)
+NOTE = f"the deploy bot signs in with {TOKEN}"
+BECAUSE = {"kind": "GitHub token", "confidence": 0.97}
+
+
+@pytest.fixture
+def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    for name in ("RECOLLECT_API_URL", "RECOLLECT_API_KEY", "RECOLLECT_DATABASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    return Cli(tmp_path / "home")
+
+
+@pytest.fixture
+def server(database_url: str, tmp_path: Path) -> Iterator[Running]:
+    with quiet_server(database_url, tmp_path / "server") as up:
+        yield up
+
+
+def test_the_use_cases_obey_the_caller_and_else_the_text() -> None:
+    store = InMemoryStore()
+    mine = OwnedRecollect(Parts(store, store, SystemClock(), {}), "me")
+
+    async def life() -> None:
+        found = await mine.remember(Draft(NOTE))
+        assert found.is_sensitive
+        assert await mine.remember(Draft(NOTE, id=found.id)) == found  # a repeat is still harmless
+        overruled = await mine.remember(Draft(NOTE, is_sensitive=False))
+        assert not overruled.is_sensitive
+        rated = await mine.update(str(overruled.id), {"content": NOTE, "importance": 0.9})
+        assert not rated.is_sensitive  # an overruled text stays overruled
+        plain = await mine.remember(Draft("tea is in the shed"))
+        assert not plain.is_sensitive
+        reference = str(plain.id)
+        assert (await mine.update(reference, {"content": NOTE})).is_sensitive
+        assert (await mine.update(reference, {"content": "tea again"})).is_sensitive  # never undone
+        assert not (await mine.update(reference, {"is_sensitive": False})).is_sensitive
+        tagged = await mine.update(reference, {"tags": (TOKEN,), "is_sensitive": False})
+        assert not tagged.is_sensitive
+        assert (await store.get("me", plain.id)) == tagged
+
+    asyncio.run(life())
+
+
+def test_the_command_line_says_so(cli: Cli) -> None:
+    stored = cli.json("remember", NOTE)
+    assert (stored["is_sensitive"], stored["sensitive_because"]) == (True, BECAUSE)
+    said = cli("remember", NOTE).stdout
+    assert (
+        "marked as sensitive: its text looks like a secret (GitHub token, confidence 0.97); "
+        "overrule it with --not-sensitive"
+    ) in said
+    assert TOKEN not in said
+    overruled = cli.json("remember", NOTE, "--not-sensitive")
+    assert not overruled["is_sensitive"]
+    assert "sensitive_because" not in overruled
+    assert "marked" not in cli("remember", "tea is in the shed").stdout
+    assert "sensitive_because" not in cli.json("remember", "the PIN is in the safe", "--sensitive")
+    changed = cli("update", overruled["id"], "--tag", TOKEN)
+    assert "marked as sensitive" in changed.stdout
+    assert TOKEN not in changed.stdout
+    assert cli.json("show", overruled["id"])["is_sensitive"]
+    assert not cli.json("update", overruled["id"], "--not-sensitive")["is_sensitive"]
+
+
+def test_the_api_and_its_client_say_so(server: Running, tmp_path: Path) -> None:
+    with server.client() as client:
+        stored = client.post("memories", json={"content": NOTE}).json()
+        assert (stored["is_sensitive"], stored["sensitive_because"]) == (True, BECAUSE)
+        assert client.post("memories", json={"content": NOTE, "is_sensitive": None}).json()[
+            "is_sensitive"
+        ]
+        path = f"memories/{stored['id']}"
+        assert "sensitive_because" not in client.get(path).json()
+        overruled = client.patch(path, json={"is_sensitive": False}).json()
+        assert not overruled["is_sensitive"]
+        assert "sensitive_because" not in overruled
+        again = client.patch(path, json={"content": f"{NOTE}, still"}).json()
+        assert (again["is_sensitive"], again["sensitive_because"]) == (True, BECAUSE)
+    cli = client_of(server, tmp_path / "client")
+    assert cli.json("remember", NOTE)["sensitive_because"] == BECAUSE
+    assert not cli.json("remember", NOTE, "--not-sensitive")["is_sensitive"]
+
+
+def test_the_page_leaves_the_decision_to_the_server() -> None:
+    """A box that nobody ticked is not a word against the text."""
+    from importlib.resources import files
+
+    script = files("recollect.web").joinpath("page.js").read_text()
+    assert 'is_sensitive: at("sensitive").checked || null' in script
+
+
+def test_mcp_says_so(tmp_path: Path) -> None:
+    parameters = StdioServerParameters(
+        command=COMMAND[0],
+        args=[*COMMAND[1:], "mcp"],
+        env=environment(RECOLLECT_HOME=str(tmp_path / "home")),
+    )
+
+    async def call(client: Client, tool: str, **arguments: Any) -> tuple[Any, list[str]]:
+        result = await client.call_tool(tool, arguments)
+        assert isinstance(result, CallToolResult)
+        assert not result.is_error
+        return result.structured_content, [getattr(one, "text", "") for one in result.content]
+
+    async def life() -> None:
+        async with Client(stdio_client(parameters)) as client:
+            stored, texts = await call(client, "memory_store", content=NOTE)
+            assert (stored["is_sensitive"], stored["sensitive_because"]) == (True, BECAUSE)
+            assert json.loads(texts[0]) == stored
+            assert "marked as sensitive" in texts[1]
+            assert "GitHub token" in texts[1]
+            assert TOKEN not in texts[1]
+            overruled, texts = await call(
+                client, "memory_update", id=stored["id"], is_sensitive=False
+            )
+            assert not overruled["is_sensitive"]
+            assert len(texts) == 1
+            again, texts = await call(client, "memory_update", id=stored["id"], tags=[TOKEN])
+            assert (again["is_sensitive"], len(texts)) == (True, 2)
+
+    asyncio.run(life())
+
+
+Question = Callable[[Recollect], Awaitable[Memory]]
+ELSEWHERE = "https://recollect.invalid"
+ID = str(uuid4())
+
+
+def ask(question: Question) -> Memory:
+    async def asking() -> Memory:
+        async with RemoteRecollect(ELSEWHERE, "rk_x") as remote:
+            return await question(remote)
+
+    return asyncio.run(asking())
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        lambda remote: remote.remember(Draft(NOTE)),
+        lambda remote: remote.remember(Draft("x", tags=(TOKEN,))),
+        lambda remote: remote.remember(Draft("x", expanded_keywords=(TOKEN,))),
+        lambda remote: remote.update(ID, {"content": NOTE}),
+        lambda remote: remote.update(ID, {"tags": (TOKEN,)}),
+    ],
+)
+def test_a_client_sends_no_secret_to_another_machine(question: Question) -> None:
+    """The refusal comes before any connection: the name does not even resolve."""
+    with pytest.raises(InvalidInput, match="GitHub token") as raised:
+        ask(question)
+    assert raised.value.field == "is_sensitive"
+    assert "RECOLLECT_API_URL" in raised.value.remedy
+    assert "--not-sensitive" in raised.value.remedy
+    assert TOKEN not in f"{raised.value} {raised.value.remedy}"
+
+
+def test_new_text_for_a_memory_that_is_sensitive_there_stays_here(
+    server: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As if the server were on another machine: it is asked first whether the memory is."""
+
+    async def life() -> None:
+        async with RemoteRecollect(server.url, server.new_key()) as remote:
+            stored = await remote.remember(Draft("the safe's code", is_sensitive=True))
+            plain = await remote.remember(Draft("the shed"))
+            monkeypatch.setattr(remote, "_is_here", False)
+            with pytest.raises(InvalidInput, match="stays on this machine"):
+                await remote.update(str(stored.id), {"content": "the safe's new code"})
+            assert (await remote.get(str(stored.id))).content == "the safe's code"
+            rated = await remote.update(str(stored.id), {"importance": 0.9})
+            assert rated == replace(stored, importance=0.9, version=2, updated_at=rated.updated_at)
+            assert (await remote.update(str(plain.id), {"content": "the barn"})).version == 2
+            flagged = await remote.update(str(plain.id), {"is_sensitive": True})
+            assert flagged.is_sensitive
+
+    asyncio.run(life())

@@ -1,0 +1,46 @@
+"""What libraries log is told in our form: one line, and nothing that could quote a memory."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+import structlog
+
+from recollect.logs import log_to_stderr
+
+
+@pytest.fixture
+def log() -> Iterator[logging.Logger]:
+    before, handlers = structlog.get_config(), list(logging.getLogger().handlers)
+    log_to_stderr()
+    log_to_stderr()  # and no line comes twice
+    yield logging.getLogger("some.library")
+    structlog.configure(**before)
+    logging.getLogger().handlers[:] = handlers
+
+
+def test_an_error_of_a_library_is_one_line_without_its_text(
+    log: logging.Logger, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        int("the text of a memory")
+    except ValueError as error:
+        log.exception("a task failed: %s\ntask: %r", error, error)  # noqa: TRY401  # as libraries do
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "a task failed: ValueError" in line
+    assert "level=error" in line
+    assert "logger=some.library" in line
+    assert "test_logs.py:" in line
+    assert "memory" not in line
+
+
+def test_warnings_are_told_and_what_is_less_is_not(
+    log: logging.Logger, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log.info("a connection was made")
+    log.warning("a connection was lost")
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "a connection was lost" in line
+    assert "level=warning" in line

@@ -261,7 +261,7 @@ NEGATIVES: tuple[str, ...] = (
     "boarding pass: gate B42",
     "Bob's phone extension is 4711",
     "the build number is 20260315.1432",
-    "pip install torch==2.9.1+cpu --extra-index-url https://download.pytorch.org/whl/cpu",
+    "pip install torch==2.9.1+cpu into the venv, not system-wide",
     "kubectl get secret db -o jsonpath='{.data.password}' | base64 -d",
     "kubectl create secret generic db --from-literal=password=$PW",
     "vault kv get -field=password secret/staging/db",

@@ -37,10 +37,11 @@ _KEY = "alter table memories add constraint memories_sensitivity unique (id, is_
 
 # A row without a vector is a job. The foreign key carries a column that is always false, so that
 # Postgres itself refuses a row for a sensitive memory, and refuses to leave one behind.
+# There is none onto spaces: every store call would lock the one row that all of them share.
 # due_at: not to be taken before; pushed on by a claim and by a failure, infinity when parked.
 _EMBEDDINGS = """
 create table embeddings (
-    space_id integer not null references spaces (id) on delete cascade,
+    space_id integer not null,
     memory_id uuid not null,
     sensitive boolean not null generated always as (false) stored,
     content_hash bytea not null,

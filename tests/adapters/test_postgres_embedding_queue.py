@@ -145,6 +145,20 @@ def test_nobody_waits_for_a_worker_and_no_worker_for_anybody(emptied_database_ur
     asyncio.run(run())
 
 
+def test_a_claim_passes_by_what_somebody_is_editing(emptied_database_url: str) -> None:
+    async def run() -> None:
+        async with opened(emptied_database_url) as (store, vectors):
+            space = await vectors.open_space("compass", SPACE)
+            await store.add_many([memory(1, "one"), memory(2, "two")])
+            with psycopg.connect(emptied_database_url) as editing:
+                editing.execute("update memories set content = 'edited' where id = %s", ids(1))
+                async with asyncio.timeout(5):
+                    assert texts(await vectors.claim(space, 10)) == ["two"]
+            assert texts(await vectors.claim(space, 10)) == ["edited"]
+
+    asyncio.run(run())
+
+
 async def claim_once(vectors: PostgresVectors, space: StoredSpace, error: str | None) -> int:
     jobs = await vectors.claim(space, 10)
     if error is not None:

@@ -13,6 +13,7 @@ import platform
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from time import monotonic, sleep
 
 import psycopg
 
@@ -22,6 +23,7 @@ from recollect.adapters.embedded_postgres.output import crash_in, newest_log
 from recollect.adapters.embedded_postgres.passwords import SUPERUSER
 
 _SECONDS = 60.0
+_LOG_SECONDS = 3.0
 
 
 @dataclass(frozen=True)
@@ -127,12 +129,23 @@ def _ask(binaries: Binaries, folder: Path, account: Account, probe: Probe) -> Ve
         try:
             probe(url)
         except (psycopg.Error, ArithmeticError) as error:
-            crash = crash_in(newest_log(cluster.logs))
+            crash = _crash_of(cluster) if isinstance(error, psycopg.OperationalError) else None
             available = False
             reason = f"Postgres crashed with signal {crash}" if crash else str(error).strip()
     finally:
         cluster.destroy()
     return Verdict(binaries.root.name, processor(), postgres, pgvector, available, reason)
+
+
+def _crash_of(cluster: Cluster) -> str | None:
+    """What the log says of a lost connection. It is told to the logger by the server that outlives
+    the crash, so the line may come a moment after the client has noticed.
+    """
+    cluster.stop(_SECONDS)
+    until = monotonic() + _LOG_SECONDS
+    while (crash := crash_in(newest_log(cluster.logs))) is None and monotonic() < until:
+        sleep(_LOG_SECONDS / 100)
+    return crash
 
 
 def _versions(url: str) -> tuple[str, str]:

@@ -22,3 +22,9 @@ def server(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     with quiet_server(cluster.create("cli_tests", TEMPLATE), tmp_path_factory.mktemp("cli")) as up:
         yield up
     cluster.drop("cli_tests")
+
+
+@pytest.fixture(autouse=True)
+def _no_width_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A parallel test run sets COLUMNS, which would wrap what commands print here."""
+    monkeypatch.delenv("COLUMNS", raising=False)

@@ -47,7 +47,7 @@ def speed(
     seed: Annotated[int, typer.Option(help="Same seed, same memories and queries.")] = 1,
     dense: Annotated[
         bool, typer.Option(help="Also the dense leg, with the model that RECOLLECT_EMBEDDER names.")
-    ] = True,
+    ] = False,
     json_file: Annotated[
         Path | None, typer.Option("--json", help="Also write the report to this file as JSON.")
     ] = None,

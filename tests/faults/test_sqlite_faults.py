@@ -17,6 +17,7 @@ from uuid import UUID
 import pytest
 from tests.conformance.samples import OWNER, ids, listed, memory, search
 
+from recollect.adapters.sqlite.schema import is_current, migrate
 from recollect.adapters.sqlite.store import SqliteStore
 from recollect.core.errors import StoreBusy, StoreFull, StoreUnavailable
 
@@ -286,3 +287,26 @@ async def test_several_processes_writing_at_once(tmp_path: Path) -> None:
         assert (await store.get_many(OWNER, acknowledged)).keys() == acknowledged
         assert len(await search(store, "harbour", depth=500)) == 200
     assert_sound(path)
+
+
+@pytest.mark.parametrize("statement", range(3))
+def test_a_file_migrated_by_another_between_two_looks_is_ours(
+    tmp_path: Path, statement: int
+) -> None:
+    """The other process commits just before one of the statements that look at the file."""
+    path = tmp_path / "memories.db"
+    with (
+        closing(sqlite3.connect(path, isolation_level=None)) as ours,
+        closing(sqlite3.connect(path, isolation_level=None)) as theirs,
+    ):
+        looks: list[str] = []
+
+        def looking(sql: str) -> None:
+            if len(looks) == statement:
+                migrate(theirs, path)
+            looks.append(sql)
+
+        ours.set_trace_callback(looking)
+        is_current(ours, path)
+        assert len(looks) == 3
+        assert is_current(ours, path)

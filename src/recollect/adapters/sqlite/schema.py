@@ -107,9 +107,12 @@ def prepare_file(path: Path) -> None:
 
 def is_current(connection: sqlite3.Connection, path: Path) -> bool:
     """Whether the file needs no migration; StoreUnavailable when it cannot be ours to migrate."""
+    # The tables before the marks: another process may be migrating, and commits both at once, so
+    # that whoever has seen its tables also sees its marks.
+    has_tables = connection.execute("SELECT 1 FROM sqlite_master").fetchone() is not None
     application, version = _marks(connection)
     if application != APPLICATION_ID:
-        if connection.execute("SELECT 1 FROM sqlite_master").fetchone() is not None:
+        if has_tables:
             raise StoreUnavailable(
                 f"{path} is the database of another program",
                 remedy="Move it away, or set RECOLLECT_HOME to another folder.",

@@ -97,7 +97,7 @@ async def open_server(
     async with (
         open_postgres(settings) as (store, database),
         catalogue(settings, progress) as embedders,
-        _reranker(settings) as reranker,
+        open_reranker(settings) as reranker,
     ):
         parts = replace(parts_on(store, settings), reranker=reranker)
         if settings.fuser == "sql":
@@ -115,7 +115,7 @@ async def open_server(
         yield Server(parts, store, parts.clock, settings, database, embedding, store.vector_note)
 
 
-def _reranker(settings: Settings) -> AbstractAsyncContextManager[Reranker | None]:
+def open_reranker(settings: Settings) -> AbstractAsyncContextManager[Reranker | None]:
     """The model of the second stage, when one is named; its files are read at its first use."""
     kind, _, name = (settings.reranker or "").partition(":")
     if not kind:
@@ -193,7 +193,14 @@ async def _postgres_url(settings: Settings) -> AsyncIterator[tuple[str, str]]:
     from recollect.adapters.embedded_postgres import EmbeddedPostgres
 
     embedded = EmbeddedPostgres(settings.home, account=settings.postgres_account)
-    url = await asyncio.to_thread(embedded.start)
+    starting = asyncio.create_task(asyncio.to_thread(embedded.start))
+    try:
+        url = await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        # The thread goes on, and would leave behind a server that nobody stops.
+        await asyncio.wait([starting])
+        await asyncio.to_thread(embedded.stop)
+        raise
     leaving = asyncio.Event()
     keeping = asyncio.create_task(_keep_alive(embedded, leaving))
     try:

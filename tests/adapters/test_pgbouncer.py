@@ -6,10 +6,9 @@ import asyncio
 import os
 import pwd
 import shutil
-import socket
 import subprocess
-import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +17,16 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from tests.adapters.vectors import NORTH, SPACE, embed_all, nearest, opened
 from tests.conformance.samples import OWNER, fill_background, ids, memory, search
+from tests.waiting import SECONDS, wait_until
 
+from recollect.adapters.postgres import spaces
 from recollect.core.recall_settings import RecallSettings
 from recollect.core.space import EmbeddingProgress, Space
 
 # Debian keeps it where only administrators look.
 _PROGRAM = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
+
+PORT = 6432
 
 pytestmark = pytest.mark.skipif(
     _PROGRAM is None, reason="PgBouncer is not installed (`apt-get install pgbouncer`)"
@@ -32,12 +35,13 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture
 def pooled_url(database_url: str, open_folder: Path) -> Iterator[str]:
-    """The test's database behind PgBouncer in transaction mode, on a free port of this machine."""
+    """The test's database behind PgBouncer in transaction mode, on a socket of its own: a port that
+    is free now may be another's in a moment.
+    """
     target = conninfo_to_dict(database_url)
     folder = open_folder / f"pgbouncer-{target['dbname']}"
     folder.mkdir()
-    port = _free_port()
-    _configure(folder, target, port)
+    _configure(folder, target)
     identity: dict[str, Any] = {}
     if os.geteuid() == 0:  # it refuses to run as root, as Postgres does
         entry = pwd.getpwnam("nobody")
@@ -48,32 +52,25 @@ def pooled_url(database_url: str, open_folder: Path) -> Iterator[str]:
         pooler = subprocess.Popen(
             [str(_PROGRAM), str(folder / "pgbouncer.ini")], stdout=log, stderr=log, **identity
         )
-    url = make_conninfo(database_url, host="127.0.0.1", port=port)
+    url = make_conninfo(database_url, host=str(folder), port=PORT)
     try:
-        _wait_until_it_answers(url, pooler)
+        wait_until(lambda: _answers(url, pooler))
         yield url
     finally:
         pooler.terminate()
-        pooler.wait(10)
+        pooler.wait(SECONDS)
         shutil.rmtree(folder)
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-def _configure(folder: Path, target: dict[str, Any], port: int) -> None:
+def _configure(folder: Path, target: dict[str, Any]) -> None:
     (folder / "users").write_text(f'"{target["user"]}" "{target["password"]}"\n')
     (folder / "pgbouncer.ini").write_text(
         "[databases]\n"
         f"{target['dbname']} = host={target['host']} port={target['port']}\n"
         "[pgbouncer]\n"
-        "listen_addr = 127.0.0.1\n"
-        f"listen_port = {port}\n"
-        "unix_socket_dir =\n"
+        "listen_addr =\n"
+        f"listen_port = {PORT}\n"  # in the name of the socket
+        f"unix_socket_dir = {folder}\n"
         "auth_type = plain\n"
         f"auth_file = {folder / 'users'}\n"
         "pool_mode = transaction\n"
@@ -83,16 +80,13 @@ def _configure(folder: Path, target: dict[str, Any], port: int) -> None:
         path.chmod(0o600)
 
 
-def _wait_until_it_answers(url: str, pooler: subprocess.Popen[bytes]) -> None:
-    until = time.monotonic() + 20
-    while True:
-        assert pooler.poll() is None, "PgBouncer ended: see its log"
-        try:
-            psycopg.connect(url, connect_timeout=2).close()
-        except psycopg.OperationalError:
-            assert time.monotonic() < until, "PgBouncer does not answer"
-        else:
-            return
+def _answers(url: str, pooler: subprocess.Popen[bytes]) -> bool:
+    assert pooler.poll() is None, "PgBouncer ended: see its log"
+    try:
+        psycopg.connect(url, connect_timeout=30).close()
+    except psycopg.OperationalError:
+        return False
+    return True
 
 
 def test_memories_words_and_vectors(pooled_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,6 +138,26 @@ def test_a_new_space_is_filled_indexed_and_switched_to(pooled_url: str) -> None:
     asyncio.run(run())
 
 
+def test_a_build_leaves_no_setting_with_the_pooled_sessions(
+    pooled_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spaces, "_ELEMENT_BYTES", 400 * 2**20)  # one vector would take that much
+
+    async def run() -> None:
+        async with opened(pooled_url) as (store, vectors):
+            await store.add(memory(1))
+            await vectors.open_space("compass", SPACE)
+            new = await vectors.open_space("other", Space("other", "1", 3))
+            await embed_all(vectors, new, [0.0, 1.0, 0.0])
+            await vectors.build_index(new)
+
+    asyncio.run(run())
+    with ExitStack() as open_transactions:  # each holds one of the pooler's three sessions
+        for _ in range(3):
+            connection = open_transactions.enter_context(psycopg.connect(pooled_url))
+            assert connection.execute("show maintenance_work_mem").fetchone() == ("256MB",)
+
+
 def test_polling_carries_what_listening_cannot(pooled_url: str) -> None:
     """No notification comes through a pooler: a worker looks again by itself, and soon."""
 
@@ -151,7 +165,7 @@ def test_polling_carries_what_listening_cannot(pooled_url: str) -> None:
         async with opened(pooled_url) as (store, vectors):
             space = await vectors.open_space("compass", SPACE)
             await store.add(memory(1))
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(SECONDS):
                 await vectors.wait_for_work(600)  # learns that nobody will ring
                 await vectors.wait_for_work(600)
             (job,) = await vectors.claim(space, 1)

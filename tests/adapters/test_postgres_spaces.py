@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from random import Random
+from typing import LiteralString
 
 import psycopg
 import pytest
 from tests.adapters.vectors import NORTH, SPACE, embed_all, nearest, opened, rows
 from tests.conformance.samples import ids, memory
 
-from recollect.core.errors import Conflict, InvalidInput
+from recollect.adapters.postgres import spaces
+from recollect.adapters.postgres.store import PostgresStore
+from recollect.core.errors import Conflict, InvalidInput, StoreBusy
 from recollect.core.space import Space, StoredSpace
 
 _INDEXES = """
@@ -110,7 +113,9 @@ def test_switching_and_dropping(emptied_database_url: str) -> None:
     asyncio.run(run())
 
 
-def test_going_straight_back_to_a_retired_space_fills_its_gaps(emptied_database_url: str) -> None:
+def test_a_retired_space_is_opened_again_and_its_gaps_filled_before_a_switch(
+    emptied_database_url: str,
+) -> None:
     async def run() -> None:
         async with opened(emptied_database_url) as (store, vectors):
             first = await vectors.open_space("compass", SPACE)
@@ -118,9 +123,12 @@ def test_going_straight_back_to_a_retired_space_fills_its_gaps(emptied_database_
             second = await vectors.open_space("compass 2", replace(SPACE, revision="2"))
             await vectors.activate(second)
             await store.add(memory(1))
-            await vectors.activate(first)
+            with pytest.raises(Conflict, match="given up"):
+                await vectors.activate(first)
+            back = await vectors.open_space("compass", SPACE)
+            assert await embed_all(vectors, back, NORTH) == 1
+            await vectors.activate(back)
             assert [one.state for one in await vectors.spaces()] == ["active", "retired"]
-            assert await embed_all(vectors, first, NORTH) == 1
 
     asyncio.run(run())
 
@@ -149,6 +157,78 @@ def test_a_leftover_of_a_killed_build_is_built_again(emptied_database_url: str) 
             await vectors.build_index(space)
 
     asyncio.run(run())
+
+
+_BUILDING = "select 1 from pg_stat_progress_create_index where index_relid <> 0"
+_DROPPING = """
+select 1 from pg_stat_activity
+where query ilike 'drop index%' and state = 'active' and wait_event_type = 'Lock'
+"""
+
+
+def test_a_space_given_up_while_its_index_is_built_holds_up_nobody(
+    emptied_database_url: str,
+) -> None:
+    """A writer that does not end holds up the build, and then the removal of what it left."""
+
+    async def run() -> None:
+        async with (
+            asyncio.timeout(120),
+            opened(emptied_database_url) as (store, vectors),
+            await psycopg.AsyncConnection.connect(emptied_database_url) as writer,
+        ):
+            first = await vectors.open_space("compass", SPACE)
+            space = await vectors.open_space("compass 2", replace(SPACE, revision="2"))
+            await store.add(memory(1))
+            await embed_all(vectors, space)
+            await writer.execute("lock table embeddings in row exclusive mode")
+            building = asyncio.create_task(vectors.build_index(space))
+            await appears(store, _BUILDING)
+            dropping = asyncio.create_task(vectors.drop_space(space))
+            with pytest.raises(StoreBusy):
+                await building
+            await appears(store, _DROPPING)
+            await store.add(memory(2))
+            assert await nearest(vectors, first) == []
+            await writer.rollback()
+            await dropping
+            assert await vectors.spaces() == [first]
+            assert await rows(store, _INDEXES, True) == [index_of(first)]
+
+    asyncio.run(run())
+
+
+def test_a_space_that_was_given_up_gets_no_index(emptied_database_url: str) -> None:
+    async def run() -> None:
+        async with opened(emptied_database_url) as (store, vectors):
+            first = await vectors.open_space("compass", SPACE)
+            space = await vectors.open_space("compass 2", replace(SPACE, revision="2"))
+            # As it is between the two steps of giving a space up.
+            await rows(store, "update spaces set state = 'retired' where id = %s", space.id)
+            await vectors.build_index(space)
+            assert await rows(store, _INDEXES, True) == [index_of(first)]
+
+    asyncio.run(run())
+
+
+def test_a_space_opened_again_while_it_is_removed_is_left_alone(emptied_database_url: str) -> None:
+    async def run() -> None:
+        async with opened(emptied_database_url) as (store, vectors):
+            await vectors.open_space("compass", SPACE)
+            space = await vectors.open_space("compass 2", replace(SPACE, revision="2"))
+            await store.add(memory(1))
+            await embed_all(vectors, space)
+            async with store._transaction() as connection:
+                assert not await spaces.remove_some(connection, space)
+            assert await nearest(vectors, space) == ids(1)
+            assert space in await vectors.spaces()
+
+    asyncio.run(run())
+
+
+async def appears(store: PostgresStore, statement: LiteralString) -> None:
+    while not await rows(store, statement):  # noqa: ASYNC110  # Postgres tells nobody
+        await asyncio.sleep(0.01)
 
 
 def test_a_dimension_that_cannot_be_indexed_is_refused(emptied_database_url: str) -> None:

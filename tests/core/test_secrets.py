@@ -57,6 +57,71 @@ def test_what_stands_in_for_a_secret_is_none(name: str, value: str) -> None:
     assert find_secrets(name + value) == ()
 
 
+_WORD = "Blue" + "7Fox!"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"our API key is {some(32)}",
+        f"The token is now {some(40)}.",
+        f"use the api key {some(32)} for staging",
+        "the root password is hunter2",
+        "password: monkey123",
+        f"**Password:** {_WORD}",
+        f"| password | {_WORD} |",
+        f"Password:\n  {_WORD}",
+        f"Password (admin): {_WORD}",
+        f"password for the staging db: {_WORD}",
+        f"<password>{_WORD}</password>",
+        f"Kennwort: {_WORD}",
+        f"mot de passe : {_WORD}",
+        f"\u30d1\u30b9\u30ef\u30fc\u30c9\uff1a{_WORD}",
+        "DB_PASSWORD=letmein",
+        f"mysql -u root -p{_WORD} app",
+        f"docker login -u ann -p {_WORD} registry.internal",
+        f"Authorization: token {some(40)}",
+        f"Authorization: {some(40)}",
+        "postgres://app:p@ss!" + "9@db.internal/app",
+        "PuTTY-User-Key-File-2: ssh-rsa\nEncryption: none\nPrivate-Lines: 14\n" + some(64),
+        "xai" + "-" + some(60),
+    ],
+)
+def test_the_ways_in_which_people_write_a_secret_down(text: str) -> None:
+    assert looks_sensitive(text) is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The password for the Wi-Fi network changed to WPA3-Enterprise",
+        "**Keeping Your Password Manager App Up to Date:**",
+        "postgres://recollect:recollect@localhost/recollect",
+        "token: 0xdAC17F958D2ee523a2206206994597C13D831ec7",
+        "next_page_token: eyJvZmZzZXQiOjEwMH0",
+        "sync token: abc123def456ghi789jkl",
+        "our API key is rotated-every-90-days-by-a-job",
+        "the token is 36 characters long",
+        "the api key id is 550e8400-e29b-41d4-a716-446655440000",
+        "the password is oauth2",
+        "| password | varchar(255) |",
+        "password manager: 1Password",
+        "Password policy:\nat least 12 characters",
+        "password:\n  secretKeyRef: {name: db}",
+        "ALLOW_EMPTY_PASSWORD=false",
+        "POSTGRES_PASSWORD=postgres",
+        "DB_PASSWORD=changeme",
+        "mysql -u root -p app",
+        "mysql -h db -P 3306 -u root",
+        'docker login -u ann -p "$PW"',
+        "Authorization: Bearer scheme of RFC6750",
+        "<password>${db.password}</password>",
+    ],
+)
+def test_ordinary_writing_about_secrets_is_none(text: str) -> None:
+    assert looks_sensitive(text) is None
+
+
 @pytest.mark.parametrize(
     ("before", "secret", "after", "kind"),
     [
@@ -158,6 +223,14 @@ HOSTILE = (
     "authorization: basic ",
     "-----BEGIN PRIVATE KEY-----",
     "-----BEGIN RSA ",
+    "PuTTY-User-Key-File-2 ",
+    "token is ",
+    "password for a ",
+    "password:\n",
+    "A_PASSWORD=",
+    "mysql -",
+    "docker login ",
+    "authorization: ",
     "?sig=",
     "AccountKey=",
     "12345678:AA",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from math import inf, nan
 from uuid import UUID
 
 import pytest
@@ -31,6 +33,28 @@ def test_one_poisoned_text_is_alone_in_failing(place: int, error: Exception) -> 
             assert await embed_batch(one.parts, space, known_to_work=True)
         assert (await one.queue.progress(space)).parked == 1
         assert await embed_batch(one.parts, space, known_to_work=True) is None
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("vector", [[0.0, 0.0], [nan, 1.0], [inf, 1.0]])
+def test_a_text_whose_vector_has_no_direction_is_alone_in_failing(vector: list[float]) -> None:
+    class Pointless(Model):
+        async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
+            vectors = await super().embed_documents(texts)
+            return [
+                vector if text == "text 3" else one
+                for text, one in zip(texts, vectors, strict=True)
+            ]
+
+    model = Pointless("m")
+    one = bench(5, model)
+
+    async def run() -> None:
+        space = await opened(one, model)
+        done = await embed_batch(one.parts, space, known_to_work=True)
+        assert done == Embedded(space, 4, (UUID(int=3),))
+        assert "no direction" in str((await one.queue.progress(space)).last_error)
 
     asyncio.run(run())
 

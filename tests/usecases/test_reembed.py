@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
 from tests.usecases.queues import InMemoryQueue, Model, Time, parts_with
 
-from recollect.core.errors import Conflict, InvalidInput, ModelUnavailable, NotFound
-from recollect.core.space import StoredSpace
+from recollect.core.errors import Conflict, InvalidInput, ModelUnavailable, NotFound, StoreBusy
+from recollect.core.space import SpaceState, StoredSpace
 from recollect.usecases import reembed
 from recollect.usecases.embed import BATCH, EmbeddingParts
 from recollect.usecases.work import Worker
@@ -117,6 +118,29 @@ def test_a_run_that_was_cancelled_elsewhere_notices() -> None:
         with pytest.raises(Conflict, match="cancelled"):
             await reembed.reembed(parts, "new", cancelled)
         assert states(queue) == {"old": "active"}
+
+    asyncio.run(run())
+
+
+def test_a_run_whose_index_build_is_ended_by_a_cancellation_says_so() -> None:
+    async def run() -> None:
+        parts, queue = await served(Model("old"), Model("new"))
+        is_cancelled = True
+
+        async def ended(space: StoredSpace) -> None:
+            if is_cancelled:
+                state: SpaceState = "retired"
+                queue.known = [
+                    replace(one, state=state) if one.id == space.id else one for one in queue.known
+                ]
+            raise StoreBusy("the build was ended", remedy="Try again.")
+
+        queue.build_index = ended  # type: ignore[method-assign]  # the moment that matters
+        with pytest.raises(Conflict, match="cancelled"):
+            await reembed.reembed(parts, "new")
+        is_cancelled = False
+        with pytest.raises(StoreBusy):
+            await reembed.reembed(parts, "new")
 
     asyncio.run(run())
 

@@ -18,6 +18,7 @@ from recollect.core.secret_values import (
     looks_random,
     password_confidence,
     stands_in,
+    told_key_confidence,
     told_password_confidence,
 )
 
@@ -74,6 +75,16 @@ def _well_known(password: str) -> bool:
     return len(password) < 3 or password.lower() in _THROW_AWAY or stands_in(password)
 
 
+# What a variable says about a password instead of being one.
+_SWITCHES: Final = frozenset({"false", "required", "optional", "enabled", "disabled", "prompt"})
+
+
+def _set_password(text: str) -> float:
+    """In the form of the environment (`DB_PASSWORD=letmein`) a plain word is a password, too."""
+    is_said = len(text) < 5 or _well_known(text) or text.lower() in _SWITCHES
+    return 0.0 if is_said else max(password_confidence(text), 0.75 if text.isalpha() else 0.0)
+
+
 def _url_password(text: str) -> float:
     return 0.0 if _well_known(text) else 0.9
 
@@ -88,15 +99,23 @@ def _words(kind: str, pattern: str, judge: Judge) -> Rule:
 
 
 _VALUE: Final = r"""(?:"([^"\n]{1,256})"|'([^'\n]{1,256})'|`([^`\n]{1,256})`|([^\s"'`,;]{1,256}))"""
-_ASSIGN: Final = r"""["'`]?\]?[ \t]{0,4}(?::=|=>|=|:)[ \t]{0,4}(?:[rbuf](?=["']))?"""
+# Also in the form of Markdown (`**Password:** ...`, a table's cells) and over the end of a line.
+_ASSIGN: Final = (
+    r"""["'`*]{0,2}\]?[ \t]{0,4}(?::=|=>|->|=|[:\uff1a\u2192|])\*{0,2}[ \t]{0,4}"""
+    r"""(?:\n[ \t]{0,8})?(?:[rbuf](?=["']))?"""
+)
 _WHICH: Final = (
     r"(?:[_-](?:prod|production|staging|dev|test|live|old|new|value|\d{1,2}))?(?![a-z0-9_])"
 )
-_PASSWORD: Final = r"(?:passw(?:or)?d|passwort|passphrase|(?<![a-z])pwd?|(?<=[_-])pass)"  # noqa: S105  # a form
+_PASSWORD: Final = (
+    r"(?:passw(?:or)?d|passwort|passphrase|kennwort|contrase\xf1a|mot de passe|senha|"  # noqa: S105  # a form
+    r"\u043f\u0430\u0440\u043e\u043b\u044c|\u5bc6\u7801|\u30d1\u30b9\u30ef\u30fc\u30c9|"
+    r"(?<![a-z])pwd?|(?<=[_-])pass)"
+)
 _KEY: Final = (
     r"(?:secret(?:[_-]?(?:access|api|signing))?(?:[_-]?(?:key|token))?(?:[_-]?base)?|"
     r"(?:api|access|account|signing|encryption|private|master|auth|admin|service|app|jwt|hmac)"
-    r"[_ -]?(?:key|token|secret)|token)"
+    r"[_ -]?(?:key|token|secret)|(?<!page)(?<!page[_ -])(?<!sync[_ -])token)"
 )
 
 RULES: Final[tuple[Rule, ...]] = (
@@ -106,6 +125,11 @@ RULES: Final[tuple[Rule, ...]] = (
             r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----[\s\S]{0,200}?[A-Za-z0-9+/=]{32}"
             r"[A-Za-z0-9+/=\s\\]{0,20000}(?:-----END [A-Z0-9 ]{0,40}-----)?"
         ),
+        _sure(0.99),
+    ),
+    Rule(
+        "private key",
+        re.compile(r"PuTTY-User-Key-File-\d[\s\S]{0,4000}?Private-Lines: \d+\s+[A-Za-z0-9+/=]{32}"),
         _sure(0.99),
     ),
     _token("age key", r"AGE-SECRET-KEY-1[0-9A-Z]{58}"),
@@ -155,15 +179,30 @@ RULES: Final[tuple[Rule, ...]] = (
         r"hvs\.[A-Za-z0-9_-]{24,}",
         r"gsk_[A-Za-z0-9]{40,}",
         r"r8_[A-Za-z0-9]{37}",
+        r"(?:xai|pplx|nvapi|tvly(?:-dev)?)-[A-Za-z0-9_-]{32,}",
+        r"ATATT3[A-Za-z0-9_=-]{40,}",
+        r"figd_[A-Za-z0-9_-]{32,}",
+        r"pul-[a-f0-9]{40}",
+        r"PMAK-[a-f0-9]{24}-[a-f0-9]{34}",
+        r"NRAK-[A-Z0-9]{27}",
+        r"dp\.(?:pt|st\.[a-z0-9-]{2,35})\.[A-Za-z0-9]{40,44}",
     ),
     _token("Recollect key", r"rk_[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-])"),
     _token("JSON web token", r"eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{16,}"),
     _words(
         "password in an address",
-        r"(?<![a-z0-9])[a-z][a-z0-9+.-]{1,20}://[^\s:/@\"'<>]{0,128}:([^\s@/\"'<>]{1,256})@[\w.\[-]",
+        # A name that is its own password is a throw-away one; a password may hold an `@`.
+        r"(?<![a-z0-9])[a-z][a-z0-9+.-]{1,20}://([^\s:/@\"'<>]{0,128}):(?!\1@)"
+        r"([^\s/\"'<>]{1,256})@[\w.\[-]",
         _url_password,
     ),
     _words("bearer token", r"(?<![a-z])bearer[ \t:]{1,3}([a-z0-9._~+/=-]{16,})", _random(0.9)),
+    _words(
+        "authorization header",
+        r"authorization[\"']?[ \t]{0,3}[:=][ \t]{0,3}[\"']?(?:[a-z][a-z-]{2,20}[ \t]{1,3})?"
+        r"([a-z0-9._~+/=-]{16,})",
+        _random(0.9),
+    ),
     _words(
         "basic credentials",
         r"authorization[\"']?[ \t]{0,3}[:=][ \t]{0,3}[\"']?basic[ \t]{1,3}([a-z0-9+/]{6,}={0,2})",
@@ -180,6 +219,17 @@ RULES: Final[tuple[Rule, ...]] = (
         rf"(?:--passw(?:or)?d|(?<![a-z])sshpass[ \t]{{1,3}}-p)[ \t=]{{0,2}}{_VALUE}",
         password_confidence,
     ),
+    _words(
+        "password on a command line",
+        r"(?<![a-z])(?:mysql|mariadb)[a-z-]{0,9}(?:[ \t][^\n]{0,160}?)?[ \t]-p[\"']?"
+        r"([^\s\"']{4,128})",
+        password_confidence,
+    ),
+    _words(
+        "password on a command line",
+        rf"(?<![a-z])docker[ \t]{{1,3}}login(?:[ \t][^\n]{{0,160}}?)?[ \t]-p[ \t=]{{1,2}}{_VALUE}",
+        password_confidence,
+    ),
     _words("key on a command line", rf"--(?:api-key|token|secret)[ \t=]{_VALUE}", key_confidence),
     _words("password", rf"{_PASSWORD}{_WHICH}{_ASSIGN}{_VALUE}", password_confidence),
     _words(
@@ -189,8 +239,26 @@ RULES: Final[tuple[Rule, ...]] = (
     ),
     _words(
         "password",
+        r"passw(?:or)?d(?:[ \t](?:for|of|on|at)[ \t][^\n:=]{1,40}|[ \t]?\([^\n()]{1,40}\))"
+        rf"[ \t]{{0,2}}[:=][ \t]{{0,4}}{_VALUE}",
+        told_password_confidence,
+    ),
+    _words("password", r"<passw(?:or)?d>([^<\s]{1,256})</", password_confidence),
+    Rule(
+        "password",
+        re.compile(r"(?<![A-Z0-9_])[A-Z][A-Z0-9_]{0,40}PASSW(?:OR)?D=[\"']?([^\s\"']{1,256})"),
+        _set_password,
+    ),
+    _words(
+        "password",
         rf"login[ \t]{{1,4}}\S{{1,80}}[ \t]{{1,4}}password[ \t]{{1,4}}{_VALUE}",
         password_confidence,
     ),
     _words("key", rf"{_KEY}{_WHICH}{_ASSIGN}{_VALUE}", key_confidence),
+    _words(
+        "key",
+        rf"(?<![a-z]){_KEY}(?![a-z0-9_])(?:[^\n.:=]{{0,40}}?[ \t](?:is|was|to)(?:[ \t]now)?:?)?"
+        rf"[ \t]{{1,2}}{_VALUE}",
+        told_key_confidence,
+    ),
 )

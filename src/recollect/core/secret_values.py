@@ -29,15 +29,20 @@ _REFERENCES: Final = re.compile(
 _CODE: Final = re.compile(r"[()\[\]{}]|->|=>|::|\|\|")
 _DOTTED_NAME: Final = re.compile(r"[A-Za-z_]+(?:\.[A-Za-z_]+)+")
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*(?:[_-][a-z0-9]+)*|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
-_NAMES_ITSELF: Final = re.compile(r"passw|secret|token|key|pwd|credential|auth|hash", re.IGNORECASE)
+_NAMES_ITSELF: Final = re.compile(
+    r"passw|secret|token|credential|(?:^|[_-]|api)(?:key|pwd|auth|hash)", re.IGNORECASE
+)
+# The address of an account or a contract on a blockchain: public, and called a token or a key.
+_CHAIN_ADDRESS: Final = re.compile(r"0x[0-9a-f]{40}", re.IGNORECASE)
 _UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _QUANTITY: Final = re.compile(r"[\d.,:%/+-]+[a-z]{0,3}", re.IGNORECASE)
 # Names of methods and formats that hold a digit and are often said of passwords and tokens.
 _METHODS: Final = re.compile(
     r"(?:hmac|sha|md5|base(?:32|58|64)|utf|aes|rsa|hs|rs|es|argon2|bcrypt|scrypt|pbkdf2|oauth2?|"
-    r"ed25519|x509|http|tls|v)[-_]?\d{0,5}(?:id|i|d|url)?(?:[-_/][a-z0-9]{1,12}){0,3}",
+    r"ed25519|x509|http|tls|wpa|v)[-_]?\d{0,5}(?:id|i|d|url)?(?:[-_/][a-z0-9]{1,12}){0,3}",
     re.IGNORECASE,
 )
+_WORD_AND_DIGITS: Final = re.compile(r"[A-Za-z]{4,}\d{1,6}")
 # Random text of 16 characters has more; English words, and names made of them, mostly less.
 _RANDOM_BITS: Final = 3.0
 
@@ -50,6 +55,7 @@ def stands_in(value: str) -> bool:
         or _CODE.search(value)
         or _DOTTED_NAME.fullmatch(value)
         or _METHODS.fullmatch(value)
+        or _CHAIN_ADDRESS.fullmatch(value)
         or (_NAME.fullmatch(value) and _NAMES_ITSELF.search(value))
         or len(set(value)) <= 2
     )
@@ -90,8 +96,17 @@ def password_confidence(value: str) -> float:
 
 
 def told_password_confidence(value: str) -> float:
-    """The same in a sentence ("the password is ..."), where most of what follows is a word."""
-    return password_confidence(value) if kinds(value.rstrip(".,;:)")) >= 3 else 0.0
+    """The same in a sentence ("the password is ..."), where most of what follows is a word: only
+    what mixes three kinds of characters, or is a word that runs into digits (`hunter2`).
+    """
+    value = value.rstrip(".,;:)*")  # a heading in bold ends so: `**Keep it up to date:**`
+    is_told = kinds(value) >= 3 or _WORD_AND_DIGITS.fullmatch(value)
+    return password_confidence(value) if is_told else 0.0
+
+
+def told_key_confidence(value: str) -> float:
+    """A key in a sentence ("our API key is ..."): there a UUID is more often a name for it."""
+    return 0.0 if _UUID.fullmatch(value.rstrip(".,;:)")) else key_confidence(value)
 
 
 def entropy(value: str) -> float:

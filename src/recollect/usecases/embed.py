@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from math import hypot, isfinite
 from typing import Final
 from uuid import UUID
 
@@ -190,5 +191,10 @@ async def _vectors(embedder: Embedder, texts: Sequence[str]) -> list[list[float]
             f"{sorted(dimensions)} for {len(texts)} texts, instead of dimension "
             f"{embedder.space.dimension}",
             remedy="It is not the model that was named: correct its address or its files.",
+        )
+    if not all(isfinite(length) and length > 0.0 for length in (hypot(*one) for one in vectors)):
+        raise ModelUnavailable(
+            f"{embedder.space.model} made a vector that has no direction",
+            remedy="Fetch or export the model again, or choose another one.",
         )
     return vectors

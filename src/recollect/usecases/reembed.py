@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
-from recollect.core.errors import Conflict, InvalidInput, ModelUnavailable, NotFound
+from recollect.core.errors import Conflict, InvalidInput, ModelUnavailable, NotFound, StoreError
 from recollect.core.space import EmbeddingProgress, StoredSpace
 from recollect.usecases.embed import NO_EMBEDDER, EmbeddingParts, Tell, Trouble, embed_batch
 from recollect.usecases.work import Sleep
@@ -116,7 +116,11 @@ async def _switch_to(
 ) -> StoredSpace:
     await parts.queue.retry_parked(space)
     await _fill(parts, space, tell, sleep)
-    await parts.queue.build_index(space)
+    try:
+        await parts.queue.build_index(space)
+    except StoreError:
+        await _current(parts, space)  # cancelling a change also ends the build
+        raise
     # Building takes long, and memories go on being stored.
     filled = await _fill(parts, space, tell, sleep)
     before = await parts.queue.spaces()
@@ -180,7 +184,7 @@ async def _fill(
 
 async def _current(parts: EmbeddingParts, space: StoredSpace) -> StoredSpace:
     for one in await parts.queue.spaces():
-        if one.id == space.id:
+        if one.id == space.id and one.state != "retired":
             return one
     raise Conflict(
         "the re-embedding was cancelled meanwhile",

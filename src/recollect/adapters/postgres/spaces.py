@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any, Final
 
-from psycopg import AsyncConnection, sql
+from psycopg import AsyncConnection, errors, sql
 
 from recollect.core.errors import Conflict, InvalidInput
 from recollect.core.space import Space, StoredSpace
@@ -76,10 +76,34 @@ create index {concurrently} {name} on embeddings
 using hnsw ((vector::halfvec({dimension})) halfvec_cosine_ops) with (m = 16, ef_construction = 64)
 where space_id = {id}
 """
-# A build holds this lock to its end, even when its client was killed: who has it knows that an
+# A build holds this lock to its end, even when its client was killed: who had it knows that an
 # unfinished index is a leftover.
 _WAIT_FOR_BUILDERS = "lock table embeddings in share update exclusive mode"
 _IS_VALID = "select indisvalid from pg_index where indexrelid = to_regclass(%s)"
+
+# While it is built, pgvector keeps the graph in maintenance_work_mem; what finds no place there is
+# added on disk one by one, several times as slowly. So the session that builds asks for what the
+# graph takes, within what a small machine can lend.
+MOST_ROOM_MB: Final = 512
+# Of an element beside its numbers; measured on pgvector 0.8.5 with m = 16 (64 MB held 43,389
+# vectors of 384 numbers), and rounded up.
+_ELEMENT_BYTES: Final = 820
+_NUMBER_BYTES: Final = 2
+_BACKEND = "select pg_backend_pid() as pid"
+_ASK_FOR_ROOM = """
+with wanted as (
+    select least(1 + count(*) * {bytes} / 1048576, {most}) as mb
+    from embeddings where space_id = {id} and vector is not null
+)
+select set_config('maintenance_work_mem', mb || 'MB', false)
+from wanted, pg_settings s
+where s.name = 'maintenance_work_mem' and s.setting::bigint < mb * 1024
+"""
+_IS_WANTED = "select from spaces where id = %s and state <> 'retired'"
+_STOP_BUILDERS = """
+select pg_cancel_backend(pid) from pg_stat_progress_create_index
+where index_relid = to_regclass(%s)
+"""
 
 
 async def all_spaces(connection: Connection) -> list[StoredSpace]:
@@ -130,15 +154,18 @@ async def open_space(connection: Connection, embedder: str, space: Space) -> Sto
 
 async def activate(connection: Connection, space: StoredSpace) -> None:
     await connection.execute(_ALONE, (_LOCK,))
-    await _state(connection, space)
-    await connection.execute(_WAKE, (space.id,))
+    if await _state(connection, space) == "retired":  # its vectors may be going away already
+        raise Conflict(
+            f"the space {space.space.name} was given up meanwhile",
+            remedy="Run `recollect reembed` again: it opens the space anew and fills it.",
+        )
     await connection.execute(_RETIRE, (space.id,))
     await connection.execute(_ACTIVATE, (space.id,))
     await ring(connection)
 
 
 async def retire_for_good(connection: Connection, space: StoredSpace) -> None:
-    """Drop the index, so that removing the vectors is quick, and let nobody fill it any more."""
+    """Let nobody fill the space, give it an index or switch to it any more."""
     await connection.execute(_ALONE, (_LOCK,))
     if await _state(connection, space) == "active":
         raise Conflict(
@@ -146,11 +173,32 @@ async def retire_for_good(connection: Connection, space: StoredSpace) -> None:
             remedy="Make another model the active one first (`recollect reembed --model …`).",
         )
     await connection.execute("update spaces set state = 'retired' where id = %s", (space.id,))
-    await connection.execute(sql.SQL("drop index if exists {}").format(_index_name(space)))
+
+
+async def drop_index(guard: Connection, connection: Connection, space: StoredSpace) -> None:
+    """Drop a space's index, so that adding or removing many vectors is quick; a build of it that is
+    under way is ended. The connections are as for `build_index`.
+
+    Dropped concurrently: a plain drop shuts everybody out of the table, also while it waits for a
+    backup that reads it, and every store call and every recall would wait as long.
+    """
+    name = _index_name(space)
+    while True:
+        await connection.execute(_STOP_BUILDERS, (name.as_string(connection),))
+        async with guard.transaction():
+            if await _is_only_builder(guard, space):
+                await _wait_for_builders(connection)
+                await connection.execute(_drop_index(space))
+                return
+        await asyncio.sleep(_BUILDER_LOOKS_AGAIN)
 
 
 async def remove_some(connection: Connection, space: StoredSpace) -> bool:
-    """Remove a part of a retired space; False when nothing of it is left, not even its row."""
+    """Remove a part of a retired space; False when nothing of it is left, not even its row, or when
+    somebody opened it again meanwhile.
+    """
+    if await _state(connection, space) != "retired":
+        return False
     cursor = await connection.execute(_DROP_SOME, (space.id, _DROP_BATCH))
     if cursor.rowcount:
         return True
@@ -167,16 +215,39 @@ async def build_index(guard: Connection, connection: Connection, space: StoredSp
     """
     while True:
         async with guard.transaction():
-            # As plain text: a statement with parameters keeps its snapshot until the next one, and
-            # the build would wait for it.
-            numbers = sql.Literal(_BUILD_LOCK), sql.Literal(space.id)
-            cursor = await guard.execute(sql.SQL(_TRY_ALONE).format(*numbers))
-            row = await cursor.fetchone() or {}
-            if row["is_mine"]:
-                while not await _index_is_there(connection, space):
-                    await connection.execute(_index(space, concurrently=True))
+            if await _is_only_builder(guard, space):
+                await _ask_for_room(connection, space)
+                while await _lacks_index(connection, space):
+                    await _create_index(connection, space)
                 return
         await asyncio.sleep(_BUILDER_LOOKS_AGAIN)
+
+
+async def _ask_for_room(connection: Connection, space: StoredSpace) -> None:
+    """Only in a session of our own: a pooler, whose sessions have other numbers than it says,
+    would hand the setting on to others.
+    """
+    cursor = await connection.execute(_BACKEND)
+    row = await cursor.fetchone() or {}
+    if row["pid"] == connection.info.backend_pid:
+        bytes_each = _ELEMENT_BYTES + _NUMBER_BYTES * space.space.dimension
+        await connection.execute(
+            sql.SQL(_ASK_FOR_ROOM).format(
+                bytes=sql.Literal(bytes_each),
+                most=sql.Literal(MOST_ROOM_MB),
+                id=sql.Literal(space.id),
+            )
+        )
+
+
+async def _create_index(connection: Connection, space: StoredSpace) -> None:
+    try:
+        await connection.execute(_index(space, concurrently=True))
+    except (errors.DiskFull, errors.OutOfMemory):
+        # A container's shared memory may be smaller still. What failed left an unfinished index.
+        await connection.execute("reset maintenance_work_mem")
+        await connection.execute(_drop_index(space))
+        await connection.execute(_index(space, concurrently=True))
 
 
 async def ring(connection: Connection) -> None:
@@ -184,15 +255,32 @@ async def ring(connection: Connection) -> None:
     await connection.execute(_RING, (CHANNEL,))
 
 
-async def _index_is_there(connection: Connection, space: StoredSpace) -> bool:
-    name = _index_name(space)
+async def _is_only_builder(connection: Connection, space: StoredSpace) -> bool:
+    """Whether this transaction may build or drop the space's index; nobody else then may."""
+    # As plain text: a statement with parameters keeps its snapshot until the next one, and a build
+    # would wait for it.
+    numbers = sql.Literal(_BUILD_LOCK), sql.Literal(space.id)
+    cursor = await connection.execute(sql.SQL(_TRY_ALONE).format(*numbers))
+    row = await cursor.fetchone() or {}
+    return bool(row["is_mine"])
+
+
+async def _lacks_index(connection: Connection, space: StoredSpace) -> bool:
+    """Whether a space that is in use or being filled has no whole index."""
+    await _wait_for_builders(connection)
+    cursor = await connection.execute(_IS_VALID, (_index_name(space).as_string(connection),))
+    row = await cursor.fetchone()
+    if row is not None and row["indisvalid"]:
+        return False
+    if row is not None:
+        await connection.execute(_drop_index(space))
+    cursor = await connection.execute(_IS_WANTED, (space.id,))
+    return await cursor.fetchone() is not None
+
+
+async def _wait_for_builders(connection: Connection) -> None:
     async with connection.transaction():
         await connection.execute(_WAIT_FOR_BUILDERS)
-        cursor = await connection.execute(_IS_VALID, (name.as_string(connection),))
-        row = await cursor.fetchone()
-        if row is not None and not row["indisvalid"]:
-            await connection.execute(sql.SQL("drop index {}").format(name))
-        return row is not None and bool(row["indisvalid"])
 
 
 async def _state(connection: Connection, space: StoredSpace) -> str:
@@ -208,6 +296,10 @@ async def _state(connection: Connection, space: StoredSpace) -> str:
 
 def _index_name(space: StoredSpace) -> sql.Identifier:
     return sql.Identifier(f"embeddings_space_{space.id}")
+
+
+def _drop_index(space: StoredSpace) -> sql.Composed:
+    return sql.SQL("drop index concurrently if exists {}").format(_index_name(space))
 
 
 def _index(space: StoredSpace, *, concurrently: bool) -> sql.Composed:

@@ -14,7 +14,7 @@ from typing import Any, Final
 from psycopg import AsyncConnection
 from psycopg.rows import DictRow, dict_row
 
-from recollect.adapters.postgres import embedding_queue, spaces, vector_search
+from recollect.adapters.postgres import embedding_queue, patience, spaces, vector_search
 from recollect.adapters.postgres.doorbell import Doorbell
 from recollect.adapters.postgres.errors import translated
 from recollect.adapters.postgres.rows import within
@@ -104,6 +104,12 @@ class PostgresVectors:
             async with await self._connect() as guard, await self._connect() as connection:
                 await spaces.build_index(guard, connection, space)
 
+    async def drop_index(self, space: StoredSpace) -> None:
+        """Make a space quick to fill with very much; `build_index` makes it quick to ask again."""
+        with translated():
+            async with await self._connect() as guard, await self._connect() as connection:
+                await spaces.drop_index(guard, connection, space)
+
     async def activate(self, space: StoredSpace) -> None:
         async with self._transaction() as connection:
             await spaces.activate(connection, space)
@@ -111,6 +117,7 @@ class PostgresVectors:
     async def drop_space(self, space: StoredSpace) -> None:
         async with self._transaction() as connection:
             await spaces.retire_for_good(connection, space)
+        await self.drop_index(space)
         more = True
         while more:
             async with self._transaction() as connection:
@@ -121,6 +128,6 @@ class PostgresVectors:
             self._url,
             autocommit=True,
             prepare_threshold=None,
-            connect_timeout=10,
+            connect_timeout=patience.CONNECT_SECONDS,
             row_factory=dict_row,
         )

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.commands import Cli
+from tests.cli.commands import COMMAND, Cli, environment
 
 from recollect.bench.corpus import KINDS, LONGEST, PROJECTS, SHORTEST, Corpus, vocabulary
+from recollect.bench.speed import Timing, timing
 
-SIZES = (200, 400)
-PARTS = [*product(("lexical", "whole"), KINDS), ("store", "any")]
+SIZES = (100, 200)
+STORING = ("with embedding", "without embedding")
+PARTS = [
+    *product(("embed", "lexical", "dense", "fuse", "whole"), KINDS),
+    *product(("store",), STORING),
+]
 
 
 @pytest.fixture
@@ -27,34 +33,85 @@ def test_a_file_that_cannot_be_written_is_told_before_measuring(cli: Cli, tmp_pa
     assert b"cannot be written" in done.stderr
 
 
-def test_a_run_reports_timings_growth_and_agreement(cli: Cli, tmp_path: Path) -> None:
+def test_a_run_reports_every_part_and_its_ratios(home_with_model: Path, tmp_path: Path) -> None:
     file = tmp_path / "speed.json"
     sizes = ",".join(map(str, SIZES))
-    options = ("--queries", "3", "--seed", "5", "--no-dense", "--json", str(file))
-    done = cli.process("bench", "speed", "--rows", sizes, *options)
-    assert done.returncode == 0, done.stderr.decode()
-    assert "400 rows" in done.stdout.decode()
+    before = sorted(home_with_model.iterdir())
+    options = ("--rows", sizes, "--queries", "2", "--seed", "5", "--json", str(file))
+    done = subprocess.run(
+        [*COMMAND, "bench", "speed", *options],
+        env=environment(RECOLLECT_HOME=str(home_with_model)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "200 rows" in done.stdout
     report = json.loads(file.read_text())
     timings = {(one["rows"], one["part"], one["query_kind"]): one for one in report["results"]}
-    assert timings.keys() >= {(size, *part) for size in SIZES for part in PARTS}
+    assert timings.keys() == {(size, *part) for size in SIZES for part in PARTS}
     assert len(report["results"]) == len(timings)
     for one in report["results"]:
         assert one.keys() == {"rows", "part", "query_kind", "p50_ms", "p95_ms"}
         assert 0 < one["p50_ms"] <= one["p95_ms"]
+    _ratios_follow_from_the_timings(report, timings)
+    _all_of_a_small_store_is_found(report["agreement"])
+    assert report["degraded"] == {}
+    assert report["server"]["resident_mb"] > 100, "the model is in memory"
+    assert 0 < report["server"]["start_up_s"] <= report["server"]["model_ready_s"]
+    assert [one["rows"] for one in report["filling"]] == list(SIZES)
+    about = report["about"]
+    assert (about["seed"], about["sizes"], about["embedder"]) == (5, list(SIZES), "minilm")
+    assert sorted(home_with_model.iterdir()) == before, "nothing of the user's is written"
+
+
+def _ratios_follow_from_the_timings(
+    report: dict[str, Any], timings: dict[tuple[int, str, str], dict[str, float]]
+) -> None:
     grown = [(one["part"], one["query_kind"]) for one in report["growth"]]
     assert grown == list(dict.fromkeys(key[1:] for key in timings))
     for one in report["growth"]:
         small, large = (timings[size, one["part"], one["query_kind"]] for size in SIZES)
         assert one["ratio"] == pytest.approx(large["p95_ms"] / small["p95_ms"], abs=0.0051)
-    _all_of_a_small_store_is_found(report["agreement"])
-    assert (report["about"]["seed"], report["about"]["sizes"]) == (5, list(SIZES))
-    assert not cli.home.exists(), "nothing of the user's is read or written"
+    assert [(one["rows"], one["query_kind"]) for one in report["overhead"]] == [
+        *product(SIZES, KINDS)
+    ]
+    for one in report["overhead"]:
+        embed, lexical, dense, whole = (
+            timings[one["rows"], part, one["query_kind"]]["p50_ms"]
+            for part in ("embed", "lexical", "dense", "whole")
+        )
+        assert one["ratio"] == pytest.approx(whole / (embed + max(lexical, dense)), abs=0.0051)
+    for one, size in zip(report["storing"], SIZES, strict=True):
+        on, off = (timings[size, "store", kind]["p95_ms"] for kind in STORING)
+        assert (one["rows"], one["ratio"]) == (size, pytest.approx(on / off, abs=0.0051))
+    worst = {one["name"]: (one["worst"], one["bar"], one["holds"]) for one in report["bars"]}
+    overhead = max(one["ratio"] for one in report["overhead"])
+    assert worst["whole / (embedding + slowest leg)"] == (overhead, 1.3, overhead <= 1.3)
+    whole = max(one["ratio"] for one in report["growth"] if one["part"] == "whole")
+    assert worst["growth of the whole's p95"] == (whole, 4.0, whole <= 4.0)
+    storing = max(one["ratio"] for one in report["storing"])
+    assert worst["storing with / without embedding"] == (storing, 1.2, storing <= 1.2)
 
 
 def _all_of_a_small_store_is_found(agreement: list[dict[str, Any]]) -> None:
-    measured = [(one["rows"], one["query_kind"], one["scope"]) for one in agreement]
-    assert sorted(measured) == sorted(product(SIZES, KINDS, ("all", "10%", "1%")))
+    measured = [(one["rows"], one["part"], one["query_kind"], one["scope"]) for one in agreement]
+    asked = product(SIZES, ("lexical", "dense"), KINDS, ("all", "10%", "1%"))
+    assert sorted(measured) == sorted(asked)
     assert {one["agreement"] for one in agreement} == {1.0}
+
+
+@pytest.mark.parametrize(
+    ("took", "p50", "p95"),
+    [
+        ([7.0], 7.0, 7.0),
+        ([1.0, 2.0], 1.5, 1.95),
+        ([3.0, 1.0, 2.0], 2.0, 2.9),
+        ([float(number) for number in range(1, 22)], 11.0, 20.0),
+    ],
+)
+def test_a_p95_lies_within_what_was_measured(took: list[float], p50: float, p95: float) -> None:
+    assert timing(5, "whole", "2 words", took) == Timing(5, "whole", "2 words", p50, p95)
 
 
 @pytest.mark.parametrize("rows", ["", "many", "400,200", "200,200", "99", "200,", "-5", "1e3"])

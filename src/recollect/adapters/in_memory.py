@@ -66,8 +66,12 @@ class InMemoryStore:
         return memory if memory is not None and memory.owner == owner else None
 
     async def get_many(self, owner: str, ids: Collection[UUID]) -> dict[UUID, Memory]:
-        wanted = set(ids)
-        return {memory.id: memory for memory in self._current(owner) if memory.id in wanted}
+        found = (self._memories.get(id) for id in dict.fromkeys(ids))
+        return {
+            memory.id: memory
+            for memory in found
+            if memory is not None and memory.owner == owner and memory.deleted_at is None
+        }
 
     async def ids_with_prefix(
         self, owner: str, prefix: IdPrefix, limit: int, *, forgotten: bool

@@ -17,7 +17,7 @@ TOP: Final = 10
 SCOPES: Final = {"all": EVERYWHERE, "10%": Scope(project="medium"), "1%": Scope(project="small")}
 # Exhaustive searches of a large store take seconds each; so many queries of a kind are enough to
 # see a difference of one hit in a hundred.
-MOST_QUERIES: Final = 100
+MOST_QUERIES: Final = 50
 
 Progress = Callable[[str, int, int], None]
 

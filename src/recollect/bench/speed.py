@@ -7,27 +7,24 @@ and its median counts, which takes out a neighbour's noise but not the query's o
 
 from __future__ import annotations
 
-import os
-import platform
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from statistics import median, quantiles
 from time import perf_counter
-from typing import Any, Final
+from typing import Final
 
-from recollect import __version__
 from recollect.bench.agreement import Agreement, agreements
 from recollect.bench.corpus import KINDS, Corpus, QueryKind
-from recollect.bench.rig import Rig
-from recollect.core.ids import uuid7
-from recollect.core.memory import Draft
+from recollect.bench.rig import Filling, Progress, Rig
+from recollect.bench.storing import WITH, WITHOUT, time_storing
 from recollect.core.recall import RecallRequest
+from recollect.usecases.tasks import ms_since
 
 ROUNDS: Final = 3
 TOP: Final = 10
-STORE_CALLS: Final = 100
-
-Progress = Callable[[str, int, int], None]
+# So many store calls a round: enough for a p95, and too few to make the store a larger one.
+FEWEST_CALLS, MOST_CALLS = 20, 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,52 +49,82 @@ class Growth:
 
 @dataclass(frozen=True, slots=True)
 class Overhead:
-    """The whole's p50 over that of what it must wait for: the embedding and the slowest leg."""
+    """The whole over what it must wait for, the embedding and the slowest leg: of the medians, and
+    of the p95.
+    """
 
     rows: int
     query_kind: str
     ratio: float
+    p95_ratio: float
 
 
 @dataclass(frozen=True, slots=True)
-class SpeedReport:
-    results: tuple[Timing, ...]
-    agreement: tuple[Agreement, ...]
-    growth: tuple[Growth, ...]
-    overhead: tuple[Overhead, ...]
-    about: dict[str, Any]
+class Storing:
+    """The p95 of storing while a worker embeds over that where nothing is embedded; `embedded` is
+    what the worker made meanwhile.
+    """
 
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
+    rows: int
+    ratio: float
+    embedded: int
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """All that one store told. `degraded` counts the recalls, by size and leg, in which a leg was
+    missing: their whole is that of a smaller work.
+    """
+
+    results: tuple[Timing, ...]
+    filling: tuple[Filling, ...]
+    agreement: tuple[Agreement, ...]
+    storing: tuple[Storing, ...]
+    degraded: dict[str, int]
+
+    @property
+    def growth(self) -> tuple[Growth, ...]:
+        return _growth(self.results)
+
+    @property
+    def overhead(self) -> tuple[Overhead, ...]:
+        return _overhead(self.results)
 
 
 async def measure(
-    rig: Rig, sizes: Sequence[int], *, queries: int, seed: int, progress: Progress
-) -> SpeedReport:
+    rig: Rig, corpus: Corpus, sizes: Sequence[int], *, queries: int, progress: Progress
+) -> Measured:
     """Grow one store from size to size and put the same questions at each."""
-    corpus = Corpus.seeded(seed)
     questions = {kind: corpus.queries(kind, queries, sizes[0]) for kind in KINDS}
     timings: list[Timing] = []
+    filled: list[Filling] = []
     agreed: list[Agreement] = []
+    storing: list[Storing] = []
+    degraded: Counter[str] = Counter()
     stored = 0
     for size in sizes:
-        await rig.grow(corpus, stored, size, progress)
+        filled.append(await rig.grow(corpus, stored, size, progress))
         stored = size
         for kind in KINDS:
-            timings += await _time_recalls(rig, size, kind, questions[kind], progress)
+            timings += await _time_recalls(rig, size, kind, questions[kind], degraded, progress)
             agreed += await agreements(rig, size, kind, questions[kind], progress)
-        timings.append(await _time_storing(rig, size, corpus))
-    return SpeedReport(
-        tuple(timings),
-        tuple(agreed),
-        _growth(timings),
-        _overhead(timings),
-        {**_about(sizes, queries, seed), "embedder": rig.embedder_name},
-    )
+        progress(f"{size:,} rows, storing", 0, 1)
+        told = await time_storing(rig, corpus, min(max(queries, FEWEST_CALLS), MOST_CALLS))
+        found = {kind: timing(size, "store", kind, took) for kind, took in told.took.items()}
+        timings += found.values()
+        if WITH in found:
+            ratio = round(found[WITH].p95_ms / found[WITHOUT].p95_ms, 2)
+            storing.append(Storing(size, ratio, told.embedded))
+    return Measured(tuple(timings), tuple(filled), tuple(agreed), tuple(storing), dict(degraded))
 
 
 async def _time_recalls(
-    rig: Rig, rows: int, kind: QueryKind, questions: Sequence[str], progress: Progress
+    rig: Rig,
+    rows: int,
+    kind: QueryKind,
+    questions: Sequence[str],
+    degraded: Counter[str],
+    progress: Progress,
 ) -> list[Timing]:
     """Each part alone, then the whole as a caller has it."""
     took: dict[str, list[float]] = {}
@@ -107,28 +134,18 @@ async def _time_recalls(
             for part, ms in (await rig.time_parts(question)).items():
                 rounds.setdefault(part, []).append(ms)
             started = perf_counter()
-            await rig.recollect.recall(RecallRequest(question, limit=TOP))
-            rounds.setdefault("whole", []).append((perf_counter() - started) * 1000)
+            answer = await rig.recollect.recall(RecallRequest(question, limit=TOP))
+            rounds.setdefault("whole", []).append(ms_since(started))
+            degraded.update(f"{rows:,} rows, {leg}" for leg in answer.degraded)
         for part, times in rounds.items():
             took.setdefault(part, []).append(median(times))
         progress(f"{rows:,} rows, {kind}", number, len(questions))
-    return [_timing(rows, part, kind, times) for part, times in took.items()]
+    return [timing(rows, part, kind, times) for part, times in took.items()]
 
 
-async def _time_storing(rig: Rig, rows: int, corpus: Corpus) -> Timing:
-    """Storing at this size; what was stored is erased again, so that sizes stay true."""
-    took: list[float] = []
-    for memory in corpus.memories(10_000_000 + rows, 10_000_000 + rows + STORE_CALLS):
-        draft = Draft(memory.content, id=uuid7(memory.created_at, os.urandom(10)))
-        started = perf_counter()
-        kept = await rig.recollect.remember(draft)
-        took.append((perf_counter() - started) * 1000)
-        await rig.recollect.forget(str(kept.id), forever=True)
-    return _timing(rows, "store", "any", took)
-
-
-def _timing(rows: int, part: str, kind: str, took: Sequence[float]) -> Timing:
-    p95 = quantiles(took, n=20)[-1] if len(took) > 1 else took[0]
+def timing(rows: int, part: str, kind: str, took: Sequence[float]) -> Timing:
+    """The p95 lies between two values that were measured, however few there are."""
+    p95 = quantiles(took, n=20, method="inclusive")[-1] if len(took) > 1 else took[0]
     return Timing(rows, part, kind, round(median(took), 3), round(p95, 3))
 
 
@@ -144,26 +161,14 @@ def _growth(timings: Sequence[Timing]) -> tuple[Growth, ...]:
 
 def _overhead(timings: Sequence[Timing]) -> tuple[Overhead, ...]:
     p50 = {(one.rows, one.query_kind, one.part): one.p50_ms for one in timings}
+    p95 = {(one.rows, one.query_kind, one.part): one.p95_ms for one in timings}
     return tuple(
-        Overhead(rows, kind, round(whole / _waited_for(p50, rows, kind), 2))
-        for (rows, kind, part), whole in p50.items()
+        Overhead(rows, kind, _over_waiting(p50, rows, kind), _over_waiting(p95, rows, kind))
+        for rows, kind, part in p50
         if part == "whole"
     )
 
 
-def _waited_for(p50: dict[tuple[int, str, str], float], rows: int, kind: str) -> float:
-    slowest = max(p50.get((rows, kind, leg), 0.0) for leg in ("lexical", "dense"))
-    return p50.get((rows, kind, "embed"), 0.0) + slowest
-
-
-def _about(sizes: Sequence[int], queries: int, seed: int) -> dict[str, Any]:
-    return {
-        "recollect": __version__,
-        "python": platform.python_version(),
-        "machine": platform.machine(),
-        "cores": os.cpu_count(),
-        "sizes": list(sizes),
-        "queries_per_kind": queries,
-        "rounds": ROUNDS,
-        "seed": seed,
-    }
+def _over_waiting(ms: Mapping[tuple[int, str, str], float], rows: int, kind: str) -> float:
+    slowest = max(ms.get((rows, kind, leg), 0.0) for leg in ("lexical", "dense"))
+    return round(ms[rows, kind, "whole"] / (ms.get((rows, kind, "embed"), 0.0) + slowest), 2)

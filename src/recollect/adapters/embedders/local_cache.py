@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from recollect.adapters.embedders.local_models import RECIPE, LocalModel
+from recollect.adapters.embedders.local_models import LocalModel
 from recollect.adapters.embedders.weights import Progress, fetch_weights
 from recollect.core.errors import ModelUnavailable
 
@@ -34,7 +34,7 @@ _READ_ONLY = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 def model_folder(model: LocalModel, models: Path) -> Path:
     """Where the built model is, or will be."""
-    return models / model.weights.sha256 / RECIPE
+    return models / model.weights.sha256 / model.recipe
 
 
 def is_built(model: LocalModel, models: Path) -> bool:
@@ -111,7 +111,7 @@ def build(model: LocalModel, published: Path, target: Path) -> None:
         read_weights(published / model.weights.name),
         model.architecture,
         max_tokens=model.max_tokens,
-        precision="int8",
+        precision=model.precision,
         target=target / MODEL,
     )
     shutil.copyfile(published / model.tokenizer.name, target / TOKENIZER)
@@ -119,7 +119,7 @@ def build(model: LocalModel, published: Path, target: Path) -> None:
         name: {"size": (target / name).stat().st_size, "sha256": sha256_of(target / name)}
         for name in (MODEL, TOKENIZER)
     }
-    manifest = {"model": model.title, "recipe": RECIPE, "files": files}
+    manifest = {"model": model.title, "recipe": model.recipe, "files": files}
     (target / MANIFEST).write_text(json.dumps(manifest, indent=2))
     for name in (MODEL, TOKENIZER, MANIFEST):
         _sync(target / name)

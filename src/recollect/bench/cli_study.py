@@ -1,0 +1,94 @@
+"""`recollect bench study`: measure every study and write the report that the documents show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from recollect.bench.cli_data import Data
+from recollect.bench.configs import Config
+from recollect.bench.datasets import EvaluationSet
+from recollect.bench.machine import provenance
+from recollect.bench.measuring import ALL, check_writable, chosen_sets, make_folder, measured
+from recollect.bench.report import Report
+from recollect.bench.run import Run
+from recollect.bench.scoring import scored
+from recollect.bench.studies import STUDIES, Study, chosen_studies
+from recollect.bench.study_page import FOLDER, PAGE, write_study_page
+from recollect.bench.summary import make_report
+from recollect.core.errors import InvalidInput
+from recollect.settings import load
+
+
+def study(
+    *,
+    data: Data = None,
+    out: Annotated[
+        Path, typer.Option(help=f"The folder for {PAGE} and, below {FOLDER}/, plots and figures.")
+    ] = Path("docs"),
+    only: Annotated[
+        str | None, typer.Option(help="Which studies, by their slugs; else all.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same numbers.")] = 1,
+) -> None:
+    """Settle the open questions, and write the page that says how."""
+    chosen = chosen_sets(data, ALL)
+    studies = _possible(chosen_studies(STUDIES, only), chosen)
+    make_folder(out / FOLDER)
+    check_writable([out / PAGE])
+    settings = load()
+    work = [(one, _configs(studies, one)) for one in chosen]
+    clocked = {config.name for each in studies if each.is_timed for config in each.parsed()}
+    runs = measured([one for one in work if one[1]], settings, clocked=clocked)
+
+    def report(each: Study) -> Report:
+        return _report(each, chosen, runs, seed=seed, embedder=settings.embedder)
+
+    configs = _unique(config for each in studies for config in each.parsed())
+    origin = provenance(chosen, configs, seed=seed, embedder=settings.embedder)
+    write_study_page([(each, report(each)) for each in studies], origin, out)
+    typer.echo(f"{out / PAGE}: {len(studies)} studies on {len(chosen)} sets")
+
+
+def _possible(studies: Sequence[Study], sets: Sequence[EvaluationSet]) -> list[Study]:
+    """Those for which there is a set here."""
+    names = {one.name for one in sets}
+    found = [study for study in studies if not study.sets or names & set(study.sets)]
+    if not found:
+        needed = sorted({name for study in studies for name in study.sets})
+        raise InvalidInput(
+            "none of the studies' sets is here",
+            field="--data",
+            remedy=f"Name a folder that holds some of: {', '.join(needed)}.",
+        )
+    return found
+
+
+def _configs(studies: Sequence[Study], data: EvaluationSet) -> list[Config]:
+    """What some study wants to know of a set."""
+    asking = (study for study in studies if not study.sets or data.name in study.sets)
+    return _unique(config for study in asking for config in study.parsed())
+
+
+def _unique(configs: Iterable[Config]) -> list[Config]:
+    return list({config.name: config for config in configs}.values())
+
+
+def _report(
+    study: Study, sets: Sequence[EvaluationSet], runs: Sequence[Run], *, seed: int, embedder: str
+) -> Report:
+    configs = study.parsed()
+    names = [config.name for config in configs]
+    here = [one for one in sets if not study.sets or one.name in study.sets]
+    found = scored(here, [run for run in runs if run.config.name in names])
+    return make_report(
+        found,
+        against=study.baseline,
+        seed=seed,
+        provenance=provenance(here, configs, seed=seed, embedder=embedder),
+        metrics=study.metrics,
+        strata=study.strata,
+    )

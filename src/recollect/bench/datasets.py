@@ -1,0 +1,291 @@
+"""Evaluation sets: documents, questions, and which documents answer which question.
+
+One layout for every set, so that a set nobody has seen yet is measured by the same command. A set
+is a folder of three files, in UTF-8:
+
+    corpus.jsonl    _id, text; where the set has them title, scope (search only inside it), time
+    queries.jsonl   _id, text; where the set has them stratum, scope, time
+    qrels.tsv       query-id, corpus-id, score, parted by tabs, after a header line
+
+Other fields are not read. What is wrong is told with file and line before anything is stored:
+a measurement on half-read data would look like any other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from recollect.core.errors import InvalidInput
+from recollect.core.text import unstorable
+
+CORPUS: Final = "corpus.jsonl"
+QUERIES: Final = "queries.jsonl"
+QRELS: Final = "qrels.tsv"
+FILES: Final = (CORPUS, QUERIES, QRELS)
+HEADER: Final = ("query-id", "corpus-id", "score")
+# A question of a set that does not part its questions.
+NO_STRATUM: Final = "unstratified"
+# As LoCoMo and LongMemEval write a moment; anything else must be ISO 8601.
+_TIMES: Final = ("%I:%M %p on %d %B, %Y", "%Y/%m/%d (%a) %H:%M")
+
+Gold = Mapping[str, Mapping[str, int]]
+"""Question id to document id to relevance, which is above 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What becomes one memory."""
+
+    id: str
+    text: str
+    title: str = ""
+    scope: str | None = None
+    time: str | None = None
+
+    @property
+    def content(self) -> str:
+        """What is stored: the text under its title, as such sets are usually measured."""
+        return f"{self.title}\n{self.text}" if self.title else self.text
+
+    @property
+    def moment(self) -> datetime | None:
+        """When it was said, if `time` can be read; where no zone is named, UTC is meant."""
+        return None if self.time is None else _moment(self.time)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A query with its place in the set."""
+
+    id: str
+    text: str
+    stratum: str
+    scope: str | None = None
+    time: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationSet:
+    """Every question has gold. `unlabelled` questions had none and were left out; `empty`
+    documents hold no text, so they cannot be stored, but stay in the gold: whoever labelled one
+    expects it to be found, and it counts as missed.
+    """
+
+    name: str
+    documents: tuple[Document, ...]
+    questions: tuple[Question, ...]
+    gold: Gold
+    digest: str
+    unlabelled: int = 0
+    empty: int = 0
+
+
+def find_sets(data: Path, names: Sequence[str] | None) -> list[Path]:
+    """The folders of the named sets in their order; without names, of all, sorted by name."""
+    if not data.is_dir():
+        raise InvalidInput(
+            f"there is no folder {data}",
+            field="data",
+            remedy="Name the folder that holds the evaluation sets, one folder each.",
+        )
+    here = {each.name: each for each in sorted(data.iterdir()) if _is_set(each)}
+    if not here and _is_set(data):
+        here = {data.resolve().name: data}
+    if not here:
+        raise InvalidInput(
+            f"no folder in {data} is an evaluation set",
+            field="data",
+            remedy=f"A set is a folder that holds {', '.join(FILES)}.",
+        )
+    unknown = [name for name in names or () if name not in here]
+    if unknown:
+        raise InvalidInput(
+            f"no evaluation set is called {unknown[0]!r}",
+            field="sets",
+            remedy=f"Choose from {', '.join(here)}.",
+        )
+    return [here[name] for name in dict.fromkeys(here if names is None else names)]
+
+
+def read_set(folder: Path) -> EvaluationSet:
+    """The set in a folder, whole and checked; InvalidInput with file and line if it is not."""
+    contents = {name: _bytes(folder / name) for name in FILES}
+    digest = hashlib.sha256()
+    for each in contents.values():
+        digest.update(each)
+    documents = _documents(_Source(folder / CORPUS, contents[CORPUS]))
+    questions = _questions(_Source(folder / QUERIES, contents[QUERIES]))
+    gold = _gold(_Source(folder / QRELS, contents[QRELS]), documents, questions)
+    labelled = tuple(question for question in questions.values() if question.id in gold)
+    stored = tuple(document for document in documents.values() if document.content.strip())
+    return EvaluationSet(
+        name=folder.resolve().name,
+        documents=stored,
+        questions=labelled,
+        gold=gold,
+        digest=digest.hexdigest(),
+        unlabelled=len(questions) - len(labelled),
+        empty=len(documents) - len(stored),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """One file, so that every complaint about it names the place."""
+
+    path: Path
+    content: bytes
+
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """The lines that hold something. Only a line feed ends one: texts hold other breaks."""
+        try:
+            text = self.content.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            line = self.content.count(b"\n", 0, error.start) + 1
+            raise self.fault(line, "is not UTF-8", "Save the file as UTF-8.") from error
+        lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+        if not lines:
+            raise self.fault(1, "nothing is there", "Give a file that holds at least one entry.")
+        yield from lines
+
+    def objects(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        for number, line in self.lines():
+            try:
+                found = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                remedy = "Write one JSON object per line."
+                raise self.fault(number, f"is not JSON: {error}", remedy) from error
+            if not isinstance(found, dict):
+                raise self.fault(number, "is not a JSON object", "Write one JSON object per line.")
+            yield number, found
+
+    def fault(self, line: int, what: str, remedy: str) -> InvalidInput:
+        return InvalidInput(f"{self.path}, line {line}: {what}", field="data", remedy=remedy)
+
+    def text(self, line: int, entry: Mapping[str, Any], field: str) -> str:
+        """A field that must be there."""
+        found = self.optional(line, entry, field)
+        if found is None:
+            raise self.fault(line, f"has no {field!r}", f"Give every entry its {field!r}.")
+        return found
+
+    def optional(self, line: int, entry: Mapping[str, Any], field: str) -> str | None:
+        found = entry.get(field)
+        if found is not None and not isinstance(found, str):
+            raise self.fault(line, f"{field!r} is not text", f"Write {field!r} in quotes.")
+        if found is not None and (what := unstorable(found)):
+            raise self.fault(line, f"{field!r} holds {what}", "Take that character out.")
+        return found
+
+    def named(self, entries: Iterable[tuple[int, dict[str, Any]]]) -> Iterator[_Named]:
+        """Entries with their ids, of which none may be empty or come twice."""
+        seen: dict[str, int] = {}
+        for line, entry in entries:
+            id = self.text(line, entry, "_id")
+            if not id:
+                raise self.fault(line, "'_id' is empty", "Give every entry an id of its own.")
+            if id in seen:
+                what = f"the id {id!r} is that of line {seen[id]}"
+                raise self.fault(line, what, "Give every entry an id of its own.")
+            seen[id] = line
+            yield line, id, entry
+
+
+_Named = tuple[int, str, dict[str, Any]]
+
+
+def _documents(source: _Source) -> dict[str, Document]:
+    return {
+        id: Document(
+            id,
+            source.text(line, entry, "text"),
+            source.optional(line, entry, "title") or "",
+            source.optional(line, entry, "scope"),
+            source.optional(line, entry, "time"),
+        )
+        for line, id, entry in source.named(source.objects())
+    }
+
+
+def _questions(source: _Source) -> dict[str, Question]:
+    found: dict[str, Question] = {}
+    for line, id, entry in source.named(source.objects()):
+        text = source.text(line, entry, "text")
+        if not text.strip():
+            raise source.fault(line, "'text' is empty", "Ask something, or drop the question.")
+        found[id] = Question(
+            id,
+            text,
+            source.optional(line, entry, "stratum") or NO_STRATUM,
+            source.optional(line, entry, "scope"),
+            source.optional(line, entry, "time"),
+        )
+    return found
+
+
+def _gold(
+    source: _Source, documents: Mapping[str, Document], questions: Mapping[str, Question]
+) -> dict[str, dict[str, int]]:
+    gold: dict[str, dict[str, int]] = {}
+    lines = source.lines()
+    number, header = next(lines)
+    if tuple(header.strip("\r").split("\t")) != HEADER:
+        remedy = f"Begin the file with {', '.join(HEADER)}, parted by tabs."
+        raise source.fault(number, "is not the header line", remedy)
+    for number, line in lines:
+        question, document, score = _label(source, number, line)
+        for id, known, file in ((question, questions, QUERIES), (document, documents, CORPUS)):
+            if id not in known:
+                remedy = f"Add it to {file}, or drop the line."
+                raise source.fault(number, f"{id!r} is not in {file}", remedy)
+        # A judgement of 0 says that the document is no answer.
+        if score > 0 and gold.setdefault(question, {}).setdefault(document, score) != score:
+            what = f"gives {document!r} another score for {question!r} than a line before"
+            raise source.fault(number, what, "Keep one of the two lines.")
+    if not gold:
+        raise source.fault(number, "no score is above 0", "Label at least one document.")
+    return gold
+
+
+def _label(source: _Source, number: int, line: str) -> tuple[str, str, int]:
+    parts = line.strip("\r").split("\t")
+    try:
+        question, document, score = parts
+        return question, document, int(score)
+    except ValueError as error:
+        remedy = "Write the question's id, the document's id and a whole number, parted by tabs."
+        raise source.fault(number, "is not a label", remedy) from error
+
+
+def _moment(text: str) -> datetime | None:
+    for form in _TIMES:
+        try:
+            return datetime.strptime(text, form).replace(tzinfo=UTC)
+        except ValueError:
+            continue
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def _is_set(folder: Path) -> bool:
+    return all((folder / name).is_file() for name in FILES)
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InvalidInput(
+            f"{path} cannot be read: {error.strerror}",
+            field="data",
+            remedy=f"A set is a folder that holds {', '.join(FILES)}.",
+        ) from error

@@ -1,0 +1,153 @@
+"""`docs/benchmark.md`: the studies' tables, plots and verdicts, as one page that nobody edits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from recollect.bench.plots import (
+    latency_plot,
+    sets_plot,
+    strata_plot,
+    sweep_plot,
+    tradeoff_plot,
+)
+from recollect.bench.report import OVERALL, RULE, Report
+from recollect.bench.report_json import as_json
+from recollect.bench.report_markdown import (
+    EXPLAINED,
+    difference_table,
+    latency_table,
+    provenance_table,
+    quality_table,
+)
+from recollect.bench.studies import Study
+
+PAGE: Final = "benchmark.md"
+FOLDER: Final = "benchmark"
+
+Studied = Sequence[tuple[Study, Report]]
+
+_INTRODUCTION: Final = """\
+# Benchmark
+
+This page is written by `recollect bench study`; change `src/recollect/bench/studies.py`, not this
+page. Memories were stored through the use cases into real stores, embedded by the worker and
+recalled by the recall use case: nothing here ranks but the product, and the outside BM25 that is
+its yardstick.
+
+```bash
+pip install 'recollect[bench]'
+recollect bench run                                # a small synthetic set, out of the box
+recollect bench run --data DIR --sets all --configs default,lexical,dense,rrf,convex --json FILE
+recollect bench study --data DIR --out docs        # this page
+```
+"""
+
+_RULE: Final = """\
+Strata whose names begin with `rule:` are assigned by rule and mean the same on every set: in
+*paraphrase* the question shares under a fifth of its rare words' weight with every memory that
+answers it, in *multi-hop* several memories answer it, in *exact* it holds at least three fifths of
+that weight, and *mixed* is the rest.
+"""
+
+_LIMITS: Final = """\
+## Limits of the evidence
+
+- The sets are public and in English; questions and labels are their authors'. A memory that would
+  answer a question but is not labelled counts as a miss, for every configuration alike.
+- Dialogue, encyclopaedia and abstracts are not an agent's notes. `recollect bench own` measures on
+  your own memories.
+- An interval speaks of other questions of the same kind, not of other kinds of questions. Strata of
+  few questions show large differences only; the smallest that they would show is given.
+- p is corrected within a family: one metric in one kind of stratum, all configurations on all sets
+  of one study. Across studies it is not.
+- Times are of one machine that also did other work. Compare them with each other only.
+"""
+
+
+def write_study_page(studied: Studied, origin: Mapping[str, Any], out: Path) -> None:
+    """The page, and below it for each study its figures and its plot. `origin` is the provenance of
+    all of them together.
+    """
+    folder = out / FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    for study, report in studied:
+        (folder / f"{study.slug}.json").write_text(as_json(report), encoding="utf-8")
+        _plot(study, report, folder / f"{study.slug}.png")
+    (out / PAGE).write_text(page(studied, origin), encoding="utf-8")
+
+
+def page(studied: Studied, origin: Mapping[str, Any]) -> str:
+    parts = [_INTRODUCTION, f"{EXPLAINED}\n", _RULE, "## The answers\n", _answers(studied)]
+    for study, report in studied:
+        parts += _section(study, report)
+    parts += [_LIMITS, "## Where the figures come from\n", f"{provenance_table(origin)}\n"]
+    return "\n".join(parts)
+
+
+def _answers(studied: Studied) -> str:
+    lines = [
+        f"- [{study.title}](#{_anchor(study.title)}): {_first_sentence(study.verdict)}"
+        for study, _ in studied
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _section(study: Study, report: Report) -> Iterator[str]:
+    yield f"## {study.title}\n"
+    yield f"{study.question}\n"
+    yield f"**Verdict.** {study.verdict}\n"
+    yield f"![{study.title}]({FOLDER}/{study.slug}.png)\n"
+    for stratum in study.strata:
+        if not any(row.stratum == stratum for row in report.results):
+            continue
+        for metric in study.metrics:
+            yield f"{metric}{_of(stratum)}:\n"
+            yield f"{quality_table(report, metric, stratum, configs=study.rows)}\n"
+            if len(study.rows or report.configs) > 1:
+                yield f"Against {report.against}:\n"
+                yield f"{difference_table(report, metric, stratum, configs=study.rows)}\n"
+    if study.is_timed and report.latency:
+        yield f"{latency_table(report)}\n"
+    yield (
+        f"All figures: [{study.slug}.json]({FOLDER}/{study.slug}.json). To repeat them:\n\n"
+        f"```bash\nrecollect bench run --data DIR --sets {','.join(study.sets) or 'all'} \\\n"
+        f"    --configs '{study.configs}' \\\n    --against '{study.baseline}' --json FILE\n```\n"
+    )
+    if study.limits:
+        yield "\n".join(f"- {limit}" for limit in study.limits) + "\n"
+
+
+def _plot(study: Study, report: Report, file: Path) -> None:
+    metric = study.metrics[0]
+    match study.plot:
+        case "sets":
+            sets_plot(report, metric, file, study.rows)
+        case "strata":
+            strata_plot(report, metric, file, study.rows)
+        case "sweep":
+            sweep_plot(report, metric, file)
+        case "latency":
+            latency_plot(report, file, study.rows)
+        case "tradeoff":
+            tradeoff_plot(report, metric, file, study.rows)
+
+
+def _of(stratum: str) -> str:
+    if stratum == OVERALL:
+        return ", all questions"
+    by_rule = " by rule" if stratum.startswith(RULE) else ""
+    return f", {stratum.removeprefix(RULE)} questions{by_rule}"
+
+
+def _anchor(title: str) -> str:
+    """As a forge makes it of a heading."""
+    kept = "".join(each for each in title.lower() if each.isalnum() or each in "-_ ")
+    return kept.replace(" ", "-")
+
+
+def _first_sentence(text: str) -> str:
+    first, end, _ = text.partition(". ")
+    return f"{first}." if end else first

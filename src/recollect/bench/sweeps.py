@@ -1,0 +1,44 @@
+"""Which configurations differ in one number only: they are the points of a curve."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+FEWEST: Final = 3
+"""Two points are a comparison, not a curve."""
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """The configurations that are alike but for one parameter, by its value, ascending."""
+
+    parameter: str
+    label: str
+    points: tuple[tuple[float, str], ...]
+
+
+def curves(names: Sequence[str]) -> list[Curve]:
+    """The curves among configurations, in the order of their names."""
+    found: dict[tuple[str, str], dict[float, str]] = {}
+    for name in names:
+        base, *parameters = name.split(":")
+        for place, parameter in enumerate(parameters):
+            key, _, text = parameter.partition("=")
+            number = _number(text)
+            if number is not None:
+                rest = ":".join([base, *parameters[:place], *parameters[place + 1 :]])
+                found.setdefault((key, rest), {}).setdefault(number, name)
+    return [
+        Curve(parameter, label, tuple(sorted(points.items())))
+        for (parameter, label), points in found.items()
+        if len(points) >= FEWEST
+    ]
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None

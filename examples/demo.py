@@ -214,7 +214,7 @@ def print_recall(query: str, answer: Recollection) -> None:
     table.add_column(justify="right", style="cyan", no_wrap=True)
     table.add_column(overflow="fold")
     for hit in answer.hits:
-        table.add_row(f"{hit.score:.4f}", Text(hit.memory.content))
+        table.add_row(f"{hit.score:.2f}", Text(hit.memory.content))
         table.add_row("", Text(why(hit, answer), style="dim"))
     console.print(table)
 
@@ -223,7 +223,7 @@ def why(hit: Hit, answer: Recollection) -> str:
     """One line that adds up: each leg's share, their sum, the prior."""
     legs = ", ".join(
         f"{name}: rank {place.rank} of {answer.legs[name].found}, score {place.score:.3f}"
-        f" in {answer.legs[name].took_ms:.1f} ms, adds {place.contribution:.4f}"
+        f" in {answer.legs[name].took_ms:.1f} ms, adds {place.contribution:.2f}"
         for name, place in hit.legs.items()
     )
     importance = f"importance {hit.memory.importance:g} × {hit.prior:.2f}"

@@ -232,7 +232,7 @@ class Fuser(Protocol):
     """Merges the legs' answers as `core/fusion.py` defines it, wherever the sums are made."""
 
     async def __call__(
-        self, answers: Answers, weights: Weights, fusion: Fusion, k: int
+        self, answers: Answers, weights: Weights, fusion: Fusion, constant: float
     ) -> list[Fused]: ...
 
 

@@ -44,7 +44,7 @@ def test_each_hit_says_why_it_is_there(mine: httpx.Client, ids: dict[str, str]) 
     first = answer["hits"][0]
     why = first["explanation"]
     assert why["legs"]["lexical"]["rank"] == 1
-    assert why["fused"] == pytest.approx(1 / (60 + 1))
+    assert why["fused"] == pytest.approx(RecallSettings().vote)  # alone in its leg
     assert why["prior"] == pytest.approx(0.7 + 0.3 * 0.2)
     assert first["score"] == pytest.approx(why["fused"] * why["prior"])
     assert answer["legs"]["lexical"]["status"] == "ran"

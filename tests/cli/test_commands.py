@@ -13,6 +13,7 @@ from tests.cli.commands import Cli
 from recollect import __version__
 from recollect.cli.options import moment
 from recollect.core.errors import InvalidInput
+from recollect.core.recall_settings import RecallSettings
 
 SHORT_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}")
 
@@ -58,13 +59,16 @@ def test_recall_explains_a_hit_as_a_sum(cli: Cli) -> None:
     cli.json("remember", "apples are red", "--importance", "1")
     found = cli.json("recall", "apples", "--explain")
     why = found["hits"][0]["explanation"]
-    assert why["legs"]["lexical"]["contribution"] == pytest.approx(1 / (60 + 1))
+    assert why["legs"]["lexical"]["contribution"] == pytest.approx(RecallSettings().vote)
     assert why["prior"] == pytest.approx(0.7 + 0.3 * 1)
     assert found["legs"]["dense"]["status"] == "absent"
     text = cli("recall", "apples", "--explain").stdout
     assert "rank 1" in text
-    assert "fused 0.0164" in text
+    assert f"fused {RecallSettings().vote:.2f};" in text
     assert "dense absent" in text
+    # The scores of the other fusions are small, and shown to more places.
+    cli.json("settings", "set", "fusion", "rrf")
+    assert "fused 0.0164" in cli("recall", "apples", "--explain").stdout
 
 
 def test_recall_obeys_scope_limit_order_exclusion_and_weights(cli: Cli) -> None:
@@ -162,7 +166,7 @@ def test_status_names_the_store(cli: Cli) -> None:
 
 
 def test_settings_are_shown_and_changed(cli: Cli) -> None:
-    assert cli.json("settings")["fusion"] == "rrf"
+    assert cli.json("settings")["fusion"] == "standout"
     assert cli.json("settings", "set", "rrf_k", "10")["rrf_k"] == 10
     assert cli.json("settings")["rrf_k"] == 10
     assert re.search(r"rrf_k\s+10", cli("settings").stdout)

@@ -7,6 +7,8 @@ import re
 import pytest
 from tests.cli.commands import Cli
 
+from recollect.core.recall_settings import RecallSettings
+
 
 def test_why_says_what_kept_a_memory_out_and_what_would_bring_it_in(cli: Cli) -> None:
     stored = cli.json("remember", "Lunch is at [bold]noon\x1b[2J", "--project", "kitchen")
@@ -26,7 +28,8 @@ def test_why_of_a_hit_shows_its_score_as_a_product(cli: Cli) -> None:
     stored = cli.json("remember", "Lunch is at noon", "--importance", "1")
     shown = cli("why", stored["id"], "--query", "lunch").stdout
     assert "yes, at place 1 of at most 10" in shown
-    assert "fused 0.0164 × prior 1.000 = 0.0164" in shown
+    alone = f"{RecallSettings().vote:.2f}"
+    assert f"fused {alone} × prior 1.000 = {alone}" in shown
     cli.json("settings", "set", "exact_bonus", "0.5")
     assert "× bonus 1.500" in cli("why", stored["id"], "--query", "lunch").stdout
 

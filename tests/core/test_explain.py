@@ -104,7 +104,7 @@ LEG_OBSTACLES: list[tuple[LegName, LegFacts, Memory, ObstacleKind | None, str]] 
 def test_what_keeps_a_memory_out_of_a_leg(
     leg: LegName, facts: LegFacts, memory: Memory, kind: ObstacleKind | None, remedy: str
 ) -> None:
-    found = leg_obstacle(leg, facts, memory)
+    found = leg_obstacle(leg, facts, memory, RecallRequest("q"))
     if kind is None:
         assert found is None
         return
@@ -114,5 +114,44 @@ def test_what_keeps_a_memory_out_of_a_leg(
     assert (facts.note or "") in found.what
 
 
-def test_below_the_limit_the_limit_that_would_do_is_named() -> None:
-    assert "limit of 14" in below_limit(14, 10).remedy
+def test_below_the_depth_the_remedy_is_what_trying_it_showed() -> None:
+    facts = replace(RAN, rank=63)
+
+    def remedy(place: int) -> str:
+        found = leg_obstacle("lexical", facts, MEMORY, RecallRequest("q", limit=10), place)
+        assert found is not None
+        return found.remedy
+
+    deeper = "Ask more precisely, or look deeper"
+    assert remedy(10) == f"{deeper}: `recollect settings set depth 63`."
+    assert remedy(11) == (
+        f"{deeper}, `recollect settings set depth 63`, and ask with a limit of 11 or more."
+    )
+    assert "limit of 63" in remedy(63)
+    # a limit above the depth asks the legs for more, and the place may be another then
+    assert remedy(64) == "Ask more precisely, or within a narrower scope."
+
+
+LOW: list[tuple[int, int, int | None, str]] = [
+    (14, 50, 11, "Ask more precisely, or ask with a limit of 14 or more."),
+    (14, 50, None, "Ask more precisely, or ask with a limit of 14 or more."),
+    (
+        14,
+        50,
+        10,
+        "Ask more precisely, ask with a limit of 14 or more, or raise its importance to 1.",
+    ),
+    # a limit above the depth asks the legs for more; one above 100 is refused
+    (51, 50, 10, "Ask more precisely, or raise its importance to 1."),
+    (100, 200, None, "Ask more precisely, or ask with a limit of 100 or more."),
+    (101, 200, None, "Ask more precisely, or within a narrower scope."),
+]
+
+
+@pytest.mark.parametrize(("place", "depth", "vital", "remedy"), LOW)
+def test_below_the_limit_only_what_would_do_is_named(
+    place: int, depth: int, vital: int | None, remedy: str
+) -> None:
+    found = below_limit(place, 10, depth, vital)
+    assert (found.kind, found.remedy) == ("below_limit", remedy)
+    assert f"place {place}" in found.what

@@ -128,7 +128,54 @@ CONVEX: list[tuple[Answers, Weights, dict[int, float]]] = [
 def test_convex_combination_averages_scaled_scores(
     legs: Answers, weights: Weights, expected: dict[int, float]
 ) -> None:
-    assert scores(fuse(legs, weights, "convex", k=60)) == pytest.approx(expected, rel=1e-15)
+    assert scores(fuse(legs, weights, "convex", 60)) == pytest.approx(expected, rel=1e-15)
+
+
+STANDOUT: list[tuple[Answers, Weights, float, dict[int, float]]] = [
+    # alone, heights above the last: 1, ½ and 0, whose variance is ⅙
+    (
+        {"lexical": [candidate(1, 9.0), candidate(2, 6.0), candidate(3, 3.0)]},
+        EVEN,
+        0.0,
+        {1: 1 / (1 / 6), 2: 0.25 / (1 / 6), 3: 0.0},
+    ),
+    # each vote counts by its leg's weight; both lists are as long as the longest, so both were cut:
+    # heights 1 and 0 among three candidates, of whom the unlisted one lies on the floor too
+    (
+        {
+            "lexical": [candidate(1, 8.0), candidate(2, 2.0)],
+            "dense": [candidate(2, 0.6), candidate(3, 0.2)],
+        },
+        {"lexical": 3.0, "dense": 1.0},
+        7.0,
+        {1: 0.75 * (4.5 + 7), 2: 0.75 * 7 + 0.25 * (4.5 + 7), 3: 0.25 * 7},
+    ),
+    # a shorter list of words is whole: the floor is 0, and its only memory stands out from two
+    (
+        {"lexical": [candidate(1, 5.0)], "dense": [candidate(2, 0.5), candidate(3, 0.1)]},
+        EVEN,
+        0.0,
+        {1: 0.5 * 4.5, 2: 0.5 * 4.5, 3: 0.0},
+    ),
+    # a shorter list of cosines is cut all the same: some memories may not be embedded yet
+    (
+        {"dense": [candidate(1, 0.5)], "lexical": [candidate(2, 2.0), candidate(3, 1.0)]},
+        EVEN,
+        0.0,
+        {1: 0.0, 2: 0.5 * 4.5, 3: 0.0},
+    ),
+    # when all are alike, none stands out
+    ({"lexical": [candidate(1, 0.1), candidate(2, 0.1)]}, EVEN, 2.0, {1: 2.0, 2: 2.0}),
+    # nor by a rounding error: half a percent of the best score is half of the least deviation
+    ({"lexical": [candidate(1, 1.0), candidate(2, 0.995)]}, EVEN, 2.0, {1: 0.25 + 2, 2: 2.0}),
+]
+
+
+@pytest.mark.parametrize(("legs", "weights", "vote", "expected"), STANDOUT)
+def test_standout_counts_squared_heights_and_votes(
+    legs: Answers, weights: Weights, vote: float, expected: dict[int, float]
+) -> None:
+    assert scores(fuse(legs, weights, "standout", vote)) == pytest.approx(expected, rel=1e-12)
 
 
 def test_each_place_tells_rank_score_and_contribution() -> None:
@@ -218,7 +265,7 @@ def test_equal_scores_and_best_ranks_are_in_order_of_id(
 def test_convex_scores_lie_between_0_and_1(
     legs: dict[LegName, list[Candidate]], weights: dict[LegName, float]
 ) -> None:
-    for one in fuse(legs, weights, "convex", k=60):
+    for one in fuse(legs, weights, "convex", 60):
         assert 0.0 <= one.score <= 1.0 + 1e-12  # the weights' shares are rounded
 
 
@@ -242,8 +289,8 @@ def test_a_heavier_leg_lifts_its_best_above_what_only_the_other_found(
 ) -> None:
     """Convex shares sum to 1: a heavier leg takes from the others, what only they found sinks."""
     legs: Answers = {"lexical": lexical, "dense": dense}
-    before = scores(fuse(legs, {"lexical": weight, "dense": 1.0}, "convex", k=60))
-    after = scores(fuse(legs, {"lexical": weight * factor, "dense": 1.0}, "convex", k=60))
+    before = scores(fuse(legs, {"lexical": weight, "dense": 1.0}, "convex", 60))
+    after = scores(fuse(legs, {"lexical": weight * factor, "dense": 1.0}, "convex", 60))
     only_dense = {one.id for one in dense} - {one.id for one in lexical}
     for id in only_dense:
         assert after[id.int] <= before[id.int]

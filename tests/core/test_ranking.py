@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.strategies import MOMENT, any_text
 
 from recollect.core.fusion import Fused
-from recollect.core.ranking import exactness, prior, rank, rearranged
+from recollect.core.ranking import exactness, place_if_vital, prior, rank, rearranged
 from recollect.core.recall import Candidate, LegPlace, SortBy
 
 
@@ -131,6 +131,31 @@ def test_a_bonus_raises_the_fused_score() -> None:
     first, second = rank(entries, "relevance", {UUID(int=2): 1 + 0.2 * 0.5})
     assert (first.id.int, first.bonus, first.score) == (2, 1.1, 0.019 * 1.1 * 0.85)
     assert (second.id.int, second.bonus, second.score) == (1, 1.0, 0.020 * 0.85)
+
+
+# Of 1 → .9 × .85, 2 → .8 × .85, 3 → .7 × .85 and 4 → .1 × .85, the third with importance 1 has .7,
+# and more than the second, but not than the first; the last has .1.
+VITAL: list[tuple[int, SortBy, float, int]] = [
+    (3, "relevance", 0.3, 2),
+    (3, "relevance", 0.0, 3),
+    (4, "relevance", 0.3, 4),
+    (4, "importance", 0.3, 1),
+    (3, "recency", 0.3, 3),
+]
+
+
+@pytest.mark.parametrize(("number", "sort_by", "strength", "place"), VITAL)
+def test_the_place_with_the_highest_importance(
+    number: int, sort_by: SortBy, strength: float, place: int
+) -> None:
+    entries = [fused(n, score, age=n) for n, score in ((1, 0.9), (2, 0.8), (3, 0.7), (4, 0.1))]
+    ranked = rank(entries, sort_by, strength=strength)
+    assert place_if_vital(ranked, UUID(int=number), sort_by, strength) == place
+
+
+def test_the_place_with_the_highest_importance_counts_the_bonus() -> None:
+    ranked = rank([fused(1, 0.9), fused(2, 0.8)], "relevance", {UUID(int=1): 1.5})
+    assert place_if_vital(ranked, UUID(int=2), "relevance") == 2
 
 
 REARRANGED: list[tuple[dict[int, float], list[int]]] = [

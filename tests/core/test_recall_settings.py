@@ -19,13 +19,19 @@ def test_every_setting_has_its_legal_values_and_a_legal_default() -> None:
     assert defaults.changed(defaults.as_dict()) == defaults
 
 
-def test_the_specifications_defaults() -> None:
+def test_the_benchmarks_defaults() -> None:
     defaults = RecallSettings()
-    assert defaults.weights() == {"lexical": 1.0, "dense": 1.0, "graph": 0.35}
-    assert (defaults.fusion, defaults.rrf_k) == ("rrf", 60)
-    assert defaults.depth >= 50
+    assert defaults.weights() == {"lexical": 1.0, "dense": 0.85, "graph": 0.35}
+    assert (defaults.fusion, defaults.vote, defaults.rrf_k) == ("standout", 6.0, 60)
+    assert defaults.depth == 100
     assert (defaults.exact_bonus, defaults.rerank) == (0.0, False)
     assert 20 <= defaults.rerank_depth <= 30
+
+
+def test_each_fusion_goes_with_its_constant() -> None:
+    settings = RecallSettings(vote=3.0, rrf_k=10)
+    assert settings.changed({"fusion": "standout"}).constant == 3.0
+    assert settings.changed({"fusion": "rrf"}).constant == 10
 
 
 ACCEPTED: list[tuple[str, object, object]] = [
@@ -33,6 +39,9 @@ ACCEPTED: list[tuple[str, object, object]] = [
     ("dense_weight", 5, 5.0),
     ("graph_weight", "0.35", 0.35),
     ("fusion", "convex", "convex"),
+    ("fusion", "rrf", "rrf"),
+    ("vote", 0, 0.0),
+    ("vote", "100", 100.0),
     ("rrf_k", "10", 10),
     ("rrf_k", 10.0, 10),
     ("depth", 1_000, 1_000),
@@ -66,8 +75,10 @@ REFUSED: list[tuple[str, object, str]] = [
     ("rrf_k", 0, "Give a whole number from 1 to 1000."),
     ("rrf_k", 1.5, "Give a whole number from 1 to 1000."),
     ("rrf_k", "inf", "Give a whole number from 1 to 1000."),
-    ("fusion", "max", "Choose one of: rrf, convex."),
-    ("fusion", [], "Choose one of: rrf, convex."),
+    ("fusion", "max", "Choose one of: standout, rrf, convex."),
+    ("fusion", [], "Choose one of: standout, rrf, convex."),
+    ("vote", -0.1, "Give a number from 0 to 100."),
+    ("vote", 100.1, "Give a number from 0 to 100."),
     ("lexical_ranking", "bm25", "Choose one of: idf, idf_exhaustive, ts_rank."),
     ("wieght", 1, "The settings are: lexical_weight,"),
     ("exact_bonus", 1.1, "Give a number from 0 to 1."),

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import pvariance
 from typing import Any
 
 import httpx
 import pytest
 from tests.serving import Running, running
 
+from recollect.core.recall_settings import RecallSettings
 from recollect.usecases.work import Worker
 from recollect.worker import require_embedding
 
@@ -73,10 +75,15 @@ def test_a_paraphrase_with_no_shared_word_is_found_until_the_text_says_something
         assert first["memory"]["id"] == id
         assert list(first["explanation"]["legs"]) == ["dense"]
         place = first["explanation"]["legs"]["dense"]
-        assert (place["rank"], place["contribution"]) == (1, 1 / (60 + 1))
+        assert place["rank"] == 1
         assert 0.3 < place["score"] < 1.0
-        assert first["explanation"]["fused"] == 1 / (60 + 1)
-        assert first["score"] == pytest.approx(1 / (60 + 1) * (0.7 + 0.3 * 0.5), rel=1e-15)
+        # It stands out from all that were found, by the square of its distance to the last.
+        cosines = [hit["explanation"]["legs"]["dense"]["score"] for hit in answer["hits"]]
+        assert len(cosines) == 1 + len(BACKGROUND)
+        standout = (place["score"] - min(cosines)) ** 2 / pvariance(cosines)
+        assert place["contribution"] == pytest.approx(standout + RecallSettings().vote)
+        assert first["explanation"]["fused"] == place["contribution"]
+        assert first["score"] == pytest.approx(place["contribution"] * (0.7 + 0.3 * 0.5))
         assert answer["legs"]["lexical"] | {"took_ms": 0} == {
             "status": "ran",
             "weight": 1.0,

@@ -8,16 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from hypothesis import settings
 from tests.conftest import TEMPLATE, Cluster
 
 from recollect.adapters.in_memory import InMemoryStore
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.adapters.sqlite.store import SqliteStore
-
-# Judged by what they find, not by how fast a busy machine finds it.
-settings.register_profile("no deadline", deadline=None)
-settings.load_profile("no deadline")
 
 Store = InMemoryStore | SqliteStore | PostgresStore
 

@@ -53,6 +53,10 @@ EVEN: dict[LegName, float] = {"lexical": 1.0, "dense": 1.0, "graph": 0.35}
 
 @example(TWICE, EVEN, "rrf", 60)
 @example(TWICE, EVEN, "convex", 60)
+@example(TWICE, EVEN, "standout", 60)
+@example(CROSSED, EVEN, "standout", 60)
+@example(THREE, EVEN, "standout", 60)
+@example({"lexical": [candidate(1, 0.1), candidate(2, 0.1)]}, EVEN, "standout", 60)
 @example(CROSSED, EVEN, "convex", 60)
 @example(THREE, EVEN, "rrf", 60)
 @example(THREE, EVEN, "convex", 60)

@@ -9,7 +9,7 @@ from typing import ClassVar
 from uuid import UUID, uuid4
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     Bundle,
@@ -146,9 +146,5 @@ def test_a_history_leaves_what_a_dict_would_hold(opened: OpenStore) -> None:
     HistoryOfThisStore.opened = opened
     run_state_machine_as_test(
         HistoryOfThisStore,
-        settings=settings(
-            max_examples=10,
-            stateful_step_count=20,
-            suppress_health_check=[HealthCheck.too_slow],
-        ),
+        settings=settings(max_examples=10, stateful_step_count=20),
     )

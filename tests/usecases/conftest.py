@@ -1,4 +1,6 @@
-"""The use cases on the reference store, with a clock that moves a second at every look."""
+"""The use cases on the reference store: a clock that moves a second at every look, and a loop whose
+time passes only while nothing else happens.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +8,18 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import pytest
+from tests.clocks import IdleClock
 from tests.strategies import MOMENT
 
 from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.memory import Limits
 from recollect.usecases.parts import Parts
 from recollect.usecases.recall import lexical_leg
+
+
+@pytest.fixture(scope="package")
+def anyio_backend() -> tuple[str, dict[str, object]]:
+    return "asyncio", {"loop_factory": IdleClock}
 
 
 @dataclass

@@ -13,6 +13,7 @@ from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.errors import ModelUnavailable
 from recollect.core.memory import Draft, Memory, Scope
 from recollect.core.recall import LegReport, RecallRequest, Recollection
+from recollect.core.recall_settings import RecallSettings
 from recollect.core.space import Space, StoredSpace
 from recollect.usecases.dense import dense_leg
 from recollect.usecases.parts import Parts
@@ -21,6 +22,7 @@ from recollect.usecases.remember import remember
 from recollect.usecases.tune import change_settings
 
 pytestmark = pytest.mark.anyio
+VOTE, DENSE = RecallSettings().vote, RecallSettings().dense_weight
 
 
 @dataclass
@@ -59,16 +61,20 @@ async def test_a_memory_that_shares_no_word_is_found_and_says_why(setup: Setup) 
     assert list(first.legs) == ["dense"]
     assert first.legs["dense"].rank == 1
     assert first.legs["dense"].score == pytest.approx(0.9 / (0.9**2 + 0.1**2) ** 0.5)
-    assert first.fused == 1.0 / (60 + 1)
+    assert first.fused == 4 + VOTE  # the other lies on the floor: one of two stands out by 4
     assert answer.legs["dense"].found == 2
 
 
 async def test_found_by_words_and_by_meaning_counts_twice(setup: Setup) -> None:
     both = await setup.remember("car")
     await setup.remember("automobile")
-    first = (await setup.recall("car")).hits[0]
+    first, second = (await setup.recall("car")).hits
     assert first.memory == both
-    assert first.fused == 1 / (60 + 1) + 1 / (60 + 1)
+    words, meaning = 1.0 / (1.0 + DENSE), DENSE / (1.0 + DENSE)
+    # The cosines are nearly equal: less apart than the least deviation, 0.01 of the way from −1.
+    height = (1.0 - 0.9 / (0.9**2 + 0.1**2) ** 0.5) / (0.01 * 2.0)
+    assert first.fused == pytest.approx(words * (4 + VOTE) + meaning * (height**2 + VOTE))
+    assert second.fused == meaning * (0 + VOTE)
 
 
 @pytest.mark.parametrize("where", ["settings", "request"])

@@ -48,13 +48,32 @@ async def test_off_by_default_and_only_what_is_shown_is_read() -> None:
 async def test_an_exact_match_is_raised_above_a_better_rank() -> None:
     store = CountingStore()
     parts, (first, words, phrase) = await three(parts_on(store))
-    await change_settings(parts, "me", {"exact_bonus": 0.5})
+    await change_settings(parts, "me", {"exact_bonus": 0.5, "fusion": "rrf"})
     answer = await recall(parts, "me", replace(QUERY, limit=3))
     assert [hit.memory for hit in answer.hits] == [phrase, words, first]
     assert [hit.fused for hit in answer.hits] == [1 / (60 + 3), 1 / (60 + 2), 1 / (60 + 1)]
     assert [hit.bonus for hit in answer.hits] == [1 + 0.5 * 1.0, 1 + 0.5 * 0.5, 1.0]
     assert answer.hits[0].score == 1 / (60 + 3) * (1 + 0.5 * 1.0) * (0.7 + 0.3 * 0.5)
     assert store.read == [3]  # all candidates, and the hits not once more
+
+
+async def test_scores_that_stand_out_are_not_passed_by_a_small_bonus(parts: Parts) -> None:
+    """Scores of .9, .89 and .88 are closer than the least deviation of .009 allows: the first is
+    two and the second one hundredth above the floor, and each has its vote, here of 7.
+    """
+    parts, (first, words, phrase) = await three(parts)
+    for bonus, order in ((0.5, [first, phrase, words]), (1.0, [phrase, words, first])):
+        await change_settings(parts, "me", {"exact_bonus": bonus, "vote": 7})
+        answer = await recall(parts, "me", replace(QUERY, limit=3))
+        assert [hit.memory for hit in answer.hits] == order
+        by_memory = {hit.memory.id: hit.score / hit.prior for hit in answer.hits}
+        assert by_memory == pytest.approx(
+            {
+                first.id: (0.02 / 0.009) ** 2 + 7,
+                words.id: ((0.01 / 0.009) ** 2 + 7) * (1 + bonus / 2),
+                phrase.id: (0 + 7) * (1 + bonus),
+            }
+        )
 
 
 async def test_by_date_nothing_is_judged() -> None:

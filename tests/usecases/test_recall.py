@@ -8,14 +8,17 @@ import pytest
 from tests.usecases.legs import Saying, candidates
 
 from recollect.core.errors import InvalidInput
+from recollect.core.fusion import FUSIONS
 from recollect.core.memory import Draft, Memory, Scope
 from recollect.core.recall import RecallRequest, Recollection, SortBy
+from recollect.core.recall_settings import RecallSettings
 from recollect.usecases.parts import Parts
 from recollect.usecases.recall import recall
 from recollect.usecases.remember import remember
 from recollect.usecases.tune import change_settings
 
 pytestmark = pytest.mark.anyio
+VOTE, DENSE = RecallSettings().vote, RecallSettings().dense_weight
 
 
 async def remembered(parts: Parts, *contents: str, owner: str = "me") -> list[Memory]:
@@ -41,11 +44,16 @@ async def test_a_hit_says_why_it_is_there(parts: Parts) -> None:
     assert (first.memory, second.memory) == (both, words_only)
     assert {leg: place.rank for leg, place in first.legs.items()} == {"lexical": 1, "dense": 1}
     assert first.legs["dense"].score == 0.75
-    assert first.fused == 1 / (60 + 1) + 1 / (60 + 1)
+    # By words, one of two stands out by 4, and the other lies on the floor and has its vote alone;
+    # by meaning, the only one has nothing to stand out from. The legs count by weight.
+    words, meaning = 1.0 / (1.0 + DENSE) * (4 + VOTE), DENSE / (1.0 + DENSE) * (0 + VOTE)
+    assert first.legs["lexical"].contribution == words
+    assert first.legs["dense"].contribution == meaning
+    assert first.fused == words + meaning
     assert first.prior == 0.7 + 0.3 * 0.5
     assert first.score == first.fused * first.prior
-    assert second.fused == 1 / (60 + 2)
-    assert answer.fusion == "rrf"
+    assert second.fused == 1.0 / (1.0 + DENSE) * (0 + VOTE)
+    assert answer.fusion == "standout"
     assert {name: (leg.status, leg.found) for name, leg in answer.legs.items()} == {
         "lexical": ("ran", 2),
         "dense": ("ran", 1),
@@ -53,7 +61,7 @@ async def test_a_hit_says_why_it_is_there(parts: Parts) -> None:
     }
     assert {name: leg.weight for name, leg in answer.legs.items()} == {
         "lexical": 1.0,
-        "dense": 1.0,
+        "dense": DENSE,
         "graph": 0.35,
     }
     assert answer.took_ms >= answer.legs["lexical"].took_ms >= 0
@@ -65,7 +73,13 @@ async def test_the_settings_are_obeyed_by_the_next_recall(parts: Parts) -> None:
     lexical, dense = Saying(candidates(one, other)), Saying(candidates(other))
     parts = replace(parts, legs={"lexical": lexical, "dense": dense})
     assert (await recall(parts, "me", RecallRequest("q"))).hits[0].memory == other
-    await change_settings(parts, "me", {"rrf_k": 10, "lexical_weight": 3, "dense_weight": 0.1})
+    await change_settings(parts, "me", {"vote": 0})
+    first, second = (await recall(parts, "me", RecallRequest("q"))).hits
+    assert first.memory == one  # by .01, where scores of .9 are as good as equal within .009
+    assert first.fused == pytest.approx(1.0 / (1.0 + DENSE) * (0.01 / 0.009) ** 2)
+    assert (second.memory, second.fused) == (other, 0.0)
+    weights = {"lexical_weight": 3, "dense_weight": 0.1}
+    await change_settings(parts, "me", {"fusion": "rrf", "rrf_k": 10, **weights})
     first, second = (await recall(parts, "me", RecallRequest("q"))).hits
     assert (first.memory, first.fused) == (one, 3 / (10 + 1))
     assert (second.memory, second.fused) == (other, 3 / (10 + 2) + 0.1 / (10 + 1))
@@ -83,9 +97,10 @@ async def test_a_request_can_overrule_the_weights_for_itself(parts: Parts) -> No
     parts = replace(parts, legs={"lexical": lexical, "dense": dense})
     heavy_dense = RecallRequest("q", weights={"dense": 5.0})
     answer = await recall(parts, "me", heavy_dense)
-    assert [hit.fused for hit in answer.hits] == [5 / (60 + 1), 1 / (60 + 1)]
+    # Each leg found one, which has its vote and nothing to stand out from.
+    assert [hit.fused for hit in answer.hits] == [5 / 6 * VOTE, 1 / 6 * VOTE]
     assert answer.legs["dense"].weight == 5.0
-    assert (await recall(parts, "me", RecallRequest("q"))).legs["dense"].weight == 1.0
+    assert (await recall(parts, "me", RecallRequest("q"))).legs["dense"].weight == DENSE
 
 
 @pytest.mark.parametrize("by", ["settings", "request"])
@@ -123,7 +138,7 @@ async def test_with_words_alone_the_order_is_the_lexical_order(parts: Parts) -> 
     memories = await remembered(parts, *(f"memory {number}" for number in range(9)))
     shuffled = [memories[place] for place in (4, 0, 8, 2, 6, 1, 7, 3, 5)]
     parts = replace(parts, legs={"lexical": Saying(candidates(*shuffled))})
-    for fusion in ("rrf", "convex"):
+    for fusion in FUSIONS:
         await change_settings(parts, "me", {"fusion": fusion})
         answer = await recall(parts, "me", RecallRequest("q"))
         assert [hit.memory for hit in answer.hits] == shuffled
@@ -181,8 +196,10 @@ async def test_sort_orders(parts: Parts, sort_by: SortBy, expected: list[str]) -
     vital = await remember(parts, "me", Draft("old and vital", importance=1.0))
     middling = await remember(parts, "me", Draft("middling", importance=0.5))
     trivial = await remember(parts, "me", Draft("new and trivial", importance=0.45))
-    # The scores of fusion are 1/61, 1/62, 1/63; the priors .835, 1 and .85.
-    parts = replace(parts, legs={"lexical": Saying(candidates(trivial, vital, middling))})
+    # With a vote of 7 the scores of fusion are 11.6, 11.4 and 7; the priors are .835, 1 and .85.
+    await change_settings(parts, "me", {"vote": 7})
+    found = [*candidates(trivial, vital), *candidates(middling, best=0.5)]
+    parts = replace(parts, legs={"lexical": Saying(found)})
     answer = await recall(parts, "me", RecallRequest("q", sort_by=sort_by))
     assert contents(answer) == expected
 

@@ -145,8 +145,7 @@ async def test_the_deadline_holds_while_texts_are_fetched() -> None:
 
     parts = await with_legs(parts_on(StuckStore()))
     with pytest.raises(StoreUnavailable, match=f"deadline of {SHORT_MS} ms"):
-        # The settings' deadline, not the default's 2 seconds. Timers fire in order: on a busy
-        # machine both are late, but this one is still the second.
+        # The settings' deadline, not the default's, which is longer.
         async with asyncio.timeout(1.5):
             await recall(parts, "me", REQUEST)
 

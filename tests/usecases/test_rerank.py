@@ -13,6 +13,7 @@ from tests.usecases.vectors import TableReranker
 from recollect.core.errors import ModelUnavailable
 from recollect.core.memory import Draft, Memory
 from recollect.core.recall import RecallRequest, Recollection, SortBy
+from recollect.core.recall_settings import RecallSettings
 from recollect.usecases.forget import forget
 from recollect.usecases.parts import Parts
 from recollect.usecases.recall import recall
@@ -49,7 +50,8 @@ async def test_the_first_hits_are_in_the_order_of_the_second_stage(parts: Parts)
     assert contents(answer) == list(reversed(CONTENTS))
     assert [hit.rerank.former_place for hit in answer.hits if hit.rerank] == [4, 3, 2, 1]
     assert [hit.rerank.score for hit in answer.hits if hit.rerank] == [0.4, 0.3, 0.2, 0.1]
-    assert answer.hits[0].fused == 1 / (60 + 4)  # what fusion said stays visible
+    # What fusion said stays visible: by words it was the last, with nothing but its vote.
+    assert answer.hits[0].fused == RecallSettings().vote
     assert answer.rerank is not None
     assert (answer.rerank.status, answer.rerank.reranked) == ("ran", 4)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +15,8 @@ from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.errors import NotFound, StoreUnavailable
 from recollect.core.explain import WhyReport
 from recollect.core.memory import Draft, Memory, Scope
-from recollect.core.recall import RecallRequest
+from recollect.core.recall import Candidate, Declined, RecallRequest
+from recollect.core.recall_settings import RecallSettings
 from recollect.usecases import why as why_module
 from recollect.usecases.dense import dense_leg
 from recollect.usecases.forget import forget
@@ -25,6 +27,7 @@ from recollect.usecases.tune import change_settings
 from recollect.usecases.why import why
 
 pytestmark = pytest.mark.anyio
+VOTE, DENSE = RecallSettings().vote, RecallSettings().dense_weight
 
 
 @dataclass
@@ -75,8 +78,13 @@ async def test_of_a_recalled_memory_it_says_what_each_leg_gave(setup: Setup) -> 
     await setup.remember("automobile")
     report = await setup.why(memory)
     assert (report.recalled, report.place, report.kept_out) == (True, 1, ())
-    assert report.fused == 1 / (60 + 1) + 1 / (60 + 1)
-    assert report.score == (1 / (60 + 1) + 1 / (60 + 1)) * (0.7 + 0.3 * 0.5)
+    # By words one of two stands out by 4, and has its vote; by meaning the two are nearly equal:
+    # less apart than the least deviation, 0.01 of the way from −1.
+    words, meaning = 1.0 / (1.0 + DENSE), DENSE / (1.0 + DENSE)
+    height = (1.0 - 0.9 / (0.9**2 + 0.1**2) ** 0.5) / (0.01 * 2.0)
+    assert report.fused is not None
+    assert report.fused == pytest.approx(words * (4 + VOTE) + meaning * (height**2 + VOTE))
+    assert report.score == report.fused * (0.7 + 0.3 * 0.5)
     assert {name: leg.facts.rank for name, leg in report.legs.items()} == {
         "lexical": 1,
         "dense": 1,
@@ -182,6 +190,38 @@ async def test_a_leg_that_is_not_run_fails_or_hangs(
         parts = replace(setup.parts, legs={**setup.parts.legs, "dense": leg})
         report = await why(parts, "me", str(memory.id), RecallRequest("car"))
         assert kinds(report) == [("no_match", "lexical"), (kind, "dense")]
+
+
+async def test_a_leg_that_fails_when_asked_again_is_not_taken_for_one_that_found_nothing(
+    setup: Setup,
+) -> None:
+    car, lunch = await setup.remember("car"), await setup.remember("lunch")
+    dense, asked = setup.parts.legs["dense"], 0
+
+    async def failing_the_second_time(
+        owner: str, request: RecallRequest, settings: RecallSettings
+    ) -> Sequence[Candidate] | Declined:
+        nonlocal asked
+        asked += 1
+        if asked % 2 == 0:
+            raise StoreUnavailable("the index is gone", remedy="Mend it.")
+        return (await dense(owner, request, settings))[:1]  # type: ignore[index]  # it answers
+
+    parts = replace(setup.parts, legs={**setup.parts.legs, "dense": failing_the_second_time})
+    report = await why(parts, "me", str(lunch.id), RecallRequest("car"))
+    assert kinds(report) == [("no_match", "lexical"), ("leg_failed", "dense")]
+    report = await why(parts, "me", str(car.id), RecallRequest("car"))
+    assert (report.recalled, report.legs["dense"].facts.rank) == (True, 1)
+
+
+@pytest.mark.parametrize("query", ["", " \x00"])
+async def test_without_a_text_to_look_for_an_embedded_memory_is_not_called_unembedded(
+    setup: Setup, query: str
+) -> None:
+    memory = await setup.remember("automobile")
+    report = await setup.why(memory, query)
+    assert kinds(report) == [("no_match", "lexical"), ("no_match", "dense")]
+    assert "no text" in report.kept_out[1].what
 
 
 async def test_at_weight_0_nothing_is_embedded(setup: Setup) -> None:

@@ -7,11 +7,12 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from tests.waiting import SECONDS, wait_until
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 FLAGS = (
@@ -38,7 +39,6 @@ os.dup2(high[0], 3)
 os.dup2(high[1], 4)
 os.execv(sys.argv[3], sys.argv[3:])
 """
-SECONDS = 30.0
 
 
 def chromium() -> str | None:
@@ -67,6 +67,9 @@ class Tab:
         self._reading.close()
         self._writing.close()
 
+    def before_each_page(self, script: str) -> None:
+        self._send("Page.addScriptToEvaluateOnNewDocument", source=script)
+
     def go(self, url: str) -> None:
         self._send("Page.navigate", url=url)
         self.wait("document.readyState === 'complete'")
@@ -80,11 +83,13 @@ class Tab:
         return answer["result"].get("value")
 
     def wait(self, condition: str) -> Any:
-        until = time.monotonic() + SECONDS
-        while time.monotonic() < until:
-            if value := self.run(f"(() => {{ try {{ return {condition} }} catch {{ }} }})()"):
-                return value
-        raise AssertionError(f"never became true: {condition}; the page said {self.errors}")
+        try:
+            return wait_until(
+                lambda: self.run(f"(() => {{ try {{ return {condition} }} catch {{ }} }})()")
+            )
+        except AssertionError as error:
+            error.add_note(f"never became true: {condition}; the page said {self.errors}")
+            raise
 
     def fill(self, selector: str, text: str) -> None:
         """Types into a field, as a person does."""

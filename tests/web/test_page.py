@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +10,11 @@ from pathlib import Path
 import httpx
 import pytest
 from tests.serving import Running, running
+from tests.waiting import SECONDS
 from tests.web.browser import Tab, chromium, open_tab
+
+from recollect.core.memory import CATEGORIES
+from recollect.core.recall_settings import RecallSettings
 
 TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 NAMESPACE = 'xmlns="http://www.w3.org/2000/svg"'
@@ -29,7 +34,7 @@ def assets(server: Running) -> dict[str, httpx.Response]:
         path = waiting.pop()
         if path in found:
             continue
-        found[path] = httpx.get(server.url + path)
+        found[path] = httpx.get(server.url + path, timeout=SECONDS)
         text = found[path].text
         waiting += re.findall(r'<(?:link|script|img)[^>]*(?:href|src)="(/[^"]*)"', text)
         waiting += [f"/assets/{name}" for name in re.findall(r'from "\./([^"]+)"', text)]
@@ -59,6 +64,12 @@ def test_memories_are_only_ever_inserted_as_text(server: Running) -> None:
             assert way not in answer.text, path
         assert not re.search(r"<script(?![^>]*\bsrc=)", answer.text), path
         assert not re.search(r"\son\w+=|\sstyle=", answer.text), path
+
+
+def test_the_page_offers_every_category(server: Running) -> None:
+    page = assets(server)["/"].text
+    assert re.findall("<option>(.*?)</option>", page) == [*CATEGORIES]
+    assert "{{" not in page
 
 
 @pytest.fixture
@@ -103,6 +114,9 @@ def test_a_person_uses_the_page_by_keyboard_alone(server: Running, tab: Tab) -> 
     assert tab.run("document.querySelectorAll('#hits img, #hits b').length") == 0
     assert texts(tab, "#hits .legs tbody th") == ["lexical"]
     assert "#1 lexical, prior × 0.85" in texts(tab, "#hits summary")[0]
+    fused = 1 + RecallSettings().vote
+    product = f"{fused:g} fused × 0.85 prior (importance 0.5) = {fused * 0.85:.3g}"
+    assert texts(tab, "#hits .sum") == [product]
     assert "1 hit in" in texts(tab, "#recall-facts")[0]
     assert "dense absent" in texts(tab, "#recall-facts")[0]
 
@@ -137,6 +151,28 @@ def test_a_wrong_key_is_told_and_not_kept(server: Running, tab: Tab) -> None:
     assert "not known here" in texts(tab, "#problem")[0]
     assert tab.run("sessionStorage.length") == 0
     assert tab.run("document.getElementById('signed-in').hidden")
+
+
+PROBLEM = '{"status": 503, "detail": "the store is gone", "remedy": "Wait."}'
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [("<html>Bad gateway</html>", "(status 503) is not one of"), (PROBLEM, "The store is gone")],
+)
+def test_a_server_in_trouble_leaves_the_key_and_a_way_to_go_on(
+    server: Running, tab: Tab, body: str, said: str
+) -> None:
+    tab.before_each_page(
+        "sessionStorage.setItem('recollect-key', 'rk_kept');"
+        f"window.fetch = async () => new Response({json.dumps(body)}, {{ status: 503 }});"
+    )
+    tab.go(f"{server.url}/")
+    tab.wait("!document.getElementById('problem').hidden")
+    assert said in texts(tab, "#problem")[0]
+    assert not tab.run("document.getElementById('key-form').hidden")
+    assert tab.run("sessionStorage.getItem('recollect-key')") == "rk_kept"
+    assert tab.errors == []
 
 
 def test_the_documentation_is_rendered_from_this_server_alone(server: Running, tab: Tab) -> None:

@@ -30,7 +30,7 @@ from recollect.wire import (
 )
 
 _NOW: Final = datetime(2026, 3, 6, 9, 30, 12, 345678, UTC)
-_FUSED: Final = 1 / (60 + 1)
+_FUSED: Final = 1.0 + RecallSettings().vote  # alone in its leg, with its vote
 _PRIOR: Final = 0.7 + 0.3 * 0.7
 
 MEMORY: Final = MemoryOut(
@@ -81,11 +81,13 @@ RECOLLECTION: Final = RecollectionOut(
         )
     ],
     degraded=[],
-    fusion="rrf",
+    fusion="standout",
     took_ms=3.2,
     legs={
         "lexical": LegReportOut(status="ran", weight=1.0, found=1, took_ms=2.1, note=None),
-        "dense": LegReportOut(status="absent", weight=1.0, found=0, took_ms=0.0, note=None),
+        "dense": LegReportOut(
+            status="absent", weight=SETTINGS.dense_weight, found=0, took_ms=0.0, note=None
+        ),
         "graph": LegReportOut(status="absent", weight=0.35, found=0, took_ms=0.0, note=None),
     },
     rerank=None,
@@ -95,8 +97,8 @@ SETTINGS_LOG: Final = SettingsLogOut(
 )
 _BELOW: Final = ObstacleOut(
     kind="below_depth",
-    what="it has rank 63 in the lexical leg, which is asked for 50",
-    remedy="Ask more precisely, or look deeper: `recollect settings set depth 63`.",
+    what="it has rank 112 in the lexical leg, which is asked for 100",
+    remedy="Ask more precisely, or within a narrower scope.",
     leg="lexical",
 )
 WHY: Final = WhyOut(
@@ -112,10 +114,10 @@ WHY: Final = WhyOut(
         "lexical": WhyLegOut(
             status="ran",
             weight=1.0,
-            depth=50,
+            depth=100,
             score=0.41,
-            rank=63,
-            searched=112,
+            rank=112,
+            searched=163,
             contribution=None,
             note=None,
             obstacle=_BELOW,

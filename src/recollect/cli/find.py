@@ -10,40 +10,31 @@ import typer
 from recollect.cli.options import (
     AsJson,
     Categories,
+    Exclude,
+    Expanded,
+    Limit,
     Project,
+    SensitiveQuery,
     Sessions,
     Since,
+    SortedBy,
     TagsOfScope,
     Until,
+    Weights,
     leg_weights,
     scope,
     whole_id,
 )
 from recollect.cli.output import note, print_json, show
-from recollect.cli.shell import ask
+from recollect.cli.shell import MOST_BYTES_A_CHARACTER, ask
 from recollect.core.errors import InvalidInput
+from recollect.core.memory import Scope
 from recollect.core.paging import MAX_PAGE
-from recollect.core.recall import MAX_LIMIT, RecallRequest, Recollection, SortBy
+from recollect.core.recall import RecallRequest, Recollection, SortBy
 from recollect.core.text import MAX_QUERY_CHARS
 
 _STDIN = "-"
-_MOST_BYTES_A_CHARACTER = 4
 _PAGE = 20
-Limit = Annotated[int, typer.Option("--limit", help=f"How many hits, 1 to {MAX_LIMIT}.")]
-SortedBy = Annotated[str, typer.Option("--sort-by", help=f"One of: {', '.join(get_args(SortBy))}.")]
-Exclude = Annotated[
-    list[str] | None,
-    typer.Option("--exclude", help="A whole id to leave out; may be repeated."),
-]
-Weights = Annotated[
-    list[str] | None,
-    typer.Option("--weight", help="LEG=NUMBER for this recall, 0 to 5; may be repeated."),
-]
-Expanded = Annotated[str, typer.Option("--expanded", help="Extra words for the lexical leg.")]
-SensitiveQuery = Annotated[
-    bool,
-    typer.Option("--sensitive", help="Give the query's text to no model on another machine."),
-]
 
 
 def recall(
@@ -67,16 +58,8 @@ def recall(
     as_json: AsJson = False,
 ) -> None:
     """Find the memories most useful for a query, best first."""
-    request = RecallRequest(
-        query=_stdin_query() if query == _STDIN else query,
-        expanded_query=expanded,
-        limit=limit,
-        sort_by=_sort_order(sort_by),
-        scope=scope(project, session, category, tag, since, until),
-        exclude=frozenset(whole_id(id, "exclude") for id in exclude or ()),
-        weights=leg_weights(weight),
-        is_sensitive=sensitive,
-    )
+    where = scope(project, session, category, tag, since, until)
+    request = _request(query, where, limit, sort_by, exclude, weight, expanded, sensitive=sensitive)
     found = ask(lambda recollect: recollect.recall(request))
     if as_json:
         from recollect.wire.recalled import RecollectionOut
@@ -107,16 +90,8 @@ def why(
     as_json: AsJson = False,
 ) -> None:
     """Say why a memory is recalled for a query or is not, and what would bring it in."""
-    request = RecallRequest(
-        query=_stdin_query() if query == _STDIN else query,
-        expanded_query=expanded,
-        limit=limit,
-        sort_by=_sort_order(sort_by),
-        scope=scope(project, session, category, tag, since, until),
-        exclude=frozenset(whole_id(one, "exclude") for one in exclude or ()),
-        weights=leg_weights(weight),
-        is_sensitive=sensitive,
-    )
+    where = scope(project, session, category, tag, since, until)
+    request = _request(query, where, limit, sort_by, exclude, weight, expanded, sensitive=sensitive)
     report = ask(lambda recollect: recollect.why(id, request))
     if as_json:
         from recollect.wire.explained import WhyOut
@@ -178,6 +153,30 @@ def _show_hits(found: Recollection, *, explain: bool) -> None:
         note(f"the hits were not reranked ({found.rerank.status}): {found.rerank.note}")
 
 
+def _request(
+    query: str,
+    where: Scope,
+    limit: int,
+    sort_by: str,
+    exclude: list[str] | None,
+    weight: list[str] | None,
+    expanded: str,
+    *,
+    sensitive: bool,
+) -> RecallRequest:
+    """What the options of `recall` and `why` ask."""
+    return RecallRequest(
+        query=_stdin_query() if query == _STDIN else query,
+        expanded_query=expanded,
+        limit=limit,
+        sort_by=_sort_order(sort_by),
+        scope=where,
+        exclude=frozenset(whole_id(one, "exclude") for one in exclude or ()),
+        weights=leg_weights(weight),
+        is_sensitive=sensitive,
+    )
+
+
 def _sort_order(text: str) -> SortBy:
     if text not in get_args(SortBy):
         raise InvalidInput(
@@ -190,5 +189,5 @@ def _sort_order(text: str) -> SortBy:
 
 def _stdin_query() -> str:
     """As much of stdin as a recall looks at; any bytes are a legal query."""
-    data = sys.stdin.buffer.read(MAX_QUERY_CHARS * _MOST_BYTES_A_CHARACTER)
+    data = sys.stdin.buffer.read(MAX_QUERY_CHARS * MOST_BYTES_A_CHARACTER)
     return data.decode("utf-8", "replace")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Final
+from typing import Annotated, Final, get_args
 from uuid import UUID
 
 import typer
 
 from recollect.core.errors import InvalidInput
 from recollect.core.memory import CATEGORIES, Scope
-from recollect.core.recall import LEGS, LegName
+from recollect.core.recall import LEGS, MAX_LIMIT, LegName, SortBy
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Category = Annotated[
@@ -49,6 +49,21 @@ Since = Annotated[
     typer.Option("--since", help="Stored at or after: 2026-01-31, 2026-01-31T09:30 or 7d."),
 ]
 Until = Annotated[str | None, typer.Option("--until", help="Stored before; written like --since.")]
+Limit = Annotated[int, typer.Option("--limit", help=f"How many hits, 1 to {MAX_LIMIT}.")]
+SortedBy = Annotated[str, typer.Option("--sort-by", help=f"One of: {', '.join(get_args(SortBy))}.")]
+Exclude = Annotated[
+    list[str] | None,
+    typer.Option("--exclude", help="A whole id to leave out; may be repeated."),
+]
+Weights = Annotated[
+    list[str] | None,
+    typer.Option("--weight", help="LEG=NUMBER for this recall, 0 to 5; may be repeated."),
+]
+Expanded = Annotated[str, typer.Option("--expanded", help="Extra words for the lexical leg.")]
+SensitiveQuery = Annotated[
+    bool,
+    typer.Option("--sensitive", help="Give the query's text to no model on another machine."),
+]
 
 _AGE: Final = re.compile(r"(\d{1,6})([mhdw])")
 _UNITS: Final = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}

@@ -34,12 +34,13 @@ def listing(memories: Iterable[Memory]) -> Table:
 
 def hits(recollection: Recollection, *, explain: bool) -> Table:
     table = plain_table("id", "score", "category", "memory")
+    table.columns[1].justify = "right"
     for hit in recollection.hits:
         memory = hit.memory
         text = _content(memory)
         if explain:
             text.append(f"\n{_why(hit)}", style="dim")
-        table.add_row(short(memory.id), f"{hit.score:.4f}", memory.category, text)
+        table.add_row(short(memory.id), amount(hit.score), memory.category, text)
     return table
 
 
@@ -124,6 +125,13 @@ def keys(known: Iterable[Key]) -> Table:
     return table
 
 
+def amount(score: float) -> str:
+    """A fused score: from 1 to 100 when memories are told apart by how far they stand out, a few
+    hundredths when by reciprocal ranks.
+    """
+    return f"{score:.2f}" if score >= 1.0 else f"{score:.4f}"
+
+
 def plain_table(*columns: str) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for name in columns[:-1]:
@@ -142,13 +150,13 @@ def _content(memory: Memory) -> Text:
 def _why(hit: Hit) -> str:
     """The hit's score as a sum that a person can check."""
     shares = " + ".join(
-        f"{name} {place.contribution:.4f} (rank {place.rank}, score {place.score:.3g})"
+        f"{name} {amount(place.contribution)} (rank {place.rank}, score {place.score:.3g})"
         for name, place in hit.legs.items()
     )
     bonus = "" if hit.bonus == 1.0 else f" × bonus {hit.bonus:.3f}"
     rerank = hit.rerank
     judged = f"; reranked {rerank.score:.3g}, before #{rerank.former_place}" if rerank else ""
-    return f"{shares} = fused {hit.fused:.4f};{bonus} × prior {hit.prior:.3f}{judged}"
+    return f"{shares} = fused {amount(hit.fused)};{bonus} × prior {hit.prior:.3f}{judged}"
 
 
 def _leg(report: LegReport) -> str:

@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from recollect.cli.render import facts, plain_table
+from recollect.cli.render import amount, facts, plain_table
 from recollect.cli.text import harmless, local_time, one_line, setting_value
 from recollect.core.explain import WhyLeg, WhyReport
 from recollect.core.ids import short
@@ -46,7 +46,8 @@ def _score(report: WhyReport) -> str:
     if report.score is None or report.fused is None:
         return ""
     bonus = "" if report.bonus == 1.0 else f" × bonus {report.bonus:.3f}"
-    return f"fused {report.fused:.4f}{bonus} × prior {report.prior:.3f} = {report.score:.4f}"
+    fused, score = amount(report.fused), amount(report.score)
+    return f"fused {fused}{bonus} × prior {report.prior:.3f} = {score}"
 
 
 def _legs(report: WhyReport) -> Table:
@@ -58,7 +59,7 @@ def _legs(report: WhyReport) -> Table:
             f"{facts.weight:g}",
             "" if facts.rank is None else f"{facts.rank:,}",
             "" if facts.score is None else f"{facts.score:.3g}",
-            "" if leg.contribution is None else f"{leg.contribution:.4f}",
+            "" if leg.contribution is None else amount(leg.contribution),
             Text(_remark(leg)),
         )
     return table

@@ -6,7 +6,7 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from typer.core import TyperGroup
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")
 
-_MOST_BYTES_A_CHARACTER = 4
-_MAX_STDIN = MAX_CONTENT_LIMIT * _MOST_BYTES_A_CHARACTER
+MOST_BYTES_A_CHARACTER: Final = 4
+_MAX_STDIN = MAX_CONTENT_LIMIT * MOST_BYTES_A_CHARACTER
 
 EXIT_CODES = "\b\nExit codes:\n" + "\n".join(
     f"  {code:>3}  {meaning}" for code, meaning in MEANINGS.items()

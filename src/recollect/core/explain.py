@@ -12,7 +12,8 @@ from datetime import datetime
 from typing import Final, Literal
 
 from recollect.core.memory import Memory, Scope
-from recollect.core.recall import LegName, LegStatus, RecallRequest
+from recollect.core.recall import MAX_LIMIT, LegName, LegStatus, RecallRequest
+from recollect.core.text import clean_query
 
 ObstacleKind = Literal[
     "forgotten",
@@ -109,20 +110,37 @@ def barred(memory: Memory, request: RecallRequest) -> list[Obstacle]:
     return found
 
 
-def leg_obstacle(name: LegName, facts: LegFacts, memory: Memory) -> Obstacle | None:
-    """What keeps a memory out of one leg's answer, if anything does."""
-    told = _unasked(name, facts) if facts.status != "ran" else _unfound(name, facts, memory)
+def leg_obstacle(
+    name: LegName,
+    facts: LegFacts,
+    memory: Memory,
+    request: RecallRequest,
+    deeper: int | None = None,
+) -> Obstacle | None:
+    """What keeps a memory out of one leg's answer, if anything does. `deeper` is its place in the
+    whole order if each leg were asked for as many as its rank in this one, where that was tried.
+    """
+    ran = facts.status == "ran"
+    told = _unfound(name, facts, memory, request, deeper) if ran else _unasked(name, facts)
     if told is None:
         return None
     kind, what, remedy = told
     return Obstacle(kind, what, remedy, name)
 
 
-def below_limit(place: int, limit: int) -> Obstacle:
+def below_limit(place: int, limit: int, depth: int, vital: int | None) -> Obstacle:
+    """`depth` is what each leg was asked for: a limit above it asks them for more, and what they
+    then find more can move the place. `vital` is the place it would have with importance 1, where
+    importance counts.
+    """
+    ways = [f"ask with a limit of {place} or more"] if place <= min(depth, MAX_LIMIT) else []
+    if vital is not None and vital <= limit:
+        ways.append("raise its importance to 1")
     return Obstacle(
         "below_limit",
         f"it has place {place} in the fused order, and {limit} were asked for",
-        f"Ask with a limit of {place} or more, ask more precisely, or raise its importance.",
+        f"{', '.join(['Ask more precisely', *ways[:-1]])}, or "
+        f"{ways[-1] if ways else 'within a narrower scope'}.",
     )
 
 
@@ -158,9 +176,11 @@ def _unasked(name: LegName, facts: LegFacts) -> _Told:
     )
 
 
-def _unfound(name: LegName, facts: LegFacts, memory: Memory) -> _Told | None:
+def _unfound(
+    name: LegName, facts: LegFacts, memory: Memory, request: RecallRequest, deeper: int | None
+) -> _Told | None:
     if facts.score is None:
-        return _unmatched(name, memory)
+        return _unmatched(name, memory, request)
     if facts.rank is None:
         return (
             "below_floor",
@@ -168,11 +188,15 @@ def _unfound(name: LegName, facts: LegFacts, memory: Memory) -> _Told | None:
             "Ask more precisely, or within a narrower scope.",
         )
     if facts.rank > facts.depth:
-        return "below_depth", _too_deep(name, facts), _deeper(facts.rank)
+        return (
+            "below_depth",
+            _too_deep(name, facts),
+            _look_deeper(facts.rank, request.limit, deeper),
+        )
     return None
 
 
-def _unmatched(name: LegName, memory: Memory) -> _Told | None:
+def _unmatched(name: LegName, memory: Memory, request: RecallRequest) -> _Told | None:
     if memory.deleted_at is not None:
         return None  # no leg sees a forgotten memory; that it is forgotten is said once
     if name == "dense" and memory.is_sensitive:
@@ -181,6 +205,8 @@ def _unmatched(name: LegName, memory: Memory) -> _Told | None:
             "it is sensitive: it has no vector and is found by words only",
             "Ask with words that it contains, or give it expanded keywords.",
         )
+    if name == "dense" and not clean_query(request.query):
+        return "no_match", "the query holds no text that could be embedded", "Ask with words."
     if name == "dense":
         return (
             "not_embedded",
@@ -200,10 +226,17 @@ def _too_deep(name: LegName, facts: LegFacts) -> str:
     return f"it has rank {facts.rank:,} in the {name} leg, which is asked for {facts.depth}"
 
 
-def _deeper(rank: int) -> str:
-    if rank > MAX_DEPTH_SETTING:
+def _look_deeper(rank: int, limit: int, deeper: int | None) -> str:
+    """The last of a leg's list counts for little in any fusion: depth alone may not bring it in."""
+    command = f"`recollect settings set depth {rank}`"
+    place = limit if deeper is None else deeper
+    if rank > MAX_DEPTH_SETTING or place > min(rank, MAX_LIMIT):
         return "Ask more precisely, or within a narrower scope."
-    return f"Ask more precisely, or look deeper: `recollect settings set depth {rank}`."
+    if place <= limit:
+        return f"Ask more precisely, or look deeper: {command}."
+    return (
+        f"Ask more precisely, or look deeper, {command}, and ask with a limit of {place} or more."
+    )
 
 
 def _outside(memory: Memory, scope: Scope) -> list[tuple[str, str]]:

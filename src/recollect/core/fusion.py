@@ -1,9 +1,13 @@
 """Merging the legs' ordered answers into one order. Pure arithmetic over named legs.
 
-Two ways, both always available. *Reciprocal rank* (Cormack, Clarke, Büttcher 2009) looks at places
-only: `Σ w / (k + rank)`, ranks from 1. *Convex combination* (TM2C2 of Bruch, Gai, Ingber 2023)
-looks at scores: each leg's are scaled from the least value its kind of score can take (0 for
-words, −1 for a cosine) to the best one found for this query, then averaged by weight.
+Three ways, all always available. *Standout*, the default, asks how far a score stands out from what
+its leg gave to all the candidates: its square above the leg's floor, in units of the variance, and
+a vote for being found at all, averaged by weight. A leg that is sure of a few memories says so by
+their scores, and counts for more on that question than one that finds a hundred alike
+(docs/adr/0011). *Reciprocal rank* (Cormack, Clarke, Büttcher 2009) looks at places only:
+`Σ w / (k + rank)`, ranks from 1. *Convex combination* (TM2C2 of Bruch, Gai, Ingber 2023) scales
+each leg's scores from the least value its kind can take (0 for words, −1 for a cosine) to the best
+one found for this query, then averages by weight.
 
 Legs are always taken in the same order, so the order in which they are named cannot matter. They
 are added up one after another, as Postgres does it: the same fusion as one SQL statement
@@ -15,13 +19,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Final, Literal
 from uuid import UUID
 
 from recollect.core.recall import LEGS, Candidate, LegName, LegPlace
 
-Fusion = Literal["rrf", "convex"]
-FUSIONS: Final[tuple[Fusion, ...]] = ("rrf", "convex")
+Fusion = Literal["standout", "rrf", "convex"]
+FUSIONS: Final[tuple[Fusion, ...]] = ("standout", "rrf", "convex")
+# Scores that differ by less than this share of what a score can be are as good as equal: standing
+# out by a rounding error is not standing out.
+LEAST_DEVIATION: Final = 0.01
 LOWEST_SCORE: Final[Mapping[LegName, float]] = {"lexical": 0.0, "dense": -1.0, "graph": 0.0}
 
 Answers = Mapping[LegName, Sequence[Candidate]]
@@ -37,16 +45,23 @@ class Fused:
     legs: Mapping[LegName, LegPlace]
 
 
-def fuse(answers: Answers, weights: Weights, fusion: Fusion, k: int) -> list[Fused]:
-    """The legs' answers in one order, best first. A leg without weight takes no part."""
+def fuse(answers: Answers, weights: Weights, fusion: Fusion, constant: float) -> list[Fused]:
+    """The legs' answers in one order, best first. A leg without weight takes no part.
+
+    `constant` goes with the fusion: the vote of standout, the k of reciprocal rank.
+    """
     counted = {
         leg: found
         for leg in LEGS
         if weights.get(leg, 0.0) > 0.0 and (found := answers.get(leg, ()))
     }
-    shares = (
-        _reciprocal_ranks(counted, weights, k) if fusion == "rrf" else _convex(counted, weights)
-    )
+    match fusion:
+        case "standout":
+            shares = _standout(counted, weights, constant)
+        case "rrf":
+            shares = _reciprocal_ranks(counted, weights, constant)
+        case "convex":
+            shares = _convex(counted, weights)
 
     candidates: dict[UUID, Candidate] = {}
     places: dict[UUID, dict[LegName, LegPlace]] = {}
@@ -78,7 +93,67 @@ def _order(fused: Fused) -> tuple[float, int, UUID]:
     return -fused.score, best_rank, fused.candidate.id
 
 
-def _reciprocal_ranks(answers: Answers, weights: Weights, k: int) -> dict[LegName, list[float]]:
+def floors(answers: Answers) -> dict[LegName, float]:
+    """What each leg is taken to say of a memory that it did not list.
+
+    A list as long as the longest was cut, and so is a cosine's in any case: what comes after it is
+    at most as good as its last. A shorter list of words is whole: the others hold none of them.
+    """
+    longest = max(map(len, answers.values()), default=0)
+    return {
+        leg: last if leg == "dense" or len(found) == longest else min(last, LOWEST_SCORE[leg])
+        for leg, found in answers.items()
+        for last in (min(candidate.score for candidate in found),)
+    }
+
+
+def _standout(answers: Answers, weights: Weights, vote: float) -> dict[LegName, list[float]]:
+    total = added_up(weights[leg] for leg in answers)
+    everyone = {candidate.id for found in answers.values() for candidate in found}
+    floor = floors(answers)
+    return {
+        leg: [
+            weights[leg] / total * (square + vote)
+            for square in _squares(
+                [candidate.score for candidate in found],
+                floor[leg],
+                len(everyone) - len({candidate.id for candidate in found}),
+                least_variance(found, floor[leg], LOWEST_SCORE[leg]),
+            )
+        ]
+        for leg, found in answers.items()
+    }
+
+
+def least_variance(found: Sequence[Candidate], floor: float, lowest: float) -> float:
+    """The variance of heights below which scores are as good as equal; a height is the share of
+    the way from the floor to the best score.
+    """
+    best = max(candidate.score for candidate in found)
+    if best - floor <= 0.0:
+        return 1.0
+    deviation = LEAST_DEVIATION * ((best - lowest) / (best - floor))
+    return deviation * deviation
+
+
+def _squares(
+    scores: Sequence[float], floor: float, unlisted: int, least_variance: float
+) -> list[float]:
+    """The squared heights above the floor, in units of the heights' variance over all candidates,
+    of whom the unlisted lie on the floor.
+    """
+    span = max(scores) - floor
+    if not 0.0 < span < inf:  # nothing tells them apart, or nothing that could be reckoned with
+        return [0.0 for _ in scores]
+    heights = [(score - floor) / span for score in scores]
+    count = len(heights) + unlisted
+    mean = added_up(heights) / count
+    squares = added_up((height - mean) * (height - mean) for height in heights)
+    variance = max((squares + unlisted * (mean * mean)) / count, least_variance)
+    return [height * height / variance for height in heights]
+
+
+def _reciprocal_ranks(answers: Answers, weights: Weights, k: float) -> dict[LegName, list[float]]:
     return {
         leg: [weights[leg] / (k + rank) for rank in range(1, len(found) + 1)]
         for leg, found in answers.items()

@@ -8,11 +8,12 @@ write (docs/adr/0002).
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from recollect.core.errors import InvalidInput
+from recollect.core.errors import AmbiguousId, InvalidInput
 
 # The first 13 characters of a UUIDv7 are its millisecond: enough to tell apart what a person
 # stored by hand. Memories of the same millisecond need a longer prefix, and the error says so.
@@ -71,3 +72,13 @@ class IdPrefix:
             low=UUID(digits.ljust(_HEX_DIGITS, "0")),
             high=UUID(digits.ljust(_HEX_DIGITS, "f")),
         )
+
+    def only(self, fitting: Sequence[UUID], what: str) -> UUID | None:
+        """The one id that fits, None when none does; `what` they are ids of is for the error."""
+        if len(fitting) > 1:
+            raise AmbiguousId(
+                f"{self.text} fits several {what}: {', '.join(map(str, fitting))}",
+                field="id",
+                remedy="Give more digits of the id.",
+            )
+        return fitting[0] if fitting else None

@@ -12,17 +12,19 @@ from recollect.core.fusion import Fused
 from recollect.core.recall import RerankPlace, SortBy
 from recollect.core.text import STOP_WORDS, clean_query, query_words, words
 
-# The spec's prior: importance moves a score by at most 30%. How far that moves a memory depends on
-# the fusion: reciprocal ranks lie so close together that it can pass two dozen places.
-PRIOR_BASE = 0.7
-PRIOR_SPAN = 0.3
+# Importance moves a score by at most 30%. How far that moves a memory depends on the fusion:
+# reciprocal ranks lie so close together that it can pass two dozen places (docs/adr/0015); by
+# standing out, it decides among those with little more than their votes.
+PRIOR_STRENGTH = 0.3
 # How much of the bonus a content deserves that has every telling word, but not as the phrase.
 ALL_WORDS = 0.5
 
 
-def prior(importance: float) -> float:
-    """The factor that importance puts on a fused score."""
-    return PRIOR_BASE + PRIOR_SPAN * importance
+def prior(importance: float, strength: float = PRIOR_STRENGTH) -> float:
+    """The factor that importance puts on a fused score: 1 for what matters most, and for what does
+    not matter at all as much less as the prior is strong.
+    """
+    return (1.0 - strength) + strength * importance
 
 
 def exactness(query: str, content: str) -> float:
@@ -57,7 +59,10 @@ class Ranked:
 
 
 def rank(
-    fused: Iterable[Fused], sort_by: SortBy, bonuses: Mapping[UUID, float] | None = None
+    fused: Iterable[Fused],
+    sort_by: SortBy,
+    bonuses: Mapping[UUID, float] | None = None,
+    strength: float = PRIOR_STRENGTH,
 ) -> list[Ranked]:
     """Best first. `relevance`: fused score × bonus × prior; `importance`: importance, then
     relevance; `recency`: newest first. Sorting is stable, so ties keep the order of fusion.
@@ -65,7 +70,7 @@ def rank(
     ranked = [
         Ranked(one, factor, one.score * bonus * factor, bonus)
         for one in fused
-        for factor in (prior(one.candidate.importance),)
+        for factor in (prior(one.candidate.importance, strength),)
         for bonus in (1.0 if bonuses is None else bonuses.get(one.candidate.id, 1.0),)
     ]
     ranked.sort(key=lambda one: -one.score)
@@ -74,6 +79,20 @@ def rank(
     elif sort_by == "recency":
         ranked.sort(key=lambda one: one.fused.candidate.created_at, reverse=True)
     return ranked
+
+
+def place_if_vital(
+    ranked: Sequence[Ranked], id: UUID, sort_by: SortBy, strength: float = PRIOR_STRENGTH
+) -> int:
+    """The place that one of them would have with importance 1."""
+    raised = [
+        replace(one.fused, candidate=replace(one.fused.candidate, importance=1.0))
+        if one.id == id
+        else one.fused
+        for one in ranked
+    ]
+    order = rank(raised, sort_by, {one.id: one.bonus for one in ranked}, strength)
+    return [one.id for one in order].index(id) + 1
 
 
 def rearranged(ranked: Sequence[Ranked], scores: Mapping[UUID, float]) -> list[Ranked]:

@@ -1,8 +1,7 @@
 """The settings that can be changed while Recollect runs: names, ranges and defaults.
 
 They are rows in the store (docs/adr/0006), read again for every request, so that a change is obeyed
-by the next recall in every process. The defaults are the specification's until the benchmark
-proves better ones (docs/adr/0005).
+by the next recall in every process. The defaults are what the benchmark chose (docs/adr/0011).
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from typing import Any, Final, Literal
 
 from recollect.core.errors import InvalidInput
 from recollect.core.fusion import FUSIONS, Fusion
+from recollect.core.ranking import PRIOR_STRENGTH
 from recollect.core.recall import MAX_WEIGHT, LegName
 
 LexicalRanking = Literal["idf", "idf_exhaustive", "ts_rank"]
@@ -27,21 +27,26 @@ LEXICAL_RANKINGS: Final[tuple[LexicalRanking, ...]] = (
 
 @dataclass(frozen=True, slots=True)
 class RecallSettings:
-    """How recall ranks. `lexical_ranking` matters on Postgres only: `idf` knows how rare a word is,
-    `ts_rank` is the plain ranking kept as the benchmark's baseline. `exact_bonus` raises the fused
-    score of a memory that says exactly what was asked (`core/ranking.py`). `rerank` turns on the
-    second stage over the first `rerank_depth` hits, for `rerank_timeout_ms` and no longer.
+    """How recall ranks. `vote` goes with the fusion by standing out, `rrf_k` with that by
+    reciprocal rank (`core/fusion.py`). `lexical_ranking` matters on Postgres only: `idf` knows how
+    rare a word is, `ts_rank` is the plain ranking kept as the benchmark's baseline. `exact_bonus`
+    raises the fused score of a memory that says exactly what was asked, `prior_strength` is the
+    share of it that importance decides (`core/ranking.py`).
+    `rerank` turns on the second stage over the first `rerank_depth` hits, for `rerank_timeout_ms`
+    and no longer.
     """
 
     lexical_weight: float = 1.0
-    dense_weight: float = 1.0
+    dense_weight: float = 0.85
     graph_weight: float = 0.35
-    fusion: Fusion = "rrf"
+    fusion: Fusion = "standout"
+    vote: float = 6.0
     rrf_k: int = 60
-    depth: int = 50
+    depth: int = 100
     deadline_ms: int = 2_000
     lexical_ranking: LexicalRanking = "idf"
     exact_bonus: float = 0.0
+    prior_strength: float = PRIOR_STRENGTH
     rerank: bool = False
     rerank_depth: int = 25
     rerank_timeout_ms: int = 500
@@ -63,6 +68,11 @@ class RecallSettings:
             "dense": self.dense_weight,
             "graph": self.graph_weight,
         }
+
+    @property
+    def constant(self) -> float:
+        """The constant that goes with the fusion."""
+        return self.rrf_k if self.fusion == "rrf" else self.vote
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -160,11 +170,13 @@ LEGAL: Final[Mapping[str, Range | Choice | Switch]] = {
     "dense_weight": Range(0, MAX_WEIGHT),
     "graph_weight": Range(0, MAX_WEIGHT),
     "fusion": Choice(FUSIONS),
+    "vote": Range(0, 100),
     "rrf_k": Range(1, 1_000, whole=True),
     "depth": Range(1, 1_000, whole=True),
     "deadline_ms": Range(10, 60_000, whole=True),
     "lexical_ranking": Choice(LEXICAL_RANKINGS),
     "exact_bonus": Range(0, 1),
+    "prior_strength": Range(0, 1),
     "rerank": Switch(),
     "rerank_depth": Range(5, 50, whole=True),
     "rerank_timeout_ms": Range(10, 10_000, whole=True),

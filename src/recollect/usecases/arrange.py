@@ -41,7 +41,7 @@ async def arrange(
     until: float,
 ) -> Arranged:
     """`until` is the moment of the event loop's clock at which the second stage must be over."""
-    fused = await parts.fuser(answers, weights, settings.fusion, settings.rrf_k)
+    fused = await parts.fuser(answers, weights, settings.fusion, settings.constant)
     memories: dict[UUID, Memory] = {}
     bonuses: dict[UUID, float] | None = None
     if settings.exact_bonus > 0.0 and request.sort_by != "recency":
@@ -50,7 +50,7 @@ async def arrange(
             id: 1.0 + settings.exact_bonus * exactness(request.query, memory.content)
             for id, memory in memories.items()
         }
-    order = rank(fused, request.sort_by, bonuses)
+    order = rank(fused, request.sort_by, bonuses, settings.prior_strength)
     reranking = settings.rerank and request.sort_by == "relevance"
     wanted = max(request.limit, settings.rerank_depth) if reranking else request.limit
     if bonuses is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from recollect.core.errors import AmbiguousId, NotFound
+from recollect.core.errors import NotFound
 from recollect.core.ids import IdPrefix
 from recollect.core.memory import Memory, Scope, checked_scope
 from recollect.core.paging import Cursor, Page, check_page_size
@@ -19,15 +19,10 @@ async def resolve(parts: Parts, owner: str, reference: str, *, forgotten: bool =
     ids = await parts.store.ids_with_prefix(
         owner, prefix, _SHOWN_WHEN_AMBIGUOUS, forgotten=forgotten
     )
-    if not ids:
+    id = prefix.only(ids, "memories")
+    if id is None:
         raise not_found(reference)
-    if len(ids) > 1:
-        raise AmbiguousId(
-            f"{prefix.text} fits several memories: {', '.join(map(str, ids))}",
-            field="id",
-            remedy="Give more digits of the id.",
-        )
-    return ids[0]
+    return id
 
 
 async def get(parts: Parts, owner: str, reference: str) -> Memory:

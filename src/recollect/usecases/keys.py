@@ -6,7 +6,7 @@ import hmac
 import os
 from uuid import UUID
 
-from recollect.core.errors import AmbiguousId, NotAllowed, NotFound
+from recollect.core.errors import NotAllowed, NotFound
 from recollect.core.ids import IdPrefix, uuid7
 from recollect.core.keys import ENTROPY_BYTES, Key, check_names, digest, key_text
 from recollect.ports import Clock, KeyStore
@@ -56,12 +56,7 @@ async def resolve_key(keys: KeyStore, reference: str) -> UUID:
     """The id of the key that a reference means: an id, or any unambiguous prefix of one."""
     prefix = IdPrefix.parse(reference)
     fitting = [key.id for key in await keys.list_keys() if prefix.low <= key.id <= prefix.high]
-    if not fitting:
+    id = prefix.only(fitting, "keys")
+    if id is None:
         raise NotFound(f"there is no key {prefix.text}", remedy="See `recollect keys list`.")
-    if len(fitting) > 1:
-        raise AmbiguousId(
-            f"{prefix.text} fits several keys: {', '.join(map(str, fitting))}",
-            field="id",
-            remedy="Give more digits of the id.",
-        )
-    return fitting[0]
+    return id

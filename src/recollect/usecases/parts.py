@@ -11,9 +11,11 @@ from recollect.core.recall import LegName
 from recollect.ports import Clock, EmbeddingQueue, Fuser, Leg, MemoryStore, Reranker, SettingsStore
 
 
-async def fuse_here(answers: Answers, weights: Weights, fusion: Fusion, k: int) -> list[Fused]:
+async def fuse_here(
+    answers: Answers, weights: Weights, fusion: Fusion, constant: float
+) -> list[Fused]:
     """Fusion in this process: the default, because it is the faster one (docs/adr/0010)."""
-    return fuse(answers, weights, fusion, k)
+    return fuse(answers, weights, fusion, constant)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,9 @@
 
 Each leg is asked up to three times: as the recall asks it; for this memory alone, which tells
 whether the leg finds it at all and with what score; and, when it does but not within the depth,
-much deeper for its rank. A person waits for the answer, so it may take longer than a recall.
+much deeper for its rank. What is said to bring it in is tried first: how scores are spread decides
+how much depth or importance helps, and that is different for each query. A person waits for the
+answer, so it may take longer than a recall.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from datetime import timedelta
 from typing import Final
 
 from recollect.core.explain import (
+    MAX_DEPTH_SETTING,
     LegFacts,
     Obstacle,
     WhyLeg,
@@ -22,12 +25,13 @@ from recollect.core.explain import (
     below_limit,
     leg_obstacle,
 )
+from recollect.core.fusion import Answers
 from recollect.core.memory import Memory, Scope
-from recollect.core.ranking import prior
+from recollect.core.ranking import Ranked, place_if_vital, prior
 from recollect.core.recall import LEGS, Candidate, LegName, RecallRequest
 from recollect.core.recall_settings import RecallSettings
 from recollect.usecases import find, tune
-from recollect.usecases.arrange import arrange
+from recollect.usecases.arrange import Arranged, arrange
 from recollect.usecases.legs import LegOutcome, answers_of, ask_legs
 from recollect.usecases.parts import Parts
 
@@ -59,6 +63,18 @@ class _Question:
         settings = replace(self.settings, depth=depth)
         return await ask_legs(legs, self.weights, self.owner, request, settings, _PATIENCE_SECONDS)
 
+    async def arrange(self, answers: Answers) -> Arranged:
+        until = asyncio.get_running_loop().time() + _PATIENCE_SECONDS
+        return await arrange(
+            self.parts,
+            self.owner,
+            self.request,
+            self.settings,
+            self.weights,
+            answers,
+            until=until,
+        )
+
 
 async def why(parts: Parts, owner: str, reference: str, request: RecallRequest) -> WhyReport:
     request = request.checked()
@@ -73,19 +89,20 @@ async def why(parts: Parts, owner: str, reference: str, request: RecallRequest) 
     question = _Question(parts, owner, memory, request, settings, weights, bool(bars))
     outcomes = await question.ask(request, settings.depth, LEGS)
     facts, answers = await _place_in_legs(question, outcomes)
-    until = asyncio.get_running_loop().time() + _PATIENCE_SECONDS
-    arranged = await arrange(parts, owner, request, settings, weights, answers, until=until)
-    ranked = {one.id: (place, one) for place, one in enumerate(arranged.order, start=1)}
-    place, mine = ranked.get(memory.id, (None, None))
+    arranged = await question.arrange(answers)
+    place, mine = _place(memory, arranged)
+    recalled = not bars and place is not None and place <= request.limit
     legs: dict[LegName, WhyLeg] = {}
     for name in LEGS:
         share = None if mine is None else mine.fused.legs.get(name)
+        deeper = None if recalled or bars else await _place_deeper(question, facts[name])
         legs[name] = WhyLeg(
             facts[name],
             None if share is None else share.contribution,
-            leg_obstacle(name, facts[name], memory),
+            leg_obstacle(name, facts[name], memory, request, deeper),
         )
-    recalled = not bars and place is not None and place <= request.limit
+    low = [] if place is None or place <= request.limit else [_low(question, arranged, place)]
+    of_legs = [leg.obstacle for leg in legs.values() if leg.obstacle is not None]
     return WhyReport(
         memory=memory,
         recalled=recalled,
@@ -93,10 +110,10 @@ async def why(parts: Parts, owner: str, reference: str, request: RecallRequest) 
         limit=request.limit,
         fused=None if mine is None else mine.fused.score,
         bonus=1.0 if mine is None else mine.bonus,
-        prior=prior(memory.importance),
+        prior=prior(memory.importance, settings.prior_strength),
         score=None if mine is None else mine.score,
         legs=legs,
-        kept_out=() if recalled else _kept_out(bars, place, request.limit, legs),
+        kept_out=() if recalled else (*bars, *low, *of_legs),
     )
 
 
@@ -109,8 +126,12 @@ async def _place_in_legs(
     memory, request, depth = question.memory, question.request, question.depth
     answers = answers_of(outcomes)
     alone = replace(request, scope=_alone(memory), exclude=frozenset())
-    probed = answers_of(await question.ask(alone, BOUND, tuple(answers)))
-    found = {name: _of(memory, answer) for name, answer in probed.items()}
+    probes = await question.ask(alone, BOUND, tuple(answers))
+    probed = answers_of(probes)
+    found = {
+        name: _of(memory, answer) or _of(memory, probed.get(name, ()))
+        for name, answer in answers.items()
+    }
     missing = tuple(
         name
         for name, answer in answers.items()
@@ -123,14 +144,18 @@ async def _place_in_legs(
         candidate = found.get(name)
         searched = deep.get(name, answers.get(name, ()))
         rank = _rank(candidate, searched, would_be=question.is_barred)
+        # A leg that answered and then failed to answer about the memory is no leg that has not
+        # found it.
+        is_known = candidate is not None or name in probed or name not in answers
+        report = outcome.report if is_known else probes[name].report
         facts[name] = LegFacts(
-            status=outcome.report.status,
-            weight=outcome.report.weight,
+            status=report.status,
+            weight=report.weight,
             depth=depth,
             score=None if candidate is None else candidate.score,
             rank=rank,
             searched=len(searched),
-            note=outcome.report.note,
+            note=report.note,
         )
         if question.is_barred and candidate is not None and rank is not None:
             others = [one for one in answers[name] if one.id != memory.id]
@@ -172,12 +197,31 @@ def _rank(
     return None if better >= BOUND else better + 1
 
 
-def _kept_out(
-    bars: Sequence[Obstacle],
-    place: int | None,
-    limit: int,
-    legs: Mapping[LegName, WhyLeg],
-) -> tuple[Obstacle, ...]:
-    low = [below_limit(place, limit)] if place is not None and place > limit else []
-    of_legs = [leg.obstacle for leg in legs.values() if leg.obstacle is not None]
-    return (*bars, *low, *of_legs)
+def _place(memory: Memory, arranged: Arranged) -> tuple[int, Ranked] | tuple[None, None]:
+    for place, one in enumerate(arranged.order, start=1):
+        if one.id == memory.id:
+            return place, one
+    return None, None
+
+
+async def _place_deeper(question: _Question, facts: LegFacts) -> int | None:
+    """The place it would have if each leg were asked for as many as this one needs to find it."""
+    rank = facts.rank
+    if rank is None or not facts.depth < rank <= MAX_DEPTH_SETTING:
+        return None
+    outcomes = await question.ask(question.request, rank, LEGS)
+    arranged = await question.arrange(answers_of(outcomes))
+    place, _ = _place(question.memory, arranged)
+    return len(arranged.order) + 1 if place is None else place  # an approximate leg may miss it
+
+
+def _low(question: _Question, arranged: Arranged, place: int) -> Obstacle:
+    request = question.request
+    # Where the second stage has decided, importance is not asked.
+    if arranged.rerank is not None and arranged.rerank.status == "ran":
+        vital = None
+    else:
+        vital = place_if_vital(
+            arranged.order, question.memory.id, request.sort_by, question.settings.prior_strength
+        )
+    return below_limit(place, request.limit, question.depth, vital)

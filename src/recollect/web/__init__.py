@@ -1,4 +1,8 @@
-"""The page: plain files, no build step, nothing from another server. It speaks the REST API."""
+"""The page: plain files, no build step, nothing from another server. It speaks the REST API.
+
+What the page must know beforehand, the categories, is filled in when it is served: they are listed
+in one place.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ from typing import Final
 from starlette.routing import Route
 
 from recollect.asgi.static import file_routes
+from recollect.core.memory import CATEGORIES
 
 _FILES: Final = {
     "/": "page.html",
@@ -17,5 +22,8 @@ _FILES: Final = {
 }
 
 
+_CATEGORIES: Final = "".join(f"<option>{name}</option>" for name in CATEGORIES)
+
+
 def page_routes() -> list[Route]:
-    return file_routes(__name__, _FILES)
+    return file_routes(__name__, _FILES, {"categories": _CATEGORIES})

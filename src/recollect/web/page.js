@@ -1,10 +1,9 @@
 // The page's behaviour: it asks the REST API with the key of this tab and shows what it answers.
-import { element, hitItem, memoryItem, recallFacts, shortened, statsText } from "./view.js";
+import { hitItem, memoryItem, recallFacts, shortened, statsText } from "./view.js";
 
 const API = "/api/v1";
 const KEY = "recollect-key";
 const PAGE_SIZE = 20;
-const CATEGORIES = ["fact", "preference", "decision", "procedure", "lesson", "reference", "note", "episode"];
 const UNKNOWN_KEY = "This key is not known here. Check it, or make a new one on the server: recollect keys new";
 const at = (id) => document.getElementById(id);
 let nextCursor = null;
@@ -26,9 +25,14 @@ async function ask(method, path, body) {
   } catch {
     throw new Refused({ status: 0, detail: "The server cannot be reached", remedy: "Is it running? Start it with `recollect serve`." });
   }
-  const answer = await response.json();
-  if (!response.ok) throw new Refused(answer);
-  return answer;
+  // What stands between, such as a proxy, answers in its own words.
+  const answer = await response.json().catch(() => null);
+  if (response.ok && answer !== null) return answer;
+  throw new Refused(answer?.detail && answer.remedy ? answer : {
+    status: response.status,
+    detail: `The answer (status ${response.status}) is not one of Recollect's`,
+    remedy: "Try again; if it stays so, look at what stands between this page and the server.",
+  });
 }
 
 // Runs one action of a person; what goes wrong is shown, and an unknown key asks for another one.
@@ -49,7 +53,12 @@ function show(id, text) {
 }
 
 async function signIn() {
-  await refresh();
+  try {
+    await refresh();
+  } catch (error) {
+    askForKey(); // the one of this tab stays: a reload tries it again
+    throw error;
+  }
   at("key-form").hidden = true;
   at("signed-in").hidden = false;
   at("sign-out").hidden = false;
@@ -65,6 +74,10 @@ function signOut() {
   at("recent").replaceChildren();
   show("stats", "");
   show("notice", "");
+  askForKey();
+}
+
+function askForKey() {
   at("key-form").hidden = false;
   at("key").focus();
 }
@@ -153,7 +166,6 @@ function onSubmit(id, action) {
   });
 }
 
-at("category").append(...CATEGORIES.map((name) => element("option", { value: name, text: name })));
 at("importance").addEventListener("input", showImportance);
 onSubmit("recall-form", () => recall(at("query").value));
 onSubmit("remember-form", remember);

@@ -45,9 +45,10 @@ export function hitItem(hit, best, onForget) {
     element("thead", {}, element("tr", {},
       ...["Leg", "Rank", "Score", "Contribution"].map((text) => element("th", { scope: "col", text })))),
     element("tbody", {}, ...rows));
+  const bonus = why.bonus === 1 ? "" : ` × ${number(why.bonus)} bonus`;
   const total = element("p", { className: "quiet sum", text:
-    `${number(why.fused)} fused × ${number(why.prior)} prior ` +
-    `(importance ${hit.memory.importance}) = ${number(why.fused * why.prior)}` });
+    `${number(why.fused)} fused${bonus} × ${number(why.prior)} prior ` +
+    `(importance ${hit.memory.importance}) = ${number(why.fused * why.bonus * why.prior)}` });
   return memoryItem(hit.memory, onForget,
     element("details", { className: "why" },
       element("summary", {},

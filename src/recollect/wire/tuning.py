@@ -28,11 +28,13 @@ class SettingsOut(Shape):
     dense_weight: float
     graph_weight: float
     fusion: Fusion
+    vote: float
     rrf_k: int
     depth: int
     deadline_ms: int
     lexical_ranking: LexicalRanking
     exact_bonus: float
+    prior_strength: float
     rerank: bool
     rerank_depth: int
     rerank_timeout_ms: int
@@ -63,12 +65,14 @@ class SettingsIn(Input):
     lexical_weight: float = Field(default_factory=float, json_schema_extra=_legal("lexical_weight"))
     dense_weight: float = Field(default_factory=float, json_schema_extra=_legal("dense_weight"))
     graph_weight: float = Field(default_factory=float, json_schema_extra=_legal("graph_weight"))
-    fusion: Fusion = Field(default_factory=lambda: "rrf")
+    fusion: Fusion = Field(default_factory=lambda: "standout")
+    vote: float = Field(default_factory=float, json_schema_extra=_legal("vote"))
     rrf_k: Whole = Field(default_factory=int, json_schema_extra=_legal("rrf_k"))
     depth: Whole = Field(default_factory=int, json_schema_extra=_legal("depth"))
     deadline_ms: Whole = Field(default_factory=int, json_schema_extra=_legal("deadline_ms"))
     lexical_ranking: LexicalRanking = Field(default_factory=lambda: "idf")
     exact_bonus: float = Field(default_factory=float, json_schema_extra=_legal("exact_bonus"))
+    prior_strength: float = Field(default_factory=float, json_schema_extra=_legal("prior_strength"))
     rerank: bool = Field(default_factory=bool)
     rerank_depth: Whole = Field(default_factory=int, json_schema_extra=_legal("rerank_depth"))
     rerank_timeout_ms: Whole = Field(

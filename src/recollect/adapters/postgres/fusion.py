@@ -18,24 +18,34 @@ from uuid import UUID
 
 from psycopg import AsyncConnection, sql
 
-from recollect.core.fusion import LOWEST_SCORE, Answers, Fused, Fusion, Weights
+from recollect.core.fusion import (
+    LOWEST_SCORE,
+    Answers,
+    Fused,
+    Fusion,
+    Weights,
+    floors,
+    least_variance,
+)
 from recollect.core.recall import LEGS, Candidate, LegName, LegPlace
 
 Transaction = Callable[[], AbstractAsyncContextManager[AsyncConnection[Any]]]
 
-# Should a leg name a memory twice, its first place counts.
-_LEG: Final[LiteralString] = """
+_FOUND: Final[LiteralString] = """
 {leg}_found as (
     select id, score, rank
     from unnest(%({leg}_ids)s::uuid[], %({leg}_scores)s::float8[])
         with ordinality as found (id, score, rank)
-), {leg} as (
+)"""
+# Should a leg name a memory twice, its first place counts.
+_LEG: Final[LiteralString] = """
+{leg} as (
     select distinct on (id) id, score, rank, {share} as share
     from {leg}_found
     order by id, rank
 )"""
 
-_RECIPROCAL_RANK: Final[LiteralString] = "%({leg}_weight)s::float8 / (%(k)s + rank)::float8"
+_RECIPROCAL_RANK: Final[LiteralString] = "%({leg}_weight)s::float8 / (%(constant)s::float8 + rank)"
 
 # From the least score possible to the best one found; where all are the least, nothing tells them
 # apart. The scalar subqueries are computed once.
@@ -46,11 +56,50 @@ _CONVEX: Final[LiteralString] = """
         / ((select max(score) from {leg}_found) - {lowest}::float8)
     ) end"""
 
+_EVERYONE: Final[LiteralString] = """
+everyone as (select count(distinct id) as number from ({ids}) as listed)"""
+# Heights above the floor, from 0 to 1; sums in the order of the list, as Python makes them.
+_SPREAD: Final[LiteralString] = """
+{leg}_heights as (
+    select rank, (score - %({leg}_floor)s::float8)
+        / nullif((select max(score) from {leg}_found) - %({leg}_floor)s::float8, 0) as height
+    from {leg}_found
+), {leg}_mean as (
+    select listed, unlisted, total / (listed + unlisted) as mean
+    from (
+        select sum(height order by rank) as total, count(*) as listed,
+            (select number from everyone)
+                - (select count(distinct id) from {leg}_found) as unlisted
+        from {leg}_heights
+    ) as counted
+), {leg}_spread as (
+    select greatest(
+        (sum((height - mean) * (height - mean) order by rank) + unlisted * (mean * mean))
+            / (listed + unlisted),
+        %({leg}_least)s::float8
+    ) as variance
+    from {leg}_heights, {leg}_mean
+    group by listed, unlisted, mean
+)"""
+# The squared height in units of the variance; 0 where nothing tells the scores apart.
+_STANDOUT: Final[LiteralString] = """
+    %({leg}_weight)s::float8 / {total} * (coalesce(
+        (select height * height / variance
+        from {leg}_heights, {leg}_spread where {leg}_heights.rank = {leg}_found.rank),
+        0
+    ) + %(constant)s::float8)"""
+
+_SHARES: Final[dict[Fusion, LiteralString]] = {
+    "standout": _STANDOUT,
+    "rrf": _RECIPROCAL_RANK,
+    "convex": _CONVEX,
+}
+
 # The weights of the legs that answered, added up in their order.
 _TOTAL: Final[LiteralString] = "({weights})"
 
 _FUSED: Final[LiteralString] = """
-with {legs}
+with {tables}
 select id, {columns},
     {shares} as fused
 from {joined}
@@ -65,7 +114,7 @@ class PostgresFuser:
         self._transaction = transaction
 
     async def __call__(
-        self, answers: Answers, weights: Weights, fusion: Fusion, k: int
+        self, answers: Answers, weights: Weights, fusion: Fusion, constant: float
     ) -> list[Fused]:
         counted = {
             leg: found
@@ -74,9 +123,12 @@ class PostgresFuser:
         }
         if not counted:
             return []
-        params: dict[str, Any] = {"k": k}
+        params: dict[str, Any] = {"constant": constant}
         candidates: dict[UUID, Candidate] = {}
+        floor = floors(counted)
         for leg, found in counted.items():
+            params[f"{leg}_floor"] = floor[leg]
+            params[f"{leg}_least"] = least_variance(found, floor[leg], LOWEST_SCORE[leg])
             params[f"{leg}_ids"] = [one.id for one in found]
             params[f"{leg}_scores"] = [one.score for one in found]
             params[f"{leg}_weight"] = weights[leg]
@@ -100,7 +152,7 @@ def _statement(legs: tuple[LegName, ...], fusion: Fusion) -> sql.Composed:
         for leg in legs
     ]
     return sql.SQL(_FUSED).format(
-        legs=sql.SQL(", ").join(_leg(leg, legs, fusion) for leg in legs),
+        tables=sql.SQL(", ").join(_tables(legs, fusion)),
         columns=sql.SQL(", ").join(columns),
         shares=sql.SQL(" + ").join(
             sql.SQL("coalesce({}.share, 0)").format(sql.SQL(leg)) for leg in legs
@@ -110,19 +162,25 @@ def _statement(legs: tuple[LegName, ...], fusion: Fusion) -> sql.Composed:
     )
 
 
-def _leg(leg: LegName, legs: tuple[LegName, ...], fusion: Fusion) -> sql.Composed:
-    name = sql.SQL(leg)
-    if fusion == "rrf":
-        share = sql.SQL(_RECIPROCAL_RANK).format(leg=name)
-    else:
-        total = sql.SQL(_TOTAL).format(
-            weights=sql.SQL(" + ").join(
-                sql.SQL("%({}_weight)s::float8").format(sql.SQL(each)) for each in legs
-            )
+def _tables(legs: tuple[LegName, ...], fusion: Fusion) -> list[sql.Composed]:
+    """What each leg found, then what is known of all of them, then each leg with its shares."""
+    tables = [sql.SQL(_FOUND).format(leg=sql.SQL(leg)) for leg in legs]
+    if fusion == "standout":
+        ids = sql.SQL(" union all ").join(
+            sql.SQL("select id from {}_found").format(sql.SQL(leg)) for leg in legs
         )
-        lowest = sql.Literal(LOWEST_SCORE[leg])
-        share = sql.SQL(_CONVEX).format(leg=name, lowest=lowest, total=total)
-    return sql.SQL(_LEG).format(leg=name, share=share)
+        tables.append(sql.SQL(_EVERYONE).format(ids=ids))
+        tables += [sql.SQL(_SPREAD).format(leg=sql.SQL(leg)) for leg in legs]
+    total = sql.SQL(_TOTAL).format(
+        weights=sql.SQL(" + ").join(
+            sql.SQL("%({}_weight)s::float8").format(sql.SQL(leg)) for leg in legs
+        )
+    )
+    for leg in legs:
+        name, lowest = sql.SQL(leg), sql.Literal(LOWEST_SCORE[leg])
+        share = sql.SQL(_SHARES[fusion]).format(leg=name, lowest=lowest, total=total)
+        tables.append(sql.SQL(_LEG).format(leg=name, share=share))
+    return tables
 
 
 def _fused(row: dict[str, Any], candidate: Candidate, legs: tuple[LegName, ...]) -> Fused:

@@ -7,21 +7,35 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import count
 from pathlib import Path
 from typing import LiteralString
 
 import psycopg
 import pytest
+from hypothesis import HealthCheck, settings
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from recollect.adapters.embedded_postgres import EmbeddedPostgres
 from recollect.adapters.embedded_postgres.passwords import ROLE, SUPERUSER, Passwords
+from recollect.adapters.embedders import local
+from recollect.adapters.postgres import patience
 from recollect.adapters.postgres.migrate import migrate
+from recollect.core.recall_settings import RecallSettings
 
 TEMPLATE = "recollect_template"
+
+# Judged by what they find, not by how fast a busy machine finds it; and with the same examples in
+# every run, so that a change is judged by what it changes (`--hypothesis-seed=…` tries others).
+settings.register_profile(
+    "steady",
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("steady")
 
 
 @pytest.fixture(scope="session")
@@ -34,6 +48,21 @@ def no_worker_unless_asked_for() -> Iterator[None]:
     """A server's worker would fetch a model into every fresh home."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RECOLLECT_WORKER", "off")
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def unhurried() -> Iterator[None]:
+    """The limits of time that serve people who wait, at their longest: a busy machine must not make
+    a recall leave a leg out, a store refuse or a model be "not ready". Tests of a limit set it.
+    """
+    longest: dict[str, object] = {"deadline_ms": 60_000, "rerank_timeout_ms": 10_000}
+    defaults = tuple(longest.get(one.name, one.default) for one in fields(RecallSettings))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(RecallSettings.__init__, "__defaults__", defaults)
+        for name in ("CONNECT_SECONDS", "POOL_SECONDS"):
+            patch.setattr(patience, name, 60)
+        patch.setattr(local, "_QUERY_WAITS", 60.0)
         yield
 
 

@@ -16,7 +16,7 @@ import json
 import re
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Self
 
@@ -58,7 +58,9 @@ class Status:
 
 @dataclass(frozen=True)
 class Stall:
-    """Take the request and never answer."""
+    """Take the request, say so, and never answer."""
+
+    taken: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True)
@@ -167,6 +169,7 @@ class Loopback:
                 self.requests.append(request)
                 fault = self._faults.popleft() if self._faults else None
                 if isinstance(fault, Stall):
+                    fault.taken()
                     await self._stop.wait()
                 answer = self._answer(request, fault)
                 if isinstance(fault, Cut):

@@ -12,6 +12,7 @@ from itertools import count
 from pathlib import Path
 
 import httpx
+from tests.waiting import SECONDS
 
 from recollect import settings
 from recollect.asgi.listening import listen, url_of
@@ -42,7 +43,7 @@ class Running:
             base_url=f"{self.url}/api/v1/",
             headers={"Authorization": f"Bearer {key or self.new_key()}"},
             trust_env=False,
-            timeout=30,
+            timeout=SECONDS,
         )
 
 

@@ -186,6 +186,7 @@ def _write_private(path: Path, text: str) -> None:
     """Readable by its owner alone from the first byte, and there whole or not at all."""
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     try:
+        partial.unlink(missing_ok=True)  # of one that was killed; in a container pids come again
         descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w") as file:
             file.write(text)

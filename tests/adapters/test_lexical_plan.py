@@ -8,7 +8,7 @@ from math import isclose, log
 from random import Random
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.adapters.tsquery_text import columns_of, truth_table, words
 
@@ -161,7 +161,6 @@ def test_where_lengths_are_unknown_so_is_the_limit() -> None:
 
 
 @given(questions())
-@settings(deadline=None)
 @example(ALL_COMMON)
 @example(LONG_LISTS)
 def test_rows_that_weigh_enough_are_candidates_and_no_others(
@@ -185,7 +184,6 @@ def test_rows_that_weigh_enough_are_candidates_and_no_others(
 
 
 @given(questions())
-@settings(deadline=None)
 @example(ALL_COMMON)
 @example(LONG_LISTS)
 def test_a_row_with_every_word_is_a_candidate_and_the_budget_is_kept(

@@ -135,7 +135,7 @@ def test_nobody_waits_for_a_worker_and_no_worker_for_anybody(emptied_database_ur
             await store.replace(memory(2, "two", importance=0.1, version=2), based_on=1)
             with psycopg.connect(emptied_database_url) as editing:
                 editing.execute("update memories set content = 'edited' where id = %s", ids(1))
-                async with asyncio.timeout(5):
+                async with asyncio.timeout(120):
                     assert await vectors.finish(space, [(job, NORTH) for job in jobs]) == 1
                 editing.rollback()
             assert await nearest(vectors, space) == ids(2)
@@ -152,7 +152,7 @@ def test_a_claim_passes_by_what_somebody_is_editing(emptied_database_url: str) -
             await store.add_many([memory(1, "one"), memory(2, "two")])
             with psycopg.connect(emptied_database_url) as editing:
                 editing.execute("update memories set content = 'edited' where id = %s", ids(1))
-                async with asyncio.timeout(5):
+                async with asyncio.timeout(120):
                     assert texts(await vectors.claim(space, 10)) == ["two"]
             assert texts(await vectors.claim(space, 10)) == ["edited"]
 
@@ -204,7 +204,11 @@ def test_the_delay_grows(emptied_database_url: str) -> None:
                 await claim_once(vectors, space, "no")
                 delays += [row["seconds"] for row in await rows(store, seconds)]
                 await rows(store, _DUE)
-            assert delays == pytest.approx([5, 20, 80, 320, 1280, 3600, 3600], abs=5)
+            # Some seconds of each are over when it is looked at; how many is the machine's affair.
+            assert all(
+                most - 60 < delay <= most
+                for most, delay in zip((5, 20, 80, 320, 1280, 3600, 3600), delays, strict=True)
+            )
 
     asyncio.run(run())
 
@@ -237,17 +241,17 @@ def test_a_write_wakes_who_waits_and_silence_does_not(emptied_database_url: str)
         ):
             await vectors.open_space("compass", SPACE)
             await worker.wait_for_work(60)  # begins to listen, and says that there may be work
-            waiting = asyncio.create_task(worker.wait_for_work(60))
+            waiting = asyncio.create_task(worker.wait_for_work(600))
             await worker.wait_for_work(0.05)
             assert not waiting.done()
             await store.add(memory(1))
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(120):
                 await waiting
             await store.add(memory(2, is_sensitive=True))
             await worker.wait_for_work(0.05)
             await store.replace(memory(1, "another text", version=2), based_on=1)
-            async with asyncio.timeout(20):
-                await worker.wait_for_work(60)
+            async with asyncio.timeout(120):
+                await worker.wait_for_work(600)
 
     asyncio.run(run())
 
@@ -259,10 +263,10 @@ def test_the_ear_is_opened_again_after_its_connection_broke(emptied_database_url
             await vectors.wait_for_work(60)
             cut = "select pg_terminate_backend(pid) from pg_stat_activity"
             assert await rows(store, cut + " where query ilike 'listen %'")
-            async with asyncio.timeout(20):
-                await vectors.wait_for_work(60)  # told of the loss
-                await vectors.wait_for_work(60)  # listens again
-                waiting = asyncio.create_task(vectors.wait_for_work(60))
+            async with asyncio.timeout(120):
+                await vectors.wait_for_work(600)  # told of the loss
+                await vectors.wait_for_work(600)  # listens again
+                waiting = asyncio.create_task(vectors.wait_for_work(600))
                 await store.add(memory(1))
                 await waiting
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 import psycopg
 import pytest
 from tests.conformance.samples import OWNER, memory, search
+from tests.waiting import SECONDS
 
 from recollect.adapters.postgres import lexical
 from recollect.adapters.postgres import statistics as module
@@ -19,7 +20,7 @@ from recollect.core.memory import Memory
 
 pytestmark = pytest.mark.anyio
 
-LIMIT = 30  # seconds; reached only by a write that waits for a lock
+LIMIT = SECONDS  # reached only by a write that waits for a lock
 
 
 @pytest.fixture

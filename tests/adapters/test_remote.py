@@ -14,6 +14,7 @@ from uuid import uuid4
 import pytest
 from tests.serving import Running, running
 from tests.strategies import new_id
+from tests.waiting import SECONDS
 
 from recollect.adapters.remote import RemoteRecollect
 from recollect.core.errors import (
@@ -269,7 +270,7 @@ def answering(answer: bytes) -> Iterator[tuple[str, list[bytes]]]:
 
     received: list[bytes] = []
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        listening.settimeout(30)
+        listening.settimeout(SECONDS)
 
         def serve() -> None:
             while True:

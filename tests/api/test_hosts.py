@@ -7,13 +7,16 @@ import socket
 import httpx
 import pytest
 from tests.serving import Running
+from tests.waiting import SECONDS
 
 PATHS = ("/", "/assets/page.js", "/mcp", "/api/v1/health/live", "/api/v1/stats", "/api/v1/docs")
 
 
 def status(server: Running, path: str, host: str | None) -> int:
     """As a browser that was sent here under another name would ask."""
-    with httpx.Client(headers={"Authorization": f"Bearer {server.new_key()}"}) as client:
+    with httpx.Client(
+        headers={"Authorization": f"Bearer {server.new_key()}"}, timeout=SECONDS
+    ) as client:
         request = client.build_request("GET", server.url + path)
         del request.headers["Host"]
         if host is not None:
@@ -60,6 +63,7 @@ def test_no_other_site_is_let_in_by_cors(shared_server: Running) -> None:
     answer = httpx.options(
         f"{shared_server.url}/api/v1/stats",
         headers={"Origin": "https://evil.example", "Access-Control-Request-Method": "GET"},
+        timeout=SECONDS,
     )
     assert answer.status_code in (401, 405)
     assert not [name for name in answer.headers if name.startswith("access-control")]

@@ -9,6 +9,7 @@ import psycopg
 import pytest
 from tests.serving import Running
 from tests.strategies import new_id
+from tests.waiting import SECONDS
 
 OPEN = ("health/live", "health/ready", "metrics", "openapi.json", "docs", "docs/docs.js")
 CLOSED = (
@@ -34,7 +35,9 @@ def test_everything_but_the_open_paths_needs_a_known_key(
     shared_server: Running, header: str | None
 ) -> None:
     headers = [] if header is None else [(b"Authorization", header.encode("latin-1"))]
-    with httpx.Client(base_url=f"{shared_server.url}/api/v1/", headers=headers) as client:
+    with httpx.Client(
+        base_url=f"{shared_server.url}/api/v1/", headers=headers, timeout=SECONDS
+    ) as client:
         for method, path in CLOSED:
             # A body that cannot be read: the key is looked at first.
             answer = client.request(method, path, content=b"{")
@@ -48,7 +51,10 @@ def test_everything_but_the_open_paths_needs_a_known_key(
 
 def test_the_scheme_of_the_header_is_read_in_any_case(shared_server: Running) -> None:
     headers = {"Authorization": f"bEARER  {shared_server.new_key()}"}
-    assert httpx.get(f"{shared_server.url}/api/v1/stats", headers=headers).status_code == 200
+    assert (
+        httpx.get(f"{shared_server.url}/api/v1/stats", headers=headers, timeout=SECONDS).status_code
+        == 200
+    )
 
 
 def test_a_revoked_key_is_refused_at_once(own_server: Running, database_url: str) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import pytest
 from tests.serving import Running
+from tests.waiting import SECONDS
 
 from recollect.core import errors
 from recollect.core.errors import RecollectError
@@ -24,7 +25,9 @@ HOOKS = Path(__file__).parent
 
 @pytest.fixture
 def document(shared_server: Running) -> dict[str, Any]:
-    answer: dict[str, Any] = httpx.get(f"{shared_server.url}/api/v1/openapi.json").json()
+    answer: dict[str, Any] = httpx.get(
+        f"{shared_server.url}/api/v1/openapi.json", timeout=SECONDS
+    ).json()
     return answer
 
 
@@ -100,12 +103,12 @@ def test_every_error_has_a_status_and_a_type_of_its_own() -> None:
 
 
 def test_the_documentation_needs_nothing_from_another_server(shared_server: Running) -> None:
-    page = httpx.get(f"{shared_server.url}/api/v1/docs")
+    page = httpx.get(f"{shared_server.url}/api/v1/docs", timeout=SECONDS)
     assert page.headers["Content-Type"] == "text/html; charset=utf-8"
     assert "default-src 'none'" in page.headers["Content-Security-Policy"]
     for name, kind in (("docs.js", "text/javascript"), ("docs.css", "text/css")):
         assert f"/api/v1/docs/{name}" in page.text
-        asset = httpx.get(f"{shared_server.url}/api/v1/docs/{name}")
+        asset = httpx.get(f"{shared_server.url}/api/v1/docs/{name}", timeout=SECONDS)
         assert asset.headers["Content-Type"].startswith(kind)
         assert "://" not in asset.text
     assert "://" not in page.text
@@ -119,12 +122,14 @@ def test_schemathesis_finds_no_fault(own_server: Running, tmp_path: Path) -> Non
         *(sys.executable, "-m", "schemathesis.cli", "run"),
         *("--seed", "20261115", "--max-examples", "12", "--workers", "2"),
         *("--generation-database", "none", "--no-color"),
+        # None of its findings is to be that a busy machine is slow.
+        *("--request-timeout", "180", "--suppress-health-check", "too_slow"),
         *("--header", f"Authorization: Bearer {own_server.new_key()}"),
         f"{own_server.url}/api/v1/openapi.json",
     ]
     hooks = {"SCHEMATHESIS_HOOKS": "schemathesis_hooks", "PYTHONPATH": str(HOOKS)}
     run = subprocess.run(
-        command, cwd=tmp_path, env=os.environ | hooks, capture_output=True, text=True, timeout=300
+        command, cwd=tmp_path, env=os.environ | hooks, capture_output=True, text=True, timeout=900
     )
     assert run.returncode == 0, run.stdout[-6000:] + run.stderr[-2000:]
     assert "15 selected / 15 total" in run.stdout

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import httpx
 from tests.serving import Running
+from tests.waiting import SECONDS
 
 
 def test_health_is_told_without_a_key(shared_server: Running) -> None:
     for probe in ("live", "ready"):
-        answer = httpx.get(f"{shared_server.url}/api/v1/health/{probe}")
+        answer = httpx.get(f"{shared_server.url}/api/v1/health/{probe}", timeout=SECONDS)
         assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
 
 
@@ -20,7 +21,7 @@ def test_metrics_count_requests_and_legs_by_template(own_server: Running) -> Non
         mine.get("nowhere/private")
         mine.request("BREW", "memories")
         mine.post("recall", json={"query": "private"})
-    text = httpx.get(f"{own_server.url}/api/v1/metrics").text
+    text = httpx.get(f"{own_server.url}/api/v1/metrics", timeout=SECONDS).text
     samples = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
 
     def requests(method: str, route: str, status: int) -> str | None:

@@ -14,12 +14,12 @@ from typing import Any
 
 import structlog
 from tests.serving import Running, running
+from tests.waiting import SECONDS
 from typer.testing import CliRunner, Result
 
 from recollect.main import build
 
 COMMAND = (sys.executable, "-m", "recollect.main")
-SECONDS = 60
 
 
 def environment(**variables: str) -> dict[str, str]:
@@ -70,6 +70,12 @@ class Cli:
             timeout=SECONDS,
             check=False,
         )
+
+
+def unhurried_home(home: Path) -> Path:
+    """A home on which the recalls of other processes, too, may take as long as they need."""
+    Cli(home).json("settings", "set", "deadline_ms", "60000")
+    return home
 
 
 @contextmanager

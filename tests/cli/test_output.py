@@ -8,7 +8,8 @@ import pty
 import subprocess
 
 import pytest
-from tests.cli.commands import COMMAND, SECONDS, Cli, environment
+from tests.cli.commands import COMMAND, Cli, environment
+from tests.waiting import SECONDS
 
 from recollect.cli.text import harmless, one_line
 

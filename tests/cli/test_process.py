@@ -8,7 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.cli.commands import COMMAND, SECONDS, Cli, environment
+from tests.cli.commands import COMMAND, Cli, environment, unhurried_home
+from tests.waiting import SECONDS, wait_until
 
 _NOT_ON_THE_HOT_PATH = (
     "fastapi",
@@ -68,13 +69,16 @@ def test_ctrl_c_is_130_and_says_nothing(cli: Cli) -> None:
 
 def _wait_until_reading(pid: int) -> None:
     """Until the process is blocked in read(0, …): system call 0 or 63, file descriptor 0."""
-    while True:
+
+    def is_reading() -> bool:
         call = Path(f"/proc/{pid}/syscall").read_text().split()
-        if call[:1] in (["0"], ["63"]) and call[1] == "0x0":
-            return
+        return call[:1] in (["0"], ["63"]) and call[1] == "0x0"
+
+    wait_until(is_reading)
 
 
 def test_a_recall_on_the_local_store_imports_only_what_it_needs(cli: Cli) -> None:
+    unhurried_home(cli.home)
     cli.json("remember", "x")
     script = (
         "import sys; sys.argv = ['recollect', 'recall', 'x', '--json']\n"

@@ -7,8 +7,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.cli.commands import COMMAND, SECONDS, Cli, client_of, environment
+from tests.cli.commands import COMMAND, Cli, client_of, environment
 from tests.serving import Running
+from tests.waiting import SECONDS
 
 
 def test_the_commands_work_on_a_server(server: Running, tmp_path: Path) -> None:

@@ -8,6 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.cli.commands import unhurried_home
+from tests.waiting import SECONDS
+
 README = Path(__file__).parents[2] / "README.md"
 # What differs from run to run: ids, moments and durations.
 VARYING = (
@@ -35,13 +38,13 @@ def test_the_transcript_is_what_the_commands_print(tmp_path: Path) -> None:
     assert len(shown) >= 4
     environment = {name: value for name, value in os.environ.items() if "RECOLLECT_" not in name}
     environment |= {
-        "RECOLLECT_HOME": str(tmp_path / "home"),
+        "RECOLLECT_HOME": str(unhurried_home(tmp_path / "home")),
         "PATH": f"{Path(sys.executable).parent}:{environment['PATH']}",
         "COLUMNS": "100",
     }
     for command, expected in shown:
         done = subprocess.run(
-            command, shell=True, env=environment, capture_output=True, text=True, timeout=60
+            command, shell=True, env=environment, capture_output=True, text=True, timeout=SECONDS
         )
         assert done.returncode == 0, done.stderr
         assert steady(done.stdout) == steady(expected), command

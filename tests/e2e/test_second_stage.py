@@ -31,7 +31,9 @@ async def test_the_named_model_decides_the_order(database_url: str, tmp_path: Pa
         # By words alone the first is the better hit: it is shorter.
         await recollect.remember(Draft("deploy"))
         await recollect.remember(Draft("deploy staging database friday"))
-        await recollect.change_settings({"rerank": True, "rerank_timeout_ms": 10_000})
+        await recollect.change_settings({"rerank": True})
+        assert server.parts.reranker is not None
+        await server.parts.reranker.scores("deploy", ["deploy"])  # reads its files
         answer = await recollect.recall(RecallRequest("deploy"))
     assert answer.rerank is not None
     assert answer.rerank.status == "ran"

@@ -33,7 +33,8 @@ from recollect.core.ids import uuid7
 from recollect.core.memory import Memory
 
 async def main(path, count):
-    async with SqliteStore(Path(path)) as store:
+    # Writers queue without an order: on a slow disk one may be passed over for long.
+    async with SqliteStore(Path(path), busy_timeout=120) as store:
         for number in range(int(count)):
             now = datetime.now(UTC)
             id = uuid7(now, os.urandom(10))
@@ -114,7 +115,7 @@ async def test_a_lock_held_by_another_process(tmp_path: Path) -> None:
 
 async def test_a_writer_waits_its_turn(tmp_path: Path) -> None:
     path = tmp_path / "memories.db"
-    async with SqliteStore(path) as store:
+    async with SqliteStore(path, busy_timeout=120) as store:
         with closing(sqlite3.connect(path, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
             waiting = asyncio.create_task(store.add(memory(1)))
@@ -309,4 +310,28 @@ def test_a_file_migrated_by_another_between_two_looks_is_ours(
         ours.set_trace_callback(looking)
         is_current(ours, path)
         assert len(looks) == 3
+        assert is_current(ours, path)
+
+
+def test_a_file_that_another_is_about_to_write_is_waited_for_when_it_is_made(
+    tmp_path: Path,
+) -> None:
+    """SQLite itself would refuse at once."""
+    path = tmp_path / "memories.db"
+    with (
+        closing(sqlite3.connect(path, isolation_level=None)) as ours,
+        closing(sqlite3.connect(path, isolation_level=None)) as theirs,
+    ):
+        theirs.execute("BEGIN IMMEDIATE")
+        tries: list[str] = []
+
+        def trying(sql: str) -> None:
+            if "journal_mode" in sql:
+                tries.append(sql)
+                if len(tries) == 2:
+                    theirs.execute("ROLLBACK")
+
+        ours.set_trace_callback(trying)
+        migrate(ours, path)
+        assert len(tries) == 2
         assert is_current(ours, path)

@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import asynccontextmanager
@@ -22,10 +23,13 @@ from typing import Any
 import httpx
 import psycopg
 import pytest
+from tests.clocks import AdvancingClock, run_advancing
 from tests.conformance.samples import memory
 from tests.loopback import Cut, Fault, Garbage, Loopback, Spoiled, Stall, Status
 from tests.serving import running
+from tests.waiting import SECONDS, wait_until
 
+from recollect.adapters.embedders import local
 from recollect.adapters.embedders.hosted import HostedEmbedder
 from recollect.adapters.embedders.hosted_providers import COMPATIBLE
 from recollect.adapters.embedders.hosted_retries import Patience
@@ -36,8 +40,7 @@ from recollect.usecases.embed import BATCH, EmbeddingParts
 from recollect.usecases.work import Worker
 from recollect.worker import persist
 
-SECONDS = 60
-BRISK = Patience(request_seconds=0.2, attempts=2, total_seconds=60, first_wait=0.5, longest_wait=8)
+TWICE = Patience(request_seconds=60, attempts=2, total_seconds=200, first_wait=0.5, longest_wait=8)
 FINE = Spoiled()  # by nothing
 TEXTS = [f"memory number {place}" for place in range(40)]
 
@@ -93,7 +96,7 @@ class Hosted:
                 model="x",
                 dimension=8,
                 base_url=self.server.base_url,
-                document_patience=BRISK,
+                document_patience=TWICE,
                 sleep=sleep,
             )
             self.opened[name] = await made.__aenter__()
@@ -176,7 +179,8 @@ def test_a_worker_killed_at_any_step_loses_nothing_and_does_nothing_twice(
 def test_a_stopped_worker_leaves_nothing_claimed(database_url: str, server: Loopback) -> None:
     """With a lease of a minute the next worker would have to wait for it."""
     remember(database_url, TEXTS)
-    server.misbehave(Stall())
+    asked = threading.Event()
+    server.misbehave(Stall(asked.set))
     process = subprocess.Popen(
         [sys.executable, "-m", "recollect.main", "worker", "--json"],
         stdout=subprocess.PIPE,
@@ -189,8 +193,7 @@ def test_a_stopped_worker_leaves_nothing_claimed(database_url: str, server: Loop
         },
     )
     with process:
-        while not server.requests:
-            assert process.poll() is None
+        assert asked.wait(SECONDS)
         process.send_signal(signal.SIGTERM)
         out, err = process.communicate(timeout=SECONDS)
     assert process.returncode == 0, err
@@ -222,9 +225,10 @@ def test_a_hosted_model_that_fails_costs_no_memory_an_attempt(
     is how the model is known to be down.
     """
     remember(database_url, TEXTS[:5])
-    server.misbehave(FINE, *faults)
 
-    async def run() -> tuple[EmbeddingProgress, EmbeddingProgress]:
+    async def run(loop: AdvancingClock) -> tuple[EmbeddingProgress, EmbeddingProgress]:
+        hang = Stall(lambda: loop.advance(TWICE.request_seconds))
+        server.misbehave(FINE, *(hang if isinstance(one, Stall) else one for one in faults))
         async with parts_on(database_url, server) as (parts, embedders):
             with pytest.raises(ModelUnavailable):
                 await Worker(parts).work_off()
@@ -235,7 +239,7 @@ def test_a_hosted_model_that_fails_costs_no_memory_an_attempt(
             await Worker(parts).work_off()
             return failed, await parts.queue.progress(space)
 
-    failed, after = asyncio.run(run())
+    failed, after = run_advancing(run)
     assert (failed.embedded, failed.waiting, failed.parked) == (0, 5, 0)
     assert failed.last_error
     assert not any(text in failed.last_error for text in TEXTS)
@@ -264,10 +268,14 @@ def test_a_text_that_a_hosted_model_refuses_is_alone_in_failing(
 
 def wait_for_embedding(client: httpx.Client, name: str) -> dict[str, Any]:
     """The server's figures as soon as this one is there."""
-    while True:
+
+    def figures() -> dict[str, Any] | None:
         embedding: dict[str, Any] | None = client.get("stats").json()["embedding"]
-        if embedding is not None and embedding[name]:
-            return embedding
+        return embedding if embedding is not None and embedding[name] else None
+
+    found = wait_until(figures)
+    assert found is not None
+    return found
 
 
 PARAPHRASE = {"query": "what does she like to drink", "explain": True}
@@ -319,6 +327,7 @@ def test_a_server_does_not_wait_for_its_model(
     """The index takes the connection and never answers: the fetch goes on for as long as it is
     let, and meanwhile recall works by words and says why.
     """
+    monkeypatch.setattr(local, "_QUERY_WAITS", 1.0)
     with socket.create_server(("127.0.0.1", 0)) as index:
         address = f"http://127.0.0.1:{index.getsockname()[1]}/"
         monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")

@@ -13,6 +13,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult
 from tests.mcp.schemas import fits
 from tests.serving import Running
+from tests.waiting import SECONDS
 
 from mcp import Client
 
@@ -26,7 +27,7 @@ HEADERS = {"Accept": "application/json, text/event-stream", "Content-Type": "app
 @asynccontextmanager
 async def connected(server: Running, key: str, mode: str = "auto") -> AsyncIterator[Client]:
     async with (
-        AsyncClient(headers={"Authorization": f"Bearer {key}"}, timeout=30) as http,
+        AsyncClient(headers={"Authorization": f"Bearer {key}"}, timeout=SECONDS) as http,
         Client(streamable_http_client(_url(server), http_client=http), mode=mode) as client,
     ):
         yield client
@@ -80,7 +81,7 @@ async def test_a_key_opens_only_its_owners_memories(server: Running) -> None:
 
 async def test_a_recall_is_counted_like_any_other(server: Running) -> None:
     async def counted() -> float:
-        async with httpx.AsyncClient() as http:
+        async with httpx.AsyncClient(timeout=SECONDS) as http:
             text = (await http.get(f"{server.url}/api/v1/metrics")).text
         lines = [
             line for line in text.splitlines() if line.startswith("recollect_recall_seconds_c")
@@ -96,7 +97,7 @@ async def test_a_recall_is_counted_like_any_other(server: Running) -> None:
 @pytest.mark.parametrize("shown", [None, "Bearer rk_wrong", "Bearer", "Basic cms6cms="])
 async def test_without_a_known_key_nothing_is_answered(server: Running, shown: str | None) -> None:
     headers = HEADERS if shown is None else {**HEADERS, "Authorization": shown}
-    async with httpx.AsyncClient() as http:
+    async with httpx.AsyncClient(timeout=SECONDS) as http:
         answer = await http.post(_url(server), json=MESSAGE, headers=headers)
     assert answer.status_code == 401
     assert answer.headers["WWW-Authenticate"].startswith("Bearer")
@@ -106,7 +107,7 @@ async def test_without_a_known_key_nothing_is_answered(server: Running, shown: s
 
 async def test_a_foreign_host_is_refused_even_with_a_key(server: Running) -> None:
     shown = {**HEADERS, "Authorization": f"Bearer {server.new_key()}", "Host": "evil.example"}
-    async with httpx.AsyncClient() as http:
+    async with httpx.AsyncClient(timeout=SECONDS) as http:
         answer = await http.post(_url(server), json=MESSAGE, headers=shown)
     assert answer.status_code == 421
 
@@ -114,6 +115,6 @@ async def test_a_foreign_host_is_refused_even_with_a_key(server: Running) -> Non
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT"])
 async def test_there_are_no_sessions_to_listen_to_or_end(server: Running, method: str) -> None:
     shown = {**HEADERS, "Authorization": f"Bearer {server.new_key()}"}
-    async with httpx.AsyncClient() as http:
+    async with httpx.AsyncClient(timeout=SECONDS) as http:
         answer = await http.request(method, _url(server), headers=shown)
     assert (answer.status_code, answer.headers["Allow"]) == (405, "POST")

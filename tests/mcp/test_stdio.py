@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 from mcp.client.stdio import stdio_client
 from mcp_types import CallToolResult, TextContent
-from tests.cli.commands import COMMAND, SECONDS, client_of, environment
+from tests.cli.commands import COMMAND, client_of, environment, unhurried_home
 from tests.mcp.schemas import fits
 from tests.serving import Running
+from tests.waiting import SECONDS
 
 from mcp import Client, StdioServerParameters
 
@@ -85,9 +86,14 @@ async def refusal(client: Client, tool: str, **arguments: Any) -> str:
     return text.text
 
 
+@pytest.fixture
+def patient(tmp_path: Path) -> Path:
+    return unhurried_home(tmp_path / "home")
+
+
 @pytest.mark.parametrize("mode", MODES)
-async def test_every_tool_through_a_real_client(tmp_path: Path, mode: str) -> None:
-    async with connected(tmp_path / "home", mode) as client:
+async def test_every_tool_through_a_real_client(patient: Path, mode: str) -> None:
+    async with connected(patient, mode) as client:
         stored = await ask(client, "memory_store", content="Tea is kept in the shed", tags=["tea"])
         found = await ask(client, "memory_recall", query="where is the tea?")
         assert [hit["memory"] for hit in found["hits"]] == [stored]

@@ -29,13 +29,21 @@ _TYPES: Final = {
 }
 
 
-def file_routes(package: str, served: Mapping[str, str]) -> list[Route]:
-    """A route for each path, answering with the package's file of that name."""
-    return [_route(package, path, name) for path, name in served.items()]
+def file_routes(
+    package: str, served: Mapping[str, str], filled: Mapping[str, str] | None = None
+) -> list[Route]:
+    """A route for each path, answering with the package's file of that name. Where a page says
+    `{{ name }}`, it gets the HTML of that name in `filled`.
+    """
+    return [_route(package, path, name, filled or {}) for path, name in served.items()]
 
 
-def _route(package: str, path: str, name: str) -> Route:
-    body = files(package).joinpath(name).read_bytes()
+def _route(package: str, path: str, name: str, filled: Mapping[str, str]) -> Route:
+    text = files(package).joinpath(name).read_text("utf-8")
+    if name.endswith(".html"):
+        for gap, html in filled.items():
+            text = text.replace("{{ " + gap + " }}", html)
+    body = text.encode()
     media_type = _TYPES[name.rpartition(".")[2]]
 
     async def answer(_: Request) -> Response:

@@ -6,12 +6,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psycopg
 import pytest
+from tests.waiting import wait_until
 
 from recollect.adapters.embedded_postgres import EmbeddedPostgres
 from recollect.adapters.embedded_postgres.account import account_for
@@ -19,13 +19,6 @@ from recollect.adapters.embedded_postgres.postmaster import find_postmaster, is_
 
 Embed = Callable[..., EmbeddedPostgres]
 Spawn = Callable[[], subprocess.Popen[str]]
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline, "waited 60 seconds in vain"
-        time.sleep(0.002)  # the step of a poll; the processes waited for need the processor
 
 
 def store_one_row(url: str) -> None:
@@ -163,6 +156,6 @@ EmbeddedPostgres(Path(sys.argv[1])).start()
 def _command_lines() -> Iterator[str]:
     for process in Path("/proc").glob("[0-9]*"):
         try:
-            yield (process / "cmdline").read_text()
+            yield os.fsdecode((process / "cmdline").read_bytes())
         except OSError:  # it ended meanwhile
             continue

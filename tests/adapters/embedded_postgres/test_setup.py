@@ -11,9 +11,11 @@ from pathlib import Path
 import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
+from tests.waiting import wait_until
 
 from recollect.adapters.embedded_postgres import EmbeddedPostgres
 from recollect.adapters.embedded_postgres.passwords import ROLE, SUPERUSER, Passwords
+from recollect.adapters.embedded_postgres.places import make_folder
 from recollect.adapters.embedded_postgres.postmaster import find_postmaster
 
 Embed = Callable[..., EmbeddedPostgres]
@@ -41,6 +43,36 @@ def test_files_are_private(embed: Embed) -> None:
             assert str(sockets).replace("/", "%2F") in url
     finally:
         os.umask(before)
+
+
+def test_a_folder_is_there_with_its_mode_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process may look at it at any moment, and whether its account can enter."""
+    new, really = tmp_path / "new", Path.chmod
+
+    def chmod(path: Path, mode: int) -> None:
+        assert not new.exists()
+        really(path, mode)
+
+    monkeypatch.setattr(Path, "chmod", chmod)
+    make_folder(new, 0o711)
+    assert mode(new) == 0o711
+
+
+def test_a_folder_that_another_process_made_meanwhile_is_left_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs = tmp_path / "new"
+
+    def chmod(path: Path, mode: int) -> None:
+        theirs.mkdir(0o750)
+        (theirs / "start.lock").touch()
+
+    monkeypatch.setattr(Path, "chmod", chmod)
+    make_folder(theirs, 0o711)
+    assert mode(theirs) == 0o750
+    assert list(tmp_path.iterdir()) == [theirs]
 
 
 @pytest.mark.parametrize(
@@ -125,9 +157,13 @@ def test_no_text_of_a_memory_reaches_the_logs(embed: Embed) -> None:
             with pytest.raises(psycopg.errors.InvalidTextRepresentation):
                 connection.execute("select %s::int", ["tell-nobody"])
         crash_a_backend(url, "select 'tell-nobody', pg_backend_pid(), pg_sleep(60)")
-    logs = "".join(path.read_text() for path in (embedded.folder / "log").iterdir())
-    assert "terminated by signal" in logs
-    assert "tell-nobody" not in logs
+
+    def logs() -> str:
+        return "".join(path.read_text() for path in (embedded.folder / "log").iterdir())
+
+    # The process that writes the log outlives the server by a moment.
+    wait_until(lambda: "terminated by signal" in logs())
+    assert "tell-nobody" not in logs()
 
 
 def crash_a_backend(url: str, statement: str) -> None:

@@ -175,7 +175,7 @@ def test_a_recall_that_stops_waiting_does_not_undo_the_making(
     def slowly(path: Path) -> Any:
         made.append(path)
         entered.set()
-        assert gate.wait(30)
+        assert gate.wait(180)
         return really(path)
 
     monkeypatch.setattr(folder, "folder_embedder", slowly)
@@ -183,7 +183,7 @@ def test_a_recall_that_stops_waiting_does_not_undo_the_making(
     async def run() -> None:
         async with Catalogue(tmp_path) as embedders:
             impatient = asyncio.ensure_future(embedders.embedder(f"folder:{built}"))
-            await asyncio.to_thread(entered.wait, 30)
+            await asyncio.to_thread(entered.wait, 180)
             impatient.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await impatient

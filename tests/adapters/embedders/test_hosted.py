@@ -11,6 +11,7 @@ from tests.loopback import Api, Loopback, Spoiled, vector_of
 
 from recollect.adapters.embedders.hosted import HostedEmbedder
 from recollect.adapters.embedders.hosted_providers import PROVIDERS
+from recollect.adapters.embedders.hosted_retries import DOCUMENT_PATIENCE
 
 APIS: tuple[Api, ...] = ("voyage", "openai", "cohere", "compatible")
 KEY = "key-that-must-not-show"
@@ -30,6 +31,7 @@ def embedder_of(server: Loopback, **options: object) -> HostedEmbedder:
         "model": "some-model",
         "dimension": 8,
         "base_url": server.base_url,
+        "query_patience": DOCUMENT_PATIENCE,  # a busy machine may be slow to answer itself
     }
     return HostedEmbedder(PROVIDERS[server.api], **(defaults | options))  # type: ignore[arg-type]  # a table of options
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
+from tests.clocks import AdvancingClock, run_advancing
 from tests.loopback import Api, Cut, Fault, Garbage, Loopback, Spoiled, Stall, Status
 
 from recollect.adapters.embedders.hosted import HostedEmbedder
@@ -18,7 +20,7 @@ APIS: tuple[Api, ...] = ("voyage", "openai", "cohere", "compatible")
 KEY = "key-that-must-not-show"
 TEXT = "text-that-must-not-show"
 PATIENT = Patience(request_seconds=30, attempts=4, total_seconds=60, first_wait=0.5, longest_wait=8)
-BRISK = Patience(request_seconds=0.05, attempts=2, total_seconds=60, first_wait=0.5, longest_wait=8)
+TWICE = Patience(request_seconds=30, attempts=2, total_seconds=99, first_wait=0.5, longest_wait=8)
 
 
 @pytest.fixture
@@ -44,21 +46,25 @@ class Waits:
         self.seconds.append(seconds)
 
 
+def opened(server: Loopback, **options: Any) -> HostedEmbedder:
+    return HostedEmbedder(
+        PROVIDERS[server.api],
+        egress="local",
+        key=KEY,
+        model="some-model",
+        dimension=8,
+        base_url=server.base_url,
+        **options,
+    )
+
+
 def embed(server: Loopback, patience: Patience = PATIENT, texts: int = 1) -> tuple[int, Waits]:
     """Embed texts; the number of vectors and the waits between requests."""
     waits = Waits()
 
     async def run() -> int:
-        async with HostedEmbedder(
-            PROVIDERS[server.api],
-            egress="local",
-            key=KEY,
-            model="some-model",
-            dimension=8,
-            base_url=server.base_url,
-            document_patience=patience,
-            sleep=waits,
-            jitter=lambda: 1.0,
+        async with opened(
+            server, document_patience=patience, sleep=waits, jitter=lambda: 1.0
         ) as embedder:
             return len(await embedder.embed_documents([TEXT] * texts))
 
@@ -116,8 +122,13 @@ def test_a_wait_past_the_limit_is_not_begun(server: Loopback) -> None:
 
 
 def test_a_stalled_request_is_given_up_and_tried_again(server: Loopback) -> None:
-    server.misbehave(Stall(), Stall())
-    assert "did not answer within" in str(refused(server, BRISK))
+    async def run(loop: AdvancingClock) -> None:
+        server.misbehave(*[Stall(lambda: loop.advance(30))] * 2)
+        async with opened(server, document_patience=TWICE, sleep=Waits()) as embedder:
+            with pytest.raises(ModelUnavailable, match=r"did not answer within 30\.0 s"):
+                await embedder.embed_documents([TEXT])
+
+    run_advancing(run)
     assert len(server.requests) == 2
 
 
@@ -175,20 +186,13 @@ def test_a_redirect_is_not_followed(server: Loopback) -> None:
 
 
 def test_a_query_is_given_up_sooner_than_documents(server: Loopback) -> None:
-    server.misbehave(Stall())
+    once = Patience(request_seconds=20, attempts=1, total_seconds=20, first_wait=1, longest_wait=1)
 
-    async def run() -> None:
-        async with HostedEmbedder(
-            PROVIDERS[server.api],
-            egress="local",
-            key=KEY,
-            model="some-model",
-            dimension=8,
-            base_url=server.base_url,
-            query_patience=Patience(0.05, 1, 0.05, 0.1, 0.1),
-        ) as embedder:
+    async def run(loop: AdvancingClock) -> None:
+        server.misbehave(Stall(lambda: loop.advance(20)))
+        async with opened(server, query_patience=once, document_patience=PATIENT) as embedder:
             with pytest.raises(ModelUnavailable, match="did not answer"):
                 await embedder.embed_query(TEXT)
             assert len(await embedder.embed_documents([TEXT])) == 1
 
-    asyncio.run(run())
+    run_advancing(run)

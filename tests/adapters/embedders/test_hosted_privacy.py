@@ -137,7 +137,7 @@ def test_a_proxy_of_the_environment_sees_nothing_meant_for_this_machine(
                 dimension=8,
                 base_url=server.base_url,
             ) as embedder:
-                await embedder.embed_query(TEXT)
+                await embedder.embed_documents([TEXT])
 
         asyncio.run(run())
         assert proxy.received == b""

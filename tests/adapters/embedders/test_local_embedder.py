@@ -24,6 +24,7 @@ from tests.adapters.embedders.local_tiny import (
     tokenizer_json,
 )
 
+from recollect.adapters.embedders import local
 from recollect.adapters.embedders.folder import folder_embedder
 from recollect.adapters.embedders.hub import hub_embedder
 from recollect.adapters.embedders.local import LocalEmbedder, local_embedder
@@ -47,7 +48,7 @@ class Gate:
         self.texts.append(text)
         if text == "document":
             self.entered.set()
-            assert self.open.wait(30)
+            assert self.open.wait(180)
         return [1.0, 0.0]
 
 
@@ -65,7 +66,7 @@ def test_a_query_does_not_wait_behind_documents(gate: Gate) -> None:
             await asyncio.to_thread(gate.entered.wait)
             try:
                 query = embedder.embed_query("hello")
-                assert await asyncio.wait_for(query, timeout=20) == [1.0, 0.0]
+                assert await asyncio.wait_for(query, timeout=180) == [1.0, 0.0]
                 assert not documents.done()
             finally:
                 gate.open.set()
@@ -127,14 +128,17 @@ def test_a_model_that_failed_is_tried_again_after_a_minute_not_at_every_text() -
     assert loads == [0.0, 61.0]
 
 
-def test_a_query_is_told_of_a_model_that_takes_long_to_load(gate: Gate) -> None:
+def test_a_query_is_told_of_a_model_that_takes_long_to_load(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Documents wait for it; the loading goes on whoever stops waiting, and happens once."""
+    monkeypatch.setattr(local, "_QUERY_WAITS", 1.0)
     clock = [0.0]
     may_end, loads = threading.Event(), []
 
     def load(_closing: threading.Event) -> Gate:
         loads.append(1)
-        assert may_end.wait(30)
+        assert may_end.wait(180)
         return gate
 
     async def run() -> None:
@@ -168,15 +172,20 @@ def test_a_vector_of_another_dimension_is_refused(gate: Gate) -> None:
 
 def test_closing_ends_a_fetch_that_is_under_way(index: Index, tmp_path: Path) -> None:
     model = tiny_model(index.source("tiny-model", tiny_files()))
-    under_way = threading.Event()
+    under_way, closing = threading.Event(), threading.Event()
+
+    def progress(_step: str, _share: float) -> None:
+        under_way.set()
+        closing.wait()  # or it might be done before the closing begins
 
     async def run() -> None:
-        embedder = local_embedder(tmp_path / "m", model, lambda _step, _share: under_way.set())
-        query = asyncio.ensure_future(embedder.embed_query("a"))
+        embedder = local_embedder(tmp_path / "m", model, progress)
+        documents = asyncio.ensure_future(embedder.embed_documents(["a"]))
         await asyncio.to_thread(under_way.wait)
+        asyncio.get_running_loop().call_soon(closing.set)  # when it has begun, and waits
         await embedder.close()
         with pytest.raises(ModelUnavailable, match="closed while"):
-            await query
+            await documents
 
     asyncio.run(run())
     folder = model_folder(model, tmp_path / "m")

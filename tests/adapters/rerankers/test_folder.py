@@ -109,15 +109,15 @@ def test_more_than_two_outputs_are_no_score(tmp_path: Path) -> None:
 
 
 def test_a_run_past_its_time_is_interrupted_inside_a_pair(tmp_path: Path) -> None:
-    """The model would take a minute or so; leaving the block waits for its thread to end."""
-    write_folder(tmp_path, slow_model(rounds=1_000_000))
+    """The model would take an hour or so; leaving the block waits for its thread to end."""
+    write_folder(tmp_path, slow_model(rounds=100_000_000))
 
     async def run() -> None:
         reranker = folder_reranker(tmp_path)
         async with reranker:
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(reranker.scores(QUERY, ["friday"]), 0.3)
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(180):
                 await reranker.__aexit__(None, None, None)
 
     asyncio.run(run())

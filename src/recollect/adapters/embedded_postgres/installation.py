@@ -28,7 +28,7 @@ from recollect.adapters.embedded_postgres.errors import (
 )
 from recollect.adapters.embedded_postgres.locks import alone
 from recollect.adapters.embedded_postgres.output import failure
-from recollect.adapters.embedded_postgres.places import socket_folder
+from recollect.adapters.embedded_postgres.places import make_folder, socket_folder
 from recollect.adapters.embedded_postgres.postmaster import end_leftovers
 from recollect.adapters.embedded_postgres.probe import Probe, Verdict, verdict_on
 
@@ -46,9 +46,7 @@ _END_SECONDS = 15.0
 def install(folder: Path, account: Account, probe: Probe) -> tuple[Binaries, Verdict]:
     """The binaries of the pg0 that is installed now, and what the probe said about them."""
     with explaining_os_errors(folder):
-        if not folder.exists():
-            folder.mkdir(exist_ok=True)
-            folder.chmod(account.passage)
+        make_folder(folder, account.passage)
         if not account.can_enter(folder):
             raise HomeUnusable(
                 f"The account {account.name!r} cannot enter {folder}.",

@@ -17,6 +17,7 @@ import hashlib
 import os
 import re
 import stat
+import tempfile
 from pathlib import Path
 
 from recollect.adapters.embedded_postgres.account import Account
@@ -94,12 +95,26 @@ def _digest(path: Path) -> str:
     return hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
 
 
+def make_folder(folder: Path, mode: int) -> None:
+    """Make it unless it is there, with `mode` whatever the umask is, and from the first moment on:
+    another process that starts now would find it closed to the account.
+    """
+    if folder.exists():
+        return
+    aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    try:
+        aside.chmod(mode)
+        aside.rename(folder)  # takes the place of an empty folder
+    except OSError:
+        aside.rmdir()
+        if not folder.is_dir():  # nobody else made it, either
+            raise
+
+
 def _make_folders(path: Path, mode: int) -> None:
-    """Like mkdir -p, but each folder made gets `mode` whatever the umask is."""
+    """Like mkdir -p, but each folder made gets `mode`."""
     for folder in (*reversed(path.parents), path):
-        if not folder.exists():
-            folder.mkdir(exist_ok=True)
-            folder.chmod(mode)
+        make_folder(folder, mode)
 
 
 def _check_access(folder: Path, account: Account) -> None:

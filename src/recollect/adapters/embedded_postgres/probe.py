@@ -23,7 +23,8 @@ from recollect.adapters.embedded_postgres.output import crash_in, newest_log
 from recollect.adapters.embedded_postgres.passwords import SUPERUSER
 
 _SECONDS = 60.0
-_LOG_SECONDS = 3.0
+_LOG_SECONDS = 30.0
+_POLL_SECONDS = 0.03
 
 
 @dataclass(frozen=True)
@@ -144,7 +145,7 @@ def _crash_of(cluster: Cluster) -> str | None:
     cluster.stop(_SECONDS)
     until = monotonic() + _LOG_SECONDS
     while (crash := crash_in(newest_log(cluster.logs))) is None and monotonic() < until:
-        sleep(_LOG_SECONDS / 100)
+        sleep(_POLL_SECONDS)
     return crash
 
 

@@ -13,6 +13,8 @@ from typing import Final
 
 from psycopg import AsyncConnection, sql
 
+from recollect.adapters.postgres import patience
+
 POLL: Final = 2.0
 """Seconds between two looks where nobody rings."""
 
@@ -47,7 +49,10 @@ class Doorbell:
 
     async def _listen(self) -> None:
         connection = await AsyncConnection.connect(
-            self._url, autocommit=True, prepare_threshold=None, connect_timeout=10
+            self._url,
+            autocommit=True,
+            prepare_threshold=None,
+            connect_timeout=patience.CONNECT_SECONDS,
         )
         async with connection:
             cursor = await connection.execute("select pg_backend_pid()")

@@ -14,10 +14,7 @@ and an index on `memories (owner, length(search_vector))`, not partial, or its s
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, Final, Literal, LiteralString
-from uuid import UUID
+from typing import Any, Final, LiteralString
 
 from psycopg import AsyncConnection, sql
 from psycopg.rows import tuple_row
@@ -33,9 +30,9 @@ from recollect.adapters.postgres.lexical_plan import (
     bounded,
     plan,
 )
-
-MAX_QUERY_CHARS: Final = 20_000
-"""Text handed to the parser: 13,000 characters cost 11 ms to parse and 105 ms to search."""
+from recollect.core.recall import Candidate
+from recollect.core.recall_settings import LexicalRanking
+from recollect.core.text import MAX_QUERY_CHARS
 
 MAX_CANDIDATES: Final = 20_000
 """Rows one arm may bring when every estimate was wrong: a bound on time. Most seen: 11,144."""
@@ -181,18 +178,6 @@ insert into lexeme_stats (lexeme, ndoc) select lexeme, ndoc from fresh
 on conflict (lexeme) do update set ndoc = excluded.ndoc where lexeme_stats.ndoc <> excluded.ndoc
 """
 
-Ranking = Literal["idf", "idf_exhaustive", "ts_rank"]
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A memory that the words found; a higher score is better, and only order has a meaning."""
-
-    id: UUID
-    score: float
-    importance: float
-    created_at: datetime
-
 
 async def search(
     conn: AsyncConnection[Any],
@@ -201,8 +186,8 @@ async def search(
     where: sql.Composable,
     params: Mapping[str, object],
     depth: int,
-    ranking: Ranking,
-) -> list[Row]:
+    ranking: LexicalRanking,
+) -> list[Candidate]:
     """The `depth` best memories for any text, best first.
 
     `where` is a condition on alias `m` with its `params`; names that begin with `lexical_` are
@@ -251,6 +236,7 @@ async def refresh_statistics(conn: AsyncConnection[Any]) -> bool:
 
 
 async def _frequencies(conn: AsyncConnection[Any], query: str) -> tuple[list[Lexeme], Statistics]:
+    # 13,000 characters cost 11 ms to parse and 105 ms to search.
     text = query[:MAX_QUERY_CHARS].replace("\0", " ").encode("utf-8", "ignore").decode()
     keys = [_ROWS_KEY, *_LENGTH_KEYS]
     found = dict(await _fetch(conn, sql.SQL(_FREQUENCIES), {"text": text, "keys": keys}))
@@ -274,7 +260,7 @@ async def _by_idf(
     where: sql.Composable,
     params: Mapping[str, object],
     depth: int,
-) -> list[Row]:
+) -> list[Candidate]:
     values: dict[str, object] = dict(params)
 
     def bind(value: object) -> sql.Placeholder:
@@ -304,8 +290,8 @@ async def _by_idf(
     statement = sql.SQL(_BY_IDF).format(
         score=score, any_word=bind(planned.any_word), candidates=candidates, depth=bind(depth)
     )
-    rows = _rows(await _fetch(conn, statement, values))
-    return [row for row in rows if row.score >= MIN_SHARE_OF_BEST * rows[0].score]
+    found = _candidates(await _fetch(conn, statement, values))
+    return [one for one in found if one.score >= MIN_SHARE_OF_BEST * found[0].score]
 
 
 def _bound(
@@ -325,7 +311,7 @@ async def _by_ts_rank(
     where: sql.Composable,
     params: Mapping[str, object],
     depth: int,
-) -> list[Row]:
+) -> list[Candidate]:
     words = [each.text for each in bounded(lexemes)]
     values = {
         **params,
@@ -334,7 +320,7 @@ async def _by_ts_rank(
         "lexical_depth": depth,
         "lexical_floor": MIN_TS_RANK,
     }
-    return _rows(await _fetch(conn, sql.SQL(_BY_TS_RANK).format(where=where), values))
+    return _candidates(await _fetch(conn, sql.SQL(_BY_TS_RANK).format(where=where), values))
 
 
 async def _fetch(
@@ -345,5 +331,7 @@ async def _fetch(
         return await cursor.fetchall()
 
 
-def _rows(found: Sequence[Any]) -> list[Row]:
-    return [Row(id, score, importance, created_at) for id, importance, created_at, score in found]
+def _candidates(found: Sequence[Any]) -> list[Candidate]:
+    return [
+        Candidate(id, score, importance, created_at) for id, importance, created_at, score in found
+    ]

@@ -23,6 +23,7 @@ from alembic.util.exc import CommandError
 from sqlalchemy import NullPool, create_engine
 from sqlalchemy.exc import DBAPIError
 
+from recollect.adapters.postgres import patience
 from recollect.adapters.postgres.errors import from_driver
 from recollect.adapters.postgres.vector_support import vector_note
 from recollect.core.errors import StoreUnavailable
@@ -59,7 +60,9 @@ def _migrating(url: str) -> Iterator[Config]:
     """A configuration whose connection commits at the end; errors become Recollect's."""
 
     def connect() -> psycopg.Connection:
-        return psycopg.connect(url, prepare_threshold=None, connect_timeout=10)
+        return psycopg.connect(
+            url, prepare_threshold=None, connect_timeout=patience.CONNECT_SECONDS
+        )
 
     engine = create_engine("postgresql+psycopg://", creator=connect, poolclass=NullPool)
     config = _config()

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from dataclasses import asdict
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Self
 from uuid import UUID
 
 from psycopg import AsyncConnection, sql
@@ -20,7 +20,7 @@ from psycopg.rows import DictRow, dict_row
 from psycopg.types.json import Jsonb
 from psycopg_pool import AsyncConnectionPool, PoolTimeout, TooManyRequests
 
-from recollect.adapters.postgres import lexical
+from recollect.adapters.postgres import lexical, patience
 from recollect.adapters.postgres.errors import translated
 from recollect.adapters.postgres.fusion import PostgresFuser
 from recollect.adapters.postgres.migrate import migrate
@@ -44,8 +44,6 @@ from recollect.core.text import clean_query
 from recollect.ports import WordQuery
 
 Connection = AsyncConnection[DictRow]
-# How long a request waits for a connection.
-_POOL_SECONDS: Final = 3
 
 _ADD = """
 insert into memories (id, owner, content, category, tags, expanded_keywords, importance,
@@ -147,17 +145,17 @@ class PostgresStore:
             min_size=1,
             max_size=connections,
             open=False,
-            timeout=_POOL_SECONDS,
+            timeout=patience.POOL_SECONDS,
             # It waits ever longer between attempts, and requests wait with it. So it soon gives
             # up, and the next request tries at once: Postgres may be back.
-            reconnect_timeout=_POOL_SECONDS - 1,
+            reconnect_timeout=patience.POOL_SECONDS - 1,
             # A connection that died with its server is replaced before it can fail a request.
             check=AsyncConnectionPool.check_connection,
             kwargs={
                 "row_factory": dict_row,
                 "prepare_threshold": None,
                 "application_name": "recollect",
-                "connect_timeout": 10,
+                "connect_timeout": patience.CONNECT_SECONDS,
             },
         )
         self._in_use = 0
@@ -167,7 +165,7 @@ class PostgresStore:
     async def __aenter__(self) -> Self:
         self.vector_note = await asyncio.to_thread(migrate, self._url)
         with translated():
-            await self._pool.open(wait=True, timeout=10)
+            await self._pool.open(wait=True, timeout=patience.CONNECT_SECONDS)
         if not self.vector_note:
             self.vectors = PostgresVectors(self._url, self._transaction, lease=self._lease)
         await self._statistics.open()
@@ -280,7 +278,7 @@ class PostgresStore:
     async def search_words(self, owner: str, scope: Scope, query: WordQuery) -> list[Candidate]:
         condition, params = within(owner, scope, query.exclude)
         async with self._transaction() as connection:
-            rows = await lexical.search(
+            return await lexical.search(
                 connection,
                 clean_query(f"{query.text} {query.expanded}"),
                 where=condition,
@@ -288,7 +286,6 @@ class PostgresStore:
                 depth=query.depth,
                 ranking=query.ranking,
             )
-        return [Candidate(row.id, row.score, row.importance, row.created_at) for row in rows]
 
     async def stats(self, owner: str) -> Stats:
         async with self._transaction() as connection:

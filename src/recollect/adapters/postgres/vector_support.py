@@ -12,6 +12,7 @@ from typing import Final
 
 import psycopg
 
+from recollect.adapters.postgres import patience
 from recollect.adapters.postgres.errors import translated
 
 OLDEST: Final = (0, 8)
@@ -27,7 +28,7 @@ def vector_note(url: str) -> str:
     with (
         translated(),
         psycopg.connect(
-            url, autocommit=True, prepare_threshold=None, connect_timeout=10
+            url, autocommit=True, prepare_threshold=None, connect_timeout=patience.CONNECT_SECONDS
         ) as connection,
     ):
         if connection.execute(_ENABLED).fetchone() is None:

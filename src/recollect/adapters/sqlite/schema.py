@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +16,7 @@ from recollect.adapters.sqlite.lane import transaction
 from recollect.core.errors import StoreUnavailable
 
 APPLICATION_ID: Final = 0x52434C54  # "RCLT"
+_STEP_SECONDS: Final = 0.01
 
 # `number` ties a memory to its entry in the word index; being declared, it survives a VACUUM.
 # Short columns come first: a scope is then checked without reading the texts.
@@ -131,8 +133,7 @@ def migrate(connection: sqlite3.Connection, path: Path) -> None:
     """Bring the file to the present version. Several processes may try: one does it, the others
     wait for the lock and find it done.
     """
-    # A property of the file, kept for good: readers and the writer do not block each other.
-    connection.execute("PRAGMA journal_mode = WAL")
+    _keep_a_log(connection)
     with transaction(connection):
         if is_current(connection, path):
             return
@@ -141,6 +142,24 @@ def migrate(connection: sqlite3.Connection, path: Path) -> None:
             for statement in statements:
                 connection.execute(statement)
         connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+
+
+def _keep_a_log(connection: sqlite3.Connection) -> None:
+    """A property of the file, kept for good: readers and the writer do not block each other. Of two
+    that set it at once SQLite refuses one without waiting, so the waiting is done here.
+    """
+    (milliseconds,) = connection.execute("PRAGMA busy_timeout").fetchone()
+    until = time.monotonic() + milliseconds / 1000
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            is_busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+            if not is_busy or time.monotonic() >= until:
+                raise
+            time.sleep(_STEP_SECONDS)
+        else:
+            return
 
 
 def _marks(connection: sqlite3.Connection) -> tuple[int, int]:

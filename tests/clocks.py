@@ -1,0 +1,74 @@
+"""Event loops whose clock is the test's own: no limit of time depends on how fast a machine is.
+
+Real time passes on a busy machine whether or not a test gets to run; here it passes when nothing is
+left to do, or when the test says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import selectors
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+Answer = TypeVar("Answer")
+
+
+class _Skipping(selectors.SelectSelector):
+    """Does not wait for a timer: it says how long the wait would have been."""
+
+    def __init__(self, skip: Callable[[float], None]) -> None:
+        super().__init__()
+        self._skip = skip
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        if timeout is None or timeout <= 0:
+            return super().select(timeout)
+        ready = super().select(0)
+        if not ready:
+            self._skip(timeout)
+        return ready
+
+
+class IdleClock(asyncio.SelectorEventLoop):
+    """Its clock stands while there is anything to do, and then jumps to the next timer. For tests
+    without threads, processes and sockets: it would not wait for those.
+    """
+
+    def __init__(self) -> None:
+        self._moment = 0.0
+        super().__init__(_Skipping(self._pass))
+
+    def time(self) -> float:
+        return self._moment
+
+    def _pass(self, seconds: float) -> None:
+        self._moment += seconds
+
+
+class AdvancingClock(asyncio.SelectorEventLoop):
+    """Real time, which can be put forward from any thread."""
+
+    def __init__(self) -> None:
+        self._ahead = 0.0
+        super().__init__()
+
+    def time(self) -> float:
+        return super().time() + self._ahead
+
+    def advance(self, seconds: float) -> None:
+        def pass_now() -> None:
+            self._ahead += seconds
+
+        self.call_soon_threadsafe(pass_now)
+
+
+def run_advancing(main: Callable[[AdvancingClock], Awaitable[Answer]]) -> Answer:
+    """Run `main` on a loop whose clock can be put forward; it is given that loop."""
+    loop = AdvancingClock()
+
+    async def run() -> Answer:
+        return await main(loop)
+
+    with asyncio.Runner(loop_factory=lambda: loop) as runner:
+        return runner.run(run())

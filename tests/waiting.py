@@ -1,0 +1,21 @@
+"""How tests wait: for what must happen, and for as long as a busy machine may take to do it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+SECONDS: Final = 600
+_STEP: Final = 0.01
+
+Answer = TypeVar("Answer")
+
+
+def wait_until(condition: Callable[[], Answer]) -> Answer:
+    """The condition's first answer that is true."""
+    until = time.monotonic() + SECONDS
+    while not (answer := condition()):
+        assert time.monotonic() < until, f"waited {SECONDS} seconds in vain"
+        time.sleep(_STEP)  # whoever is waited for needs the processor
+    return answer

@@ -18,7 +18,7 @@ from recollect.adapters.sqlite.sync import SqliteSync
 from recollect.core.memory import EVERYWHERE, Memory
 from recollect.core.sync import ChangePage, Outgoing, Pushed, Revision
 from recollect.ports import SyncServer, SyncStore
-from recollect.settings import Settings
+from recollect.settings import load
 from recollect.usecases.owned import OwnedRecollect
 from recollect.usecases.sync import pull_all, push_all, sync
 from recollect.wiring import parts_on
@@ -114,7 +114,7 @@ class Client:
     sensitive: bool = False
     clock: SkewedClock = field(default_factory=SkewedClock)
     faults: Faults = field(default_factory=Faults)
-    limit: int | None = None
+    max_content: int = 8_000
 
     async def open(self) -> Self:
         self.store = await SqliteStore(self.path / "memories.db").__aenter__()
@@ -122,9 +122,9 @@ class Client:
         self.remote = await RemoteSync(
             self.url, self.key, owner=OWNER, sensitive=self.sensitive
         ).__aenter__()
-        self.local: SyncStore = FaultyCalls(self.sync_store, self.faults)  # type: ignore[assignment]  # passes all on
+        self.local: SyncStore = FaultyCalls(self.sync_store, self.faults)
         self.server: SyncServer = FaultyServer(self.remote, self.faults)
-        settings = Settings(home=self.path)
+        settings = load(home=self.path, max_content=self.max_content)
         parts = replace(parts_on(self.store, settings), clock=self.clock, revisions=self.sync_store)
         self.recollect = OwnedRecollect(parts, OWNER)
         return self

@@ -4,9 +4,10 @@ clearly, and a server that was set back loses nothing that a client has.
 
 from __future__ import annotations
 
+import sqlite3
 from contextlib import AsyncExitStack
 from dataclasses import replace
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import psycopg
 import pytest
@@ -22,11 +23,12 @@ from recollect.core.sync import PROTOCOL, ChangePage, check_protocol
 pytestmark = pytest.mark.anyio
 
 
-async def extra_of(client: Client, id: object) -> object:
-    def look(reader: object) -> object:
-        return sync_rows.known_of(reader, [id])[id].local.extra  # type: ignore[arg-type, union-attr, index]  # it is there
+async def extra_of(client: Client, id: UUID) -> object:
+    def look(reader: sqlite3.Connection) -> object:
+        local = sync_rows.known_of(reader, [id])[id].local
+        return None if local is None else local.extra
 
-    return await client.sync_store._reader.run(look)  # type: ignore[arg-type]  # as above
+    return await client.sync_store._reader.run(look)
 
 
 async def give_extra(client: Client, id: object, text: str) -> None:
@@ -77,7 +79,7 @@ async def test_a_field_that_cannot_be_stored_is_refused_and_parked(new_clients: 
 def test_another_protocol_is_said_clearly(server: Running, said: int) -> None:
     older = "client" if said < PROTOCOL else "this side"
     with server.client() as client:
-        query = {"protocol": said, "store": str(uuid4())}
+        query: dict[str, int | str] = {"protocol": said, "store": str(uuid4())}
         answers = [
             client.get("sync/pull", params=query),
             client.post("sync/push", json={**query}),

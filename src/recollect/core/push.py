@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from math import isfinite
 
 from recollect.core.errors import InvalidInput
 from recollect.core.ids import check_uuid7
@@ -61,23 +62,32 @@ def _accepted(item: Outgoing, before: State, limits: Limits, version: int) -> De
 
 
 def _check_extra(extra: object) -> None:
-    """Fields that nobody here knows are kept as they are, as far as any text can be kept."""
-    for text in _texts(extra):
-        if (found := unstorable(text)) is not None:
-            raise InvalidInput(
-                f"a field contains {found}, which cannot be stored as text",
-                field="memory",
-                remedy="Remove that character, or convert the text to valid UTF-8.",
-            )
+    """Fields that nobody here knows are kept as they are, as far as they can be kept."""
+    if (found := unstorable_in(extra)) is not None:
+        raise InvalidInput(
+            f"a field contains {found}, which cannot be stored",
+            field="memory",
+            remedy="Remove it, or convert the text to valid UTF-8.",
+        )
 
 
-def _texts(value: object) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
+def unstorable_in(value: object) -> str | None:
+    """What of a JSON value no store can keep, if there is something."""
+    for part in _parts(value):
+        if isinstance(part, float) and not isfinite(part):
+            return "a number without end"
+        if isinstance(part, str) and (found := unstorable(part)) is not None:
+            return found
+    return None
+
+
+def _parts(value: object) -> Iterator[object]:
+    if isinstance(value, Mapping):
         for name, inner in value.items():
-            yield from _texts(name)
-            yield from _texts(inner)
+            yield name
+            yield from _parts(inner)
     elif isinstance(value, list):
         for inner in value:
-            yield from _texts(inner)
+            yield from _parts(inner)
+    else:
+        yield value

@@ -60,10 +60,10 @@ class Engine:
         failures = 0
         while True:
             if await self._tried(lambda: pull_all(self._local, self._server)):
-                failures = 0
-                if not self._reached.is_set():
+                if failures or not self._reached.is_set():
                     self._reached.set()
                     self._written.set()  # whatever waits can go now
+                failures = 0
                 await asyncio.sleep(self._interval)
             else:
                 failures += 1

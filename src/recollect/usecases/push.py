@@ -7,7 +7,7 @@ from dataclasses import replace
 from uuid import UUID
 
 from recollect.core.errors import InvalidInput
-from recollect.core.push import decide
+from recollect.core.push import decide, unstorable_in
 from recollect.core.sync import Outgoing, Pushed, Remote, Revision
 from recollect.ports import ChangeStore
 from recollect.usecases.parts import Parts
@@ -37,7 +37,9 @@ async def push(
     answers = await changes.apply(
         owner, store, items, lambda item, current: decide(owner, item, current, parts.limits)
     )
-    kept = await changes.keep_revisions(owner, revisions)
+    # One that cannot be kept here stays with the client that made it.
+    storable = [one for one in revisions if unstorable_in([one.kind, one.fields]) is None]
+    kept = await changes.keep_revisions(owner, storable)
     told = [replace(one, remote=may_leave(one.remote, sensitive=sensitive)) for one in answers]
     return Pushed(await changes.peer(owner), tuple(told), tuple(kept))
 

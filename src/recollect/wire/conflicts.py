@@ -10,7 +10,7 @@ from pydantic import ConfigDict
 
 from recollect.core.sync import ConflictReport, Revision
 from recollect.wire.answers import MemoryOut
-from recollect.wire.sync import RevisionShape
+from recollect.wire.revisions import revision_body
 from recollect.wire.values import Input, Moment, Shape
 
 
@@ -28,7 +28,7 @@ class ConflictOut(Shape):
     @classmethod
     def from_report(cls, report: ConflictReport) -> ConflictOut:
         current = None if report.current is None else MemoryOut.from_memory(report.current)
-        return cls(**dict(RevisionShape.from_revision(report.revision)), current=current)
+        return cls.model_validate({**revision_body(report.revision), "current": current})
 
     def to_report(self) -> ConflictReport:
         values: Mapping[str, Any] = {name: value for name, value in self if name != "current"}

@@ -6,10 +6,10 @@ given back unchanged: the other side may be newer.
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, Strict
+from pydantic import ConfigDict, Field, Strict
 
 from recollect.core.memory import Memory
 from recollect.core.sync import (
@@ -17,55 +17,21 @@ from recollect.core.sync import (
     PROTOCOL,
     Answer,
     ChangePage,
-    Kind,
     Outgoing,
     Peer,
     Pushed,
     Refusal,
     Remote,
-    RemoteRevision,
     Revision,
     State,
     iso,
 )
-from recollect.wire.values import (
-    Category,
-    Content,
-    Id,
-    Importance,
-    Input,
-    Label,
-    Moment,
-    Shape,
-    Whole,
-    Words,
-)
+from recollect.wire.revisions import FieldsIn, RevisionIn, RevisionOut, revision_body
+from recollect.wire.values import Id, Input, Moment, Shape, Whole
 
 MAX_POSITION = 2**63 - 1
 Position = Annotated[Whole, Field(ge=0, le=MAX_POSITION)]
 Version = Annotated[Whole, Field(ge=0, le=2**31 - 2)]
-
-
-class FieldsIn(BaseModel):
-    """Some or all fields of a memory. Unknown ones are kept for whoever knows them."""
-
-    model_config = ConfigDict(frozen=True, extra="allow", strict=True)
-
-    content: Content = Field(default_factory=str)
-    category: Category = Field(default_factory=str)
-    tags: Words = Field(default_factory=list)
-    expanded_keywords: Words = Field(default_factory=list)
-    importance: Importance = Field(default_factory=float)
-    is_sensitive: bool = Field(default_factory=bool)
-    project: Label | None = None
-    session: Label | None = None
-    deleted_at: Moment | None = None
-
-    def to_fields(self) -> dict[str, object]:
-        named: dict[str, object] = self.model_dump(exclude_unset=True)
-        if (deleted := named.get("deleted_at")) is not None:
-            named["deleted_at"] = iso(deleted)  # type: ignore[arg-type]  # a Moment is one
-        return named
 
 
 class StateShape(Shape):
@@ -134,31 +100,6 @@ class OutgoingIn(Input):
         return Outgoing(**{**dict(self), "fields": fields})
 
 
-class RevisionShape(Input):
-    """The losing side of a conflict."""
-
-    id: Id
-    memory_id: Id
-    kind: Kind
-    fields: dict[str, Any]
-    made_at: Moment
-    resolved_at: Moment | None = None
-
-    @classmethod
-    def from_revision(cls, revision: Revision) -> RevisionShape:
-        return cls(
-            id=revision.id,
-            memory_id=revision.memory_id,
-            kind=revision.kind,
-            fields=dict(revision.fields),
-            made_at=revision.made_at,
-            resolved_at=revision.resolved_at,
-        )
-
-    def to_revision(self) -> Revision:
-        return Revision(**dict(self))
-
-
 _STORE_EXAMPLE = "019cc2a7-0000-7000-8000-00000000aaaa"
 
 
@@ -192,7 +133,7 @@ class PushIn(Input):
     protocol: Whole = Field(json_schema_extra={"const": PROTOCOL})
     store: Id
     memories: list[OutgoingIn] = Field(default=[])
-    revisions: list[RevisionShape] = Field(default=[])
+    revisions: list[RevisionIn] = Field(default=[])
     sensitive: bool = False
 
 
@@ -205,7 +146,7 @@ def push_body(
         "store": str(store),
         "sensitive": sensitive,
         "memories": [outgoing_body(item) for item in items],
-        "revisions": [RevisionShape.from_revision(r).model_dump(mode="json") for r in revisions],
+        "revisions": [revision_body(one) for one in revisions],
     }
 
 
@@ -273,26 +214,6 @@ class RemoteOut(Shape):
             self.edit,
             self.edit_version,
         )
-
-
-class RevisionOut(Shape):
-    """A revision and the position of its last change."""
-
-    change: int
-    id: UUID
-    memory_id: UUID
-    kind: str
-    fields: dict[str, Any]
-    made_at: Moment
-    resolved_at: Moment | None
-
-    @classmethod
-    def from_remote(cls, remote: RemoteRevision) -> RevisionOut:
-        return cls(change=remote.change, **dict(RevisionShape.from_revision(remote.revision)))
-
-    def to_remote(self) -> RemoteRevision:
-        values = {name: value for name, value in self if name != "change"}
-        return RemoteRevision(self.change, Revision(**values))
 
 
 class RefusalOut(Shape):

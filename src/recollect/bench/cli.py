@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from recollect.bench.cli_sync import sync
 from recollect.bench.corpus import OWNER, Corpus
 from recollect.bench.rig import Dense, Rig
 from recollect.bench.speed import SpeedReport, measure
@@ -35,6 +36,9 @@ console = Console(stderr=True, highlight=False)
 @app.callback()
 def bench() -> None:
     """Measure recall on this machine; nothing of yours is read or written."""
+
+
+app.command()(sync)
 
 
 @app.command()

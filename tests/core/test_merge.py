@@ -195,6 +195,18 @@ CASES: list[tuple[str, Known, Remote, Outcome | None]] = [
         Outcome(state("base", 3, is_sensitive=True), is_withheld=True),
     ),
     (
+        "it became sensitive there, and has a text of its own here",
+        Known(state("mine", 2, is_sensitive=True), waits=True, base=BASE, change=4),
+        Remote(ID, 5, 3),
+        Outcome(state("mine", 3, is_sensitive=True), waits=True, base=BASE, is_withheld=True),
+    ),
+    (
+        "it became sensitive on both sides",
+        Known(state("base", 2, is_sensitive=True), waits=True, base=BASE, change=4),
+        Remote(ID, 5, 3),
+        Outcome(state("base", 3, is_sensitive=True), base=BASE, is_withheld=True),
+    ),
+    (
         "what was withheld is shown",
         Known(state("mine", 3, is_sensitive=True), change=4, is_withheld=True),
         remote(state("theirs", 4)),

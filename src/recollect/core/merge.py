@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
-from recollect.core.sync import Fields, Kind, Remote, State
+from recollect.core.sync import WITHOUT_TEXT, Fields, Kind, Remote, State, delta
 
 _ABSENT = object()
 
@@ -145,7 +145,9 @@ def _erased_there(known: Known) -> Outcome:
 
 
 def _kept_there(known: Known, remote: Remote) -> Outcome:
-    """It is sensitive on the server and stays there: so is the local copy from now on."""
+    """It is sensitive on the server and stays there: so is the local copy from now on. A text that
+    was written here and may not travel still waits: were the memory erased there, it is kept.
+    """
     if known.local is None:
         return Outcome(None, waits=known.waits and known.is_erased, is_erased=known.is_erased)
     mine = known.local.memory
@@ -156,7 +158,14 @@ def _kept_there(known: Known, remote: Remote) -> Outcome:
         deleted_at=mine.deleted_at if known.waits else remote.deleted_at,
         version=max(mine.version, remote.version),
     )
-    return Outcome(state, waits=forgotten_here_alone, is_withheld=True)
+    has_own_text = known.waits and _has_other_text(known.local, known.base)
+    return Outcome(
+        state, waits=has_own_text or forgotten_here_alone, base=known.base, is_withheld=True
+    )
+
+
+def _has_other_text(state: State, base: State | None) -> bool:
+    return base is None or not delta(state, base).keys() <= set(WITHOUT_TEXT)
 
 
 def _erased_here(known: Known, remote: Remote, theirs: State) -> Outcome:

@@ -61,8 +61,7 @@ class CachedRecollect:
                 return _local_answer(await here, str(error))
             return await self._together(request, there, await here)
         finally:
-            if not here.done():
-                give_up(here)
+            give_up(here)
 
     async def _together(
         self, request: RecallRequest, there: Recollection, here: Recollection

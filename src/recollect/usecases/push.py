@@ -28,9 +28,9 @@ async def push(
     """Apply each write that is based on what is current, and answer every one with what is current
     now. The text of a sensitive memory goes into an answer only when it may leave.
     """
-    if len(items) + len(revisions) > MAX_PUSH or len({item.id for item in items}) != len(items):
+    if len(items) > MAX_PUSH or len(revisions) > MAX_PUSH:
         raise InvalidInput(
-            f"a push holds at most {MAX_PUSH} writes, and one of each memory",
+            f"a push holds at most {MAX_PUSH} writes and {MAX_PUSH} revisions",
             field="memories",
             remedy="Send several smaller pushes.",
         )

@@ -8,32 +8,24 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field
 
 from recollect.core.sync import Kind, RemoteRevision, Revision, iso
-from recollect.wire.values import (
-    Category,
-    Content,
-    Id,
-    Importance,
-    Input,
-    Label,
-    Moment,
-    Shape,
-    Words,
-)
+from recollect.wire.values import Id, Input, Moment, Shape
 
 
 class FieldsIn(BaseModel):
-    """Some or all fields of a memory. Unknown ones are kept for whoever knows them."""
+    """Some or all fields of a memory. Unknown ones are kept for whoever knows them. What a memory
+    may hold is judged write by write, so that one bad write does not hold up the others.
+    """
 
     model_config = ConfigDict(frozen=True, extra="allow", strict=True)
 
-    content: Content = Field(default_factory=str)
-    category: Category = Field(default_factory=str)
-    tags: Words = Field(default_factory=list)
-    expanded_keywords: Words = Field(default_factory=list)
-    importance: Importance = Field(default_factory=float)
+    content: str = Field(default_factory=str)
+    category: str = Field(default_factory=str)
+    tags: list[str] = Field(default_factory=list)
+    expanded_keywords: list[str] = Field(default_factory=list)
+    importance: float = Field(default_factory=float)
     is_sensitive: bool = Field(default_factory=bool)
-    project: Label | None = None
-    session: Label | None = None
+    project: str | None = None
+    session: str | None = None
     deleted_at: Moment | None = None
 
     def to_fields(self) -> dict[str, object]:

@@ -6,7 +6,7 @@ given back unchanged: the other side may be newer.
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
 from pydantic import ConfigDict, Field, Strict
@@ -31,7 +31,11 @@ from recollect.wire.values import Id, Input, Moment, Shape, Whole
 
 MAX_POSITION = 2**63 - 1
 Position = Annotated[Whole, Field(ge=0, le=MAX_POSITION)]
-Version = Annotated[Whole, Field(ge=0, le=2**31 - 2)]
+_LAST_VERSION = 2**31 - 2
+Version = Annotated[
+    Whole,
+    Field(ge=0, le=_LAST_VERSION, json_schema_extra={"minimum": 0, "maximum": _LAST_VERSION}),
+]
 
 
 class StateShape(Shape):
@@ -100,6 +104,7 @@ class OutgoingIn(Input):
         return Outgoing(**{**dict(self), "fields": fields})
 
 
+_MOST: dict[str, Any] = {"maxItems": 500}
 _STORE_EXAMPLE = "019cc2a7-0000-7000-8000-00000000aaaa"
 
 
@@ -132,8 +137,8 @@ class PushIn(Input):
 
     protocol: Whole = Field(json_schema_extra={"const": PROTOCOL})
     store: Id
-    memories: list[OutgoingIn] = Field(default=[])
-    revisions: list[RevisionIn] = Field(default=[])
+    memories: list[OutgoingIn] = Field(default=[], json_schema_extra=_MOST)
+    revisions: list[RevisionIn] = Field(default=[], json_schema_extra=_MOST)
     sensitive: bool = False
 
 

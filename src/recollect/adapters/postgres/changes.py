@@ -139,6 +139,8 @@ class PostgresChanges:
             rows = await _rows(connection, owner, store, ids)
             foreign = await _foreign(connection, owner, ids)
             for item in items:
+                if item.id in written:
+                    continue  # a second write of one memory is answered, not applied
                 meets = foreign.get(item.id) or decide(item, rows.get(item.id))
                 if meets is not None:
                     written[item.id] = meets
@@ -243,7 +245,7 @@ async def _write(
             "extra": Jsonb(dict(states[item.id].extra)),
             "edit": Jsonb({str(store): [str(item.edit), states[item.id].memory.version]}),
         }
-        for item in items
+        for item in {item.id: item for item in reversed(items)}.values()
         if item.id in states
     ]
     async with connection.cursor() as cursor:

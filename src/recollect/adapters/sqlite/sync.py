@@ -266,7 +266,7 @@ class SqliteSync:
             id,
             remote.version,
             remote.change,
-            withheld=outcome.is_withheld,
+            withheld=(1 if remote.deleted_at is None else 2) if outcome.is_withheld else 0,
             gone=remote.is_erased or (outcome.state is None and not outcome.waits),
         )
         if outcome.lost is not None:

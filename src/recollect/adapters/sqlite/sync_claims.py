@@ -24,7 +24,7 @@ WHERE o.owner = :owner AND (o.erased OR m.id IS NOT NULL)
     AND (o.parked IS NULL OR m.version IS NOT o.parked_version)
     AND (:sensitive OR o.erased OR NOT m.is_sensitive
         OR (s.id IS NOT NULL AND NOT s.withheld)
-        OR (s.withheld AND m.deleted_at IS NOT NULL)
+        OR (s.withheld = 1 AND m.deleted_at IS NOT NULL)
         OR (s.id IS NULL AND o.edit IS NOT NULL))
 ORDER BY o.number LIMIT :limit
 """

@@ -105,7 +105,7 @@ def note_synced(
     version: int,
     change: int,
     *,
-    withheld: bool,
+    withheld: int,
     gone: bool,
 ) -> None:
     values = (str(id), version, change, withheld, gone)

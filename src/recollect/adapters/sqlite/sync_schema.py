@@ -45,8 +45,9 @@ CREATE TABLE sync_link (
     key_refused INTEGER NOT NULL DEFAULT 0
 ) STRICT
 """
-# What the server last said of a memory. gone: it is erased; kept until the cursor is past that, so
-# that a page read before it does not bring the memory back.
+# What the server last said of a memory. withheld: it is sensitive and not shown; 2: and forgotten.
+# gone: it is erased; kept until the cursor is past that, so that a page read before it does not
+# bring the memory back.
 _SYNCED: Final = """
 CREATE TABLE synced (
     id TEXT NOT NULL PRIMARY KEY,

@@ -34,10 +34,11 @@ from recollect.adapters.postgres.rows import to_memory
 from recollect.core.errors import Conflict, NotFound
 from recollect.core.memory import Changes, Draft, Memory
 from recollect.core.sync import ChangePage
-from recollect.usecases.sync import PAGE
 
 HISTORIES = int(os.environ.get("RECOLLECT_TEST_HISTORIES", "20"))
 STEPS = int(os.environ.get("RECOLLECT_TEST_STEPS", "25"))
+# So small that the few memories of a history are several pages.
+PAGE = 3
 SKEWS = (timedelta(), timedelta(hours=-7), timedelta(hours=9))
 ran: Counter[str] = Counter()
 
@@ -301,9 +302,11 @@ def machine(server: Running) -> Iterator[type[Apart]]:
     secret = server.server.settings.database_url
     assert secret is not None
     with (
+        pytest.MonkeyPatch.context() as patch,
         asyncio.Runner() as runner,
         psycopg.connect(secret.get_secret_value(), row_factory=dict_row) as database,
     ):
+        patch.setattr("recollect.usecases.sync.PAGE", PAGE)
         ApartFromThisServer.runner = runner
         ApartFromThisServer.database = database
         yield ApartFromThisServer

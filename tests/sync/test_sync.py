@@ -6,12 +6,13 @@ from contextlib import AsyncExitStack
 
 import pytest
 from tests.serving import Running
-from tests.sync.clients import Client, settle
+from tests.sync.clients import Client, Crashed, settle
 from tests.sync.conftest import NewClients
 
 from recollect.adapters.remote import RemoteRecollect
 from recollect.core.errors import Conflict, NotFound
 from recollect.core.memory import Draft, Memory
+from recollect.core.recall import RecallRequest
 from recollect.core.sync import SyncStatus
 
 pytestmark = pytest.mark.anyio
@@ -213,3 +214,28 @@ async def test_memories_of_a_store_that_was_local_are_sent(new_clients: NewClien
         await one.recollect.update(str(kept[1].id), {"content": "changed"})
         await settle(one, two)
         assert set(await two.all()) == {one.id for one in kept[1:]}
+
+
+async def test_a_first_sync_goes_by_pages_and_on_where_it_was_broken_off(
+    new_clients: NewClients, server: Running
+) -> None:
+    """Recall works all the while, on what is there already."""
+    async with AsyncExitStack() as stack:
+        one, two = await opened(stack, new_clients(2))
+        for number in range(450):
+            await one.recollect.remember(Draft(f"number {number} of the harbour"))
+        await one.sync()
+        assert max(len(items) for items, _ in one.faults.pushes) == 200
+        two.faults.at, two.faults.after = 10, True
+        with pytest.raises(Crashed):
+            await two.pull()
+        await two.crash()
+        there = len(await two.listed())
+        assert 0 < there < 450
+        found = await two.recollect.recall(RecallRequest("harbour", limit=5))
+        assert len(found.hits) == 5
+        two.faults.at, two.faults.calls = None, 0
+        await two.pull()
+        assert await two.listed() == await one.listed()
+        pages = -(-(450 - there) // 200)
+        assert two.faults.calls <= 5 * pages

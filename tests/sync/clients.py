@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,6 +16,7 @@ from uuid import UUID
 from recollect.adapters.remote_sync import RemoteSync
 from recollect.adapters.sqlite.store import SqliteStore
 from recollect.adapters.sqlite.sync import SqliteSync
+from recollect.core.errors import StoreUnavailable
 from recollect.core.memory import EVERYWHERE, Memory
 from recollect.core.sync import ChangePage, Outgoing, Pushed, Revision
 from recollect.ports import SyncServer, SyncStore
@@ -168,11 +170,12 @@ class Client:
 
 
 async def settle(*clients: Client) -> None:
-    """Sync all until nobody has anything to say."""
-    for _ in range(6):
+    """Sync all until nobody has anything to say. On a busy machine a connection may break."""
+    for _ in range(12):
         for client in clients:
             client.faults.at = None
-            await client.sync()
+            with suppress(StoreUnavailable):
+                await client.sync()
         statuses = [await client.sync_store.status() for client in clients]
         cursors = {await client.sync_store.cursor() for client in clients}
         if len(cursors) == 1 and not any(one.waiting for one in statuses):

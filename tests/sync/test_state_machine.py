@@ -15,6 +15,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, ClassVar
@@ -31,7 +32,7 @@ from tests.sync.clients import Client, Crashed, SkewedClock, settle
 from tests.sync.machine import Ledger, tokens_in, tokens_of
 
 from recollect.adapters.postgres.rows import to_memory
-from recollect.core.errors import Conflict, NotFound
+from recollect.core.errors import Conflict, NotFound, StoreUnavailable
 from recollect.core.memory import Changes, Draft, Memory
 from recollect.core.sync import ChangePage
 
@@ -44,7 +45,7 @@ ran: Counter[str] = Counter()
 
 clients = st.sampled_from(range(len(SKEWS)))
 places = st.integers(0, 20)
-faults = st.none() | st.tuples(st.integers(1, 14), st.booleans())
+crashes = st.tuples(st.integers(1, 9), st.booleans())
 
 
 class Apart(RuleBasedStateMachine):
@@ -159,9 +160,20 @@ class Apart(RuleBasedStateMachine):
                 [one.fields for one in kept if one.memory_id == revision.memory_id]
             )
 
-    @rule(who=clients, fault=faults, way=st.sampled_from(["sync", "push", "pull"]))
-    def sync(self, who: int, fault: tuple[int, bool] | None, way: str) -> None:
-        """One run of the engine, which may end before or after any call to disk or network."""
+    @rule(who=clients)
+    def sync(self, who: int) -> None:
+        self.run_engine(who, None, "sync")
+
+    @rule(who=clients, fault=crashes, way=st.sampled_from(["sync", "push", "pull"]))
+    def sync_and_crash(self, who: int, fault: tuple[int, bool], way: str) -> None:
+        """It ends before or after any call to disk or network."""
+        self.run_engine(who, fault, way)
+
+    @rule(who=clients, fault=crashes)
+    def push_and_crash(self, who: int, fault: tuple[int, bool]) -> None:
+        self.run_engine(who, fault, "push")
+
+    def run_engine(self, who: int, fault: tuple[int, bool] | None, way: str) -> None:
         ran["steps"] += 1
         client = self.clients[who]
         self.held.pop(who, None)
@@ -170,6 +182,8 @@ class Apart(RuleBasedStateMachine):
         before = faults.total
         try:
             self.wait(getattr(client, way)())
+        except StoreUnavailable:
+            ran["broken connections"] += 1
         except Crashed:
             ran["crashes"] += 1
             self.wait(client.crash())
@@ -189,7 +203,8 @@ class Apart(RuleBasedStateMachine):
             await client.sync_store.meet(page.peer)
             return page
 
-        self.held[who] = self.wait(read())
+        with suppress(StoreUnavailable):
+            self.held[who] = self.wait(read())
 
     @rule(who=clients)
     def the_page_arrives(self, who: int) -> None:
@@ -209,7 +224,8 @@ class Apart(RuleBasedStateMachine):
             async def again() -> None:
                 await client.remote.push(await client.sync_store.store_id(), items, revisions)
 
-            self.wait(again())
+            with suppress(StoreUnavailable):
+                self.wait(again())
 
     @rule()
     def all_come_to_rest(self) -> None:

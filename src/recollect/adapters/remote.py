@@ -46,6 +46,8 @@ from recollect.wire.conflicts import ConflictOut, ConflictsOut
 
 # A server that is there connects at once; the longest recall an operator can allow takes 60 s.
 _TIMEOUT: Final = httpx.Timeout(65.0, connect=5.0)
+# A server ends an idle connection after five seconds; one that is used just then is lost.
+_LIMITS: Final = httpx.Limits(keepalive_expiry=2.0)
 _IS_IT_RUNNING: Final = (
     "Is the server running? Start it with `recollect serve`, and check RECOLLECT_API_URL."
 )
@@ -64,6 +66,7 @@ class RemoteRecollect:
             base_url=f"{self._url}/api/v1/",
             headers={"Authorization": f"Bearer {_checked_key(key)}"},
             timeout=_TIMEOUT,
+            limits=_LIMITS,
             # A redirect could carry the key to another machine.
             follow_redirects=False,
             # Proxies from the environment are for other machines, and would be shown the key.

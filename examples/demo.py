@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from offline import back_home, on_the_train, pack  # type: ignore[import-not-found]  # beside it
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -128,6 +129,10 @@ def main() -> None:
         home.chmod(0o711)
         with running_server(home) as server:
             asyncio.run(show(server))
+            asyncio.run(pack(home / "laptop", server.url, server.key))
+        asyncio.run(on_the_train(home / "laptop", server.url, server.key))
+        with running_server(home) as again:
+            asyncio.run(back_home(home / "laptop", again.url, server.key))
     console.print("\nThe server and its Postgres have ended; nothing is left running.")
 
 
@@ -163,7 +168,7 @@ def wait_until_ready(process: subprocess.Popen[bytes], ready: Path, log: Path) -
     while time.monotonic() < deadline:
         if ready.exists():
             details = json.loads(ready.read_text())
-            return Connection(details["url"], details["key"])
+            return Connection(details["url"], details.get("key", ""))  # told at the first start
         if process.poll() is not None:
             break
         time.sleep(0.05)

@@ -34,6 +34,24 @@ def step_bar() -> Iterator[Steps]:
         yield lambda text, share: bar.update(task, description=text, completed=share)
 
 
+@contextmanager
+def counting_bar(description: str) -> Iterator[Callable[[str, int, int | None], None]]:
+    """A bar for work whose amount is learned on the way; nothing where there is no terminal."""
+    if not sys.stderr.isatty():
+        yield lambda _what, _done, _left: None
+        return
+    with _bar("{task.completed:,.0f} of {task.total:,.0f}") as bar:
+        task = bar.add_task(description, total=0)
+
+        def tell(what: str, done: int, left: int | None) -> None:
+            total = bar.tasks[0].total or 0
+            completed = bar.tasks[0].completed + done
+            total = max(completed, total if left is None else total + left)
+            bar.update(task, description=what, completed=completed, total=total)
+
+        yield tell
+
+
 @asynccontextmanager
 async def embedding_bar(queue: EmbeddingQueue) -> AsyncIterator[None]:
     """While entered, a bar for each space that is being filled, whoever fills it."""

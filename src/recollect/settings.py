@@ -15,6 +15,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from recollect.core.egress import Egress
 from recollect.core.errors import InvalidInput
 from recollect.core.memory import MAX_CONTENT_LIMIT, Limits
+from recollect.core.sync import Mode
 
 DEFAULT_PORT = 8420
 
@@ -44,6 +45,9 @@ class Settings(BaseSettings):
 
     api_url: str | None = None
     api_key: SecretStr | None = None
+    sync: Literal["on", "off"] = "on"
+    sync_interval: float = Field(default=60.0, ge=0.1, le=86_400)
+    sync_sensitive: bool = False
 
     database_url: SecretStr | None = None
     postgres_account: str = "nobody"
@@ -79,6 +83,13 @@ class Settings(BaseSettings):
     def _one_place(cls, home: Path) -> Path:
         """The same folder from wherever a command is run, and for both stores."""
         return home.expanduser().absolute()
+
+    @property
+    def mode(self) -> Mode:
+        """Where memories are: here, here with a server behind, or on the server alone."""
+        if self.api_url is None:
+            return "local"
+        return "cached" if self.sync == "on" else "remote"
 
     @property
     def limits(self) -> Limits:

@@ -17,8 +17,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
 from recollect.core.errors import InvalidInput, RecollectError
+from recollect.core.faults import explained, places
 from recollect.core.recall import Recollection
-from recollect.ports import Clock, KeyStore, MemoryStore, Recollect, Reranker, SettingsStore
+from recollect.ports import (
+    ChangeStore,
+    Clock,
+    KeyStore,
+    MemoryStore,
+    Recollect,
+    Reranker,
+    SettingsStore,
+    SyncServer,
+    SyncStore,
+)
 from recollect.settings import Settings
 from recollect.usecases.dense import dense_leg, no_dense_leg
 from recollect.usecases.embed import NO_EMBEDDER, EmbeddingParts
@@ -29,7 +40,10 @@ from recollect.usecases.recall import lexical_leg
 if TYPE_CHECKING:
     from recollect.adapters.embedded_postgres import EmbeddedPostgres
     from recollect.adapters.embedders.catalogue import Catalogue
+    from recollect.adapters.engine_lock import EngineLock
     from recollect.adapters.postgres.store import PostgresStore
+    from recollect.usecases.cached import CachedRecollect
+    from recollect.usecases.engine import Engine
 
 log = logging.getLogger(__name__)
 
@@ -56,6 +70,7 @@ class Server:
 
     parts: Parts
     keys: KeyStore
+    changes: ChangeStore
     clock: Clock
     settings: Settings
     database: str
@@ -68,25 +83,116 @@ class Server:
 
 
 @asynccontextmanager
-async def open_recollect(settings: Settings) -> AsyncIterator[Recollect]:
-    """The memory this process works with: a server's when RECOLLECT_API_URL names one."""
+async def open_recollect(
+    settings: Settings, *, syncing: bool = False, on_write: Callable[[], None] = lambda: None
+) -> AsyncIterator[Recollect]:
+    """The memory this process works with, by its mode: the local store, the local store with a
+    server behind it, or a server alone. `syncing`: the engine runs inside, else `on_write` is told
+    of what waits to be sent.
+    """
+    if settings.mode == "cached":
+        async with open_cached(settings) as cached:
+            if not syncing:
+                yield replace(cached.recollect, wake=on_write)
+                return
+            async with cached.engine_running():
+                yield cached.recollect
+        return
     if settings.api_url is not None:
         from recollect.adapters.remote import RemoteRecollect
 
-        if settings.api_key is None:
-            raise InvalidInput(
-                "RECOLLECT_API_URL names a server, but there is no key for it",
-                field="RECOLLECT_API_KEY",
-                remedy="Set RECOLLECT_API_KEY to the key that the server showed when it was made.",
-            )
-        key = settings.api_key.get_secret_value()
-        async with RemoteRecollect(settings.api_url, key) as remote:
+        async with RemoteRecollect(settings.api_url, _key(settings)) as remote:
             yield remote
         return
     from recollect.adapters.sqlite.store import SqliteStore
 
     async with SqliteStore(settings.sqlite_path) as store:
         yield OwnedRecollect(parts_on(store, settings), settings.owner)
+
+
+def _key(settings: Settings) -> str:
+    if settings.api_key is None:
+        raise InvalidInput(
+            "RECOLLECT_API_URL names a server, but there is no key for it",
+            field="RECOLLECT_API_KEY",
+            remedy="Set RECOLLECT_API_KEY to the key that the server showed when it was made.",
+        )
+    return settings.api_key.get_secret_value()
+
+
+@dataclass(frozen=True, slots=True)
+class Cached:
+    """A cached store with what syncs it."""
+
+    recollect: CachedRecollect
+    sync: SyncStore
+    server: SyncServer
+    clock: Clock
+    engine: Engine
+    lock: EngineLock
+
+    @asynccontextmanager
+    async def engine_running(self) -> AsyncIterator[None]:
+        """The engine beside the work, as soon as no other process of this store runs one."""
+        running = asyncio.create_task(self._run())
+        try:
+            yield
+        finally:
+            running.cancel()
+            await asyncio.wait([running])
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                if self.lock.take():
+                    await self.engine.run()
+            except Exception as error:  # noqa: BLE001  # a fault of ours must not end the syncing
+                log.error("the engine of sync failed: %s at %s", explained(error), places(error))  # noqa: TRY400  # its text may quote a memory
+            finally:
+                self.lock.release()
+            await asyncio.sleep(_LOOK_SECONDS)
+
+
+@asynccontextmanager
+async def open_cached(settings: Settings) -> AsyncIterator[Cached]:
+    """The local store with the server of RECOLLECT_API_URL behind it; nothing is asked yet."""
+    from recollect.adapters.engine_lock import EngineLock
+    from recollect.adapters.remote_sync import RemoteSync
+    from recollect.adapters.sqlite.store import SqliteStore
+    from recollect.adapters.sqlite.sync import SqliteSync
+    from recollect.usecases.cached import CachedRecollect
+    from recollect.usecases.engine import Engine
+
+    clock = SystemClock()
+    remote = RemoteSync(
+        settings.api_url or "",
+        _key(settings),
+        owner=settings.owner,
+        sensitive=settings.sync_sensitive,
+    )
+    async with SqliteStore(settings.sqlite_path) as store, remote as server:
+        sync = SqliteSync(store, settings.owner, clock, sensitive=settings.sync_sensitive)
+        parts = replace(parts_on(store, settings), revisions=sync)
+        engine = Engine(sync, server, clock, interval=settings.sync_interval, warn=_warn_of_sync)
+        yield Cached(
+            CachedRecollect(
+                OwnedRecollect(parts, settings.owner),
+                server,
+                store,
+                settings.owner,
+                sync,
+                engine.wake,
+            ),
+            sync,
+            server,
+            clock,
+            engine,
+            EngineLock(settings.sqlite_path.with_suffix(".sync-lock")),
+        )
+
+
+def _warn_of_sync(error: RecollectError) -> None:
+    log.warning("sync waits: %s", error)
 
 
 @asynccontextmanager
@@ -99,7 +205,7 @@ async def open_server(
         catalogue(settings, progress) as embedders,
         open_reranker(settings) as reranker,
     ):
-        parts = replace(parts_on(store, settings), reranker=reranker)
+        parts = replace(parts_on(store, settings), reranker=reranker, revisions=store.changes)
         if settings.fuser == "sql":
             parts = replace(parts, fuser=store.fuser)
         embedding = None
@@ -112,7 +218,16 @@ async def open_server(
             if settings.embedder != NO_EMBEDDER:
                 legs = {**parts.legs, "dense": dense_leg(vectors, embedders)}
                 parts = replace(parts, legs=legs)
-        yield Server(parts, store, parts.clock, settings, database, embedding, store.vector_note)
+        yield Server(
+            parts,
+            store,
+            store.changes,
+            parts.clock,
+            settings,
+            database,
+            embedding,
+            store.vector_note,
+        )
 
 
 def open_reranker(settings: Settings) -> AbstractAsyncContextManager[Reranker | None]:

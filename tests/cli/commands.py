@@ -93,4 +93,4 @@ def quiet_server(database_url: str, home: Path) -> Iterator[Running]:
 def client_of(server: Running, home: Path, key: str | None = None) -> Cli:
     """The command as a client of a server, with the key of an owner who has nothing stored yet."""
     named = {"RECOLLECT_API_URL": server.url, "RECOLLECT_API_KEY": key or server.new_key()}
-    return Cli(home, named)
+    return Cli(home, {**named, "RECOLLECT_SYNC": "off"})

@@ -218,7 +218,11 @@ def test_doctor_names_a_home_that_cannot_be_one(cli: Cli, tmp_path: Path) -> Non
 
 
 def test_doctor_says_when_the_server_is_gone(cli: Cli) -> None:
-    away = {"RECOLLECT_API_URL": "http://127.0.0.1:9", "RECOLLECT_API_KEY": "rk_x"}
+    away = {
+        "RECOLLECT_API_URL": "http://127.0.0.1:9",
+        "RECOLLECT_API_KEY": "rk_x",
+        "RECOLLECT_SYNC": "off",
+    }
     result = Cli(cli.home, away)("doctor", "--json")
     assert result.exit_code == 1
     assert "recollect serve" in result.stdout

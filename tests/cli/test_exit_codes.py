@@ -132,7 +132,14 @@ def test_a_conflict_is_5(cli: Cli) -> None:
 def test_what_works_on_the_servers_database_does_not_take_this_homes_for_it(
     cli: Cli, command: tuple[str, ...]
 ) -> None:
-    away = Cli(cli.home, {"RECOLLECT_API_URL": "http://127.0.0.1:9", "RECOLLECT_API_KEY": "rk_x"})
+    away = Cli(
+        cli.home,
+        {
+            "RECOLLECT_API_URL": "http://127.0.0.1:9",
+            "RECOLLECT_API_KEY": "rk_x",
+            "RECOLLECT_SYNC": "off",
+        },
+    )
     code, error = away.error(*command)
     assert code == 2
     assert "on the server's machine" in error["remedy"]

@@ -61,7 +61,8 @@ def test_serve_keys_and_a_client_as_real_processes(tmp_path: Path, database_url:
 
 def _check_keys(admin: Cli, url: str, home: Path) -> None:
     made = admin.json("keys", "new", "--owner", "anna", "--label", "laptop")
-    client = Cli(home, {"RECOLLECT_API_URL": url, "RECOLLECT_API_KEY": made["key"]})
+    named = {"RECOLLECT_API_URL": url, "RECOLLECT_API_KEY": made["key"]}
+    client = Cli(home, {**named, "RECOLLECT_SYNC": "off"})
     assert client.json("status")["stats"]["memories"] == 0
     listed = admin("keys", "list", "--json").stdout
     assert made["id"] in listed

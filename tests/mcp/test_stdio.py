@@ -158,7 +158,7 @@ async def test_settings_that_cannot_be_used_are_told_at_the_first_call(tmp_path:
 
 async def test_it_works_on_a_server_when_one_is_named(server: Running, tmp_path: Path) -> None:
     key = server.new_key()
-    named = {"RECOLLECT_API_URL": server.url, "RECOLLECT_API_KEY": key}
+    named = {"RECOLLECT_API_URL": server.url, "RECOLLECT_API_KEY": key, "RECOLLECT_SYNC": "off"}
     async with connected(tmp_path / "home", **named) as client:
         stored = await ask(client, "memory_store", content="kept on the server")
     shown = client_of(server, tmp_path, key).process("show", stored["id"], "--json")
@@ -245,7 +245,7 @@ def test_nothing_is_opened_or_asked_before_the_first_call(tmp_path: Path) -> Non
 
         counting = threading.Thread(target=count, daemon=True)
         counting.start()
-        named = {"RECOLLECT_API_URL": url, "RECOLLECT_API_KEY": "rk_test"}
+        named = {"RECOLLECT_API_URL": url, "RECOLLECT_API_KEY": "rk_test", "RECOLLECT_SYNC": "off"}
         with bare(tmp_path / "home", **named) as pipe:
             pipe.send(INITIALIZE, LIST)
             assert len(pipe.answer(2)["result"]["tools"]) == 8

@@ -70,7 +70,7 @@ def test_debugging_does_not_show_an_answer_that_could_not_be_read(
     """The parser's own message quotes what it could not read, and that is a memory."""
     monkeypatch.setenv("RECOLLECT_DEBUG", "1")
     with careless_server(json.dumps({"id": 1, "content": [BIRD]}).encode()) as url:
-        away = {"RECOLLECT_API_URL": url, "RECOLLECT_API_KEY": "rk_x"}
+        away = {"RECOLLECT_API_URL": url, "RECOLLECT_API_KEY": "rk_x", "RECOLLECT_SYNC": "off"}
         result = Cli(tmp_path, away)("remember", BIRD, "--sensitive")
     assert result.exit_code == 6
     assert "ValidationError" in result.stderr

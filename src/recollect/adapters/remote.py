@@ -25,6 +25,7 @@ from recollect.core.recall import RecallRequest, Recollection
 from recollect.core.recall_settings import RecallSettings, SettingChange, check_log_limit
 from recollect.core.secrets import Secret
 from recollect.core.sensitivity import secret_in_changes, secret_in_draft
+from recollect.core.sync import ConflictReport, Keep
 from recollect.wire import (
     ChangesIn,
     DraftIn,
@@ -41,9 +42,12 @@ from recollect.wire import (
     WhyIn,
     WhyOut,
 )
+from recollect.wire.conflicts import ConflictOut, ConflictsOut
 
 # A server that is there connects at once; the longest recall an operator can allow takes 60 s.
 _TIMEOUT: Final = httpx.Timeout(65.0, connect=5.0)
+# A server ends an idle connection after five seconds; one that is used just then is lost.
+_LIMITS: Final = httpx.Limits(keepalive_expiry=2.0)
 _IS_IT_RUNNING: Final = (
     "Is the server running? Start it with `recollect serve`, and check RECOLLECT_API_URL."
 )
@@ -62,6 +66,7 @@ class RemoteRecollect:
             base_url=f"{self._url}/api/v1/",
             headers={"Authorization": f"Bearer {_checked_key(key)}"},
             timeout=_TIMEOUT,
+            limits=_LIMITS,
             # A redirect could carry the key to another machine.
             follow_redirects=False,
             # Proxies from the environment are for other machines, and would be shown the key.
@@ -131,6 +136,14 @@ class RemoteRecollect:
         check_log_limit(limit)
         answer = await self._ask(SettingsLogOut, "GET", "settings/audit", query={"limit": limit})
         return [one.to_change() for one in answer.changes]
+
+    async def conflicts(self) -> list[ConflictReport]:
+        answer = await self._ask(ConflictsOut, "GET", "conflicts")
+        return [one.to_report() for one in answer.conflicts]
+
+    async def resolve(self, reference: str, keep: Keep) -> ConflictReport:
+        path = f"conflicts/{IdPrefix.parse(reference).text}/resolve"
+        return (await self._ask(ConflictOut, "POST", path, body={"keep": keep})).to_report()
 
     def _may_leave(self, request: RecallRequest) -> RecallRequest:
         if not self._is_here and request.must_stay:

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, FastAPI
 from fastapi.security import HTTPBearer
 
 from recollect import __version__
-from recollect.api import memories, operations, recalling
+from recollect.api import conflicts, memories, operations, recalling, syncing
 from recollect.api.errors import add_error_handlers
 from recollect.api.metrics import Metrics
 from recollect.api.openapi import PREFIX, completed
@@ -53,7 +53,13 @@ def create_app(server: Server) -> FastAPI:
     app.state.server = server = replace(server, on_recall=metrics.observe_recall)
     app.state.metrics = metrics
     closed = APIRouter(dependencies=[Depends(_documented_key)])
-    for router in (memories.router, recalling.router, operations.closed):
+    for router in (
+        memories.router,
+        recalling.router,
+        conflicts.router,
+        syncing.router,
+        operations.closed,
+    ):
         closed.include_router(router)
     app.include_router(closed)
     app.include_router(operations.open)

@@ -23,10 +23,15 @@ def _metrics(request: Request) -> Metrics:
 
 
 def _mine(request: Request) -> Recollect:
+    return _server(request).for_owner(_owner(request))
+
+
+def _owner(request: Request) -> str:
     owner: str = request.scope[OWNER]
-    return _server(request).for_owner(owner)
+    return owner
 
 
+Owner = Annotated[str, Depends(_owner)]
 TheServer = Annotated[Server, Depends(_server)]
 TheMetrics = Annotated[Metrics, Depends(_metrics)]
 Mine = Annotated[Recollect, Depends(_mine)]

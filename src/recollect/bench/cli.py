@@ -9,6 +9,7 @@ from recollect.bench.cli_own import own
 from recollect.bench.cli_run import run
 from recollect.bench.cli_speed import speed
 from recollect.bench.cli_study import study
+from recollect.bench.cli_sync import sync
 from recollect.bench.cli_tune import tune_settings
 
 app = typer.Typer(
@@ -27,6 +28,7 @@ def bench() -> None:
 app.command()(run)
 app.command()(study)
 app.command()(speed)
+app.command()(sync)
 app.command()(own)
 app.command("tune")(tune_settings)
 cli_data.register(app)

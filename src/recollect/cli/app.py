@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from recollect import __version__
-from recollect.cli import doctor, embedding, find, memories, operate, tuning
+from recollect.cli import doctor, embedding, find, memories, operate, syncing, tuning
 from recollect.cli.errors import ExitCode
 from recollect.cli.others import Doors, add_commands
 from recollect.cli.output import note, show
@@ -36,6 +36,8 @@ def build(doors: Doors) -> typer.Typer:
     app.command("update")(memories.update)
     app.command("forget")(memories.forget)
     app.command("status")(operate.status)
+    app.command("sync")(syncing.sync)
+    app.add_typer(syncing.conflicts_app, name="conflicts")
     app.command("doctor")(doctor.doctor)
     app.command("reembed")(embedding.reembed)
     app.add_typer(embedding.models_app, name="models")

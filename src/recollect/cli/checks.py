@@ -86,7 +86,7 @@ def check_local_store(settings: Settings, *, full: bool) -> Check:
 
 def check_server(settings: Settings) -> Check:
     try:
-        stats = asyncio.run(_stats(settings))
+        stats = asyncio.run(_stats(settings.model_copy(update={"sync": "off"})))
     except RecollectError as error:
         return Check("server", "fail", f"{settings.api_url}: {error}", error.remedy)
     found = f"{settings.api_url} accepts the key; {stats.memories} memories"

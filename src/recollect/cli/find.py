@@ -147,7 +147,9 @@ def _show_hits(found: Recollection, *, explain: bool) -> None:
             *([hits(found, explain=explain)] if found.hits else []),
             *([legs(found)] if explain else []),
         )
-    for leg in found.degraded:
+    if found.note:
+        note(found.note)
+    for leg in found.degraded if not found.note else ():
         note(f"the {leg} leg did not answer ({found.legs[leg].status}); hits may be missing")
     if found.rerank is not None and found.rerank.status != "ran":
         note(f"the hits were not reranked ({found.rerank.status}): {found.rerank.note}")

@@ -6,6 +6,7 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from threading import Event
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from typer.core import TyperGroup
@@ -56,7 +57,22 @@ class Shell(TyperGroup):
 
         if not standalone_mode:
             return run()
-        sys.exit(guarded(run, as_json=_wants_json(arguments)))
+        code = guarded(run, as_json=_wants_json(arguments))
+        _send_what_was_written(quiet=_wants_json(arguments))
+        sys.exit(code)
+
+
+_written = Event()
+
+
+def _send_what_was_written(*, quiet: bool) -> None:
+    """The answer is out already. Nothing is imported for it unless something waits."""
+    if _written.is_set():
+        _written.clear()
+        from recollect.cli.syncing import push_briefly
+        from recollect.settings import load
+
+        push_briefly(load(), quiet=quiet)
 
 
 def ask(question: Callable[[Recollect], Awaitable[Answer]]) -> Answer:
@@ -65,7 +81,7 @@ def ask(question: Callable[[Recollect], Awaitable[Answer]]) -> Answer:
     from recollect.wiring import open_recollect
 
     async def asked() -> Answer:
-        async with open_recollect(load()) as memory:
+        async with open_recollect(load(), on_write=_written.set) as memory:
             return await question(memory)
 
     return asyncio.run(asked())

@@ -148,13 +148,14 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Recollection:
-    """The answer to a recall."""
+    """The answer to a recall. `note` tells people when it is not the answer they asked for."""
 
     hits: tuple[Hit, ...]
     legs: Mapping[LegName, LegReport]
     fusion: str
     took_ms: float
     rerank: RerankReport | None = None
+    note: str | None = None
 
     @property
     def degraded(self) -> tuple[LegName, ...]:

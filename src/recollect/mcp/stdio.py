@@ -41,7 +41,8 @@ class OnFirstCall:
                 from recollect.settings import load
                 from recollect.wiring import open_recollect
 
-                self._recollect = await self._stack.enter_async_context(open_recollect(load()))
+                opening = open_recollect(load(), syncing=True)
+                self._recollect = await self._stack.enter_async_context(opening)
             return self._recollect
 
 

@@ -11,7 +11,8 @@ from recollect.core.memory import Changes, Draft, Memory, Scope, Stats
 from recollect.core.paging import Page
 from recollect.core.recall import RecallRequest, Recollection
 from recollect.core.recall_settings import RecallSettings, SettingChange
-from recollect.usecases import count, find, tune
+from recollect.core.sync import ConflictReport, Keep
+from recollect.usecases import conflicts, count, find, tune
 from recollect.usecases.forget import forget
 from recollect.usecases.parts import Parts
 from recollect.usecases.recall import recall
@@ -64,3 +65,9 @@ class OwnedRecollect:
 
     async def settings_log(self, limit: int) -> list[SettingChange]:
         return await tune.settings_log(self.parts, limit)
+
+    async def conflicts(self) -> list[ConflictReport]:
+        return await conflicts.conflicts(self.parts, self.owner)
+
+    async def resolve(self, reference: str, keep: Keep) -> ConflictReport:
+        return await conflicts.resolve(self.parts, self.owner, reference, keep)

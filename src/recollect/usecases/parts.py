@@ -8,7 +8,16 @@ from dataclasses import dataclass, field
 from recollect.core.fusion import Answers, Fused, Fusion, Weights, fuse
 from recollect.core.memory import Limits
 from recollect.core.recall import LegName
-from recollect.ports import Clock, EmbeddingQueue, Fuser, Leg, MemoryStore, Reranker, SettingsStore
+from recollect.ports import (
+    Clock,
+    EmbeddingQueue,
+    Fuser,
+    Leg,
+    MemoryStore,
+    Reranker,
+    RevisionStore,
+    SettingsStore,
+)
 
 
 async def fuse_here(
@@ -21,7 +30,8 @@ async def fuse_here(
 @dataclass(frozen=True, slots=True)
 class Parts:
     """`legs` holds the legs this store can run; one that is missing is reported as absent. Without
-    a `reranker` there is no second stage. `queue` is there where vectors have a place.
+    a `reranker` there is no second stage. `queue` is there where vectors have a place, `revisions`
+    where conflicts are kept.
     """
 
     store: MemoryStore
@@ -32,3 +42,4 @@ class Parts:
     reranker: Reranker | None = None
     queue: EmbeddingQueue | None = None
     fuser: Fuser = fuse_here
+    revisions: RevisionStore | None = None

@@ -112,7 +112,8 @@ class HitOut(Shape):
 class RecollectionOut(Shape):
     """The answer to a recall, best hit first. `degraded` names legs that should have answered and
     did not; `legs` tells of every leg, and is left out unless the recall is explained. `rerank`
-    tells of the second stage where it is on.
+    tells of the second stage where it is on. `note` says when the answer came from
+    elsewhere than was asked.
     """
 
     hits: list[HitOut]
@@ -121,6 +122,7 @@ class RecollectionOut(Shape):
     took_ms: float
     legs: dict[LegName, LegReportOut] | None
     rerank: RerankReportOut | None
+    note: str | None = None
 
     @classmethod
     def from_recollection(
@@ -144,6 +146,7 @@ class RecollectionOut(Shape):
             took_ms=recollection.took_ms,
             legs=reports if explain else None,
             rerank=None if stage is None else RerankReportOut(**asdict(stage)),
+            note=recollection.note,
         )
 
     def to_recollection(self) -> Recollection:
@@ -156,4 +159,5 @@ class RecollectionOut(Shape):
             fusion=self.fusion,
             took_ms=self.took_ms,
             rerank=None if self.rerank is None else RerankReport(**dict(self.rerank)),
+            note=self.note,
         )

@@ -26,7 +26,8 @@ from recollect.core.memory import CATEGORIES, Limits
 from recollect.core.recall import MAX_WEIGHT
 
 _LIMITS = Limits()
-NOT_BLANK = r"^[^\x00]*[^\x00\s][^\x00]*$"
+# What Python strips, also where a reader of the schema does not count it as space.
+NOT_BLANK = r"^[^\x00]*[^\x00\s\x1c-\x1f\x85][^\x00]*$"
 _NO_NUL = r"^[^\x00]*$"
 _DATE = re.compile(r"\d{4}-\d\d-\d\d[Tt ]")
 

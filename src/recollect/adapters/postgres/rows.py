@@ -32,9 +32,9 @@ def to_memory(row: Mapping[str, Any]) -> Memory:
         project=row["project"],
         session=row["session"],
         version=row["version"],
-        created_at=_utc(row["created_at"]),
-        updated_at=_utc(row["updated_at"]),
-        deleted_at=None if row["deleted_at"] is None else _utc(row["deleted_at"]),
+        created_at=utc(row["created_at"]),
+        updated_at=utc(row["updated_at"]),
+        deleted_at=None if row["deleted_at"] is None else utc(row["deleted_at"]),
     )
 
 
@@ -63,14 +63,14 @@ def to_key(row: Mapping[str, Any]) -> Key:
         owner=row["owner"],
         digest=bytes(row["digest"]),
         label=row["label"],
-        created_at=_utc(row["created_at"]),
-        revoked_at=None if row["revoked_at"] is None else _utc(row["revoked_at"]),
+        created_at=utc(row["created_at"]),
+        revoked_at=None if row["revoked_at"] is None else utc(row["revoked_at"]),
     )
 
 
 def to_setting_change(row: Mapping[str, Any]) -> SettingChange:
     return SettingChange(
-        row["name"], row["old_value"], row["new_value"], row["changed_by"], _utc(row["changed_at"])
+        row["name"], row["old_value"], row["new_value"], row["changed_by"], utc(row["changed_at"])
     )
 
 
@@ -97,5 +97,5 @@ def within(
     return sql.Composed([joined]), params
 
 
-def _utc(moment: datetime) -> datetime:
+def utc(moment: datetime) -> datetime:
     return moment.astimezone(UTC)

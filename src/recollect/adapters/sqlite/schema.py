@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from recollect.adapters.sqlite.lane import transaction
+from recollect.adapters.sqlite.sync_schema import SYNC_MIGRATION
 from recollect.core.errors import StoreUnavailable
 
 APPLICATION_ID: Final = 0x52434C54  # "RCLT"
@@ -96,6 +97,7 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         _UNINDEX.format(name="unindex_erased", event="DELETE"),
     ),
     (_SETTINGS_AUDIT,),
+    SYNC_MIGRATION,
 )
 
 

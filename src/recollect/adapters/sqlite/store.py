@@ -90,6 +90,11 @@ class SqliteStore:
         self._reader = Lane("reader", path, self._connect_reader)
         self._writer = Lane("writer", path, self._connect_writer)
 
+    @property
+    def lanes(self) -> tuple[Lane, Lane]:
+        """Where the writer and the reader work, for what else is kept in the same file."""
+        return self._writer, self._reader
+
     async def __aenter__(self) -> Self:
         try:
             await self._reader.run(lambda _: None)  # connecting finds, makes or migrates the file

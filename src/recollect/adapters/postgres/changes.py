@@ -1,0 +1,325 @@
+"""The server's side of sync: changes by position, and writes that name what they are based on.
+
+The triggers of migration 0003 give out the positions (docs/adr/0018). A push is one transaction
+that locks its rows by id before it writes any, as every writer locks rows before positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+from uuid import UUID, uuid4
+
+from psycopg import AsyncConnection, sql
+from psycopg.rows import DictRow
+from psycopg.types.json import Jsonb
+
+from recollect.adapters.postgres.erasure import ERASE
+from recollect.adapters.postgres.rows import MEMORY_COLUMNS, from_memory, to_memory, utc
+from recollect.adapters.postgres.statistics import Statistics, Transaction
+from recollect.core.errors import NotFound, StoreBusy
+from recollect.core.sync import (
+    Answer,
+    ChangePage,
+    Decision,
+    Erase,
+    Outgoing,
+    Peer,
+    Refusal,
+    Remote,
+    RemoteRevision,
+    Revision,
+    State,
+)
+from recollect.ports import Decide
+
+Connection = AsyncConnection[DictRow]
+# A page holds so many bytes of text at most, beside its first memory: bounded on both sides.
+_PAGE_BYTES: Final = 2_000_000
+
+_LOCK = "select id from memories where owner = %s and id = any(%s) order by id for update"
+
+_ROWS = sql.SQL("""
+select {}, c.memory_id, c.position, c.erased_at, c.extra, c.edits
+from changes c left join memories m on m.id = c.memory_id
+where c.owner = %(owner)s and c.memory_id = any(%(ids)s)
+""").format(MEMORY_COLUMNS)
+
+_ADD = """
+insert into memories (id, owner, content, category, tags, expanded_keywords, importance,
+    is_sensitive, project, session, version, created_at, updated_at, deleted_at)
+values (%(id)s, %(owner)s, %(content)s, %(category)s, %(tags)s, %(expanded_keywords)s,
+    %(importance)s, %(is_sensitive)s, %(project)s, %(session)s, %(version)s, %(created_at)s,
+    %(updated_at)s, %(deleted_at)s)
+on conflict (id) do nothing
+"""
+
+_REPLACE = """
+update memories set content = %(content)s, category = %(category)s, tags = %(tags)s,
+    expanded_keywords = %(expanded_keywords)s, importance = %(importance)s,
+    is_sensitive = %(is_sensitive)s, project = %(project)s, session = %(session)s,
+    version = %(version)s, updated_at = %(updated_at)s, deleted_at = %(deleted_at)s
+where owner = %(owner)s and id = %(id)s
+"""
+
+_NOTE_EDIT = """
+update changes set extra = %(extra)s, edits = edits || %(edit)s where memory_id = %(id)s
+"""
+
+# For a write that never arrived: should it arrive late, it finds itself erased.
+_TOMBSTONE = """
+insert into changes (memory_id, owner, position, erased_at)
+select %(id)s, %(owner)s, nextval('change_positions'), now() from recollect_order(%(owner)s)
+on conflict (memory_id) do nothing
+"""
+
+# Of the rows behind the cursor as many as fit: at least one, then by count and by bytes.
+_PAGE = sql.SQL("""
+with waiting as (
+    select c.memory_id, c.position, c.erased_at, c.extra, c.edits
+    from changes c where c.owner = %(owner)s and c.position > %(after)s
+    order by c.position limit %(limit)s
+)
+select {}, c.*, sum(coalesce(octet_length(m.content), 0)) over (order by c.position) as bytes
+from waiting c left join memories m on m.id = c.memory_id
+order by c.position
+""").format(MEMORY_COLUMNS)
+
+_REVISION_PAGE = """
+select r.* from revisions r left join memories m on m.id = r.memory_id
+where r.owner = %(owner)s and r.position > %(after)s
+    and (%(sensitive)s or not coalesce(m.is_sensitive, false))
+order by r.position limit %(limit)s
+"""
+
+_REMAINING = """
+select (select count(*) from changes where owner = %(owner)s and position > %(after)s)
+    + (select count(*) from revisions where owner = %(owner)s and position > %(after)s) as rows
+"""
+
+# A revision of a memory that is gone is not kept.
+_KEEP_REVISION = """
+insert into revisions (id, owner, memory_id, kind, fields, made_at, resolved_at, position)
+select %(id)s, %(owner)s, %(memory_id)s, %(kind)s, %(fields)s, %(made_at)s, %(resolved_at)s, 0
+from memories m where m.id = %(memory_id)s and m.owner = %(owner)s
+on conflict (id) do update set resolved_at = excluded.resolved_at
+where revisions.resolved_at is null and excluded.resolved_at is not null
+    and revisions.owner = excluded.owner
+"""
+
+
+class PostgresChanges:
+    """Implements the `ChangeStore` port on the store's own pool."""
+
+    def __init__(self, transaction: Transaction, statistics: Statistics) -> None:
+        self._transaction = transaction
+        self._statistics = statistics
+        self._server: UUID | None = None
+
+    async def peer(self, owner: str) -> Peer:
+        if self._server is None:
+            async with self._transaction() as connection:
+                made = "insert into sync_server (id) values (%s) on conflict do nothing"
+                await connection.execute(made, (uuid4(),))
+                cursor = await connection.execute("select id from sync_server")
+                row = await cursor.fetchone()
+                self._server = None if row is None else row["id"]
+        if self._server is None:
+            raise StoreBusy("the server has no identity yet", remedy="Try again.")
+        return Peer(self._server, owner)
+
+    async def apply(
+        self, owner: str, store: UUID, items: Sequence[Outgoing], decide: Decide
+    ) -> list[Answer]:
+        ids = sorted({item.id for item in items})
+        written: dict[UUID, Decision] = {}
+        async with self._transaction() as connection:
+            await connection.execute(_LOCK, (owner, ids))
+            rows = await _rows(connection, owner, store, ids)
+            foreign = await _foreign(connection, owner, ids)
+            for item in items:
+                if item.id in written:
+                    continue  # a second write of one memory is answered, not applied
+                meets = foreign.get(item.id) or decide(item, rows.get(item.id))
+                if meets is not None:
+                    written[item.id] = meets
+            added = await _write(connection, store, items, written, rows)
+            for id, decision in written.items():
+                if isinstance(decision, Erase):
+                    await _erase(connection, owner, id)
+            current = await _rows(connection, owner, store, ids)
+        if added:
+            await self._statistics.added(added)
+        refused = {id: one for id, one in written.items() if isinstance(one, Refusal)}
+        return [Answer(item.id, current.get(item.id), refused.get(item.id)) for item in items]
+
+    async def keep_revisions(
+        self, owner: str, revisions: Sequence[Revision]
+    ) -> list[RemoteRevision]:
+        if not revisions:
+            return []
+        ids = sorted(one.id for one in revisions)
+        async with self._transaction() as connection, connection.cursor() as cursor:
+            locked = "select id from revisions where id = any(%s) order by id for update"
+            await cursor.execute(locked, (ids,))
+            await cursor.executemany(_KEEP_REVISION, [_revision_row(owner, r) for r in revisions])
+            found = "select * from revisions where owner = %s and id = any(%s)"
+            await cursor.execute(found, (owner, ids))
+            return [_remote_revision(row) for row in await cursor.fetchall()]
+
+    async def page(
+        self, owner: str, store: UUID, after: int, limit: int, *, sensitive: bool, count: bool
+    ) -> ChangePage:
+        peer = await self.peer(owner)
+        params = {"owner": owner, "after": after, "limit": limit, "sensitive": sensitive}
+        async with self._transaction() as connection:
+            # One snapshot for all: a revision must not overtake the memory it belongs to.
+            await connection.execute("set transaction isolation level repeatable read")
+            cursor = await connection.execute("select last_value, is_called from change_positions")
+            last = await cursor.fetchone() or {"last_value": 0, "is_called": False}
+            if after > (last["last_value"] if last["is_called"] else 0):
+                return ChangePage(peer, is_reset=True)
+            cursor = await connection.execute(_PAGE, params)
+            found = await cursor.fetchall()
+            cursor = await connection.execute(_REVISION_PAGE, params)
+            revised = [_remote_revision(row) for row in await cursor.fetchall()]
+            remaining = None
+            if count:
+                cursor = await connection.execute(_REMAINING, params)
+                remaining = (await cursor.fetchone() or {"rows": 0})["rows"]
+        memories = [
+            _remote(row, store)
+            for place, row in enumerate(found)
+            if place == 0 or row["bytes"] <= _PAGE_BYTES
+        ]
+        is_cut = len(memories) < len(found) or len(found) == limit
+        # Where one of the two lists is cut, the other may go no further than its last position.
+        ends = [memories[-1].change] if is_cut else []
+        ends += [revised[-1].change] if len(revised) == limit else []
+        end = min(ends, default=None)
+        if end is not None:
+            memories = [one for one in memories if one.change <= end]
+            revised = [one for one in revised if one.change <= end]
+        read = [one.change for one in memories] + [one.change for one in revised]
+        return ChangePage(
+            peer,
+            tuple(memories),
+            tuple(revised),
+            cursor=max(read, default=after),
+            has_more=end is not None,
+            remaining=remaining,
+        )
+
+    async def revisions(self, owner: str) -> list[Revision]:
+        query = "select * from revisions where owner = %s and resolved_at is null order by id"
+        async with self._transaction() as connection:
+            cursor = await connection.execute(query, (owner,))
+            return [_to_revision(row) for row in await cursor.fetchall()]
+
+    async def resolve(self, owner: str, revision: Revision) -> None:
+        query = """
+            update revisions set resolved_at = %s
+            where owner = %s and id = %s and resolved_at is null
+        """
+        async with self._transaction() as connection:
+            cursor = await connection.execute(query, (revision.resolved_at, owner, revision.id))
+            if cursor.rowcount == 0:
+                raise NotFound("there is no such conflict", remedy="See `recollect conflicts`.")
+
+
+async def _write(
+    connection: Connection,
+    store: UUID,
+    items: Sequence[Outgoing],
+    written: Mapping[UUID, Decision],
+    rows: Mapping[UUID, Remote],
+) -> int:
+    """Three statements however many items; how many memories are new."""
+    states = {id: one for id, one in written.items() if isinstance(one, State)}
+    new = [from_memory(one.memory) for id, one in states.items() if id not in rows]
+    changed = [from_memory(one.memory) for id, one in states.items() if id in rows]
+    notes = [
+        {
+            "id": item.id,
+            "extra": Jsonb(dict(states[item.id].extra)),
+            "edit": Jsonb({str(store): [str(item.edit), states[item.id].memory.version]}),
+        }
+        for item in {item.id: item for item in reversed(items)}.values()
+        if item.id in states
+    ]
+    async with connection.cursor() as cursor:
+        for statement, params in ((_ADD, new), (_REPLACE, changed), (_NOTE_EDIT, notes)):
+            if not params:
+                continue
+            await cursor.executemany(statement, params)
+            if cursor.rowcount != len(params):
+                raise StoreBusy(
+                    "a memory was stored at the same moment", remedy="Try again in a moment."
+                )
+    return len(new)
+
+
+async def _foreign(connection: Connection, owner: str, ids: list[UUID]) -> dict[UUID, Refusal]:
+    query = "select id from memories where id = any(%s) and owner <> %s"
+    cursor = await connection.execute(query, (ids, owner))
+    taken = Refusal("the id belongs to another memory", "Store the text again under a new id.")
+    return {row["id"]: taken for row in await cursor.fetchall()}
+
+
+async def _erase(connection: Connection, owner: str, id: UUID) -> None:
+    params = {"owner": owner, "id": id}
+    cursor = await connection.execute(ERASE, params)
+    if await cursor.fetchone() is None:
+        await connection.execute(_TOMBSTONE, params)
+
+
+async def _rows(
+    connection: Connection, owner: str, store: UUID, ids: list[UUID]
+) -> dict[UUID, Remote]:
+    cursor = await connection.execute(_ROWS, {"owner": owner, "ids": ids})
+    return {row["memory_id"]: _remote(row, store) for row in await cursor.fetchall()}
+
+
+def _remote(row: DictRow, store: UUID) -> Remote:
+    remote = Remote(row["memory_id"], row["position"], is_erased=row["erased_at"] is not None)
+    if row["id"] is None:
+        return remote
+    memory = to_memory(row)
+    edit, edit_version = row["edits"].get(str(store), (None, 0))
+    return replace(
+        remote,
+        version=memory.version,
+        deleted_at=memory.deleted_at,
+        state=State(memory, row["extra"]),
+        edit=None if edit is None else UUID(edit),
+        edit_version=edit_version,
+    )
+
+
+def _remote_revision(row: DictRow) -> RemoteRevision:
+    return RemoteRevision(row["position"], _to_revision(row))
+
+
+def _to_revision(row: DictRow) -> Revision:
+    resolved = row["resolved_at"]
+    return Revision(
+        row["id"],
+        row["memory_id"],
+        row["kind"],
+        row["fields"],
+        utc(row["made_at"]),
+        None if resolved is None else utc(resolved),
+    )
+
+
+def _revision_row(owner: str, revision: Revision) -> dict[str, Any]:
+    return {
+        "id": revision.id,
+        "owner": owner,
+        "memory_id": revision.memory_id,
+        "kind": revision.kind,
+        "fields": Jsonb(dict(revision.fields)),
+        "made_at": revision.made_at,
+        "resolved_at": revision.resolved_at,
+    }

@@ -1,0 +1,59 @@
+"""Conflicts that sync met: list them, look at one, decide."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fastapi import APIRouter
+
+from recollect.api import examples
+from recollect.api.context import Mine, Reference
+from recollect.api.openapi import PREFIX, problems
+from recollect.api.sync_examples import CONFLICT, CONFLICTS
+from recollect.asgi.problems import MALFORMED, NO_SUCH_PATH
+from recollect.core.errors import (
+    AmbiguousId,
+    Conflict,
+    InvalidInput,
+    NotAllowed,
+    NotFound,
+    StoreUnavailable,
+)
+from recollect.wire.conflicts import ConflictOut, ConflictsOut, ResolveIn
+from recollect.wire.problems import KINDS
+
+_ALWAYS: Final = (KINDS[NotAllowed], KINDS[InvalidInput], KINDS[StoreUnavailable])
+_ONE: Final = (KINDS[NotFound], NO_SUCH_PATH, KINDS[AmbiguousId])
+
+router = APIRouter(prefix=PREFIX, tags=["Conflicts"])
+
+
+@router.get(
+    "/conflicts",
+    operation_id="list_conflicts",
+    summary="List",
+    responses={
+        200: examples.of(CONFLICTS, "The open conflicts."),
+        **problems(KINDS[NotAllowed], KINDS[StoreUnavailable]),
+    },
+)
+async def list_conflicts(mine: Mine) -> ConflictsOut:
+    """The conflicts that nobody has resolved, oldest first."""
+    reports = await mine.conflicts()
+    return ConflictsOut(conflicts=[ConflictOut.from_report(one) for one in reports])
+
+
+@router.post(
+    "/conflicts/{reference}/resolve",
+    operation_id="resolve_conflict",
+    summary="Resolve",
+    responses={
+        200: examples.of(CONFLICT, "The conflict, resolved."),
+        **problems(*_ALWAYS, MALFORMED, *_ONE, KINDS[Conflict]),
+    },
+)
+async def resolve_conflict(reference: Reference, sent: ResolveIn, mine: Mine) -> ConflictOut:
+    """End a conflict. `current` leaves the memory as it is; `other` gives it the values that were
+    kept, as an ordinary change. Named by its own id, or by the memory's when it has only one.
+    """
+    return ConflictOut.from_report(await mine.resolve(reference, sent.keep))

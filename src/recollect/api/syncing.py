@@ -1,0 +1,75 @@
+"""What a local store asks of its server: take these writes, tell me what changed."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Query
+
+from recollect.api import examples
+from recollect.api.context import Owner, TheServer
+from recollect.api.openapi import PREFIX, problems
+from recollect.api.sync_examples import CHANGES, PUSHED
+from recollect.asgi.problems import MALFORMED
+from recollect.core.errors import InvalidInput, NotAllowed, StoreUnavailable
+from recollect.core.sync import check_protocol
+from recollect.usecases.pull import pull
+from recollect.usecases.push import push
+from recollect.wire.problems import KINDS
+from recollect.wire.sync import ChangesOut, PullIn, PushedOut, PushIn
+
+_ALWAYS: Final = (KINDS[NotAllowed], KINDS[InvalidInput], KINDS[StoreUnavailable])
+
+router = APIRouter(prefix=PREFIX, tags=["Sync"])
+
+
+@router.post(
+    "/sync/push",
+    operation_id="sync_push",
+    summary="Push",
+    responses={
+        200: examples.of(PUSHED, "An answer to each write."),
+        **problems(*_ALWAYS, MALFORMED),
+    },
+)
+async def sync_push(sent: PushIn, server: TheServer, owner: Owner) -> PushedOut:
+    """Apply each write that is based on the current version, and answer every one with what is
+    current now. Sending the same push again has no second effect. A write that can never be taken
+    is refused with its reason; the others are applied.
+    """
+    check_protocol(sent.protocol, by="client")
+    pushed = await push(
+        server.parts,
+        server.changes,
+        owner,
+        sent.store,
+        [one.to_outgoing() for one in sent.memories],
+        [one.to_revision() for one in sent.revisions],
+        sensitive=sent.sensitive,
+    )
+    return PushedOut.from_pushed(pushed)
+
+
+@router.get(
+    "/sync/pull",
+    operation_id="sync_pull",
+    summary="Pull",
+    responses={200: examples.of(CHANGES, "A page of changes."), **problems(*_ALWAYS)},
+)
+async def sync_pull(
+    query: Annotated[PullIn, Query()], server: TheServer, owner: Owner
+) -> ChangesOut:
+    """What changed behind a cursor, erased and forgotten memories too. No change is ever skipped,
+    however long its transaction took. Sensitive memories come without text unless asked for.
+    """
+    check_protocol(query.protocol, by="client")
+    page = await pull(
+        server.changes,
+        owner,
+        query.store,
+        query.cursor,
+        query.limit,
+        sensitive=query.sensitive,
+        count=query.count,
+    )
+    return ChangesOut.from_page(page)

@@ -1,0 +1,51 @@
+"""Take in what a client wrote while it was elsewhere: the server's side of a push."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from uuid import UUID
+
+from recollect.core.errors import InvalidInput
+from recollect.core.push import decide, unstorable_in
+from recollect.core.sync import Outgoing, Pushed, Remote, Revision
+from recollect.ports import ChangeStore
+from recollect.usecases.parts import Parts
+
+MAX_PUSH = 500
+
+
+async def push(
+    parts: Parts,
+    changes: ChangeStore,
+    owner: str,
+    store: UUID,
+    items: Sequence[Outgoing],
+    revisions: Sequence[Revision],
+    *,
+    sensitive: bool,
+) -> Pushed:
+    """Apply each write that is based on what is current, and answer every one with what is current
+    now. The text of a sensitive memory goes into an answer only when it may leave.
+    """
+    if len(items) > MAX_PUSH or len(revisions) > MAX_PUSH:
+        raise InvalidInput(
+            f"a push holds at most {MAX_PUSH} writes and {MAX_PUSH} revisions",
+            field="memories",
+            remedy="Send several smaller pushes.",
+        )
+    answers = await changes.apply(
+        owner, store, items, lambda item, current: decide(owner, item, current, parts.limits)
+    )
+    # One that cannot be kept here stays with the client that made it.
+    storable = [one for one in revisions if unstorable_in([one.kind, one.fields]) is None]
+    kept = await changes.keep_revisions(owner, storable)
+    told = [replace(one, remote=may_leave(one.remote, sensitive=sensitive)) for one in answers]
+    return Pushed(await changes.peer(owner), tuple(told), tuple(kept))
+
+
+def may_leave(remote: Remote | None, *, sensitive: bool) -> Remote | None:
+    """Of a sensitive memory that stays here, no more than that it exists."""
+    if remote is None or remote.state is None or sensitive:
+        return remote
+    return replace(remote, state=None) if remote.state.memory.is_sensitive else remote

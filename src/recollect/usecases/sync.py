@@ -1,0 +1,126 @@
+"""Bring the local store and the server to the same state.
+
+Two directions that do not wait for each other: `push_all` sends what waits here, `pull_all` reads
+what changed there. Whatever the server says goes through `core/merge.py`, so their order is of no
+matter, and each may be broken off anywhere and begun again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
+from uuid import UUID
+
+from recollect.core.errors import InvalidInput, StoreError
+from recollect.core.sync import Outgoing, Revision
+from recollect.ports import Clock, SyncServer, SyncStore
+
+# One request carries so many writes: large enough that a request is not what costs, small enough
+# that a page fits into memory many times.
+PAGE = 200
+# Merging may make new writes, which may meet other writers again; nobody needs more rounds.
+_ROUNDS = 20
+
+Tell = Callable[[str, int, int | None], None]
+"""Told of each step: what is done, how much of it just now, and how much is left, if known."""
+
+
+def silent(_what: str, _done: int, _left: int | None) -> None:
+    return None
+
+
+async def sync(local: SyncStore, server: SyncServer, clock: Clock, tell: Tell = silent) -> None:
+    """Both directions until nothing is left to send or to read."""
+    await pull_page(local, server, silent)  # before anything is sent: is it our server?
+    for _ in range(_ROUNDS):
+        if await _both(push_all(local, server, tell), pull_all(local, server, tell)) == 0:
+            await local.note_success(clock.now())
+            return
+    raise StoreError(
+        "sync did not come to an end: others write to the same memories without pause",
+        remedy="Run `recollect sync` again in a moment; nothing is lost.",
+    )
+
+
+async def _both(push: Coroutine[Any, Any, int], pull: Coroutine[Any, Any, None]) -> int:
+    """Side by side; when one fails the other ends, too, and the error is the failing one's."""
+    pushing, pulling = asyncio.create_task(push), asyncio.create_task(pull)
+    try:
+        await asyncio.gather(pushing, pulling)
+    finally:
+        for task in (pushing, pulling):
+            task.cancel()
+        await asyncio.wait([pushing, pulling])
+    return pushing.result()
+
+
+async def push_all(local: SyncStore, server: SyncServer, tell: Tell = silent) -> int:
+    """Send what waits, page by page; how much was sent."""
+    store = await local.store_id()
+    sent = 0
+    former: Sequence[UUID] = ()
+    while True:
+        items, revisions = await local.claim(PAGE)
+        if not items and not revisions:
+            return sent
+        edits = [*(item.edit for item in items), *(one.id for one in revisions)]
+        if edits == former:
+            raise StoreError(
+                "the server's answers do not settle what was sent",
+                remedy="Upgrade Recollect on the older side; what waits is kept.",
+            )
+        former = edits
+        await _push(local, server, store, items, revisions)
+        sent += len(edits)
+        tell("pushed", len(edits), None)
+
+
+async def _push(
+    local: SyncStore,
+    server: SyncServer,
+    store: UUID,
+    items: Sequence[Outgoing],
+    revisions: Sequence[Revision],
+) -> None:
+    """One request; where the whole of it is refused, smaller ones, down to the write that is at
+    fault. That one is parked, and the others go on.
+    """
+    try:
+        pushed = await server.push(store, items, revisions)
+    except InvalidInput as error:
+        if error.field == "protocol":
+            raise
+        if len(items) + len(revisions) > 1:
+            half = len(items) // 2
+            await _push(local, server, store, items[:half], revisions if not half else ())
+            await _push(local, server, store, items[half:], revisions if half else ())
+        elif items:
+            await local.park(items[0], str(error), error.remedy)
+        else:
+            raise
+        return
+    await local.meet(pushed.peer)
+    await local.absorb_answers(items, revisions, pushed)
+
+
+async def pull_all(local: SyncStore, server: SyncServer, tell: Tell = silent) -> None:
+    """Read changes to the last one, page by page; the first page also tells how many there are."""
+    is_first = True
+    while await pull_page(local, server, tell, count=is_first and tell is not silent):
+        is_first = False
+
+
+async def pull_page(
+    local: SyncStore, server: SyncServer, tell: Tell, *, count: bool = False
+) -> bool:
+    """Take in one page; whether there are more."""
+    store, cursor = await local.store_id(), await local.cursor()
+    page = await server.pull(store, cursor, PAGE, count=count)
+    await local.meet(page.peer)
+    if page.is_reset:
+        await local.reset()
+        return True
+    await local.absorb_page(page)
+    tell("pulled", len(page.memories) + len(page.revisions), page.remaining)
+    return page.has_more

@@ -1,0 +1,89 @@
+"""Fields of a memory as they travel, and the losing sides of conflicts, which are made of them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, cast
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from recollect.core.sync import Kind, RemoteRevision, Revision, iso
+from recollect.wire.values import Id, Input, Moment, Shape
+
+
+class FieldsIn(BaseModel):
+    """Some or all fields of a memory. Unknown ones are kept for whoever knows them. What a memory
+    may hold is judged write by write, so that one bad write does not hold up the others.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="allow", strict=True)
+
+    content: str = Field(default_factory=str)
+    category: str = Field(default_factory=str)
+    tags: list[str] = Field(default_factory=list)
+    expanded_keywords: list[str] = Field(default_factory=list)
+    importance: float = Field(default_factory=float)
+    is_sensitive: bool = Field(default_factory=bool)
+    project: str | None = None
+    session: str | None = None
+    deleted_at: Moment | None = None
+
+    def to_fields(self) -> dict[str, object]:
+        named: dict[str, object] = self.model_dump(exclude_unset=True)
+        if (deleted := named.get("deleted_at")) is not None:
+            named["deleted_at"] = iso(deleted)  # type: ignore[arg-type]  # a Moment is one
+        return named
+
+
+class RevisionIn(Input):
+    """The losing side of a conflict. Kinds that are not known are kept for whoever knows them."""
+
+    id: Id
+    memory_id: Id
+    kind: Annotated[str, Field(max_length=40, examples=["edit"])]
+    fields: FieldsIn
+    made_at: Moment
+    resolved_at: Moment | None = None
+
+    def to_revision(self) -> Revision:
+        return Revision(
+            self.id,
+            self.memory_id,
+            cast("Kind", self.kind),
+            self.fields.to_fields(),
+            self.made_at,
+            self.resolved_at,
+        )
+
+
+def revision_body(revision: Revision) -> dict[str, Any]:
+    """A revision as a client sends it; the server checks it."""
+    resolved = revision.resolved_at
+    return {
+        "id": str(revision.id),
+        "memory_id": str(revision.memory_id),
+        "kind": revision.kind,
+        "fields": dict(revision.fields),
+        "made_at": iso(revision.made_at),
+        "resolved_at": None if resolved is None else iso(resolved),
+    }
+
+
+class RevisionOut(Shape):
+    """A revision and the position of its last change."""
+
+    change: int
+    id: UUID
+    memory_id: UUID
+    kind: str
+    fields: dict[str, Any]
+    made_at: Moment
+    resolved_at: Moment | None
+
+    @classmethod
+    def from_remote(cls, remote: RemoteRevision) -> RevisionOut:
+        return cls.model_validate({"change": remote.change, **revision_body(remote.revision)})
+
+    def to_remote(self) -> RemoteRevision:
+        values = {name: value for name, value in self if name != "change"}
+        return RemoteRevision(self.change, Revision(**values))

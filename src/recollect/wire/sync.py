@@ -1,0 +1,327 @@
+"""What local store and server send each other, and conflicts as people see them.
+
+A memory's fields travel as one flat object. Names that this version does not know are taken in and
+given back unchanged: the other side may be newer.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+from uuid import UUID
+
+from pydantic import ConfigDict, Field, Strict
+
+from recollect.core.memory import Memory
+from recollect.core.sync import (
+    FIELDS,
+    PROTOCOL,
+    Answer,
+    ChangePage,
+    Outgoing,
+    Peer,
+    Pushed,
+    Refusal,
+    Remote,
+    Revision,
+    State,
+    iso,
+)
+from recollect.wire.revisions import FieldsIn, RevisionIn, RevisionOut, revision_body
+from recollect.wire.values import Id, Input, Moment, Shape, Whole
+
+MAX_POSITION = 2**63 - 1
+Position = Annotated[Whole, Field(ge=0, le=MAX_POSITION)]
+_LAST_VERSION = 2**31 - 2
+Version = Annotated[
+    Whole,
+    Field(ge=0, le=_LAST_VERSION, json_schema_extra={"minimum": 0, "maximum": _LAST_VERSION}),
+]
+
+
+class StateShape(Shape):
+    """A memory as the server has it, unknown fields beside the known ones."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    id: UUID
+    version: int
+    created_at: Moment
+    updated_at: Moment
+    content: str
+    category: str
+    tags: list[str]
+    expanded_keywords: list[str]
+    importance: float
+    is_sensitive: bool
+    project: str | None
+    session: str | None
+    deleted_at: Moment | None
+
+    @classmethod
+    def from_state(cls, state: State) -> StateShape:
+        memory = state.memory
+        return cls.model_validate(
+            {
+                **state.fields,
+                "id": memory.id,
+                "version": memory.version,
+                "created_at": memory.created_at,
+                "updated_at": memory.updated_at,
+            }
+        )
+
+    def to_state(self, owner: str) -> State:
+        known = {name: getattr(self, name) for name in FIELDS}
+        known["tags"] = tuple(self.tags)
+        known["expanded_keywords"] = tuple(self.expanded_keywords)
+        memory = Memory(
+            id=self.id,
+            owner=owner,
+            version=self.version,
+            created_at=self.created_at,
+            updated_at=self.updated_at,
+            **known,
+        )
+        return State(memory, dict(self.model_extra or {}))
+
+
+class OutgoingIn(Input):
+    """One write. Without `fields` it erases; `based_on` is the version it was made from, 0 when it
+    is new, and `earlier` an edit of the same store that may or may not have arrived.
+    """
+
+    id: Id
+    edit: Id
+    based_on: Version
+    version: Version
+    fields: FieldsIn | None
+    created_at: Moment
+    updated_at: Moment
+    earlier: Id | None = None
+
+    def to_outgoing(self) -> Outgoing:
+        fields = None if self.fields is None else self.fields.to_fields()
+        return Outgoing(**{**dict(self), "fields": fields})
+
+
+_MOST: dict[str, Any] = {"maxItems": 500}
+_STORE_EXAMPLE = "019cc2a7-0000-7000-8000-00000000aaaa"
+
+
+class PushIn(Input):
+    """What a store wrote while it was away, at most one write of each memory. `sensitive`: answers
+    may hold the text of sensitive memories.
+    """
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "protocol": PROTOCOL,
+                    "store": _STORE_EXAMPLE,
+                    "memories": [
+                        {
+                            "id": "019cc2a7-4b59-7d3a-9a55-2f0e6b7c8d9f",
+                            "edit": "019cc2a7-4b5a-7d3a-9a55-2f0e6b7c8d9f",
+                            "based_on": 0,
+                            "version": 1,
+                            "fields": {"content": "Written on a train."},
+                            "created_at": "2026-03-06T09:30:12Z",
+                            "updated_at": "2026-03-06T09:30:12Z",
+                        }
+                    ],
+                }
+            ]
+        }
+    )
+
+    protocol: Whole = Field(json_schema_extra={"const": PROTOCOL})
+    store: Id
+    memories: list[OutgoingIn] = Field(default=[], json_schema_extra=_MOST)
+    revisions: list[RevisionIn] = Field(default=[], json_schema_extra=_MOST)
+    sensitive: bool = False
+
+
+def push_body(
+    store: UUID, items: list[Outgoing], revisions: list[Revision], *, sensitive: bool
+) -> dict[str, object]:
+    """A push as the client sends it; the server checks it."""
+    return {
+        "protocol": PROTOCOL,
+        "store": str(store),
+        "sensitive": sensitive,
+        "memories": [outgoing_body(item) for item in items],
+        "revisions": [revision_body(one) for one in revisions],
+    }
+
+
+def outgoing_body(item: Outgoing) -> dict[str, object]:
+    return {
+        "id": str(item.id),
+        "edit": str(item.edit),
+        "based_on": item.based_on,
+        "version": item.version,
+        "fields": None if item.fields is None else dict(item.fields),
+        "created_at": iso(item.created_at),
+        "updated_at": iso(item.updated_at),
+        "earlier": None if item.earlier is None else str(item.earlier),
+    }
+
+
+class PullIn(Input):
+    """Where to go on, as query parameters."""
+
+    protocol: Annotated[int, Strict(strict=False)] = Field(json_schema_extra={"const": PROTOCOL})
+    store: Id
+    cursor: Annotated[int, Strict(strict=False), Field(ge=0, le=MAX_POSITION)] = 0
+    limit: Annotated[int, Strict(strict=False)] = Field(
+        default=200, json_schema_extra={"minimum": 1, "maximum": 500}
+    )
+    sensitive: Annotated[bool, Strict(strict=False)] = False
+    count: Annotated[bool, Strict(strict=False)] = False
+
+
+class RemoteOut(Shape):
+    """What the server has of one memory: its state, or that it is `erased`; neither when it is
+    sensitive and stays there. `edit` is the asking store's last edit in it.
+    """
+
+    id: UUID
+    change: int
+    version: int
+    erased: bool
+    deleted_at: Moment | None
+    edit: UUID | None
+    edit_version: int
+    memory: StateShape | None
+
+    @classmethod
+    def from_remote(cls, remote: Remote) -> RemoteOut:
+        return cls(
+            id=remote.id,
+            change=remote.change,
+            version=remote.version,
+            erased=remote.is_erased,
+            deleted_at=remote.deleted_at,
+            edit=remote.edit,
+            edit_version=remote.edit_version,
+            memory=None if remote.state is None else StateShape.from_state(remote.state),
+        )
+
+    def to_remote(self, owner: str) -> Remote:
+        return Remote(
+            self.id,
+            self.change,
+            self.version,
+            None if self.memory is None else self.memory.to_state(owner),
+            self.erased,
+            self.deleted_at,
+            self.edit,
+            self.edit_version,
+        )
+
+
+class RefusalOut(Shape):
+    """Why a write will never be taken as it is."""
+
+    reason: str
+    remedy: str
+
+
+class AnswerOut(Shape):
+    """What became of one write: what is current now, or why it was refused."""
+
+    id: UUID
+    current: RemoteOut | None
+    refused: RefusalOut | None
+
+    @classmethod
+    def from_answer(cls, answer: Answer) -> AnswerOut:
+        refused = answer.refused
+        return cls(
+            id=answer.id,
+            current=None if answer.remote is None else RemoteOut.from_remote(answer.remote),
+            refused=None
+            if refused is None
+            else RefusalOut(reason=refused.reason, remedy=refused.remedy),
+        )
+
+    def to_answer(self, owner: str) -> Answer:
+        return Answer(
+            self.id,
+            None if self.current is None else self.current.to_remote(owner),
+            None if self.refused is None else Refusal(self.refused.reason, self.refused.remedy),
+        )
+
+
+class PeerOut(Shape):
+    """Who answers, and for whom."""
+
+    protocol: int
+    server: UUID
+    owner: str
+
+    def to_peer(self) -> Peer:
+        return Peer(self.server, self.owner)
+
+
+class PushedOut(PeerOut):
+    """An answer to each write, in the order they were sent."""
+
+    answers: list[AnswerOut]
+    revisions: list[RevisionOut]
+
+    @classmethod
+    def from_pushed(cls, pushed: Pushed) -> PushedOut:
+        return cls(
+            protocol=PROTOCOL,
+            server=pushed.peer.server,
+            owner=pushed.peer.owner,
+            answers=[AnswerOut.from_answer(one) for one in pushed.answers],
+            revisions=[RevisionOut.from_remote(one) for one in pushed.revisions],
+        )
+
+    def to_pushed(self, owner: str) -> Pushed:
+        return Pushed(
+            self.to_peer(),
+            tuple(one.to_answer(owner) for one in self.answers),
+            tuple(one.to_remote() for one in self.revisions),
+        )
+
+
+class ChangesOut(PeerOut):
+    """One page of changes; go on from `cursor` while there is more. `reset`: the cursor lies beyond
+    everything, for the server was set back; compare all anew.
+    """
+
+    memories: list[RemoteOut]
+    revisions: list[RevisionOut]
+    cursor: int
+    has_more: bool
+    remaining: int | None
+    reset: bool
+
+    @classmethod
+    def from_page(cls, page: ChangePage) -> ChangesOut:
+        return cls(
+            protocol=PROTOCOL,
+            server=page.peer.server,
+            owner=page.peer.owner,
+            memories=[RemoteOut.from_remote(one) for one in page.memories],
+            revisions=[RevisionOut.from_remote(one) for one in page.revisions],
+            cursor=page.cursor,
+            has_more=page.has_more,
+            remaining=page.remaining,
+            reset=page.is_reset,
+        )
+
+    def to_page(self, owner: str) -> ChangePage:
+        return ChangePage(
+            self.to_peer(),
+            tuple(one.to_remote(owner) for one in self.memories),
+            tuple(one.to_remote() for one in self.revisions),
+            self.cursor,
+            self.has_more,
+            self.remaining,
+            self.reset,
+        )

@@ -1,0 +1,160 @@
+"""Sync when the network, Postgres or the disk fails: nothing lost, nothing twice, it goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import sys
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import psycopg
+import pytest
+from tests.conftest import Cluster
+from tests.serving import running
+from tests.sync.clients import Client, settle
+from tests.sync.proxy import FAULTS, BadNetwork
+
+from recollect.core.errors import Conflict, RecollectError, StoreError, StoreFull
+from recollect.core.memory import Draft
+
+pytestmark = pytest.mark.anyio
+
+REQUESTS = 120
+
+
+async def test_a_network_that_drops_delays_truncates_and_repeats(
+    database_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two clients write, change and erase all the while; in the end both have all of it, once."""
+    with running(database_url, tmp_path / "server") as up:
+        port = int(up.url.rpartition(":")[2])
+        key = up.new_key()
+        async with BadNetwork(port) as network, AsyncExitStack() as stack:
+            one, two = [
+                await stack.enter_async_context(Client(tmp_path / name, network.url, key))
+                for name in ("one", "two")
+            ]
+            expected: dict[str, str] = {}
+            number = failures = 0
+            while network.drawn.total() < REQUESTS:
+                number += 1
+                client = (one, two)[number % 2]
+                memory = await client.recollect.remember(Draft(f"number {number}"))
+                expected[str(memory.id)] = f"number {number}"
+                mine = [id for id in await client.listed() if str(id) in expected]
+                if number % 5 == 0:
+                    await client.recollect.update(str(memory.id), {"content": f"again {number}"})
+                    expected[str(memory.id)] = f"again {number}"
+                if number % 7 == 0 and memory.id != mine[0]:
+                    await client.recollect.forget(str(memory.id), forever=True)
+                    del expected[str(memory.id)]
+                try:
+                    await client.sync()
+                except StoreError:
+                    failures += 1
+            assert set(network.drawn) == set(FAULTS)
+            network.is_good = True
+            await settle(one, two)
+            for client in (one, two):
+                got = {str(id): one.content for id, one in (await client.listed()).items()}
+                assert got == expected
+                assert await client.revisions() == {}
+            assert (await one.remote.stats()).memories == len(expected)
+        with capsys.disabled():
+            sys.stderr.write(f"\nbad network: {dict(network.drawn)}, {failures} broken syncs\n")
+
+
+async def test_postgres_restarted_in_the_middle(
+    database_url: str, cluster: Cluster, tmp_path: Path
+) -> None:
+    """All its connections end again and again, as in a restart, while both sides sync."""
+    name = psycopg.conninfo.conninfo_to_dict(database_url)["dbname"]
+
+    def end_all() -> None:
+        with psycopg.connect(cluster.admin_url, autocommit=True) as admin:
+            admin.execute(
+                "select pg_terminate_backend(pid) from pg_stat_activity where datname = %s", [name]
+            )
+
+    with running(database_url, tmp_path / "server") as up:
+        key = up.new_key()
+        async with AsyncExitStack() as stack:
+            one, two = [
+                await stack.enter_async_context(Client(tmp_path / name, up.url, key))
+                for name in ("one", "two")
+            ]
+            for number in range(40):
+                await one.recollect.remember(Draft(f"number {number}"))
+                if number % 8 == 7:
+                    syncing = [asyncio.create_task(client.sync()) for client in (one, two)]
+                    await asyncio.to_thread(end_all)
+                    done = await asyncio.gather(*syncing, return_exceptions=True)
+                    assert all(e is None or isinstance(e, RecollectError) for e in done), done
+            async with asyncio.timeout(60):
+                while True:
+                    try:
+                        await settle(one, two)
+                        break
+                    except StoreError:
+                        continue  # it is coming back
+            assert await one.all() == await two.all()
+            assert len(await two.all()) == 40
+
+
+async def test_a_full_disk_here_stops_nothing_for_good(database_url: str, tmp_path: Path) -> None:
+    """What cannot be stored is not acknowledged; a page that does not fit is read again later."""
+    with running(database_url, tmp_path / "server") as up:
+        key = up.new_key()
+        async with AsyncExitStack() as stack:
+            one, two = [
+                await stack.enter_async_context(Client(tmp_path / name, up.url, key))
+                for name in ("one", "two")
+            ]
+            await one.recollect.remember(Draft("before"))
+            await settle(one, two)
+            for number in range(30):
+                await two.recollect.remember(Draft(f"number {number} " + "x" * 4_000))
+            await two.sync()
+
+            async def limit(pages: int) -> None:
+                def work(writer: sqlite3.Connection) -> None:
+                    writer.execute(f"PRAGMA max_page_count = {pages}").fetchone()
+
+                await one.store._writer.run(work)
+
+            def size(writer: sqlite3.Connection) -> int:
+                return int(writer.execute("PRAGMA page_count").fetchone()[0])
+
+            await limit(await one.store._writer.run(size) + 4)
+            drafts = [Draft(f"mine {number} " + "y" * 1_000) for number in range(60)]
+            done = [one.recollect.remember(draft) for draft in drafts]
+            outcomes = await asyncio.gather(*done, return_exceptions=True)
+            refused = [outcome for outcome in outcomes if isinstance(outcome, StoreFull)]
+            kept = len(drafts) - len(refused)
+            assert refused
+            before = await one.sync_store.cursor()
+            with pytest.raises(StoreFull):
+                await one.pull()
+            assert await one.sync_store.cursor() == before
+            await limit(1_000_000)
+            await settle(one, two)
+            assert await one.all() == await two.all()
+            assert len(await one.all()) == 31 + kept
+
+
+async def test_a_store_that_was_replaced_does_not_mix_owners(
+    database_url: str, tmp_path: Path
+) -> None:
+    with running(database_url, tmp_path / "server") as up:
+        mine = Client(tmp_path / "mine", up.url, up.new_key())
+        theirs = Client(tmp_path / "theirs", up.url, up.new_key())
+        for client in (mine, theirs):
+            async with client:
+                await client.recollect.remember(Draft(client.path.name))
+                await client.sync()
+        (tmp_path / "mine" / "memories.db").unlink()
+        (tmp_path / "theirs" / "memories.db").rename(tmp_path / "mine" / "memories.db")
+        async with mine:
+            with pytest.raises(Conflict, match="belongs to another"):
+                await mine.sync()

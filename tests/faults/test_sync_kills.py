@@ -1,0 +1,216 @@
+"""Clients and servers killed with SIGKILL at random moments, and processes that write at once:
+every acknowledged write is there in the end, and no memory twice.
+
+By default 24 rounds; RECOLLECT_TEST_KILLS sets another number. The test says how many were run and
+how many writes they acknowledged.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.commands import Cli, environment
+from tests.serving import running
+from tests.sync.clients import Client, settle
+
+from recollect.asgi.listening import listen
+
+pytestmark = pytest.mark.anyio
+
+ROUNDS = int(os.environ.get("RECOLLECT_TEST_KILLS", "24"))
+ZYGOTE = Path(__file__).parents[1] / "sync" / "zygote.py"
+TOKEN = re.compile(r"zqp\w+")
+
+
+@dataclass
+class Zygote:
+    """Forks on demand, and notes what its children say."""
+
+    process: subprocess.Popen[bytes]
+    stored: set[str] = field(default_factory=set)
+    over: set[str] = field(default_factory=set)
+    said: Counter[str] = field(default_factory=Counter)
+
+    def ask(self, **what: object) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(what).encode() + b"\n")
+        self.process.stdin.flush()
+
+    def hear(self) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        assert line, "the children's parent has ended"
+        said: dict[str, Any] = json.loads(line)
+        self.said.update(said.keys())
+        if "stored" in said:
+            self.stored.add(said["stored"])
+        if said.get("over"):
+            # Whether or not the write that was tried over it is acknowledged.
+            self.over.add(said["over"])
+        return said
+
+    def hear_of(self, name: str) -> Any:
+        while name not in (said := self.hear()):
+            pass
+        return said[name]
+
+    def fork(self, run: str, **what: object) -> int:
+        self.ask(run=run, **what)
+        pid: int = self.hear_of("pid")
+        return pid
+
+    def kill(self, pid: int) -> None:
+        os.kill(pid, signal.SIGKILL)
+        self.ask(reap=pid)
+        self.hear_of("reaped")
+
+
+@contextmanager
+def zygote() -> Iterator[Zygote]:
+    process = subprocess.Popen(
+        [sys.executable, str(ZYGOTE)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=environment(),
+    )
+    with process:
+        made = Zygote(process)
+        made.hear_of("ready")
+        yield made
+
+
+@dataclass(frozen=True)
+class House:
+    """A database, a port for servers that come and go, and a key."""
+
+    database_url: str
+    home: Path
+    port: int
+    key: str
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def serve(self, zygote: Zygote) -> int:
+        pid = zygote.fork(
+            "server", database_url=self.database_url, home=str(self.home), port=self.port
+        )
+        zygote.hear_of("serving")
+        return pid
+
+
+@pytest.fixture
+def house(database_url: str, tmp_path: Path) -> House:
+    with running(database_url, tmp_path / "server") as up:
+        key = up.new_key("kills")
+    with listen("127.0.0.1", 0) as free:
+        port: int = free.getsockname()[1]
+    return House(database_url, tmp_path / "server", port, key)
+
+
+async def check(house: House, homes: list[Path], zygote: Zygote) -> None:
+    """Everybody in one place again: all that was acknowledged is current or a kept revision."""
+    clients = [Client(home, house.url, house.key) for home in homes]
+    for client in clients:
+        await client.open()
+    try:
+        await settle(*clients)
+        everything = [await client.all() for client in clients]
+        assert all(one == everything[0] for one in everything)
+        found = {token for one in everything[0].values() for token in TOKEN.findall(one.content)}
+        for client in clients:
+            for one in (await client.revisions()).values():
+                found |= set(TOKEN.findall(str(one.fields)))
+        lost = zygote.stored - zygote.over - found
+        assert lost == set()
+        there = await clients[0].remote.stats()
+        assert there.memories == len(everything[0])
+        contents = [one.content for one in everything[0].values()]
+        assert len(contents) == len(set(contents))
+    finally:
+        for client in clients:
+            await client.close()
+
+
+async def test_killed_clients_and_servers_lose_nothing(
+    house: House, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chance = random.Random(5)
+    homes = [tmp_path / "one", tmp_path / "two"]
+    killed: Counter[str] = Counter()
+    with zygote() as children:
+        serving = house.serve(children)
+        agents: dict[Path, int] = {}
+        for number in range(ROUNDS):
+            for home in homes:
+                if home not in agents:
+                    agents[home] = children.fork(
+                        "client",
+                        home=str(home),
+                        url=house.url,
+                        key=house.key,
+                        name=f"{home.name}{number}",
+                        writes=100_000,
+                    )
+            before = len(children.stored)
+            while len(children.stored) < before + chance.randrange(1, 20):
+                children.hear()
+            if number % 3 == 2:
+                killed["server"] += 1
+                children.kill(serving)
+                while len(children.stored) < before + 25:  # written while it is away
+                    children.hear()
+                serving = house.serve(children)
+            else:
+                killed["client"] += 1
+                children.kill(agents.pop(homes[number % 2]))
+        for pid in agents.values():
+            children.kill(pid)
+        await check(house, homes, children)
+        children.kill(serving)
+    with capsys.disabled():
+        sys.stderr.write(
+            f"\nsync kills: {dict(killed)}, {len(children.stored)} writes acknowledged, 0 lost\n"
+        )
+
+
+async def test_two_agents_and_the_command_line_write_at_once(house: House, tmp_path: Path) -> None:
+    """One file, three kinds of writers, one engine."""
+    home = tmp_path / "one"
+    named = {"RECOLLECT_API_URL": house.url, "RECOLLECT_API_KEY": house.key}
+    cli = Cli(home, named)
+    with zygote() as children:
+        serving = house.serve(children)
+        agents = [
+            children.fork(
+                "client", home=str(home), url=house.url, key=house.key, name=name, writes=40
+            )
+            for name in ("a", "b")
+        ]
+        for number in range(3):
+            result = cli.process("remember", f"note zqpcli{number}")
+            assert result.returncode == 0, result.stderr
+            assert result.stderr == b""
+            children.stored.add(f"zqpcli{number}")
+        while children.said["done"] < 2:
+            children.hear()
+        for pid in agents:
+            children.kill(pid)
+        assert len(children.stored) == 83
+        await check(house, [home, tmp_path / "other"], children)
+        children.kill(serving)

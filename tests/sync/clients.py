@@ -1,0 +1,187 @@
+"""A client of a real server, as sync tests need it: a store on the disk, a clock that may be wrong,
+and a way to make it crash before or after any call that touches the disk or the network.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Self
+from uuid import UUID
+
+from recollect.adapters.remote_sync import RemoteSync
+from recollect.adapters.sqlite.store import SqliteStore
+from recollect.adapters.sqlite.sync import SqliteSync
+from recollect.core.errors import StoreUnavailable
+from recollect.core.memory import EVERYWHERE, Memory
+from recollect.core.sync import ChangePage, Outgoing, Pushed, Revision
+from recollect.ports import SyncServer, SyncStore
+from recollect.settings import load
+from recollect.usecases.owned import OwnedRecollect
+from recollect.usecases.sync import pull_all, push_all, sync
+from recollect.wiring import parts_on
+
+OWNER = "me"
+
+
+class Crashed(Exception):
+    """The process ended here, as far as the engine can tell."""
+
+
+@dataclass
+class Faults:
+    """Counts calls to the disk and the network; at the chosen one the process ends, before it is
+    made or after. `spied` sees every push that reached the server, with its answer.
+    """
+
+    at: int | None = None
+    after: bool = False
+    calls: int = 0
+    total: int = 0
+    spied: Callable[[Sequence[Outgoing], Sequence[Revision], Pushed], None] | None = None
+    pushes: list[tuple[Sequence[Outgoing], Sequence[Revision]]] = field(default_factory=list)
+
+    async def call(self, work: Callable[[], Awaitable[Any]]) -> Any:
+        self.calls += 1
+        self.total += 1
+        is_it = self.calls == self.at
+        if is_it and not self.after:
+            raise Crashed
+        result = await work()
+        if is_it:
+            raise Crashed
+        return result
+
+
+class FaultyCalls:
+    """Passes every call on, through the faults."""
+
+    def __init__(self, inner: object, faults: Faults) -> None:
+        self._inner = inner
+        self._faults = faults
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._inner, name)
+
+        async def call(*args: Any, **kwargs: Any) -> Any:
+            return await self._faults.call(lambda: method(*args, **kwargs))
+
+        return call
+
+
+class FaultyServer:
+    def __init__(self, inner: SyncServer, faults: Faults) -> None:
+        self._inner = inner
+        self._faults = faults
+
+    async def push(
+        self, store: UUID, items: Sequence[Outgoing], revisions: Sequence[Revision]
+    ) -> Pushed:
+        async def work() -> Pushed:
+            self._faults.pushes.append((items, revisions))
+            pushed = await self._inner.push(store, items, revisions)
+            if self._faults.spied is not None:
+                self._faults.spied(items, revisions, pushed)
+            return pushed
+
+        pushed: Pushed = await self._faults.call(work)
+        return pushed
+
+    async def pull(self, store: UUID, cursor: int, limit: int, *, count: bool) -> ChangePage:
+        page: ChangePage = await self._faults.call(
+            lambda: self._inner.pull(store, cursor, limit, count=count)
+        )
+        return page
+
+
+@dataclass
+class SkewedClock:
+    skew: timedelta = timedelta()
+
+    def now(self) -> datetime:
+        return datetime.now(UTC) + self.skew
+
+
+@dataclass
+class Client:
+    """`await client.open()`; its store survives `crash`."""
+
+    path: Path
+    url: str
+    key: str
+    sensitive: bool = False
+    clock: SkewedClock = field(default_factory=SkewedClock)
+    faults: Faults = field(default_factory=Faults)
+    max_content: int = 8_000
+
+    async def open(self) -> Self:
+        self.store = await SqliteStore(self.path / "memories.db").__aenter__()
+        self.sync_store = SqliteSync(self.store, OWNER, self.clock, sensitive=self.sensitive)
+        self.remote = await RemoteSync(
+            self.url, self.key, owner=OWNER, sensitive=self.sensitive
+        ).__aenter__()
+        self.local: SyncStore = FaultyCalls(self.sync_store, self.faults)
+        self.server: SyncServer = FaultyServer(self.remote, self.faults)
+        settings = load(home=self.path, max_content=self.max_content)
+        parts = replace(parts_on(self.store, settings), clock=self.clock, revisions=self.sync_store)
+        self.recollect = OwnedRecollect(parts, OWNER)
+        return self
+
+    async def close(self) -> None:
+        await self.store.__aexit__()
+        await self.remote.__aexit__()
+
+    async def crash(self) -> None:
+        await self.close()
+        await self.open()
+
+    async def __aenter__(self) -> Self:
+        return await self.open()
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def sync(self) -> None:
+        await sync(self.local, self.server, self.clock)
+
+    async def push(self) -> None:
+        await push_all(self.local, self.server)
+
+    async def pull(self) -> None:
+        await pull_all(self.local, self.server)
+
+    async def all(self) -> dict[UUID, Memory]:
+        """Every memory, forgotten ones too."""
+        found = await self.store._reader.run(
+            lambda one: one.execute("SELECT id FROM memories").fetchall()
+        )
+        memories = [await self.store.get(OWNER, UUID(id)) for (id,) in found]
+        return {one.id: one for one in memories if one is not None}
+
+    async def listed(self) -> dict[UUID, Memory]:
+        return {one.id: one for one in await self.store.page(OWNER, EVERYWHERE, None, 10_000)}
+
+    async def revisions(self) -> dict[UUID, Revision]:
+        return {one.id: one for one in await self.sync_store.revisions(OWNER)}
+
+
+async def settle(*clients: Client) -> None:
+    """Sync all until nobody has anything to say. On a busy machine a connection may break."""
+    for _ in range(12):
+        for client in clients:
+            client.faults.at = None
+            with suppress(StoreUnavailable):
+                await client.sync()
+        statuses = [await client.sync_store.status() for client in clients]
+        cursors = {await client.sync_store.cursor() for client in clients}
+        if len(cursors) == 1 and not any(one.waiting for one in statuses):
+            return
+    raise AssertionError("the clients do not come to rest")
+
+
+def texts(value: object) -> str:
+    return json.dumps(value, default=str, ensure_ascii=False)

@@ -1,0 +1,143 @@
+"""What an agent sees of a cached store: answers at once, and recall from wherever there is one."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.serving import Running
+
+from recollect import settings
+from recollect.core.errors import NotFound, StoreUnavailable
+from recollect.core.memory import Draft
+from recollect.core.recall import RecallRequest
+from recollect.usecases.sync import sync
+from recollect.wiring import Cached, open_cached
+
+pytestmark = pytest.mark.anyio
+
+
+@asynccontextmanager
+async def cached(home: Path, url: str, key: str) -> AsyncIterator[Cached]:
+    async with open_cached(settings.load(home=home, api_url=url, api_key=key)) as opened:
+        yield opened
+
+
+async def synced(one: Cached) -> None:
+    await sync(one.sync, one.server, one.clock)
+
+
+async def found(one: Cached, query: str) -> list[str]:
+    answer = await one.recollect.recall(RecallRequest(query))
+    return [hit.memory.content for hit in answer.hits]
+
+
+async def test_recall_asks_the_server_and_knows_what_it_cannot(
+    server: Running, tmp_path: Path
+) -> None:
+    key = server.new_key()
+    async with (
+        cached(tmp_path / "one", server.url, key) as one,
+        cached(tmp_path / "two", server.url, key) as two,
+    ):
+        await two.recollect.remember(Draft("the harbour of two"))
+        gone = await two.recollect.remember(Draft("the harbour that was"))
+        old = await two.recollect.remember(Draft("the harbour is small"))
+        await synced(two)
+        # Not pulled yet, and still found: by the server.
+        assert set(await found(one, "harbour")) == {
+            "the harbour of two",
+            "the harbour that was",
+            "the harbour is small",
+        }
+        assert (await one.recollect.get(str(gone.id))).content == "the harbour that was"
+        await synced(one)
+        await one.recollect.forget(str(gone.id))
+        await one.recollect.update(str(old.id), {"content": "the harbour is large"})
+        await one.recollect.remember(Draft("the harbour of one"))
+        await one.recollect.remember(Draft("the secret harbour", is_sensitive=True))
+        answer = await one.recollect.recall(RecallRequest("harbour"))
+        assert {hit.memory.content for hit in answer.hits} == {
+            "the harbour of two",
+            "the harbour is large",
+            "the harbour of one",
+            "the secret harbour",
+        }
+        assert answer.note is None
+        scores = [hit.score for hit in answer.hits]
+        assert scores == sorted(scores, reverse=True)
+
+
+async def test_without_the_server_recall_answers_by_words_and_says_so(tmp_path: Path) -> None:
+    async with cached(tmp_path, "http://127.0.0.1:9", "rk_x") as one:
+        memory = await one.recollect.remember(Draft("the harbour"))
+        answer = await one.recollect.recall(RecallRequest("harbour"))
+        assert [hit.memory for hit in answer.hits] == [memory]
+        assert answer.note is not None
+        assert "by words alone: the server at http://127.0.0.1:9 cannot be reached" in answer.note
+        assert answer.degraded == ("dense",)
+        assert (await one.recollect.why(str(memory.id), RecallRequest("harbour"))).recalled
+        with pytest.raises(NotFound):
+            await one.recollect.get("0190abcd")
+        with pytest.raises(StoreUnavailable):
+            await one.recollect.settings()
+        assert (await one.recollect.status()).waiting == 1
+
+
+async def test_a_server_that_does_not_answer_costs_no_more_than_the_deadline(
+    tmp_path: Path,
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        async with cached(tmp_path, url, "rk_x") as one:
+            await one.recollect.local.change_settings({"deadline_ms": 500})
+            await one.recollect.remember(Draft("the harbour"))
+            answer = await one.recollect.recall(RecallRequest("harbour"))
+            assert len(answer.hits) == 1
+            assert answer.note is not None
+            assert "did not answer in time" in answer.note
+            assert answer.legs["dense"].status == "late"
+
+
+async def test_a_sensitive_query_does_not_leave(server: Running, tmp_path: Path) -> None:
+    async with cached(tmp_path, server.url, server.new_key()) as one:
+        remote = one.recollect.remote
+
+        class Watched:
+            asked = 0
+
+            async def recall(self, request: RecallRequest) -> object:
+                self.asked += 1
+                return await remote.recall(request)
+
+        watched = Watched()
+        recollect = replace(one.recollect, remote=watched)  # type: ignore[arg-type]  # recalls only
+        await recollect.remember(Draft("the harbour"))
+        answer = await recollect.recall(RecallRequest("harbour", is_sensitive=True))
+        assert (len(answer.hits), watched.asked) == (1, 0)
+        await recollect.recall(RecallRequest("harbour"))
+        assert watched.asked == 1
+
+
+async def test_the_engine_inside_sends_what_is_written(server: Running, tmp_path: Path) -> None:
+    key = server.new_key()
+    async with (
+        cached(tmp_path / "one", server.url, key) as one,
+        cached(tmp_path / "two", server.url, key) as two,
+        one.engine_running(),
+    ):
+        memory = await one.recollect.remember(Draft("the harbour"))
+        async with asyncio.timeout(60):
+            while True:
+                await synced(two)
+                try:
+                    assert await two.recollect.local.get(str(memory.id)) == memory
+                except NotFound:
+                    await asyncio.sleep(0.02)
+                else:
+                    break

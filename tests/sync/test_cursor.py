@@ -1,0 +1,171 @@
+"""No change is skipped, however late its transaction commits: many writers against one reader."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from uuid import UUID, uuid4
+
+import psycopg
+import pytest
+from tests.strategies import new_id
+
+from recollect.adapters.postgres.store import PostgresStore
+
+pytestmark = pytest.mark.anyio
+
+WRITERS = 12
+EACH = 12
+_INSERT = """
+insert into memories (id, owner, content, category, tags, expanded_keywords, importance,
+    is_sensitive, version, created_at, updated_at)
+values (%s, %s, 'x', 'fact', '{}', '{}', 0.5, false, 1, now(), now())
+"""
+
+
+async def write(url: str, owner: str, written: set[UUID], seed: int) -> None:
+    """Draws its position, then dawdles before it commits; every fifth never does."""
+    chance = random.Random(seed)
+    async with await psycopg.AsyncConnection.connect(url) as connection:
+        for number in range(EACH):
+            id = new_id()
+            await connection.execute(_INSERT, (id, owner))
+            await asyncio.sleep(chance.random() * 0.01)
+            if number % 5 == 4:
+                await connection.rollback()
+            else:
+                await connection.commit()
+                written.add(id)
+
+
+async def read(store: PostgresStore, owner: str, seen: list[UUID], stop: asyncio.Event) -> None:
+    """Goes on from its cursor, as a client does, and once more after the last write."""
+    cursor, this = 0, uuid4()
+    while True:
+        is_last = stop.is_set()
+        page = await store.changes.page(owner, this, cursor, 5, sensitive=True, count=False)
+        assert page.cursor >= cursor
+        cursor = page.cursor
+        seen.extend(one.id for one in page.memories)
+        if is_last and not page.has_more:
+            return
+
+
+async def missed(url: str) -> tuple[set[UUID], list[UUID]]:
+    written: set[UUID] = set()
+    seen: list[UUID] = []
+    stop = asyncio.Event()
+    async with PostgresStore(url) as store:
+        owners = ("ada", "ada", "eve")
+        reading = asyncio.create_task(read(store, "ada", seen, stop))
+        mine: set[UUID] = set()
+        await asyncio.gather(
+            *(
+                write(url, owner := owners[n % 3], mine if owner == "ada" else written, n)
+                for n in range(WRITERS)
+            )
+        )
+        stop.set()
+        await reading
+    return mine, seen
+
+
+async def test_a_reader_misses_nothing_of_many_writers(database_url: str) -> None:
+    mine, seen = await missed(database_url)
+    assert len(mine) == WRITERS * 2 // 3 * (EACH - EACH // 5)
+    assert set(seen) == mine
+    assert len(seen) == len(mine)
+
+
+async def late_commit(url: str) -> tuple[set[UUID], list[UUID]]:
+    """One writer draws its position and waits; another writes and commits; the reader looks; then
+    the first commits, and the reader looks again.
+    """
+    first, second = new_id(), new_id()
+    seen: list[UUID] = []
+    cursor, this = 0, uuid4()
+    async with (
+        PostgresStore(url) as store,
+        await psycopg.AsyncConnection.connect(url) as early,
+        await psycopg.AsyncConnection.connect(url, autocommit=True) as late,
+    ):
+        await early.execute(_INSERT, (first, "ada"))
+        writing = asyncio.create_task(late.execute(_INSERT, (second, "ada")))
+        await _done_or_waiting(url, writing)
+        for commit in (early.commit, None):
+            page = await store.changes.page("ada", this, cursor, 5, sensitive=True, count=False)
+            cursor = page.cursor
+            seen.extend(one.id for one in page.memories)
+            if commit is not None:
+                await commit()
+                await writing
+    return {first, second}, seen
+
+
+async def _done_or_waiting(url: str, writing: asyncio.Task[object]) -> None:
+    waiting = "select count(*) from pg_locks where not granted and locktype = 'advisory'"
+    async with await psycopg.AsyncConnection.connect(url, autocommit=True) as looking:
+        while not writing.done():
+            cursor = await looking.execute(waiting)
+            row = await cursor.fetchone()
+            if row is not None and row[0]:
+                return
+            await asyncio.sleep(0)
+
+
+async def test_a_transaction_that_commits_late_is_not_skipped(database_url: str) -> None:
+    written, seen = await late_commit(database_url)
+    assert set(seen) == written
+
+
+async def test_without_the_lock_it_would_be(database_url: str) -> None:
+    """That the tests above can fail: a plain sequence skips the late one."""
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute(
+            "create or replace function recollect_order(owner text) returns void"
+            " language sql volatile return null::text::void"
+        )
+    written, seen = await late_commit(database_url)
+    assert len(written - set(seen)) == 1
+
+
+async def test_writers_of_many_rows_and_of_one_do_not_lock_each_other_out(
+    database_url: str,
+) -> None:
+    """Pushes lock rows by id before positions, as single writers do: nobody is a deadlock's
+    victim.
+    """
+    from dataclasses import replace
+    from datetime import UTC, datetime
+
+    from tests.conformance.samples import OWNER, memory
+
+    from recollect.core.memory import Limits
+    from recollect.core.push import decide
+    from recollect.core.sync import Outgoing
+
+    now = datetime.now(UTC)
+    ids = [new_id() for _ in range(6)]
+    async with PostgresStore(database_url) as store:
+        for id in ids:
+            await store.add(replace(memory(1), id=id))
+
+        async def push(number: int) -> None:
+            order = ids if number % 2 else ids[::-1]
+            current = {id: await store.get(OWNER, id) for id in order}
+            items = [
+                Outgoing(id, uuid4(), one.version, one.version + 1, {"content": "p"}, now, now)
+                for id in order
+                if (one := current[id]) is not None
+            ]
+            await store.changes.apply(
+                OWNER, uuid4(), items, lambda item, there: decide(OWNER, item, there, Limits())
+            )
+
+        async def edit(number: int) -> None:
+            one = await store.get(OWNER, ids[number % len(ids)])
+            assert one is not None
+            await store.replace(replace(one, version=one.version + 1), based_on=one.version)
+
+        work = [push(n) if n % 3 else edit(n) for n in range(60)]
+        await asyncio.gather(*work)

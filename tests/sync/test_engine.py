@@ -1,0 +1,202 @@
+"""The engine beside the work: it wakes, waits, gives up nothing, and is one."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import psycopg
+import pytest
+from tests.serving import Running
+from tests.sync.clients import Client
+from tests.sync.conftest import NewClients
+
+from recollect.adapters.engine_lock import EngineLock
+from recollect.adapters.sqlite.store import SqliteStore
+from recollect.core.backoff import pause
+from recollect.core.errors import NotAllowed, RecollectError
+from recollect.core.memory import Draft
+from recollect.settings import load
+from recollect.usecases.engine import Engine
+from recollect.usecases.owned import OwnedRecollect
+from recollect.wiring import parts_on
+
+pytestmark = pytest.mark.anyio
+SECONDS = 60
+
+
+async def until(condition: Callable[[], Awaitable[bool]]) -> None:
+    async with asyncio.timeout(SECONDS):
+        while not await condition():  # noqa: ASYNC110  # the condition is in a file
+            await asyncio.sleep(0.01)
+
+
+@asynccontextmanager
+async def running(
+    client: Client, interval: float
+) -> AsyncIterator[tuple[Engine, list[RecollectError]]]:
+    warned: list[RecollectError] = []
+    engine = Engine(
+        client.sync_store, client.server, client.clock, interval=interval, warn=warned.append
+    )
+    task = asyncio.create_task(engine.run())
+    try:
+        yield engine, warned
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+async def nothing_waits(client: Client) -> bool:
+    return (await client.sync_store.status()).waiting == 0
+
+
+async def test_it_pushes_when_it_is_woken_and_pulls_on_its_interval(
+    new_clients: NewClients,
+) -> None:
+    async with AsyncExitStack() as stack:
+        one, two = [await stack.enter_async_context(one) for one in new_clients(2)]
+        async with running(one, interval=3600) as (engine, warned), running(two, interval=0.05):
+            memory = await one.recollect.remember(Draft("the harbour"))
+            engine.wake()
+            await until(lambda: _has(two, memory.id))
+            await until(lambda: nothing_waits(one))
+            assert warned == []
+
+
+async def _has(client: Client, id: object) -> bool:
+    return id in await client.listed()
+
+
+async def test_it_notices_what_other_processes_write(new_clients: NewClients) -> None:
+    async with AsyncExitStack() as stack:
+        (one,) = [await stack.enter_async_context(one) for one in new_clients(1)]
+        async with running(one, interval=3600), SqliteStore(one.path / "memories.db") as other:
+            await until(lambda: nothing_waits(one))
+            settings = load(home=one.path)
+            await OwnedRecollect(parts_on(other, settings), "me").remember(Draft("from elsewhere"))
+            assert not await nothing_waits(one)
+            await until(lambda: nothing_waits(one))
+
+
+async def test_a_refused_key_is_said_once_and_its_mending_noticed(
+    new_clients: NewClients, server: Running
+) -> None:
+    secret = server.server.settings.database_url
+    assert secret is not None
+    async with AsyncExitStack() as stack:
+        (one,) = [await stack.enter_async_context(one) for one in new_clients(1)]
+        await one.recollect.remember(Draft("before"))
+        await one.sync()
+        database = stack.enter_context(psycopg.connect(secret.get_secret_value(), autocommit=True))
+        database.execute("update keys set revoked_at = now() where revoked_at is null")
+        async with running(one, interval=0.05) as (engine, warned):
+            memory = await one.recollect.remember(Draft("after"))
+            engine.wake()
+            await until(lambda: _key_refused(one))
+            assert await _has(one, memory.id)
+            asked = one.faults.total
+            await until(lambda: _asked_more_than(one, asked + 5))
+            assert [type(error) for error in warned] == [NotAllowed]
+            assert not await nothing_waits(one)
+            database.execute("update keys set revoked_at = null")
+            await until(lambda: nothing_waits(one))
+            await until(lambda: _no_trouble(one))
+
+
+async def _asked_more_than(client: Client, number: int) -> bool:
+    return client.faults.total > number
+
+
+async def _no_trouble(client: Client) -> bool:
+    status = await client.sync_store.status()
+    return status.trouble is None and not status.key_refused
+
+
+async def _key_refused(client: Client) -> bool:
+    return (await client.sync_store.status()).key_refused
+
+
+async def test_what_the_server_refuses_is_parked_until_it_is_edited_or_retried(
+    new_clients: NewClients,
+) -> None:
+    async with AsyncExitStack() as stack:
+        (one,) = [await stack.enter_async_context(c) for c in new_clients(1, max_content=20_000)]
+        long = await one.recollect.remember(Draft("x" * 9_000))
+        short = await one.recollect.remember(Draft("the harbour"))
+        await one.sync()
+        status = await one.sync_store.status()
+        assert [(parked.id, status.waiting) for parked in status.parked] == [(long.id, 0)]
+        assert "9,000 characters" in status.parked[0].reason
+        assert "RECOLLECT_MAX_CONTENT" in status.parked[0].remedy
+        before = len(one.faults.pushes)
+        await one.sync()
+        assert len(one.faults.pushes) == before
+        assert await one.sync_store.retry_parked() == 1
+        await one.sync()
+        assert len(one.faults.pushes) == before + 1
+        assert len((await one.sync_store.status()).parked) == 1
+        await one.recollect.update(str(long.id), {"content": "shorter"})
+        await one.sync()
+        assert (await one.sync_store.status()).parked == ()
+        assert {(await one.remote.get(str(id))).content for id in (long.id, short.id)} == {
+            "shorter",
+            "the harbour",
+        }
+
+
+async def test_a_body_that_is_too_large_is_sent_in_parts(
+    new_clients: NewClients, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server takes a megabyte; a page that is larger is halved until it fits."""
+    monkeypatch.setattr("recollect.adapters.sqlite.sync_claims._MOST_CHARACTERS", 10_000_000)
+    async with AsyncExitStack() as stack:
+        (one,) = [await stack.enter_async_context(one) for one in new_clients(1)]
+        for _ in range(180):
+            await one.recollect.remember(Draft("x" * 7_900))
+        await one.sync()
+        assert await nothing_waits(one)
+        assert (await one.remote.stats()).memories == 180
+        assert max(len(items) for items, _ in one.faults.pushes) == 180
+
+
+@pytest.mark.parametrize(
+    ("failures", "share", "seconds"),
+    [(1, 0.0, 0.5), (1, 1.0, 1.0), (3, 0.0, 2.0), (3, 1.0, 4.0), (99, 0.0, 30.0), (99, 1.0, 60.0)],
+)
+def test_pauses_grow_and_differ(failures: int, share: float, seconds: float) -> None:
+    assert pause(failures, 60.0, share) == pytest.approx(seconds)
+
+
+HOLDER = """
+import sys
+from pathlib import Path
+from recollect.adapters.engine_lock import EngineLock
+print(EngineLock(Path(sys.argv[1])).take(), flush=True)
+sys.stdin.read()
+"""
+
+
+def test_one_engine_a_store_and_a_killed_one_is_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "memories.sync-lock"
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    with process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"True\n"
+        mine, other = EngineLock(path), EngineLock(path)
+        assert not mine.take()
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait(SECONDS)
+        assert mine.take()
+        assert not other.take()
+        mine.release()
+        assert other.take()
+        other.release()

@@ -1,0 +1,241 @@
+"""Two clients and a real server: what each of the ways in which they can meet leaves."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+
+import pytest
+from tests.serving import Running
+from tests.sync.clients import Client, Crashed, settle
+from tests.sync.conftest import NewClients
+
+from recollect.adapters.remote import RemoteRecollect
+from recollect.core.errors import Conflict, NotFound
+from recollect.core.memory import Draft, Memory
+from recollect.core.recall import RecallRequest
+from recollect.core.sync import SyncStatus
+
+pytestmark = pytest.mark.anyio
+
+
+async def opened(stack: AsyncExitStack, clients: list[Client]) -> list[Client]:
+    return [await stack.enter_async_context(client) for client in clients]
+
+
+async def shared(one: Client, two: Client, content: str = "the harbour") -> Memory:
+    """A memory that both have."""
+    memory = await one.recollect.remember(Draft(content))
+    await settle(one, two)
+    return memory
+
+
+async def test_what_one_writes_the_other_gets(new_clients: NewClients) -> None:
+    async with AsyncExitStack() as stack:
+        one, two = await opened(stack, new_clients(2))
+        stored = await one.recollect.remember(Draft("the harbour", tags=("a", "b"), importance=0.1))
+        await settle(one, two)
+        assert await two.listed() == {stored.id: stored}
+        changed = await two.recollect.update(str(stored.id), {"content": "the old harbour"})
+        await settle(one, two)
+        assert await one.listed() == {stored.id: changed}
+        await one.recollect.forget(str(stored.id))
+        await settle(one, two)
+        assert await two.listed() == {}
+        assert (await two.all())[stored.id].deleted_at is not None
+        assert await one.sync_store.status() == SyncStatus(
+            last_sync_at=(await one.sync_store.status()).last_sync_at
+        )
+
+
+async def test_changes_of_different_fields_are_both_kept(new_clients: NewClients) -> None:
+    async with AsyncExitStack() as stack:
+        one, two = await opened(stack, new_clients(2))
+        memory = await shared(one, two)
+        await one.recollect.update(str(memory.id), {"importance": 0.9})
+        await two.recollect.update(str(memory.id), {"tags": ("sea",)})
+        await settle(one, two)
+        (merged,) = (await one.listed()).values()
+        assert (merged.importance, merged.tags) == (0.9, ("sea",))
+        assert await one.all() == await two.all()
+        assert await one.revisions() == {}
+
+
+async def test_of_two_values_of_a_field_the_servers_stays_and_the_other_is_kept(
+    new_clients: NewClients,
+) -> None:
+    async with AsyncExitStack() as stack:
+        one, two = await opened(stack, new_clients(2))
+        memory = await shared(one, two)
+        await one.recollect.update(str(memory.id), {"content": "first"})
+        await two.recollect.update(str(memory.id), {"content": "second", "importance": 1.0})
+        await settle(one, two)
+        (current,) = (await two.listed()).values()
+        assert (current.content, current.importance) == ("first", 1.0)
+        assert await one.all() == await two.all()
+        (kept,) = (await one.revisions()).values()
+        assert (kept.kind, kept.fields) == ("edit", {"content": "second"})
+        assert await one.revisions() == await two.revisions()
+        await one.recollect.resolve(str(kept.id), "other")
+        await settle(one, two)
+        (current,) = (await two.listed()).values()
+        assert current.content == "second"
+        assert await one.revisions() == await two.revisions() == {}
+
+
+async def test_forgetting_against_an_edit_is_a_conflict(new_clients: NewClients) -> None:
+    async with AsyncExitStack() as stack:
+        one, two = await opened(stack, new_clients(2))
+        memory = await shared(one, two)
+        other = await shared(one, two, "the bridge")
+        await one.recollect.forget(str(memory.id))
+        await two.recollect.update(str(memory.id), {"content": "a change"})
+        await one.recollect.update(str(other.id), {"content": "the new bridge"})
+        await two.recollect.forget(str(other.id))
+        await settle(one, two)
+        assert await one.all() == await two.all()
+        assert [m.content for m in (await one.listed()).values()] == ["the new bridge"]
+        kept = {one.memory_id: one for one in (await two.revisions()).values()}
+        assert kept[memory.id].kind == "edit"
+        assert kept[memory.id].fields["content"] == "a change"
+        assert kept[other.id].kind == "forget"
+        await two.recollect.resolve(str(memory.id), "other")
+        await two.recollect.resolve(str(other.id), "other")
+        await settle(one, two)
+        assert [m.content for m in (await one.listed()).values()] == ["a change"]
+
+
+async def test_erasing_travels_without_content(new_clients: NewClients, server: Running) -> None:
+    async with AsyncExitStack() as stack:
+        one, two = await opened(stack, new_clients(2))
+        memory = await shared(one, two, "xyloquartz")
+        await one.recollect.forget(str(memory.id), forever=True)
+        await settle(one, two)
+        assert await two.all() == {}
+        await two.close()
+        text = b"".join(file.read_bytes() for file in two.path.iterdir())
+        assert b"xyloquartz" not in text
+        await two.open()
+        remote = await stack.enter_async_context(RemoteRecollect(server.url, one.key))
+        with pytest.raises(NotFound):
+            await remote.get(str(memory.id))
+
+
+async def test_an_edit_of_what_was_erased_elsewhere_is_kept_here_alone(
+    new_clients: NewClients,
+) -> None:
+    async with AsyncExitStack() as stack:
+        one, two = await opened(stack, new_clients(2))
+        memory = await shared(one, two)
+        await two.recollect.update(str(memory.id), {"content": "written on the train"})
+        await one.recollect.forget(str(memory.id), forever=True)
+        await settle(one, two)
+        assert await one.all() == await two.all() == {}
+        (kept,) = (await two.revisions()).values()
+        assert (kept.kind, kept.fields["content"]) == ("orphan", "written on the train")
+        assert await one.revisions() == {}
+        await two.recollect.resolve(str(kept.id), "other")
+        await settle(one, two)
+        (anew,) = (await one.listed()).values()
+        assert (anew.content, anew.id != memory.id) == ("written on the train", True)
+        assert await two.revisions() == {}
+
+
+async def test_erasing_what_was_edited_elsewhere_is_a_conflict(new_clients: NewClients) -> None:
+    async with AsyncExitStack() as stack:
+        one, two = await opened(stack, new_clients(2))
+        memory = await shared(one, two)
+        await one.recollect.update(str(memory.id), {"content": "an edit"})
+        await two.recollect.forget(str(memory.id), forever=True)
+        await one.sync()
+        await settle(two, one)
+        assert (await two.listed())[memory.id].content == "an edit"
+        (kept,) = (await one.revisions()).values()
+        assert (kept.kind, kept.fields) == ("erase", {})
+        await one.recollect.resolve(str(kept.id), "other")
+        await settle(one, two)
+        assert await one.all() == await two.all() == {}
+        assert await one.revisions() == await two.revisions() == {}
+
+
+async def test_sensitive_memories_stay_unless_allowed(new_clients: NewClients) -> None:
+    async with AsyncExitStack() as stack:
+        one, two = await opened(stack, new_clients(2))
+        secret = await one.recollect.remember(Draft("a private matter", is_sensitive=True))
+        open_ = await shared(one, two)
+        assert set(await two.all()) == {open_.id}
+        assert (await one.sync_store.status()).held == 1
+        changes = {"content": "another private matter", "is_sensitive": True}
+        await one.recollect.update(str(open_.id), changes)  # type: ignore[arg-type]  # as named
+        await settle(one, two)
+        there = (await two.all())[open_.id]
+        assert (there.content, there.is_sensitive) == ("the harbour", True)
+        assert (await one.all())[open_.id].content == "another private matter"
+        assert set(await two.all()) == {open_.id}
+        assert secret.id in await one.all()
+
+
+async def test_sensitive_memories_travel_when_allowed(new_clients: NewClients) -> None:
+    async with AsyncExitStack() as stack:
+        one, two = await opened(stack, new_clients(2, sensitive=True))
+        secret = await one.recollect.remember(Draft("a private matter", is_sensitive=True))
+        await settle(one, two)
+        assert await two.listed() == {secret.id: secret}
+
+
+async def test_another_owners_key_is_refused_before_anything_is_mixed(
+    new_clients: NewClients,
+) -> None:
+    async with AsyncExitStack() as stack:
+        (one,) = await opened(stack, new_clients(1))
+        (other,) = new_clients(1)
+        await one.recollect.remember(Draft("mine"))
+        await one.sync()
+        one.key = other.key
+        await one.recollect.remember(Draft("mine alone"))
+        await one.crash()
+        with pytest.raises(Conflict, match="belongs to another"):
+            await one.sync()
+        await stack.enter_async_context(other)
+        await other.sync()
+        assert await other.all() == {}
+        await one.sync_store.reset(relink=True)
+        await settle(one, other)
+        assert [m.content for m in (await other.listed()).values()] == ["mine alone"]
+        (parked,) = (await one.sync_store.status()).parked
+        assert "belongs to another memory" in parked.reason
+
+
+async def test_memories_of_a_store_that_was_local_are_sent(new_clients: NewClients) -> None:
+    """The outbox is kept in local mode, too."""
+    async with AsyncExitStack() as stack:
+        one, two = await opened(stack, new_clients(2))
+        kept = [await one.recollect.remember(Draft(f"number {n}")) for n in range(5)]
+        await one.recollect.forget(str(kept[0].id), forever=True)
+        await one.recollect.update(str(kept[1].id), {"content": "changed"})
+        await settle(one, two)
+        assert set(await two.all()) == {one.id for one in kept[1:]}
+
+
+async def test_a_first_sync_goes_by_pages_and_on_where_it_was_broken_off(
+    new_clients: NewClients, server: Running
+) -> None:
+    """Recall works all the while, on what is there already."""
+    async with AsyncExitStack() as stack:
+        one, two = await opened(stack, new_clients(2))
+        for number in range(450):
+            await one.recollect.remember(Draft(f"number {number} of the harbour"))
+        await one.sync()
+        assert max(len(items) for items, _ in one.faults.pushes) == 200
+        two.faults.at, two.faults.after = 10, True
+        with pytest.raises(Crashed):
+            await two.pull()
+        await two.crash()
+        there = len(await two.listed())
+        assert 0 < there < 450
+        found = await two.recollect.recall(RecallRequest("harbour", limit=5))
+        assert len(found.hits) == 5
+        two.faults.at, two.faults.calls = None, 0
+        await two.pull()
+        assert await two.listed() == await one.listed()
+        pages = -(-(450 - there) // 200)
+        assert two.faults.calls <= 5 * pages

@@ -128,7 +128,7 @@ def test_the_default_model_in_processes_of_their_own(
     settings = {"RECOLLECT_DATABASE_URL": database_url}
     admin = Cli(home_with_model, settings)
     assert run(admin, "worker", "--once") == {"embedded": 3, "failed": 0}
-    assert [one["built"] for one in admin.json("models")["models"]] == [True, False]
+    assert [one["built"] for one in admin.json("models")["models"]] == [True, False, False]
     assert admin.json("models", "get", "minilm")["space"] == MINILM.space.name
     with quiet_server(database_url, home_with_model) as up:
         client = client_of(up, tmp_path / "client", up.new_key("ada"))
@@ -143,7 +143,7 @@ def test_models_are_listed_and_others_refused(cli: Cli) -> None:
     assert "no" in listed
     code, error = cli.error("models", "get", "gpt")
     assert code == 2
-    assert "minilm, mpnet" in error["remedy"]
+    assert "minilm, minilm-fp32, mpnet" in error["remedy"]
     assert not cli.home.exists()
 
 

@@ -114,7 +114,7 @@ def test_a_person_uses_the_page_by_keyboard_alone(server: Running, tab: Tab) -> 
     assert tab.run("document.querySelectorAll('#hits img, #hits b').length") == 0
     assert texts(tab, "#hits .legs tbody th") == ["lexical"]
     assert "#1 lexical, prior × 0.85" in texts(tab, "#hits summary")[0]
-    fused = 1 + RecallSettings().vote
+    fused = RecallSettings().vote
     product = f"{fused:g} fused × 0.85 prior (importance 0.5) = {fused * 0.85:.3g}"
     assert texts(tab, "#hits .sum") == [product]
     assert "1 hit in" in texts(tab, "#recall-facts")[0]

@@ -84,7 +84,7 @@ def test_hosted_names_carry_what_decides_about_the_vectors(
     ("name", "options", "field", "said"),
     [
         ("none", {}, "model", "no embedding model called 'none'"),
-        ("minillm", {}, "model", "minilm, mpnet, folder:/PATH"),
+        ("minillm", {}, "model", "minilm, minilm-fp32, mpnet, folder:/PATH"),
         ("openai", {}, "model", "no embedding model called 'openai'"),
         ("voyage/voyage-3.5", {}, "RECOLLECT_VOYAGE_API_KEY", "Set RECOLLECT_VOYAGE_API_KEY"),
         ("compatible/x@8", {}, "RECOLLECT_COMPATIBLE_URL", "Set RECOLLECT_COMPATIBLE_URL"),

@@ -80,6 +80,22 @@ def test_files_of_another_system_are_read(tmp_path: Path) -> None:
     )
 
 
+def test_numbers_are_read_as_their_digits_and_a_blank_scope_as_none(tmp_path: Path) -> None:
+    place = folder(
+        tmp_path / "numbered",
+        corpus='{"_id": 7, "text": "Nineteen", "title": 1984, "scope": " 3 ", "time": 1683554160}',
+        queries='{"_id": 1, "text": "Who?", "scope": 3, "stratum": 2}\n'
+        '{"_id": 2, "text": "Where?", "scope": " "}',
+        qrels="query-id\tcorpus-id\tscore\n1\t7\t1\n2\t7\t1\n",
+    )
+    found = read_set(place)
+    assert found.documents == (Document("7", "Nineteen", "1984", "3", "1683554160"),)
+    assert found.questions == (
+        Question("1", "Who?", "2", "3"),
+        Question("2", "Where?", NO_STRATUM),
+    )
+
+
 @pytest.mark.parametrize(
     ("file", "content", "line", "what"),
     [
@@ -89,8 +105,8 @@ def test_files_of_another_system_are_read(tmp_path: Path) -> None:
         (CORPUS, '{"_id": "d1"}\n', 1, "has no 'text'"),
         (CORPUS, '{"text": "a"}\n', 1, "has no '_id'"),
         (CORPUS, '{"_id": "", "text": "a"}\n', 1, "'_id' is empty"),
-        (CORPUS, '{"_id": 7, "text": "a"}\n', 1, "'_id' is not text"),
-        (CORPUS, '{"_id": "d1", "text": "a", "title": 7}\n', 1, "'title' is not text"),
+        (CORPUS, '{"_id": 0.7, "text": "a"}\n', 1, "'_id' is not text"),
+        (CORPUS, '{"_id": "d1", "text": "a", "title": true}\n', 1, "'title' is not text"),
         (CORPUS, '{"_id": "d1", "text": "a\\u0000"}\n', 1, "NUL"),
         (CORPUS, '{"_id": "d", "text": "a"}\n\n{"_id": "d", "text": "b"}', 3, "that of line 1"),
         (CORPUS, "\n \n", 1, "nothing is there"),
@@ -168,6 +184,23 @@ def test_sets_are_found_by_name_or_all_of_them(tmp_path: Path) -> None:
     assert find_sets(tmp_path, ["b", "a", "b"]) == [b, a]
     assert find_sets(a, None) == [a], "a set itself is found too"
     assert find_sets(a, ["a"]) == [a]
+
+
+def test_a_set_is_called_as_its_folder_is_called_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for version in ("old", "new"):
+        folder(tmp_path / version / "ducks")
+        (tmp_path / "data").mkdir(exist_ok=True)
+        (tmp_path / "data" / version).symlink_to(tmp_path / version / "ducks")
+    found = find_sets(tmp_path / "data", ["old", "new"])
+    assert [read_set(each).name for each in found] == ["old", "new"]
+    monkeypatch.chdir(tmp_path / "old" / "ducks")
+    assert read_set(Path()).name == read_set(Path("..") / "ducks").name == "ducks"
+    (tmp_path / "old" / "ducks" / "inside").mkdir()
+    monkeypatch.chdir("inside")
+    assert find_sets(Path(".."), ["ducks"]) == [Path("..")]
+    assert read_set(Path("..")).name == "ducks"
 
 
 @pytest.mark.parametrize(

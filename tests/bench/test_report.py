@@ -19,6 +19,7 @@ from recollect.bench.scoring import scored, strata_of
 from recollect.bench.significance import holm
 from recollect.bench.summary import make_report
 from recollect.core.errors import InvalidInput
+from recollect.core.memory import MAX_CONTENT_LIMIT
 
 # Ten questions of which a finds 4 and b finds 9; two of which both find one.
 LARGE = evaluation_set("large", ["easy"] * 6 + ["hard"] * 4)
@@ -158,6 +159,8 @@ def test_markdown_shows_values_differences_and_origin(report: Report) -> None:
     page = markdown(report)
     assert "| large | 10 | 10 | 0 | 000000000000 |" in page
     assert "## Time of a recall" in page
+    assert "## Strata, R@10" in page
+    assert "## Strata, RR" in markdown(replace(report, metrics=("RR",)))
     significant = replace(report.differences[0], metric="R@10", stratum="overall", p_holm=0.049)
     assert "**+50.0**" in difference_table(
         replace(report, differences=(replace(significant, value=0.5),)), "R@10"
@@ -189,3 +192,12 @@ def test_provenance_follows_data_and_settings() -> None:
     other = provenance([LARGE], parse_configs("default:rrf_k=61"), seed=1, embedder="minilm")
     assert other["settings_digest"] != ORIGIN["settings_digest"]
     assert other["data"].keys() == {"large"}
+
+
+def test_provenance_tells_champions_apart_and_counts_what_was_cut() -> None:
+    long = replace(LARGE.documents[0], text="x" * (MAX_CONTENT_LIMIT + 1))
+    data = replace(LARGE, documents=(long, *LARGE.documents[1:]))
+    found = provenance([data], parse_configs("rrf,rrf:champions=2"), seed=1, embedder="minilm")
+    assert len({one["digest"] for one in found["configs"].values()}) == 2
+    assert found["configs"]["rrf:champions=2"]["layout"]["champions"] == 2
+    assert (found["data"]["large"]["cut"], ORIGIN["data"]["large"]["cut"]) == (1, 0)

@@ -225,3 +225,26 @@ def test_a_set_that_is_not_in_the_folder_is_told_with_those_that_are(tmp_path: P
     assert (result.exit_code, result.stdout) == (2, "")
     assert "no evaluation set is called 'tinny'" in result.stderr
     assert "tiny" in result.stderr
+
+
+def test_an_odd_set_is_measured_and_told_under_its_own_name(tmp_path: Path) -> None:
+    """One question, one scope of one memory, no strata, and a name that looks like markup."""
+    folder = tmp_path / "odd [bold] set"
+    folder.mkdir()
+    (folder / "corpus.jsonl").write_text(
+        '{"_id": "d 1|é", "text": "A heron.", "scope": "", "time": "0001-01-01"}\n'
+        '{"_id": 2, "text": "A heron.", "scope": "a / b ", "extra": {"c": 1}}\n'
+    )
+    (folder / "queries.jsonl").write_text('{"_id": 1, "text": "heron", "scope": " a / b"}\n')
+    (folder / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\n1\t2\t1\n")
+    cli = Cli(tmp_path / "home")
+    result = cli(
+        *("bench", "run", "--data", str(folder), "--configs", "local-fts,bm25s", "--json", "-")
+    )
+    assert result.exit_code == 0, result.stderr
+    rows = json.loads(result.stdout)["results"]
+    assert {row["stratum"] for row in rows} == {"overall", "rule:exact"}
+    assert {(row["value"], row["low"], row["high"], row["queries"]) for row in rows} == {
+        (1.0, 1.0, 1.0, 1)
+    }
+    assert "odd [bold] set" in result.stderr

@@ -182,6 +182,11 @@ def test_the_layout_is_that_of_what_is_tried_and_only_one() -> None:
         candidates(parse_configs("lexical,local-fts"), RecallSettings())
 
 
+def test_champions_cannot_be_tuned_for_they_cannot_be_set() -> None:
+    with pytest.raises(InvalidInput, match="no setting of the product"):
+        candidates(parse_configs("rrf,rrf:champions=2"), RecallSettings())
+
+
 def test_the_commands_are_those_a_person_would_type() -> None:
     assert commands({"dense_weight": 2.0, "fusion": "convex", "rrf_k": 10, "rerank": True}) == [
         "recollect settings set dense_weight 2",

@@ -79,7 +79,7 @@ def sets(data: Data = None) -> None:
             for number, folder in enumerate(folders):
                 step(f"reading {folder.name}", number / len(folders))
                 table.add_row(*_row(read_set(folder)))
-    Console(highlight=False).print(table)
+    Console(highlight=False, markup=False).print(table)
 
 
 def _convert(read: Callable[[], Converted], out: Path, *, force: bool) -> None:

@@ -100,4 +100,4 @@ def _show(report: Report, *, to_stderr: bool) -> None:
     for name in report.configs:
         values = ([cells[name, each, metric] for metric in _SHOWN] for each in sets)
         table.add_row(name, *(" / ".join(f"{100 * one:.1f}" for one in row) for row in values))
-    Console(stderr=to_stderr, highlight=False).print(table)
+    Console(stderr=to_stderr, highlight=False, markup=False).print(table)

@@ -119,7 +119,7 @@ def remark(settings: Settings, chosen: Config) -> str | None:
 
 
 def _print(tuning: Tuning, wanted: Mapping[str, object]) -> None:
-    out = Console(highlight=False)
+    out = Console(highlight=False, markup=False)
     best = Table("tried", f"{tuning.metric}, choosing half", title="best first")
     for name, value in sorted(tuning.means.items(), key=lambda one: -one[1]):
         best.add_row(name, f"{100 * value:.1f}")

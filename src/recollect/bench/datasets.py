@@ -7,8 +7,9 @@ is a folder of three files, in UTF-8:
     queries.jsonl   _id, text; where the set has them stratum, scope, time
     qrels.tsv       query-id, corpus-id, score, parted by tabs, after a header line
 
-Other fields are not read. What is wrong is told with file and line before anything is stored:
-a measurement on half-read data would look like any other.
+A whole number is read as its digits, for an id may be one; a scope that is blank is none. Other
+fields are not read. What is wrong is told with file and line before anything is stored: a
+measurement on half-read data would look like any other.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ def find_sets(data: Path, names: Sequence[str] | None) -> list[Path]:
         )
     here = {each.name: each for each in sorted(data.iterdir()) if _is_set(each)}
     if not here and _is_set(data):
-        here = {data.resolve().name: data}
+        here = {_name(data): data}
     if not here:
         raise InvalidInput(
             f"no folder in {data} is an evaluation set",
@@ -125,7 +126,7 @@ def read_set(folder: Path) -> EvaluationSet:
     labelled = tuple(question for question in questions.values() if question.id in gold)
     stored = tuple(document for document in documents.values() if document.content.strip())
     return EvaluationSet(
-        name=folder.resolve().name,
+        name=_name(folder),
         documents=stored,
         questions=labelled,
         gold=gold,
@@ -177,11 +178,17 @@ class _Source:
 
     def optional(self, line: int, entry: Mapping[str, Any], field: str) -> str | None:
         found = entry.get(field)
+        if type(found) is int:  # and not one of its kind, a bool
+            return str(found)
         if found is not None and not isinstance(found, str):
             raise self.fault(line, f"{field!r} is not text", f"Write {field!r} in quotes.")
         if found is not None and (what := unstorable(found)):
             raise self.fault(line, f"{field!r} holds {what}", "Take that character out.")
         return found
+
+    def scope(self, line: int, entry: Mapping[str, Any]) -> str | None:
+        """Without the spaces around it, as a memory's project is stored."""
+        return (self.optional(line, entry, "scope") or "").strip() or None
 
     def named(self, entries: Iterable[tuple[int, dict[str, Any]]]) -> Iterator[_Named]:
         """Entries with their ids, of which none may be empty or come twice."""
@@ -206,7 +213,7 @@ def _documents(source: _Source) -> dict[str, Document]:
             id,
             source.text(line, entry, "text"),
             source.optional(line, entry, "title") or "",
-            source.optional(line, entry, "scope"),
+            source.scope(line, entry),
             source.optional(line, entry, "time"),
         )
         for line, id, entry in source.named(source.objects())
@@ -223,7 +230,7 @@ def _questions(source: _Source) -> dict[str, Question]:
             id,
             text,
             source.optional(line, entry, "stratum") or NO_STRATUM,
-            source.optional(line, entry, "scope"),
+            source.scope(line, entry),
             source.optional(line, entry, "time"),
         )
     return found
@@ -274,6 +281,11 @@ def _moment(text: str) -> datetime | None:
     except ValueError:
         return None
     return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def _name(folder: Path) -> str:
+    """What the folder is called here; what a link leads to may be called like another set."""
+    return folder.resolve().name if folder.name in ("", "..") else folder.name
 
 
 def _is_set(folder: Path) -> bool:

@@ -21,6 +21,7 @@ from recollect.bench.configs import Config
 from recollect.bench.datasets import EvaluationSet
 from recollect.bench.significance import RESAMPLES
 from recollect.bench.yardstick import stemmer
+from recollect.core.memory import MAX_CONTENT_LIMIT
 from recollect.core.recall_settings import RecallSettings
 
 # What figures depend on.
@@ -55,12 +56,14 @@ def provenance(
 
 
 def _data(one: EvaluationSet) -> dict[str, Any]:
+    """`cut` documents are longer than a memory can be: only their beginning was stored."""
     return {
         "digest": one.digest,
         "documents": len(one.documents),
         "questions": len(one.questions),
         "unlabelled": one.unlabelled,
         "empty": one.empty,
+        "cut": sum(len(each.content) > MAX_CONTENT_LIMIT for each in one.documents),
     }
 
 
@@ -70,6 +73,8 @@ def _config(config: Config, embedder: str) -> dict[str, Any]:
     layout["embedder"] = config.layout.embedder or embedder
     if config.layout.engine == "bm25s":
         layout["stemmed"] = stemmer() is not None
+    if config.champions:
+        layout["champions"] = config.champions
     settings = RecallSettings().changed(config.settings).as_dict()
     return {"layout": layout, "settings": settings, "digest": _digest([layout, settings])}
 

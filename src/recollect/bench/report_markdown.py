@@ -9,6 +9,8 @@ from recollect.bench.report import OVERALL, RULE, Compared, MeanCompared, Report
 
 MEAN: Final = "mean of sets"
 SIGNIFICANT: Final = 0.05
+STRATA_BY: Final = "R@10"
+"""The one metric that strata are shown by, as in the plots."""
 
 
 class _Interval(Protocol):
@@ -27,10 +29,9 @@ def markdown(report: Report, *, title: str = "Benchmark") -> str:
         parts += [f"## {metric}", quality_table(report, metric)]
         if len(report.configs) > 1:
             parts += [f"Against {report.against}:", difference_table(report, metric)]
-    parts += [f"## Strata, {report.metrics[0]}"]
-    parts += [
-        f"### {name}\n\n{stratum_table(report, name, report.metrics[0])}" for name in report.sets
-    ]
+    metric = STRATA_BY if STRATA_BY in report.metrics else report.metrics[0]
+    parts += [f"## Strata, {metric}"]
+    parts += [f"### {name}\n\n{stratum_table(report, name, metric)}" for name in report.sets]
     parts += ["## What each leg brought", leg_table(report)]
     if report.moved:
         parts += [f"## Questions won and lost against {report.against}", moved_table(report)]

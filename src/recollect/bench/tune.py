@@ -70,6 +70,12 @@ def candidates(configs: Sequence[Config], current: RecallSettings) -> list[Confi
             remedy="Leave out engine, embedder, embedded and importance, or give all the same: "
             "only settings can be tuned.",
         )
+    if any(config.champions for config in configs):
+        raise InvalidInput(
+            "champions are no setting of the product",
+            field="--configs",
+            remedy="Try them with `recollect bench run`: only settings can be tuned.",
+        )
     layout = next(iter(layouts), Layout())
     present = {
         name: value

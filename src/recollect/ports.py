@@ -365,6 +365,9 @@ class SyncStore(RevisionStore, Protocol):
     async def park(self, item: Outgoing, reason: str, remedy: str) -> None:
         """Keep a write from being sent until it is edited or retried."""
 
+    async def keep_here(self, revision: Revision) -> None:
+        """Send this revision no more: the server does not take it."""
+
     async def retry_parked(self) -> int:
         """Give parked writes another chance."""
 

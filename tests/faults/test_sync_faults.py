@@ -5,22 +5,26 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import sys
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 
 import psycopg
 import pytest
 from tests.conftest import Cluster
-from tests.serving import running
+from tests.serving import Running, running
 from tests.sync.clients import Client, settle
 from tests.sync.proxy import FAULTS, BadNetwork
+from tests.waiting import SECONDS
 
+from recollect.adapters.embedded_postgres import EmbeddedPostgres
+from recollect.adapters.postgres import patience
 from recollect.core.errors import Conflict, RecollectError, StoreError, StoreFull
 from recollect.core.memory import Draft
 
 pytestmark = pytest.mark.anyio
 
-REQUESTS = 120
+REQUESTS = 80
 
 
 async def test_a_network_that_drops_delays_truncates_and_repeats(
@@ -65,41 +69,70 @@ async def test_a_network_that_drops_delays_truncates_and_repeats(
             sys.stderr.write(f"\nbad network: {dict(network.drawn)}, {failures} broken syncs\n")
 
 
-async def test_postgres_restarted_in_the_middle(
+async def test_connections_to_postgres_end_in_the_middle(
     database_url: str, cluster: Cluster, tmp_path: Path
 ) -> None:
-    """All its connections end again and again, as in a restart, while both sides sync."""
+    """All of them, again and again, while both sides sync."""
     name = psycopg.conninfo.conninfo_to_dict(database_url)["dbname"]
 
     def end_all() -> None:
         with psycopg.connect(cluster.admin_url, autocommit=True) as admin:
+            # Waits until each is gone: the last ones must not end when all is to come to rest.
             admin.execute(
-                "select pg_terminate_backend(pid) from pg_stat_activity where datname = %s", [name]
+                "select pg_terminate_backend(pid, 60000) from pg_stat_activity where datname = %s",
+                [name],
             )
 
     with running(database_url, tmp_path / "server") as up:
-        key = up.new_key()
-        async with AsyncExitStack() as stack:
-            one, two = [
-                await stack.enter_async_context(Client(tmp_path / name, up.url, key))
-                for name in ("one", "two")
-            ]
-            for number in range(40):
+        await _interrupted(up, tmp_path, end_all, times=3)
+
+
+async def test_postgres_restarts_in_the_middle(
+    open_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A real one stops, which breaks off what it is doing, and comes up at the same place."""
+    monkeypatch.setattr(patience, "POOL_SECONDS", 3)
+    home = open_folder / "restarting"
+    embedded = EmbeddedPostgres(home)
+    url = embedded.start()
+
+    def restart() -> None:
+        embedded.stop()
+        assert embedded.start() == url
+
+    try:
+        with running(url, home) as up:
+            await _interrupted(up, tmp_path, restart, times=2)
+    finally:
+        embedded.stop()
+
+
+async def _interrupted(
+    up: Running, folder: Path, interrupt: Callable[[], None], *, times: int
+) -> None:
+    """One client writes, and both sync while Postgres is interrupted; in the end both have all."""
+    key = up.new_key()
+    async with AsyncExitStack() as stack:
+        one, two = [
+            await stack.enter_async_context(Client(folder / name, up.url, key))
+            for name in ("one", "two")
+        ]
+        for _ in range(times):
+            for number in range(8):
                 await one.recollect.remember(Draft(f"number {number}"))
-                if number % 8 == 7:
-                    syncing = [asyncio.create_task(client.sync()) for client in (one, two)]
-                    await asyncio.to_thread(end_all)
-                    done = await asyncio.gather(*syncing, return_exceptions=True)
-                    assert all(e is None or isinstance(e, RecollectError) for e in done), done
-            async with asyncio.timeout(60):
-                while True:
-                    try:
-                        await settle(one, two)
-                        break
-                    except StoreError:
-                        continue  # it is coming back
-            assert await one.all() == await two.all()
-            assert len(await two.all()) == 40
+            syncing = [asyncio.create_task(client.sync()) for client in (one, two)]
+            await asyncio.to_thread(interrupt)
+            done = await asyncio.gather(*syncing, return_exceptions=True)
+            assert all(e is None or isinstance(e, RecollectError) for e in done), done
+        async with asyncio.timeout(SECONDS):
+            while True:
+                try:
+                    await settle(one, two)
+                    break
+                except StoreError:
+                    continue  # it is coming back
+        assert await one.all() == await two.all()
+        assert len(await two.all()) == 8 * times
 
 
 async def test_a_full_disk_here_stops_nothing_for_good(database_url: str, tmp_path: Path) -> None:

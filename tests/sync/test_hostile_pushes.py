@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from uuid import uuid4
 
+import httpx
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.serving import Running
@@ -39,15 +42,20 @@ revisions = st.fixed_dictionaries(
 )
 
 
+@pytest.fixture(scope="module")
+def client(server: Running) -> Iterator[httpx.Client]:
+    with server.client(server.new_key("hostile")) as client:
+        yield client
+
+
 @given(memories=st.lists(writes, max_size=2), kept=st.lists(revisions, max_size=2))
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-def test_no_push_breaks_the_server(server: Running, memories: object, kept: object) -> None:
-    with server.client(server.new_key("hostile")) as client:
-        body = {"protocol": PROTOCOL, "store": str(uuid4()), "memories": memories}
-        answer = client.post("sync/push", content=_ascii({**body, "revisions": kept}))
-        assert answer.status_code in (200, 400, 422), answer.text
-        page = client.get("sync/pull", params={"protocol": PROTOCOL, "store": str(uuid4())})
-        assert page.status_code == 200, page.text
+def test_no_push_breaks_the_server(client: httpx.Client, memories: object, kept: object) -> None:
+    body = {"protocol": PROTOCOL, "store": str(uuid4()), "memories": memories}
+    answer = client.post("sync/push", content=_ascii({**body, "revisions": kept}))
+    assert answer.status_code in (200, 400, 422), answer.text
+    page = client.get("sync/pull", params={"protocol": PROTOCOL, "store": str(uuid4())})
+    assert page.status_code == 200, page.text
 
 
 def _ascii(value: object) -> bytes:

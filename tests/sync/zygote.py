@@ -11,6 +11,7 @@ import asyncio
 import json
 import os
 import random
+import signal
 import sys
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
@@ -72,11 +73,11 @@ async def server(database_url: str, home: str, port: int) -> None:
             await serve(opened, listening, stopping, tell)
 
 
-def forked(what: dict[str, Any]) -> None:
+def forked(what: dict[str, Any]) -> int:
     pid = os.fork()
     if pid:
         say(pid=pid)
-        return
+        return pid
     work: Callable[..., Coroutine[Any, Any, None]]
     work = client if what.pop("run") == "client" else server
     # What the log says is no line of ours.
@@ -90,13 +91,17 @@ def forked(what: dict[str, Any]) -> None:
 
 def main() -> None:
     say(ready=True)
+    children: set[int] = set()
     for line in sys.stdin:
         what = json.loads(line)
         if "reap" in what:
             os.waitpid(what["reap"], 0)
+            children.discard(what["reap"])
             say(reaped=what["reap"])
         else:
-            forked(what)
+            children.add(forked(what))
+    for left in children:  # a test that failed has not ended them
+        os.kill(left, signal.SIGKILL)
 
 
 if __name__ == "__main__":

@@ -58,22 +58,23 @@ async def _both(push: Coroutine[Any, Any, int], pull: Coroutine[Any, Any, None])
 async def push_all(local: SyncStore, server: SyncServer, tell: Tell = silent) -> int:
     """Send what waits, page by page; how much was sent."""
     store = await local.store_id()
-    sent = 0
+    sent = repeats = 0
     former: Sequence[UUID] = ()
     while True:
         items, revisions = await local.claim(PAGE)
         if not items and not revisions:
             return sent
-        edits = [*(item.edit for item in items), *(one.id for one in revisions)]
-        if edits == former:
+        ids = [*(item.id for item in items), *(one.id for one in revisions)]
+        repeats = repeats + 1 if ids == former else 0
+        if repeats == _ROUNDS:
             raise StoreError(
                 "the server's answers do not settle what was sent",
                 remedy="Upgrade Recollect on the older side; what waits is kept.",
             )
-        former = edits
+        former = ids
         await _push(local, server, store, items, revisions)
-        sent += len(edits)
-        tell("pushed", len(edits), None)
+        sent += len(ids)
+        tell("pushed", len(ids), None)
 
 
 async def _push(
@@ -84,21 +85,22 @@ async def _push(
     revisions: Sequence[Revision],
 ) -> None:
     """One request; where the whole of it is refused, smaller ones, down to the write that is at
-    fault. That one is parked, and the others go on.
+    fault. That one is parked, or stays here if it is a revision, and the others go on.
     """
     try:
         pushed = await server.push(store, items, revisions)
     except InvalidInput as error:
         if error.field == "protocol":
             raise
-        if len(items) + len(revisions) > 1:
-            half = len(items) // 2
-            await _push(local, server, store, items[:half], revisions if not half else ())
-            await _push(local, server, store, items[half:], revisions if half else ())
-        elif items:
-            await local.park(items[0], str(error), error.remedy)
-        else:
-            raise
+        if len(items) + len(revisions) == 1:
+            for item in items:
+                await local.park(item, str(error), error.remedy)
+            for revision in revisions:
+                await local.keep_here(revision)
+            return
+        half, other = -(-len(items) // 2), len(revisions) // 2
+        await _push(local, server, store, items[:half], revisions[:other])
+        await _push(local, server, store, items[half:], revisions[other:])
         return
     await local.meet(pushed.peer)
     await local.absorb_answers(items, revisions, pushed)

@@ -86,16 +86,26 @@ from waiting c left join memories m on m.id = c.memory_id
 order by c.position
 """).format(MEMORY_COLUMNS)
 
+# A revision is told anew whenever its memory is, so that it never comes before it. One memory may
+# have several, which then share a position: a page must not end between them.
 _REVISION_PAGE = """
-select r.* from revisions r left join memories m on m.id = r.memory_id
-where r.owner = %(owner)s and r.position > %(after)s
-    and (%(sensitive)s or not coalesce(m.is_sensitive, false))
-order by r.position limit %(limit)s
+select r.id, r.memory_id, r.kind, r.fields, r.made_at, r.resolved_at,
+    greatest(r.position, c.position) as position
+from revisions r join changes c on c.memory_id = r.memory_id join memories m on m.id = r.memory_id
+where r.owner = %(owner)s and (r.position > %(after)s or c.position > %(after)s)
+    and (%(sensitive)s or not m.is_sensitive)
+order by 7 fetch first %(limit)s rows with ties
 """
 
 _REMAINING = """
 select (select count(*) from changes where owner = %(owner)s and position > %(after)s)
     + (select count(*) from revisions where owner = %(owner)s and position > %(after)s) as rows
+"""
+
+# An erasure draws its position before it removes revisions. Whoever writes those holds on to their
+# memories first, so that the two wait for each other there and not crosswise.
+_HOLD = """
+select m.id from memories m where m.owner = %s and m.id = any(%s) order by m.id for key share
 """
 
 # A revision of a memory that is gone is not kept.
@@ -161,6 +171,7 @@ class PostgresChanges:
             return []
         ids = sorted(one.id for one in revisions)
         async with self._transaction() as connection, connection.cursor() as cursor:
+            await cursor.execute(_HOLD, (owner, [one.memory_id for one in revisions]))
             locked = "select id from revisions where id = any(%s) order by id for update"
             await cursor.execute(locked, (ids,))
             await cursor.executemany(_KEEP_REVISION, [_revision_row(owner, r) for r in revisions])
@@ -196,7 +207,7 @@ class PostgresChanges:
         is_cut = len(memories) < len(found) or len(found) == limit
         # Where one of the two lists is cut, the other may go no further than its last position.
         ends = [memories[-1].change] if is_cut else []
-        ends += [revised[-1].change] if len(revised) == limit else []
+        ends += [revised[-1].change] if len(revised) >= limit else []
         end = min(ends, default=None)
         if end is not None:
             memories = [one for one in memories if one.change <= end]
@@ -223,6 +234,7 @@ class PostgresChanges:
             where owner = %s and id = %s and resolved_at is null
         """
         async with self._transaction() as connection:
+            await connection.execute(_HOLD, (owner, [revision.memory_id]))
             cursor = await connection.execute(query, (revision.resolved_at, owner, revision.id))
             if cursor.rowcount == 0:
                 raise NotFound("there is no such conflict", remedy="See `recollect conflicts`.")

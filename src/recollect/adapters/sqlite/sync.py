@@ -22,6 +22,7 @@ from recollect.core.errors import Conflict, NotFound
 from recollect.core.ids import uuid7
 from recollect.core.merge import Outcome, reconcile
 from recollect.core.sync import (
+    WITHOUT_TEXT,
     Answer,
     ChangePage,
     Outgoing,
@@ -31,6 +32,7 @@ from recollect.core.sync import (
     Remote,
     RemoteRevision,
     Revision,
+    State,
     SyncStatus,
 )
 from recollect.ports import Clock
@@ -40,7 +42,8 @@ _OPEN_LINK: Final = "INSERT INTO sync_link (owner, store) VALUES (?, ?) ON CONFL
 _WAITING: Final = """
 SELECT count(*) FILTER (WHERE o.parked IS NULL OR m.version IS NOT o.parked_version),
     count(*) FILTER (WHERE m.is_sensitive AND NOT o.erased AND NOT :sensitive
-        AND (s.id IS NULL OR s.withheld))
+        AND (s.id IS NULL OR s.withheld)
+        AND (o.parked IS NULL OR m.version IS NOT o.parked_version))
 FROM outbox o LEFT JOIN memories m ON m.id = o.id LEFT JOIN synced s ON s.id = o.id
 WHERE o.owner = :owner
 """
@@ -112,12 +115,9 @@ class SqliteSync:
                     if answer.id in sent:
                         _finish(writer, sent[answer.id], answer)
                 self._absorb_revisions(writer, pushed.revisions)
+                kept = {one.revision.id for one in pushed.revisions}
                 for one in revisions:
-                    resolved = one.resolved_at and microseconds(one.resolved_at)
-                    writer.execute(
-                        "UPDATE revisions SET unsent = 0 WHERE id = ? AND resolved_at IS ?",
-                        (str(one.id), resolved),
-                    )
+                    _note_unsent(writer, one, 0 if one.id in kept else 2)
             _sweep(writer, gone=gone)
 
         await self._writer.run(work)
@@ -140,6 +140,9 @@ class SqliteSync:
             with transaction(writer):
                 mine = "(SELECT id FROM memories WHERE owner = ?1)"
                 writer.execute(f"DELETE FROM synced WHERE id IN {mine} OR gone", (self._owner,))  # noqa: S608  # a constant
+                # Of what was erased here the version stays, to say what that was based on.
+                erased = "(SELECT id FROM outbox WHERE owner = ?1 AND erased)"
+                writer.execute(f"UPDATE synced SET change = 0 WHERE id IN {erased}", (self._owner,))  # noqa: S608  # a constant
                 writer.execute("DELETE FROM states WHERE owner = ?", (self._owner,))
                 writer.execute(
                     "INSERT INTO outbox (id, owner, erased) SELECT id, owner, 0 FROM memories"
@@ -147,7 +150,8 @@ class SqliteSync:
                     (self._owner,),
                 )
                 writer.execute(
-                    "UPDATE revisions SET unsent = 1 WHERE owner = ? AND kind <> 'orphan'",
+                    "UPDATE revisions SET unsent = max(unsent, 1)"
+                    " WHERE owner = ? AND kind <> 'orphan'",
                     (self._owner,),
                 )
                 forgotten = ", server = NULL, remote_owner = NULL" if relink else ""
@@ -160,6 +164,9 @@ class SqliteSync:
 
     async def park(self, item: Outgoing, reason: str, remedy: str) -> None:
         await self._write(lambda writer: _park(writer, item, reason, remedy))
+
+    async def keep_here(self, revision: Revision) -> None:
+        await self._write(lambda writer: _note_unsent(writer, revision, 2))
 
     async def retry_parked(self) -> int:
         statement = "UPDATE outbox SET parked = NULL WHERE owner = ? AND parked IS NOT NULL"
@@ -229,7 +236,9 @@ class SqliteSync:
         """One that was erased with its memory is resolved already; an orphan goes altogether."""
         if revision.resolved_at is None:
             raise NotFound("the conflict is still open", remedy="Say which side is to stand.")
-        statement = "UPDATE revisions SET resolved_at = ?, unsent = 1 WHERE owner = ? AND id = ?"
+        statement = """
+            UPDATE revisions SET resolved_at = ?, unsent = max(unsent, 1) WHERE owner = ? AND id = ?
+        """
         values: tuple[object, ...] = (microseconds(revision.resolved_at), owner, str(revision.id))
         if revision.kind == "orphan":
             statement, values = "DELETE FROM revisions WHERE id = ?", (str(revision.id),)
@@ -246,17 +255,20 @@ class SqliteSync:
             if outcome is None:
                 continue
             gone |= known.local is not None and outcome.state is None
-            self._settle(writer, remote, outcome, is_new=known.local is None)
+            self._settle(writer, remote, outcome, known.local)
         return gone
 
     def _settle(
-        self, writer: sqlite3.Connection, remote: Remote, outcome: Outcome, *, is_new: bool
+        self, writer: sqlite3.Connection, remote: Remote, outcome: Outcome, before: State | None
     ) -> None:
         id = remote.id
         if outcome.state is not None:
-            rows.put(writer, outcome.state, is_new=is_new)
-        elif not is_new:
+            rows.put(writer, outcome.state, is_new=before is None)
+        elif before is not None:
+            orphans = rows.unheard_revisions(writer, before)
             writer.execute("DELETE FROM memories WHERE id = ?", (str(id),))
+            for orphan in orphans:
+                rows.keep_revision(writer, self._owner, orphan, unsent=0)
         rows.note_waiting(writer, id, self._owner, waits=outcome.waits, erased=outcome.is_erased)
         if outcome.waits:
             rows.keep_state(writer, "base", id, outcome.base)
@@ -273,14 +285,17 @@ class SqliteSync:
             kept = Revision(
                 self._new_id(), id, outcome.lost.kind, outcome.lost.fields, self._clock.now()
             )
-            unsent = outcome.lost.kind != "orphan"
+            was_sensitive = before is not None and before.memory.is_sensitive
+            has_text = not kept.fields.keys() <= set(WITHOUT_TEXT)
+            is_here_alone = was_sensitive and has_text and not self._sensitive
+            unsent = 0 if kept.kind == "orphan" else 2 if is_here_alone else 1
             rows.keep_revision(writer, self._owner, kept, unsent=unsent)
 
     def _absorb_revisions(
         self, writer: sqlite3.Connection, revisions: Iterable[RemoteRevision]
     ) -> None:
         for one in revisions:
-            row = rows.revision_row(self._owner, one.revision, unsent=False)
+            row = rows.revision_row(self._owner, one.revision, unsent=0)
             writer.execute(
                 """
                 INSERT INTO revisions
@@ -315,6 +330,15 @@ def _finish(writer: sqlite3.Connection, item: Outgoing, answer: Answer) -> None:
         writer.execute(
             "UPDATE outbox SET edit = NULL, earlier = NULL WHERE id = ?", (str(item.id),)
         )
+
+
+def _note_unsent(writer: sqlite3.Connection, revision: Revision, unsent: int) -> None:
+    """Unless it was resolved since: that is to be sent in its turn."""
+    resolved = revision.resolved_at and microseconds(revision.resolved_at)
+    writer.execute(
+        "UPDATE revisions SET unsent = ? WHERE id = ? AND resolved_at IS ?",
+        (unsent, str(revision.id), resolved),
+    )
 
 
 def _park(writer: sqlite3.Connection, item: Outgoing, reason: str, remedy: str) -> None:

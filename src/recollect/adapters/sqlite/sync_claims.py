@@ -31,7 +31,7 @@ ORDER BY o.number LIMIT :limit
 _REVISIONS: Final = """
 SELECT r.* FROM revisions r
 JOIN memories m ON m.id = r.memory_id JOIN synced s ON s.id = r.memory_id
-WHERE r.owner = :owner AND r.unsent AND (:sensitive OR NOT m.is_sensitive)
+WHERE r.owner = :owner AND r.unsent = 1 AND (:sensitive OR NOT m.is_sensitive)
 ORDER BY r.id LIMIT :limit
 """
 
@@ -50,8 +50,13 @@ def claim(
         if items and characters > _MOST_CHARACTERS:
             break
         items.append(_outgoing(writer, row, new_id, sensitive=sensitive))
-    found = writer.execute(_REVISIONS, named).fetchall()
-    return items, [rows.to_revision(row) for row in found[: limit - len(items)]]
+    revisions: list[Revision] = []
+    for row in writer.execute(_REVISIONS, named).fetchall()[: limit - len(items)]:
+        characters += len(row["fields"])
+        if (items or revisions) and characters > _MOST_CHARACTERS:
+            break
+        revisions.append(rows.to_revision(row))
+    return items, revisions
 
 
 def _outgoing(

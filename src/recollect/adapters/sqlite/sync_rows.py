@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from typing import Any, Final
 from uuid import UUID
 
@@ -130,7 +131,7 @@ def note_waiting(
     )
 
 
-def revision_row(owner: str, revision: Revision, *, unsent: bool) -> dict[str, Any]:
+def revision_row(owner: str, revision: Revision, *, unsent: int) -> dict[str, Any]:
     resolved = revision.resolved_at
     return {
         "id": str(revision.id),
@@ -145,9 +146,21 @@ def revision_row(owner: str, revision: Revision, *, unsent: bool) -> dict[str, A
 
 
 def keep_revision(
-    connection: sqlite3.Connection, owner: str, revision: Revision, *, unsent: bool
+    connection: sqlite3.Connection, owner: str, revision: Revision, *, unsent: int
 ) -> None:
     connection.execute(_KEEP_REVISION, revision_row(owner, revision, unsent=unsent))
+
+
+def unheard_revisions(connection: sqlite3.Connection, state: State) -> list[Revision]:
+    """Of a memory that was erased elsewhere, the open revisions that nobody there can have seen, as
+    what stays of it on this machine alone.
+    """
+    query = """
+        SELECT * FROM revisions
+        WHERE memory_id = ? AND kind = 'edit' AND unsent AND resolved_at IS NULL
+    """
+    found = map(to_revision, connection.execute(query, (str(state.memory.id),)).fetchall())
+    return [replace(one, kind="orphan", fields={**state.fields, **one.fields}) for one in found]
 
 
 def to_revision(row: sqlite3.Row) -> Revision:

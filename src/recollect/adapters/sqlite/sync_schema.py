@@ -94,6 +94,8 @@ CREATE TABLE states (
     PRIMARY KEY (id, role)
 ) STRICT
 """
+# unsent: 1 while it waits to be sent; 2 when it is here alone, for the server did not keep it or it
+# holds what was sensitive when it lost, whatever became of its memory since.
 _REVISIONS: Final = """
 CREATE TABLE revisions (
     id TEXT NOT NULL PRIMARY KEY,

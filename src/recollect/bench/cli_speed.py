@@ -14,13 +14,15 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
+from recollect.bench.cli_data import Data
 from recollect.bench.corpus import KINDS, OWNER, Corpus
+from recollect.bench.measuring import ALL, check_writable, chosen_sets
 from recollect.bench.rig import Dense, Rig
 from recollect.bench.server import measure_server
 from recollect.bench.speed import Measured, measure
 from recollect.bench.speed_report import SpeedReport, show
 from recollect.bench.temporary import throw_away_home
-from recollect.core.errors import InvalidInput
+from recollect.bench.vectors import Subjects
 from recollect.settings import Settings, load
 from recollect.usecases.dense import dense_leg
 from recollect.usecases.embed import NO_EMBEDDER
@@ -37,6 +39,7 @@ def speed(
     ] = "5000,50000",
     queries: Annotated[int, typer.Option(min=2, help="Queries of each kind.")] = 100,
     seed: Annotated[int, typer.Option(help="Same seed, same memories and queries.")] = 1,
+    data: Data = None,
     dense: Annotated[
         bool, typer.Option(help="Also the dense leg, with the model that RECOLLECT_EMBEDDER names.")
     ] = True,
@@ -44,18 +47,23 @@ def speed(
         Path | None, typer.Option("--json", help="Also write the report to this file as JSON.")
     ] = None,
 ) -> None:
-    """How long recall takes as the store grows, on a throw-away embedded Postgres."""
+    """How long recall takes as the store grows, on a throw-away embedded Postgres. With a folder of
+    evaluation sets, vectors and the questions that test them are those of real texts.
+    """
     from recollect.adapters.embedded_postgres import EmbeddedPostgres
 
     sizes = _sizes(rows)
     if json_file is not None:
-        _check_writable(json_file)
+        check_writable([json_file])
     corpus, yours = Corpus.seeded(seed), load()
+    subjects = Subjects.made_up(corpus, sizes[-1])
+    if data is not None and dense:
+        subjects = Subjects.of_sets(chosen_sets(data, ALL), seed)
     embedder = yours.embedder if dense else NO_EMBEDDER
     with throw_away_home() as home:
         with EmbeddedPostgres(home, account=yours.postgres_account) as url:
             mine = load(home=home, database_url=url, owner=OWNER)
-            measuring = _measured(mine, yours, url, embedder, corpus, sizes, queries)
+            measuring = _measured(mine, yours, url, embedder, corpus, subjects, sizes, queries)
             measured, embedder = asyncio.run(measuring)
         # Its Postgres is stopped, so that the server starts it as any server does.
         server = measure_server(home, yours, embedder, corpus.queries(KINDS[0], 20, sizes[0]))
@@ -63,19 +71,6 @@ def speed(
     show(report, Console(highlight=False))
     if json_file is not None:
         json_file.write_text(json.dumps(report.as_dict(), indent=2) + "\n")
-
-
-def _check_writable(file: Path) -> None:
-    """Before minutes of measuring, not after them."""
-    try:
-        with file.open("a"):
-            pass
-    except OSError as error:
-        raise InvalidInput(
-            f"{file} cannot be written: {error.strerror}",
-            field="--json",
-            remedy="Name a file in a folder that exists and that you may write to.",
-        ) from error
 
 
 def _sizes(text: str) -> list[int]:
@@ -98,6 +93,7 @@ async def _measured(
     url: str,
     embedder: str,
     corpus: Corpus,
+    subjects: Subjects,
     sizes: list[int],
     queries: int,
 ) -> tuple[Measured, str]:
@@ -122,8 +118,7 @@ async def _measured(
             if store.vectors is None:
                 bar.console.print(f"without the dense leg: {store.vector_note}")
             elif embedder != NO_EMBEDDER:
-                progress("embedding", 0, 1)
-                dense = await Dense.opened(store.vectors, embedders, embedder, corpus, sizes[-1])
+                dense = await Dense.opened(store.vectors, embedders, embedder, subjects, progress)
                 legs = {**parts.legs, "dense": dense_leg(store.vectors, embedders)}
                 parts = replace(parts, legs=legs)
             recollect = OwnedRecollect(parts, OWNER)

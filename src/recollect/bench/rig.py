@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from time import perf_counter
@@ -13,7 +13,7 @@ from psycopg import AsyncConnection
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.adapters.postgres.vectors import PostgresVectors
 from recollect.bench.corpus import OWNER, Corpus
-from recollect.bench.vectors import ANCHORS, Matrix, anchors, copy_vectors, scattered
+from recollect.bench.vectors import Matrix, Subjects, copy_vectors, embedded, scattered
 from recollect.core.fusion import fuse
 from recollect.core.memory import EVERYWHERE
 from recollect.core.recall import Candidate, LegName
@@ -47,19 +47,24 @@ class Dense:
     space: StoredSpace
     embedders: Embedders
     embedder: Embedder
-    around: Matrix
+    among: Matrix
+    questions: Sequence[str]
 
     @classmethod
     async def opened(
-        cls, vectors: PostgresVectors, embedders: Embedders, name: str, corpus: Corpus, size: int
+        cls,
+        vectors: PostgresVectors,
+        embedders: Embedders,
+        name: str,
+        subjects: Subjects,
+        progress: Progress,
     ) -> Dense:
-        """On a store that is still empty and will hold up to `size` memories."""
+        """On a store that is still empty."""
         embedder = await embedders.embedder(name)
-        texts = [memory.content for memory in corpus.memories(0, min(ANCHORS, size))]
-        around = await anchors(embedder, texts)
+        among = await embedded(embedder, subjects.texts, progress)
         space = await vectors.open_space(name, embedder.space)
         await vectors.claim(space, 1)  # finds nothing, and knows then that nothing was missed
-        return cls(vectors, space, embedders, embedder, around)
+        return cls(vectors, space, embedders, embedder, among, subjects.questions)
 
     async def query(self, question: str) -> VectorQuery:
         return VectorQuery(self.space, await self.embedder.embed_query(question), depth=DEPTH)
@@ -102,7 +107,7 @@ class Rig:
         memories = list(corpus.memories(first, last))
         await self.store.add_many(memories)
         if self.dense is not None:
-            vectors = scattered(self.dense.around, memories)
+            vectors = scattered(self.dense.among, memories)
             await copy_vectors(self.connection, self.dense.space, memories, vectors)
 
     @asynccontextmanager

@@ -25,6 +25,7 @@ ROUNDS: Final = 3
 TOP: Final = 10
 # So many store calls a round: enough for a p95, and too few to make the store a larger one.
 FEWEST_CALLS, MOST_CALLS = 20, 100
+REAL: Final = "real questions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +97,8 @@ async def measure(
 ) -> Measured:
     """Grow one store from size to size and put the same questions at each."""
     questions = {kind: corpus.queries(kind, queries, sizes[0]) for kind in KINDS}
+    real = rig.dense.questions if rig.dense is not None else ()
+    compared = ("lexical",) if rig.dense is None or real else ("lexical", "dense")
     timings: list[Timing] = []
     filled: list[Filling] = []
     agreed: list[Agreement] = []
@@ -107,7 +110,9 @@ async def measure(
         stored = size
         for kind in KINDS:
             timings += await _time_recalls(rig, size, kind, questions[kind], degraded, progress)
-            agreed += await agreements(rig, size, kind, questions[kind], progress)
+            agreed += await agreements(rig, size, kind, questions[kind], compared, progress)
+        if real:
+            agreed += await agreements(rig, size, REAL, real, ("dense",), progress)
         progress(f"{size:,} rows, storing", 0, 1)
         told = await time_storing(rig, corpus, min(max(queries, FEWEST_CALLS), MOST_CALLS))
         found = {kind: timing(size, "store", kind, took) for kind, took in told.took.items()}

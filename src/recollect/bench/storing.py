@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import islice
@@ -27,7 +27,9 @@ from recollect.usecases.work import Worker
 WITHOUT: Final = "without embedding"
 WITH: Final = "with embedding"
 _ROUNDS: Final = 3
-_BACKLOG: Final = 2  # times what is timed
+# Times what is timed at the least.
+_BACKLOG: Final = 2
+_MOST_TIMES: Final = 10
 # Memories that the corpus gives to no size.
 _FIRST: Final = 10_000_000
 
@@ -47,26 +49,28 @@ async def time_storing(rig: Rig, corpus: Corpus, calls: int) -> Stored:
     stored, spare = Stored(), corpus.memories(_FIRST, 2 * _FIRST)
     for _ in range(_ROUNDS):
         async with rig.embedding_off():
-            stored.took.setdefault(WITHOUT, []).extend(
-                await _store(rig, list(islice(spare, calls)))
-            )
+            stored.took.setdefault(WITHOUT, []).extend(await _store(rig, spare, calls))
         if rig.dense is not None:
             backlog = list(islice(spare, _BACKLOG * calls))
             await rig.store.add_many(backlog)
             async with _worker_at_work(rig.dense) as told:
-                before = sum(told)
-                stored.took.setdefault(WITH, []).extend(
-                    await _store(rig, list(islice(spare, calls)))
-                )
-                stored.embedded += sum(told) - before
+                stored.took.setdefault(WITH, []).extend(await _store(rig, spare, calls, told))
+                stored.embedded += sum(told)
             await _erase(rig, [memory.id for memory in backlog])
     return stored
 
 
-async def _store(rig: Rig, memories: Sequence[Memory]) -> list[float]:
+async def _store(
+    rig: Rig, spare: Iterator[Memory], calls: int, batches: Sequence[int] | None = None
+) -> list[float]:
+    """So many calls, and more until there is one among the worker's `batches`: it takes a while for
+    one, and all of its steps are to be among what is timed.
+    """
     took: list[float] = []
     kept: list[UUID] = []
-    for memory in memories:
+    most = calls if batches is None else _MOST_TIMES * calls
+    while len(took) < calls or (not batches and len(took) < most):
+        memory = next(spare)
         draft = Draft(memory.content, id=uuid7(memory.created_at, os.urandom(10)))
         started = perf_counter()
         stored = await rig.recollect.remember(draft)
@@ -83,7 +87,7 @@ async def _erase(rig: Rig, ids: Sequence[UUID]) -> None:
 @asynccontextmanager
 async def _worker_at_work(dense: Dense) -> AsyncIterator[list[int]]:
     """A worker beside us, as inside a server, which has begun with its backlog; the list grows by
-    what it made of each batch.
+    what it makes of each batch from then on.
     """
     told: list[int] = []
     begun = asyncio.Event()
@@ -97,6 +101,7 @@ async def _worker_at_work(dense: Dense) -> AsyncIterator[list[int]]:
     working = asyncio.create_task(Worker(parts, tell).run())
     try:
         await begun.wait()
+        told.clear()
         yield told
     finally:
         working.cancel()

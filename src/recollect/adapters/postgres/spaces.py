@@ -73,7 +73,7 @@ where e.memory_id = part.memory_id and e.space_id = part.space_id
 
 _INDEX = """
 create index {concurrently} {name} on embeddings
-using hnsw ((vector::halfvec({dimension})) halfvec_cosine_ops) with (m = 16, ef_construction = 64)
+using hnsw ((vector::halfvec({dimension})) halfvec_cosine_ops) with (m = 16, ef_construction = 128)
 where space_id = {id}
 """
 # A build holds this lock to its end, even when its client was killed: who had it knows that an

@@ -21,10 +21,10 @@ from recollect.ports import VectorQuery
 EXACT_ROWS: Final = 4_000
 """Up to here every vector of the scope is compared, and nothing can be lost."""
 
-EF_PER_ROW: Final = 8
+EF_PER_ROW: Final = 4
 EF_LEAST: Final = 200
 EF_MOST: Final = 1_000
-"""How many neighbours the index keeps in sight: eight for each row asked for, at the least 200.
+"""How many neighbours the index keeps in sight: four for each row asked for, at the least 200.
 pgvector allows no more than 1,000; whoever asks for more rows than that gets them exactly."""
 
 WALK_PER_ROW: Final = 2

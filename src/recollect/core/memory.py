@@ -167,8 +167,8 @@ def checked_scope(scope: Scope) -> Scope:
         project=None if scope.project is None else _name(scope.project, "project"),
         sessions=tuple(_name(session, "sessions") for session in scope.sessions),
         tags=tuple(_name(tag, "tags") for tag in scope.tags),
-        since=_moment(scope.since, "since"),
-        until=_moment(scope.until, "until"),
+        since=checked_moment(scope.since, "since"),
+        until=checked_moment(scope.until, "until"),
     )
 
 
@@ -241,7 +241,8 @@ def _name(text: str, field: str) -> str:
     return tidy
 
 
-def _moment(moment: datetime | None, field: str) -> datetime | None:
+def checked_moment(moment: datetime | None, field: str) -> datetime | None:
+    """The moment in UTC; or InvalidInput, where it cannot be compared with others."""
     if moment is None:
         return None
     try:

@@ -9,6 +9,7 @@ from typing import Final, Literal
 from uuid import UUID
 
 from recollect.core.errors import InvalidInput
+from recollect.core.links import Pointer
 from recollect.core.memory import EVERYWHERE, Memory, Scope, checked_moment, checked_scope
 from recollect.core.secrets import looks_sensitive
 
@@ -138,6 +139,10 @@ class Hit:
     """A recalled memory and why it is there: `score` is `fused × bonus × prior` for relevance.
     `bonus` is above 1 for an exact match, where that is rewarded. Hits with a `rerank` are in the
     order of its score.
+
+    A memory `stands_for` those that it supersedes and that would have been hits; where it has the
+    place of one of them, that is `ranked_as`, and the scores are that one's. `attached` are the
+    memories that resolve it, `pointers` lead to others.
     """
 
     memory: Memory
@@ -147,6 +152,10 @@ class Hit:
     legs: Mapping[LegName, LegPlace]
     bonus: float = 1.0
     rerank: RerankPlace | None = None
+    stands_for: tuple[UUID, ...] = ()
+    ranked_as: UUID | None = None
+    attached: tuple[Memory, ...] = ()
+    pointers: tuple[Pointer, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

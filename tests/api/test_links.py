@@ -1,4 +1,6 @@
-"""Links over HTTP: written with a memory or one by one, and followed in a recall."""
+"""Links over HTTP: written with a memory or one by one, and followed in a recall. And recall as of
+a moment.
+"""
 
 from __future__ import annotations
 
@@ -67,3 +69,16 @@ def test_a_memory_does_not_link_to_itself(mine: httpx.Client) -> None:
     )
     assert answer.status_code == 422
     assert "linked to itself" in answer.json()["detail"]
+
+
+def test_a_recall_as_of_a_moment(mine: httpx.Client) -> None:
+    first = stored(mine, "the harbour", category="episode", session="s")
+    mine.patch(f"memories/{first['id']}", json={"content": "the port"})
+    mine.delete(f"memories/{first['id']}")
+    question = {"query": "harbour", "as_of": first["updated_at"]}
+    (hit,) = mine.post("recall", json=question).json()["hits"]
+    assert hit["memory"] == first | {"links": []}
+    search = {"q": "harbour", "as_of": first["updated_at"]}
+    assert len(mine.get("episodes/search", params=search).json()["hits"]) == 1
+    assert mine.post("recall", json={"query": "harbour"}).json()["hits"] == []
+    assert mine.post("recall", json={**question, "as_of": "yesterday"}).status_code == 422

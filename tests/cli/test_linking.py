@@ -1,4 +1,4 @@
-"""`recollect link`, `unlink` and what links make of `show`, `recall` and `why`."""
+"""`recollect link`, `unlink`, what links make of `show`, `recall` and `why`, and `--as-of`."""
 
 from __future__ import annotations
 
@@ -58,3 +58,18 @@ def test_what_cannot_be_linked_is_refused(
     found, problem = cli.error(*(one.format(**ids) for one in arguments))
     assert found == code
     assert told in str(problem)
+
+
+def test_a_recall_as_of_a_moment_shows_the_text_of_then(cli: Cli) -> None:
+    stored = cli.json("remember", "The harbour is shallow")
+    cli.json("update", stored["id"], "--content", "The port is deep")
+    then = ("--as-of", stored["updated_at"])
+    (hit,) = cli.json("recall", "harbour", *then)["hits"]
+    assert (hit["memory"]["content"], hit["memory"]["version"]) == ("The harbour is shallow", 1)
+    assert "The harbour is shallow" in cli("recall", "harbour", *then).stdout
+    assert cli.json("recall", "harbour")["hits"] == []
+    assert cli.json("recall", "harbour", "--as-of", "1d")["hits"] == []
+    assert cli.json("why", stored["id"], "--query", "harbour", *then)["recalled"]
+    late = cli.json("why", stored["id"], "--query", "harbour", "--as-of", "2020-01-31")
+    assert late["kept_out"][0]["kind"] == "not_known_then"
+    assert cli.error("recall", "harbour", "--as-of", "soon")[0] == 2

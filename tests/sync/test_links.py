@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import AsyncExitStack
+from datetime import timedelta
 from pathlib import Path
 from uuid import UUID
 
@@ -232,3 +233,43 @@ async def test_links_through_the_remote_client(server: Running) -> None:
         changed = await there.update(str(new.id), {"links": (Link("part_of", old.id),)})
         assert changed.links == (Link("part_of", old.id),)
         assert await there.get(str(new.id)) == changed
+
+
+async def test_what_sync_brings_is_a_version_too_and_erasing_takes_all_of_them(
+    new_clients: NewClients,
+) -> None:
+    """Each side keeps what it saw; a tombstone leaves no version on either."""
+    async with AsyncExitStack() as stack:
+        one, two = await opened(stack, new_clients(2))
+        memory = await one.recollect.remember(Draft("the harbour"))
+        await settle(one, two)
+        changed = await one.recollect.update(str(memory.id), {"content": "the port"})
+        await settle(one, two)
+        then = RecallRequest("harbour port", as_of=changed.updated_at - timedelta(microseconds=1))
+        for recollect in (one.recollect, two.recollect, one.remote):
+            (hit,) = (await recollect.recall(then)).hits
+            assert (hit.memory.content, hit.memory.version) == ("the harbour", 1)
+        await one.recollect.forget(str(memory.id), forever=True)
+        await settle(one, two)
+        for recollect in (one.recollect, two.recollect, one.remote):
+            assert (await recollect.recall(then)).hits == ()
+        assert b"the harbour" not in (two.path / "memories.db").read_bytes()
+
+
+async def test_a_cached_recall_as_of_a_moment_shows_the_texts_of_then(
+    server: Running, tmp_path: Path
+) -> None:
+    async with cached(tmp_path, server.url, server.new_key()) as one:
+        sent = await one.recollect.remember(Draft("the harbour is shallow"))
+        held = await one.recollect.remember(Draft("the harbour guard", is_sensitive=True))
+        await synced(one)
+        await one.recollect.update(str(sent.id), {"content": "the port is deep"})
+        await synced(one)
+        await one.recollect.update(str(held.id), {"content": "the port guard"})
+        then = RecallRequest("harbour", as_of=held.updated_at)
+        found = await one.recollect.recall(then)
+        assert {hit.memory.content for hit in found.hits} == {
+            "the harbour is shallow",
+            "the harbour guard",
+        }
+        assert (await one.recollect.recall(RecallRequest("harbour"))).hits == ()

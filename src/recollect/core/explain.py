@@ -22,6 +22,7 @@ ObstacleKind = Literal[
     "out_of_scope",
     "excluded",
     "superseded",
+    "not_known_then",
     "below_limit",
     "leg_skipped",
     "leg_absent",
@@ -101,6 +102,15 @@ def superseded(by: UUID) -> Obstacle:
     )
 
 
+def not_known_then(as_of: datetime) -> Obstacle:
+    return Obstacle(
+        "not_known_then",
+        f"as of {as_of.isoformat()} it was not stored yet or was forgotten, or what it said then "
+        "was never seen here",
+        "Ask for a later moment, or for none.",
+    )
+
+
 def barred(memory: Memory, request: RecallRequest) -> list[Obstacle]:
     """What keeps a memory from taking part at all, whatever the legs say."""
     found: list[Obstacle] = []
@@ -137,7 +147,12 @@ def leg_obstacle(
     whole order if each leg were asked for as many as its rank in this one, where that was tried.
     """
     ran = facts.status == "ran"
-    told = _unfound(name, facts, memory, request, deeper) if ran else _unasked(name, facts)
+    is_then = request.as_of is not None
+    told = (
+        _unfound(name, facts, memory, request, deeper)
+        if ran
+        else _unasked(name, facts, is_then=is_then)
+    )
     if told is None:
         return None
     kind, what, remedy = told
@@ -163,7 +178,7 @@ def below_limit(place: int, limit: int, depth: int, vital: int | None) -> Obstac
 _Told = tuple[ObstacleKind, str, str]
 
 
-def _unasked(name: LegName, facts: LegFacts) -> _Told:
+def _unasked(name: LegName, facts: LegFacts, *, is_then: bool) -> _Told:
     because = f": {facts.note}" if facts.note else ""
     if facts.status == "skipped" and facts.weight == 0.0:
         return (
@@ -175,7 +190,9 @@ def _unasked(name: LegName, facts: LegFacts) -> _Told:
         return (
             "leg_skipped",
             f"the {name} leg was not asked{because}",
-            "Ask without marking the query as sensitive, or use a local model.",
+            "Ask about the present."
+            if is_then
+            else "Ask without marking the query as sensitive, or use a local model.",
         )
     if facts.status == "absent":
         return (

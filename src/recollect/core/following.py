@@ -6,16 +6,19 @@ what holds for hits: the owner's own, not forgotten, inside the scope, not exclu
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from uuid import UUID
 
-from recollect.core.links import RESOLVED_BY, SUPERSEDES, Pointer, last
+from recollect.core.links import RESOLVED_BY, SUPERSEDES, Pointer, last, targets
 from recollect.core.memory import Memory
 from recollect.core.recall import Hit, RecallRequest
 
 SUPERSEDED_BY = "superseded_by"
+AsOf = datetime | None
+"""The moment that is asked about; none: now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,41 @@ class Followed:
 
     successors: Mapping[UUID, UUID] = field(default_factory=dict)
     memories: Mapping[UUID, Memory] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """Where links lead, before the memories are read that are `wanted` there."""
+
+    successors: Mapping[UUID, UUID]
+    wanted: AbstractSet[UUID]
+
+    def with_memories(self, memories: Iterable[Memory]) -> Followed:
+        found = {memory.id: memory for memory in memories if memory.id in self.wanted}
+        return Followed(self.successors, found)
+
+
+def successors_of(memories: Iterable[Memory]) -> dict[UUID, UUID]:
+    """Of each superseded memory the newest of these that supersedes it."""
+    found: dict[UUID, UUID] = {}
+    for memory in sorted(memories, key=lambda one: one.id):
+        for link in memory.links:
+            if link.kind == SUPERSEDES and link.target != memory.id:
+                found[link.target] = memory.id
+    return found
+
+
+def followed(
+    linked: Collection[Memory], superseded: Collection[UUID], named: Collection[UUID]
+) -> Ways:
+    """The ways from superseded memories and from what links name, where all memories that have
+    links are at hand.
+    """
+    successors = successors_of(linked)
+    links = {memory.id: memory.links for memory in linked}
+    ends = {last(id, successors) for id in superseded}
+    told = {*named}.union(*(targets(links.get(id, ())) for id in ends))
+    return Ways(successors, ends | told | {last(id, successors) for id in told})
 
 
 def served(request: RecallRequest, hits: Sequence[Hit], followed: Followed) -> list[Hit]:

@@ -45,7 +45,8 @@ async def arrange(
     fetched = Fetched()
     bonuses: dict[UUID, float] | None = None
     if settings.exact_bonus > 0.0 and request.sort_by != "recency":
-        fetched = await parts.store.fetch(owner, [one.candidate.id for one in fused])
+        everything = [one.candidate.id for one in fused]
+        fetched = await parts.store.fetch(owner, everything, request.as_of)
         bonuses = {
             id: 1.0 + settings.exact_bonus * exactness(request.query, memory.content)
             for id, memory in fetched.memories.items()
@@ -54,7 +55,8 @@ async def arrange(
     reranking = settings.rerank and request.sort_by == "relevance"
     wanted = max(request.limit, settings.rerank_depth) if reranking else request.limit
     if bonuses is None:
-        fetched = await parts.store.fetch(owner, [one.id for one in order[:wanted]])
+        first_ids = [one.id for one in order[:wanted]]
+        fetched = await parts.store.fetch(owner, first_ids, request.as_of)
     if not reranking:
         return Arranged(order, fetched, None)
     left = until - asyncio.get_running_loop().time()

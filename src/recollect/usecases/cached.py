@@ -69,11 +69,14 @@ class CachedRecollect:
     ) -> Recollection:
         """The server's hits, as far as they are still true here, and those it cannot know."""
         own = await self.sync.unsent_ids()
-        known = await self.store.fetch(self.owner, [hit.memory.id for hit in there.hits])
+        found = [hit.memory.id for hit in there.hits]
+        known = await self.store.fetch(self.owner, found, request.as_of)
+        # Of what was said at a moment the server may have seen more than this store.
+        texts = known.memories if request.as_of is None else {}
         hits = [
             replace(
                 hit,
-                memory=known.memories.get(hit.memory.id, hit.memory),
+                memory=texts.get(hit.memory.id, hit.memory),
                 attached=tuple(one for one in hit.attached if one.id not in own),
             )
             for hit in there.hits

@@ -28,7 +28,7 @@ async def hits_of(
     hits, superseded = _hits(first, arranged.fetched), arranged.fetched.superseded
     shown = await follow(store, owner, request, hits, superseded)
     if rest and len(shown) < len(hits):
-        more = await store.fetch(owner, [one.id for one in rest])
+        more = await store.fetch(owner, [one.id for one in rest], request.as_of)
         hits, superseded = [*hits, *_hits(rest, more)], superseded | more.superseded
         shown = await follow(store, owner, request, hits, superseded)
     return tuple(shown[: request.limit])
@@ -46,7 +46,7 @@ async def follow(
     named = {target for hit in hits for target in targets(hit.memory.links)}
     if not old and not named:
         return [*hits]
-    return served(request, hits, await store.follow(owner, old, named))
+    return served(request, hits, await store.follow(owner, old, named, request.as_of))
 
 
 def _hits(order: Sequence[Ranked], fetched: Fetched) -> list[Hit]:

@@ -42,6 +42,7 @@ def lexical_leg(store: MemoryStore) -> Leg:
                 depth=max(settings.depth, request.limit),
                 exclude=request.exclude,
                 ranking=settings.lexical_ranking,
+                as_of=request.as_of,
             ),
         )
 

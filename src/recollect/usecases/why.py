@@ -25,6 +25,7 @@ from recollect.core.explain import (
     barred,
     below_limit,
     leg_obstacle,
+    not_known_then,
     superseded,
 )
 from recollect.core.fusion import Answers
@@ -89,7 +90,12 @@ async def why(parts: Parts, owner: str, reference: str, request: RecallRequest) 
         raise find.not_found(reference)
     settings = await tune.settings(parts)
     weights = {**settings.weights(), **request.weights}
-    bars = barred(memory, request)
+    bars: list[Obstacle] = []
+    if request.as_of is not None:
+        then = (await parts.store.fetch(owner, [memory.id], request.as_of)).memories.get(memory.id)
+        bars = [not_known_then(request.as_of)] if then is None else []
+        memory = then or memory
+    bars += [] if bars else barred(memory, request)
     question = _Question(parts, owner, memory, request, settings, weights, bool(bars))
     outcomes = await question.ask(request, settings.depth, LEGS)
     facts, answers = await _place_in_legs(question, outcomes)
@@ -131,9 +137,9 @@ async def _successor(
     parts: Parts, owner: str, memory: Memory, request: RecallRequest
 ) -> UUID | None:
     """Who stands in the place of a memory in this recall, if somebody does."""
-    if not (await parts.store.fetch(owner, [memory.id])).superseded:
+    if not (await parts.store.fetch(owner, [memory.id], request.as_of)).superseded:
         return None
-    followed = await parts.store.follow(owner, [memory.id], ())
+    followed = await parts.store.follow(owner, [memory.id], (), request.as_of)
     by = followed.memories.get(last(memory.id, followed.successors))
     stands = by is not None and by.id != memory.id and request.scope.covers(by)
     return by.id if by is not None and stands else None

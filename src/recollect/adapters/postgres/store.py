@@ -20,7 +20,7 @@ from psycopg.rows import DictRow, dict_row
 from psycopg.types.json import Jsonb
 from psycopg_pool import AsyncConnectionPool, PoolTimeout, TooManyRequests
 
-from recollect.adapters.postgres import lexical, links, patience
+from recollect.adapters.postgres import lexical, links, patience, versions
 from recollect.adapters.postgres.changes import PostgresChanges
 from recollect.adapters.postgres.erasure import ERASE
 from recollect.adapters.postgres.errors import translated
@@ -36,7 +36,7 @@ from recollect.adapters.postgres.rows import (
 )
 from recollect.adapters.postgres.statistics import Statistics
 from recollect.adapters.postgres.vectors import LEASE, PostgresVectors
-from recollect.core.following import Fetched, Followed
+from recollect.core.following import AsOf, Fetched, Followed
 from recollect.core.ids import IdPrefix
 from recollect.core.keys import Key
 from recollect.core.memory import Memory, Scope, Stats
@@ -223,17 +223,21 @@ class PostgresStore:
             cursor = await connection.execute(query.format(MEMORY_COLUMNS), (owner, list(ids)))
             return {row["id"]: to_memory(row) for row in await cursor.fetchall()}
 
-    async def fetch(self, owner: str, ids: Collection[UUID]) -> Fetched:
+    async def fetch(self, owner: str, ids: Collection[UUID], as_of: AsOf = None) -> Fetched:
         if not ids:
             return Fetched()
         async with self._transaction() as connection:
+            if as_of is not None:
+                return await versions.fetch(connection, owner, ids, as_of)
             return await links.fetch(connection, owner, ids)
 
     async def follow(
-        self, owner: str, superseded: Collection[UUID], targets: Collection[UUID]
+        self, owner: str, old: Collection[UUID], named: Collection[UUID], as_of: AsOf = None
     ) -> Followed:
         async with self._transaction() as connection:
-            return await links.follow(connection, owner, superseded, targets)
+            if as_of is not None:
+                return await versions.follow(connection, owner, old, named, as_of)
+            return await links.follow(connection, owner, old, named)
 
     async def ids_with_prefix(
         self, owner: str, prefix: IdPrefix, limit: int, *, forgotten: bool
@@ -277,6 +281,8 @@ class PostgresStore:
     async def search_words(self, owner: str, scope: Scope, query: WordQuery) -> list[Candidate]:
         condition, params = within(owner, scope, query.exclude)
         async with self._transaction() as connection:
+            if query.as_of is not None:
+                return await versions.search(connection, owner, scope, query, query.as_of)
             return await lexical.search(
                 connection,
                 clean_query(f"{query.text} {query.expanded}"),

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final, Self
 from uuid import UUID
 
-from recollect.adapters.sqlite import links, words
+from recollect.adapters.sqlite import links, versions, words
 from recollect.adapters.sqlite.lane import Lane, transaction
 from recollect.adapters.sqlite.rows import (
     from_row,
@@ -28,7 +28,7 @@ from recollect.adapters.sqlite.rows import (
 )
 from recollect.adapters.sqlite.schema import is_current, migrate, prepare_file
 from recollect.core.errors import Conflict
-from recollect.core.following import Fetched, Followed
+from recollect.core.following import AsOf, Fetched, Followed
 from recollect.core.ids import IdPrefix
 from recollect.core.memory import Memory, Scope, Stats
 from recollect.core.paging import Cursor
@@ -132,17 +132,23 @@ class SqliteStore:
         )
         return {memory.id: memory for memory in map(from_row, rows)}
 
-    async def fetch(self, owner: str, ids: Collection[UUID]) -> Fetched:
-        return await self._reader.run_until_cancelled(
-            lambda reader: links.fetch(reader, owner, ids)
-        )
+    async def fetch(self, owner: str, ids: Collection[UUID], as_of: AsOf = None) -> Fetched:
+        def work(reader: sqlite3.Connection) -> Fetched:
+            if as_of is not None:
+                return versions.fetch(reader, owner, ids, as_of)
+            return links.fetch(reader, owner, ids)
+
+        return await self._reader.run_until_cancelled(work)
 
     async def follow(
-        self, owner: str, superseded: Collection[UUID], targets: Collection[UUID]
+        self, owner: str, old: Collection[UUID], named: Collection[UUID], as_of: AsOf = None
     ) -> Followed:
-        return await self._reader.run_until_cancelled(
-            lambda reader: links.follow(reader, owner, superseded, targets)
-        )
+        def work(reader: sqlite3.Connection) -> Followed:
+            if as_of is not None:
+                return versions.follow(reader, owner, old, named, as_of)
+            return links.follow(reader, owner, old, named)
+
+        return await self._reader.run_until_cancelled(work)
 
     async def ids_with_prefix(
         self, owner: str, prefix: IdPrefix, limit: int, *, forgotten: bool
@@ -193,9 +199,12 @@ class SqliteStore:
         return [from_row(row) for row in rows]
 
     async def search_words(self, owner: str, scope: Scope, query: WordQuery) -> list[Candidate]:
-        return await self._reader.run_until_cancelled(
-            lambda reader: words.search(reader, owner, scope, query)
-        )
+        def work(reader: sqlite3.Connection) -> list[Candidate]:
+            if query.as_of is not None:
+                return versions.search(reader, owner, scope, query, query.as_of)
+            return words.search(reader, owner, scope, query)
+
+        return await self._reader.run_until_cancelled(work)
 
     async def stats(self, owner: str) -> Stats:
         rows = await self._reader.run_until_cancelled(

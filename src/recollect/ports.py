@@ -13,6 +13,7 @@ from typing import Protocol
 from uuid import UUID
 
 from recollect.core.explain import WhyReport
+from recollect.core.following import AsOf, Fetched, Followed
 from recollect.core.fusion import Answers, Fused, Fusion, Weights
 from recollect.core.ids import IdPrefix
 from recollect.core.keys import Key
@@ -51,6 +52,7 @@ class WordQuery:
     depth: int = 50
     exclude: frozenset[UUID] = frozenset()
     ranking: LexicalRanking = "idf"
+    as_of: AsOf = None
 
 
 class MemoryStore(Protocol):
@@ -67,6 +69,14 @@ class MemoryStore(Protocol):
 
     async def get_many(self, owner: str, ids: Collection[UUID]) -> dict[UUID, Memory]:
         """Those of the memories that exist and are not forgotten."""
+
+    async def fetch(self, owner: str, ids: Collection[UUID], as_of: AsOf = None) -> Fetched:
+        """The same, and which of them another memory supersedes."""
+
+    async def follow(
+        self, owner: str, old: Collection[UUID], named: Collection[UUID], as_of: AsOf = None
+    ) -> Followed:
+        """To the last successors, the newest of several each time, and to what links name."""
 
     async def ids_with_prefix(
         self, owner: str, prefix: IdPrefix, limit: int, *, forgotten: bool
@@ -269,6 +279,9 @@ class Recollect(Protocol):
     async def update(
         self, reference: str, changes: Changes, *, based_on: int | None = None
     ) -> Memory: ...
+
+    async def link(self, reference: str, kind: str, target: str) -> Memory: ...
+    async def unlink(self, reference: str, kind: str, target: str) -> Memory: ...
 
     async def forget(self, reference: str, *, forever: bool = False) -> UUID: ...
 

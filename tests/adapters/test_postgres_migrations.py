@@ -6,11 +6,15 @@ import asyncio
 import multiprocessing
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from uuid import UUID
 
 import psycopg
 import pytest
+from alembic import command
+from psycopg.types.json import Jsonb
 from tests.conftest import Cluster
 
+from recollect.adapters.postgres.migrate import _migrating as migrating
 from recollect.adapters.postgres.migrate import heads, migrate, take_down
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.core.errors import StoreUnavailable
@@ -109,3 +113,37 @@ def test_a_database_that_is_not_there_is_named_as_unreachable(tmp_path: Path) ->
 
     with pytest.raises(StoreUnavailable, match="cannot be reached"):
         asyncio.run(open_it())
+
+
+def test_links_that_an_older_server_kept_unread_become_links(empty_database_url: str) -> None:
+    """A newer client pushed them before the upgrade; what is no link stays as it was."""
+    with migrating(empty_database_url) as config:
+        command.upgrade(config, "0003")
+    target = "019cc2a7-4b59-7d3a-9a55-2f0e6b7c8d9e"
+    kept: tuple[object, ...] = (
+        [{"kind": "see_also", "target": target}],
+        [{"kind": "see_also", "target": "nowhere"}],
+        [{"target": target}],
+        "x",
+    )
+    with psycopg.connect(empty_database_url) as connection:
+        for number, links in enumerate(kept):
+            id = UUID(int=number)
+            connection.execute(
+                "insert into memories (id, owner, content, category, tags, expanded_keywords,"
+                " importance, is_sensitive, version, created_at, updated_at)"
+                " values (%s, 'me', 'text', 'fact', '{}', '{}', 0.5, false, 1, now(), now())",
+                (id,),
+            )
+            extra = Jsonb({"links": links, "mood": number})
+            connection.execute("update changes set extra = %s where memory_id = %s", (extra, id))
+    migrate(empty_database_url)
+    with psycopg.connect(empty_database_url) as connection:
+        found = connection.execute(
+            "select m.links, c.extra from memories m join changes c on c.memory_id = m.id"
+            " order by m.id"
+        ).fetchall()
+        assert found[0] == (kept[0], {"mood": 0})
+        assert found[1:] == [([], {"links": kept[n], "mood": n}) for n in (1, 2, 3)]
+        side = connection.execute("select memory_id, kind, target from memory_links").fetchall()
+        assert side == [(UUID(int=0), "see_also", UUID(target))]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 import pytest
 from tests.core.secret_samples import some
@@ -84,3 +85,25 @@ def test_a_model_on_this_machine_may_read_it() -> None:
     reranker = Recording(is_hosted=False)
     recalled(reranker, RecallRequest("sings", is_sensitive=True))
     assert "sings" in reranker.shown
+
+
+def test_a_former_text_of_what_is_sensitive_now_is_not_shown_to_the_model() -> None:
+    reranker = Recording(is_hosted=True)
+    store = InMemoryStore()
+    legs: dict[LegName, Leg] = {"lexical": lexical_leg(store)}
+    mine = OwnedRecollect(Parts(store, store, SystemClock(), legs, reranker=reranker), "me")
+
+    async def life() -> Recollection:
+        await mine.change_settings({"rerank": True})
+        first = await mine.remember(Draft(f"the {canary('safe')} sings"))
+        await mine.remember(Draft("the lark sings"))
+        await mine.update(str(first.id), {"content": "silence", "is_sensitive": True})
+        then = store._versions[first.id][0][1] - timedelta(microseconds=1)
+        return await mine.recall(RecallRequest("sings", as_of=then))
+
+    found = asyncio.run(life())
+    assert {hit.memory.content for hit in found.hits} == {
+        f"the {canary('safe')} sings",
+        "the lark sings",
+    }
+    assert reranker.shown == ["sings", "the lark sings"]

@@ -202,3 +202,13 @@ async def test_the_scope_holds(setup: Setup) -> None:
     await setup.remember("vehicle", project="home")
     answer = await setup.recall("car", scope=Scope(project="shop"))
     assert [hit.memory for hit in answer.hits] == [inside]
+
+
+async def test_what_was_known_at_a_moment_is_not_asked_of_present_vectors(setup: Setup) -> None:
+    car = await setup.remember("automobile")
+    answer = await setup.recall("automobile", as_of=car.created_at)
+    report = answer.legs["dense"]
+    assert (report.status, report.found) == ("skipped", 0)
+    assert "present texts" in (report.note or "")
+    assert [hit.memory for hit in answer.hits] == [car]
+    assert (setup.model.asked, setup.vectors.queries) == ([], [])

@@ -11,6 +11,7 @@ from tests.usecases.conftest import parts_on
 from tests.usecases.legs import Saying, candidates
 
 from recollect.adapters.in_memory import InMemoryStore
+from recollect.core.following import AsOf, Fetched
 from recollect.core.memory import Draft, Memory
 from recollect.core.recall import RecallRequest
 from recollect.usecases.parts import Parts
@@ -26,9 +27,9 @@ QUERY = RecallRequest("the staging database", limit=1)
 class CountingStore(InMemoryStore):
     read: list[int] = field(default_factory=list)
 
-    async def get_many(self, owner: str, ids: Collection[UUID]) -> dict[UUID, Memory]:
+    async def fetch(self, owner: str, ids: Collection[UUID], as_of: AsOf = None) -> Fetched:
         self.read.append(len(ids))
-        return await InMemoryStore.get_many(self, owner, ids)
+        return await InMemoryStore.fetch(self, owner, ids, as_of)
 
 
 async def three(parts: Parts) -> tuple[Parts, list[Memory]]:

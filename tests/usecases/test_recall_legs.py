@@ -14,7 +14,8 @@ from tests.usecases.legs import Hanging, Raising, Saying, candidates
 
 from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.errors import StoreUnavailable
-from recollect.core.memory import Draft, Memory
+from recollect.core.following import AsOf, Fetched
+from recollect.core.memory import Draft
 from recollect.core.recall import LegName, RecallRequest
 from recollect.core.recall_settings import RecallSettings
 from recollect.ports import Leg
@@ -139,9 +140,9 @@ async def test_the_last_words_of_a_late_leg_are_not_shouted(parts: Parts) -> Non
 
 async def test_the_deadline_holds_while_texts_are_fetched() -> None:
     class StuckStore(InMemoryStore):
-        async def get_many(self, owner: str, ids: Collection[UUID]) -> dict[UUID, Memory]:
+        async def fetch(self, owner: str, ids: Collection[UUID], as_of: AsOf = None) -> Fetched:
             await asyncio.Event().wait()
-            return {}
+            return Fetched()
 
     parts = await with_legs(parts_on(StuckStore()))
     with pytest.raises(StoreUnavailable, match=f"deadline of {SHORT_MS} ms"):

@@ -16,6 +16,7 @@ from typing import Final, Self
 from uuid import UUID
 
 from recollect.core.errors import Conflict
+from recollect.core.following import AsOf, Fetched, Followed, followed, successors_of
 from recollect.core.ids import IdPrefix
 from recollect.core.keys import Key
 from recollect.core.memory import Memory, Scope, Stats
@@ -34,6 +35,8 @@ CATEGORY_WEIGHT: Final = 0.1
 # and how much a long text is held back.
 _K1: Final = 1.2
 _B: Final = 0.75
+# As many former states of one memory are kept.
+MAX_VERSIONS: Final = 100
 _WORD: Final = re.compile(r"[^\W_]+")
 
 
@@ -43,6 +46,7 @@ class InMemoryStore:
 
     _memories: dict[UUID, Memory] = field(default_factory=dict)
     _words: dict[UUID, dict[str, float]] = field(default_factory=dict)
+    _versions: dict[UUID, list[tuple[Memory, datetime]]] = field(default_factory=dict)
     _settings: dict[str, object] = field(default_factory=dict)
     _settings_log: list[SettingChange] = field(default_factory=list)
     _keys: dict[UUID, Key] = field(default_factory=dict)
@@ -73,6 +77,17 @@ class InMemoryStore:
             if memory is not None and memory.owner == owner and memory.deleted_at is None
         }
 
+    async def fetch(self, owner: str, ids: Collection[UUID], as_of: AsOf = None) -> Fetched:
+        known = self._known(owner, as_of)
+        memories = {id: known[id] for id in ids if id in known}
+        return Fetched(memories, successors_of(known.values()).keys() & memories.keys())
+
+    async def follow(
+        self, owner: str, old: Collection[UUID], named: Collection[UUID], as_of: AsOf = None
+    ) -> Followed:
+        known = self._known(owner, as_of).values()
+        return followed(known, old, named).with_memories(known)
+
     async def ids_with_prefix(
         self, owner: str, prefix: IdPrefix, limit: int, *, forgotten: bool
     ) -> list[UUID]:
@@ -88,6 +103,8 @@ class InMemoryStore:
         current = await self.get(memory.owner, memory.id)
         if current is None or current.version != based_on:
             return False
+        former = [*self._versions.get(memory.id, ()), (current, memory.updated_at)]
+        self._versions[memory.id] = former[-MAX_VERSIONS:]
         self._put(memory)
         return True
 
@@ -95,6 +112,7 @@ class InMemoryStore:
         if await self.get(owner, id) is None:
             return False
         del self._memories[id], self._words[id]
+        self._versions.pop(id, None)
         return True
 
     async def page(
@@ -109,6 +127,11 @@ class InMemoryStore:
         return sorted(found, key=_age, reverse=True)[:limit]
 
     async def search_words(self, owner: str, scope: Scope, query: WordQuery) -> list[Candidate]:
+        if query.as_of is not None:
+            then = InMemoryStore()
+            for memory in self._known(owner, query.as_of).values():
+                then._put(memory)
+            return await then.search_words(owner, scope, replace(query, as_of=None))
         inside = [
             memory
             for memory in self._current(owner)
@@ -188,6 +211,26 @@ class InMemoryStore:
             for memory in self._memories.values()
             if memory.owner == owner and memory.deleted_at is None
         ]
+
+    def _known(self, owner: str, as_of: AsOf) -> dict[UUID, Memory]:
+        """What is not forgotten, now or at a moment. Of several states that held then, the one
+        that was written last.
+        """
+        if as_of is None:
+            return {memory.id: memory for memory in self._current(owner)}
+        known: dict[UUID, Memory] = {}
+        for memory in self._memories.values():
+            if memory.owner != owner or memory.created_at > as_of:
+                continue
+            held = [
+                replace(former, is_sensitive=former.is_sensitive or memory.is_sensitive)
+                for former, until in self._versions.get(memory.id, ())
+                if former.updated_at <= as_of < until
+            ]
+            then = memory if memory.updated_at <= as_of else next(reversed(held), None)
+            if then is not None and then.deleted_at is None:
+                known[memory.id] = then
+        return known
 
     def _bm25(self, owner: str, words: Collection[str]) -> Callable[[Memory], float]:
         """A score that knows how rare a word is among this owner's memories."""

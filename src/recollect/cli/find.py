@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import Annotated, cast, get_args
 
 import typer
 
 from recollect.cli.options import (
     AsJson,
+    AsOf,
     Categories,
     Exclude,
     Expanded,
@@ -23,6 +25,7 @@ from recollect.cli.options import (
     Weights,
     leg_weights,
     scope,
+    then,
     whole_id,
 )
 from recollect.cli.output import note, print_json, show
@@ -52,6 +55,7 @@ def recall(
     weight: Weights = None,
     expanded: Expanded = "",
     sensitive: SensitiveQuery = False,
+    as_of: AsOf = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Say of each hit why it is there.")
     ] = False,
@@ -60,6 +64,7 @@ def recall(
     """Find the memories most useful for a query, best first."""
     where = scope(project, session, category, tag, since, until)
     request = _request(query, where, limit, sort_by, exclude, weight, expanded, sensitive=sensitive)
+    request = replace(request, as_of=then(as_of))
     found = ask(lambda recollect: recollect.recall(request))
     if as_json:
         from recollect.wire.recalled import RecollectionOut
@@ -87,11 +92,13 @@ def why(
     weight: Weights = None,
     expanded: Expanded = "",
     sensitive: SensitiveQuery = False,
+    as_of: AsOf = None,
     as_json: AsJson = False,
 ) -> None:
     """Say why a memory is recalled for a query or is not, and what would bring it in."""
     where = scope(project, session, category, tag, since, until)
     request = _request(query, where, limit, sort_by, exclude, weight, expanded, sensitive=sensitive)
+    request = replace(request, as_of=then(as_of))
     report = ask(lambda recollect: recollect.why(id, request))
     if as_json:
         from recollect.wire.explained import WhyOut

@@ -49,6 +49,10 @@ Since = Annotated[
     typer.Option("--since", help="Stored at or after: 2026-01-31, 2026-01-31T09:30 or 7d."),
 ]
 Until = Annotated[str | None, typer.Option("--until", help="Stored before; written like --since.")]
+AsOf = Annotated[
+    str | None,
+    typer.Option("--as-of", help="What was known then, as it was then; written like --since."),
+]
 Limit = Annotated[int, typer.Option("--limit", help=f"How many hits, 1 to {MAX_LIMIT}.")]
 SortedBy = Annotated[str, typer.Option("--sort-by", help=f"One of: {', '.join(get_args(SortBy))}.")]
 Exclude = Annotated[
@@ -86,6 +90,10 @@ def scope(
         since=moment(since, "since", now) if since else None,
         until=moment(until, "until", now) if until else None,
     )
+
+
+def then(text: str | None) -> datetime | None:
+    return moment(text, "as-of", datetime.now(UTC)) if text else None
 
 
 def moment(text: str, option: str, now: datetime) -> datetime:

@@ -10,7 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Literal
+from uuid import UUID
 
+from recollect.core.ids import short
 from recollect.core.memory import Memory, Scope
 from recollect.core.recall import MAX_LIMIT, LegName, LegStatus, RecallRequest
 from recollect.core.text import clean_query
@@ -19,6 +21,8 @@ ObstacleKind = Literal[
     "forgotten",
     "out_of_scope",
     "excluded",
+    "superseded",
+    "not_known_then",
     "below_limit",
     "leg_skipped",
     "leg_absent",
@@ -70,7 +74,9 @@ class WhyLeg:
 @dataclass(frozen=True, slots=True)
 class WhyReport:
     """The answer to "why (not) this memory?". `place` is where it stands in the whole order, or
-    would stand if it were allowed in; it is None when no leg brings it within its depth.
+    would stand if it were allowed in; it is None when no leg brings it within its depth. A memory
+    that `stands_for` others is recalled in the place of the best of them. `superseded_by` is who
+    stands in the memory's own place.
     """
 
     memory: Memory
@@ -83,6 +89,26 @@ class WhyReport:
     score: float | None
     legs: Mapping[LegName, WhyLeg]
     kept_out: tuple[Obstacle, ...]
+    stands_for: tuple[UUID, ...] = ()
+    superseded_by: UUID | None = None
+
+
+def superseded(by: UUID) -> Obstacle:
+    return Obstacle(
+        "superseded",
+        f"it is superseded, and {by} stands in its place",
+        f"Read that one: `recollect show {short(by)}`. This one is served again when that one is "
+        "forgotten or its link is removed (`recollect unlink`).",
+    )
+
+
+def not_known_then(as_of: datetime) -> Obstacle:
+    return Obstacle(
+        "not_known_then",
+        f"as of {as_of.isoformat()} it was not stored yet or was forgotten, or what it said then "
+        "was never seen here",
+        "Ask for a later moment, or for none.",
+    )
 
 
 def barred(memory: Memory, request: RecallRequest) -> list[Obstacle]:
@@ -121,7 +147,12 @@ def leg_obstacle(
     whole order if each leg were asked for as many as its rank in this one, where that was tried.
     """
     ran = facts.status == "ran"
-    told = _unfound(name, facts, memory, request, deeper) if ran else _unasked(name, facts)
+    is_then = request.as_of is not None
+    told = (
+        _unfound(name, facts, memory, request, deeper)
+        if ran
+        else _unasked(name, facts, is_then=is_then)
+    )
     if told is None:
         return None
     kind, what, remedy = told
@@ -147,7 +178,7 @@ def below_limit(place: int, limit: int, depth: int, vital: int | None) -> Obstac
 _Told = tuple[ObstacleKind, str, str]
 
 
-def _unasked(name: LegName, facts: LegFacts) -> _Told:
+def _unasked(name: LegName, facts: LegFacts, *, is_then: bool) -> _Told:
     because = f": {facts.note}" if facts.note else ""
     if facts.status == "skipped" and facts.weight == 0.0:
         return (
@@ -159,7 +190,9 @@ def _unasked(name: LegName, facts: LegFacts) -> _Told:
         return (
             "leg_skipped",
             f"the {name} leg was not asked{because}",
-            "Ask without marking the query as sensitive, or use a local model.",
+            "Ask about the present."
+            if is_then
+            else "Ask without marking the query as sensitive, or use a local model.",
         )
     if facts.status == "absent":
         return (

@@ -22,6 +22,10 @@ def dense_leg(vectors: VectorIndex, embedders: Embedders) -> Leg:
     async def leg(
         owner: str, request: RecallRequest, settings: RecallSettings
     ) -> Sequence[Candidate] | Declined:
+        if request.as_of is not None:
+            return Declined(
+                "skipped", "vectors are of present texts: what was known then is found by words"
+            )
         text = clean_query(request.query)
         if not text:
             return ()

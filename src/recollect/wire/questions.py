@@ -40,9 +40,15 @@ class QuestionIn(Input):
         default=False,
         description="The query's text is given to no model on another machine.",
     )
+    as_of: Moment | None = Field(
+        default=None,
+        description="Ask what was known at this moment, in the texts of then; found by words.",
+    )
 
     @classmethod
     def from_request(cls, request: RecallRequest) -> Self:
+        # Unsaid is left out: a server of an earlier version knows no other moment than now.
+        then: dict[str, Any] = {} if request.as_of is None else {"as_of": request.as_of}
         return cls.model_construct(
             query=clean_query(request.query),
             expanded_query=clean_query(request.expanded_query),
@@ -52,6 +58,7 @@ class QuestionIn(Input):
             exclude=sorted(request.exclude),
             weights=dict(request.weights),
             is_sensitive=request.is_sensitive,
+            **then,
         )
 
     def to_request(self) -> RecallRequest:
@@ -64,6 +71,7 @@ class QuestionIn(Input):
             exclude=frozenset(self.exclude),
             weights=self.weights,
             is_sensitive=self.is_sensitive,
+            as_of=self.as_of,
         )
 
 
@@ -104,6 +112,9 @@ class EpisodesIn(Input):
         default=False,
         description="The query's text is given to no model on another machine.",
     )
+    as_of: Moment | SkipJsonSchema[None] = Field(
+        default=None, description="Ask what was known at this moment, in the texts of then."
+    )
     explain: Annotated[bool, Strict(strict=False)] = Field(
         default=False, description="Say of each hit why it is there."
     )
@@ -121,4 +132,5 @@ class EpisodesIn(Input):
                 until=self.until,
             ),
             is_sensitive=self.is_sensitive,
+            as_of=self.as_of,
         )

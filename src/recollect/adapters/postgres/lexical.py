@@ -55,6 +55,8 @@ PATIENCE: Final = "100ms"
 _LOCK: Final = 0x5EC0_11EC
 """The advisory lock that a rebuild holds, so that two processes never rebuild at once."""
 
+_TABLE: Final = sql.SQL("memories")
+
 # Rows of lexeme_stats that are no words: the parser yields neither '' nor a word with a space.
 _ROWS_KEY: Final = ""
 _LENGTH_KEYS: Final = tuple(f" length {cell:02}" for cell in range(1, LENGTH_CELLS + 1))
@@ -79,7 +81,7 @@ explain (format json) select 1 from memories m where {where}
 _SCOPE_FIRST: Final[LiteralString] = """
 select m.id, m.importance, m.created_at, m.search_vector
 from (
-    select m.id, m.importance, m.created_at, m.search_vector from memories m where {where} offset 0
+    select m.id, m.importance, m.created_at, m.search_vector from {source} m where {where} offset 0
 ) m
 where m.search_vector @@ {match}::tsquery
 """
@@ -123,7 +125,7 @@ from (
         case when m.search_vector @@ %(lexical_all)s::tsquery
             then 1 + ts_rank(m.search_vector, %(lexical_all)s::tsquery)
             else ts_rank(m.search_vector, %(lexical_any)s::tsquery) end::float8 as score
-    from memories m
+    from {source} m
     where {where} and m.search_vector @@ %(lexical_any)s::tsquery
     order by score desc, m.id
     limit %(lexical_depth)s
@@ -187,20 +189,24 @@ async def search(
     params: Mapping[str, object],
     depth: int,
     ranking: LexicalRanking,
+    source: sql.Composable | None = None,
 ) -> list[Candidate]:
     """The `depth` best memories for any text, best first.
 
     `where` is a condition on alias `m` with its `params`; names that begin with `lexical_` are
-    taken. No text raises; a text of stop words alone finds nothing.
+    taken. No text raises; a text of stop words alone finds nothing. `source` is read through
+    instead of the table, whose indexes it does not have.
     """
     lexemes, statistics = await _frequencies(conn, query)
     if not lexemes or depth < 1:
         return []
     if ranking == "ts_rank":
-        return await _by_ts_rank(conn, lexemes, where, params, depth)
+        return await _by_ts_rank(conn, lexemes, where, params, depth, source or _TABLE)
     # The yardstick: a scope of no size is read whole, and whatever matches is scored.
-    rows = 0 if ranking == "idf_exhaustive" else await scope_rows(conn, where, params)
-    return await _by_idf(conn, plan(lexemes, statistics, rows), where, params, depth)
+    whole = ranking == "idf_exhaustive" or source is not None
+    rows = 0 if whole else await scope_rows(conn, where, params)
+    planned = plan(lexemes, statistics, rows)
+    return await _by_idf(conn, planned, where, params, depth, source or _TABLE)
 
 
 async def statistics_due(conn: AsyncConnection[Any]) -> bool:
@@ -260,6 +266,7 @@ async def _by_idf(
     where: sql.Composable,
     params: Mapping[str, object],
     depth: int,
+    source: sql.Composable,
 ) -> list[Candidate]:
     values: dict[str, object] = dict(params)
 
@@ -274,7 +281,7 @@ async def _by_idf(
     )
     if planned.scope_first:
         candidates: sql.Composable = sql.SQL(_SCOPE_FIRST).format(
-            where=where, match=bind(planned.any_word)
+            source=source, where=where, match=bind(planned.any_word)
         )
     else:
         arms = [
@@ -311,6 +318,7 @@ async def _by_ts_rank(
     where: sql.Composable,
     params: Mapping[str, object],
     depth: int,
+    source: sql.Composable,
 ) -> list[Candidate]:
     words = [each.text for each in bounded(lexemes)]
     values = {
@@ -320,7 +328,8 @@ async def _by_ts_rank(
         "lexical_depth": depth,
         "lexical_floor": MIN_TS_RANK,
     }
-    return _candidates(await _fetch(conn, sql.SQL(_BY_TS_RANK).format(where=where), values))
+    statement = sql.SQL(_BY_TS_RANK).format(source=source, where=where)
+    return _candidates(await _fetch(conn, statement, values))
 
 
 async def _fetch(

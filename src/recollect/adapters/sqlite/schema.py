@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Final
 
 from recollect.adapters.sqlite.lane import transaction
+from recollect.adapters.sqlite.links_schema import LINKS_MIGRATION
 from recollect.adapters.sqlite.sync_schema import SYNC_MIGRATION
+from recollect.adapters.sqlite.versions_schema import VERSIONS_MIGRATION
 from recollect.core.errors import StoreUnavailable
 
 APPLICATION_ID: Final = 0x52434C54  # "RCLT"
@@ -98,6 +100,8 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
     ),
     (_SETTINGS_AUDIT,),
     SYNC_MIGRATION,
+    LINKS_MIGRATION,
+    VERSIONS_MIGRATION,
 )
 
 

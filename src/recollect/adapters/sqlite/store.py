@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final, Self
 from uuid import UUID
 
-from recollect.adapters.sqlite import words
+from recollect.adapters.sqlite import links, versions, words
 from recollect.adapters.sqlite.lane import Lane, transaction
 from recollect.adapters.sqlite.rows import (
     from_row,
@@ -28,6 +28,7 @@ from recollect.adapters.sqlite.rows import (
 )
 from recollect.adapters.sqlite.schema import is_current, migrate, prepare_file
 from recollect.core.errors import Conflict
+from recollect.core.following import AsOf, Fetched, Followed
 from recollect.core.ids import IdPrefix
 from recollect.core.memory import Memory, Scope, Stats
 from recollect.core.paging import Cursor
@@ -40,11 +41,12 @@ BUSY_TIMEOUT_SECONDS: Final = 5.0
 _ADD: Final = """
 INSERT INTO memories (
     id, owner, category, project, session, importance, is_sensitive, version,
-    created_at, updated_at, deleted_at, tags, tag_words, expanded_keywords, expanded_words, content
+    created_at, updated_at, deleted_at, tags, tag_words, expanded_keywords, expanded_words, content,
+    links
 ) VALUES (
     :id, :owner, :category, :project, :session, :importance, :is_sensitive, :version,
     :created_at, :updated_at, :deleted_at, :tags, :tag_words, :expanded_keywords, :expanded_words,
-    :content
+    :content, :links
 ) ON CONFLICT (id) DO NOTHING
 """
 _REPLACE: Final = """
@@ -52,7 +54,8 @@ UPDATE memories SET
     category = :category, project = :project, session = :session, importance = :importance,
     is_sensitive = :is_sensitive, version = :version, created_at = :created_at,
     updated_at = :updated_at, deleted_at = :deleted_at, tags = :tags, tag_words = :tag_words,
-    expanded_keywords = :expanded_keywords, expanded_words = :expanded_words, content = :content
+    expanded_keywords = :expanded_keywords, expanded_words = :expanded_words, content = :content,
+    links = :links
 WHERE owner = :owner AND id = :id AND version = :based_on
 """
 _ERASE: Final = "DELETE FROM memories WHERE owner = ? AND id = ?"
@@ -129,6 +132,24 @@ class SqliteStore:
         )
         return {memory.id: memory for memory in map(from_row, rows)}
 
+    async def fetch(self, owner: str, ids: Collection[UUID], as_of: AsOf = None) -> Fetched:
+        def work(reader: sqlite3.Connection) -> Fetched:
+            if as_of is not None:
+                return versions.fetch(reader, owner, ids, as_of)
+            return links.fetch(reader, owner, ids)
+
+        return await self._reader.run_until_cancelled(work)
+
+    async def follow(
+        self, owner: str, old: Collection[UUID], named: Collection[UUID], as_of: AsOf = None
+    ) -> Followed:
+        def work(reader: sqlite3.Connection) -> Followed:
+            if as_of is not None:
+                return versions.follow(reader, owner, old, named, as_of)
+            return links.follow(reader, owner, old, named)
+
+        return await self._reader.run_until_cancelled(work)
+
     async def ids_with_prefix(
         self, owner: str, prefix: IdPrefix, limit: int, *, forgotten: bool
     ) -> list[UUID]:
@@ -178,9 +199,12 @@ class SqliteStore:
         return [from_row(row) for row in rows]
 
     async def search_words(self, owner: str, scope: Scope, query: WordQuery) -> list[Candidate]:
-        return await self._reader.run_until_cancelled(
-            lambda reader: words.search(reader, owner, scope, query)
-        )
+        def work(reader: sqlite3.Connection) -> list[Candidate]:
+            if query.as_of is not None:
+                return versions.search(reader, owner, scope, query, query.as_of)
+            return words.search(reader, owner, scope, query)
+
+        return await self._reader.run_until_cancelled(work)
 
     async def stats(self, owner: str) -> Stats:
         rows = await self._reader.run_until_cancelled(

@@ -35,6 +35,7 @@ from recollect.core.sync import (
     Revision,
     SyncStatus,
 )
+from recollect.graph_ports import ConceptGraph as ConceptGraph
 
 
 class Clock(Protocol):

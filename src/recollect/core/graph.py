@@ -1,0 +1,89 @@
+"""The concept graph as values: what a walk reads, what an explanation names, what a person sees.
+
+A memory mentions concepts; relationships join concepts, and each is dated twice: when it was true,
+and from when until when we held it for true. Nothing here reads or writes; see docs/graph.md.
+"""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Concept:
+    """A node. `key` is its normalised form and `aliases` are the other names it is known by;
+    `mentions` counts the memories that mention it.
+    """
+
+    id: UUID
+    key: str
+    name: str
+    kind: str
+    aliases: tuple[str, ...] = ()
+    mentions: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Relationship:
+    """A typed edge between two concepts, with the memories that say so.
+
+    It was true from `valid_from` until `valid_to`; we learned it at `learned_at` and held it for
+    true until `known_until`, when the last text that said so was changed.
+    """
+
+    id: UUID
+    source: UUID
+    target: UUID
+    relation: str
+    weight: float
+    learned_at: datetime
+    valid_from: datetime
+    valid_to: datetime | None = None
+    known_until: datetime | None = None
+    evidence: tuple[UUID, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GraphSnapshot:
+    """All that a walk needs of one owner's graph, as columns: a matrix is made from it at once.
+
+    A mention is a place in each of the three `mention_` columns, and an edge one in each of the
+    `edge_` columns: the indexes point into `memories` and `concepts`, `labels` runs beside
+    `concepts`. Edges are typed relationships and near-synonyms alike, each once, direction as
+    stored. `version` is that of the graph when it was read, or an older one: never a newer one.
+    """
+
+    version: int
+    memories: tuple[UUID, ...] = ()
+    concepts: tuple[UUID, ...] = ()
+    labels: tuple[str, ...] = ()
+    mention_memories: array[int] = field(default_factory=lambda: array("i"))
+    mention_concepts: array[int] = field(default_factory=lambda: array("i"))
+    mention_weights: array[float] = field(default_factory=lambda: array("f"))
+    edge_sources: array[int] = field(default_factory=lambda: array("i"))
+    edge_targets: array[int] = field(default_factory=lambda: array("i"))
+    edge_weights: array[float] = field(default_factory=lambda: array("f"))
+
+
+@dataclass(frozen=True, slots=True)
+class PathStep:
+    """One step of a path: from one concept to the next by a relation, with the memories that say
+    so. A step from a memory to a concept, or back, has the relation `mentions`.
+    """
+
+    source: UUID
+    source_label: str
+    relation: str
+    target: UUID
+    target_label: str
+    evidence: tuple[UUID, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GraphPath:
+    """How one thing leads to another. Without a step, both are the same."""
+
+    steps: tuple[PathStep, ...]

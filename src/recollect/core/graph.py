@@ -9,7 +9,13 @@ from __future__ import annotations
 from array import array
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Final
 from uuid import UUID
+
+# What joins two nodes where no text states a relation.
+MENTIONS: Final = "mentions"
+MENTIONED_TOGETHER: Final = "mentioned together"
+NEAR: Final = "near synonym"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +77,8 @@ class GraphSnapshot:
 @dataclass(frozen=True, slots=True)
 class PathStep:
     """One step of a path: from one concept to the next by a relation, with the memories that say
-    so. A step from a memory to a concept, or back, has the relation `mentions`.
+    so. Source and target are as stated, so a path may go through a step from its end to its start.
+    A step from a memory to a concept, or back, has the relation `mentions` and no label there.
     """
 
     source: UUID
@@ -87,3 +94,38 @@ class GraphPath:
     """How one thing leads to another. Without a step, both are the same."""
 
     steps: tuple[PathStep, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbourhood:
+    """A concept and what is around it: relationships, near synonyms with their similarity, what is
+    mentioned together with it and how often, and the latest memories that mention it. `labels`
+    names every concept that a relationship speaks of.
+    """
+
+    concept: Concept
+    relationships: tuple[Relationship, ...]
+    labels: dict[UUID, str]
+    near: tuple[tuple[str, float], ...]
+    together: tuple[tuple[str, int], ...]
+    memories: tuple[UUID, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GraphStats:
+    """An owner's graph in numbers. Of the relationships, `ended` are no longer true and `withdrawn`
+    are no longer said by any text.
+    """
+
+    version: int
+    memories: int
+    concepts: int
+    aliases: int
+    mentions: int
+    relationships: int
+    ended: int
+    withdrawn: int
+    near: int
+    by_kind: dict[str, int]
+    by_relation: dict[str, int]
+    most_mentioned: dict[str, int]

@@ -25,6 +25,7 @@ from recollect.adapters.postgres.changes import PostgresChanges
 from recollect.adapters.postgres.erasure import ERASE
 from recollect.adapters.postgres.errors import translated
 from recollect.adapters.postgres.fusion import PostgresFuser
+from recollect.adapters.postgres.graph import PostgresGraph
 from recollect.adapters.postgres.migrate import migrate
 from recollect.adapters.postgres.rows import (
     MEMORY_COLUMNS,
@@ -121,6 +122,7 @@ class PostgresStore:
     def __init__(self, url: str, *, connections: int = 10, lease: float = LEASE) -> None:
         """`lease`: seconds a worker may take for what it claimed before others may take it."""
         self.vectors: PostgresVectors | None = None
+        self.graph: PostgresGraph
         self.vector_note = ""
         self._url = url
         self._lease = lease
@@ -153,6 +155,9 @@ class PostgresStore:
             await self._pool.open(wait=True, timeout=patience.CONNECT_SECONDS)
         if not self.vector_note:
             self.vectors = PostgresVectors(self._url, self._transaction, lease=self._lease)
+        self.graph = PostgresGraph(
+            self._url, self._transaction, lease=self._lease, has_vectors=not self.vector_note
+        )
         await self._statistics.open()
         return self
 
@@ -164,6 +169,7 @@ class PostgresStore:
     ) -> None:
         if self.vectors is not None:
             await self.vectors.close()
+        await self.graph.close()
         await self._statistics.close()
         await self._pool.close()
 

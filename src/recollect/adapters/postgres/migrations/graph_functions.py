@@ -31,17 +31,18 @@ create function recollect_graph_grew(grown text) returns void language sql volat
 $$
 """
 
-# Names that no text justifies any more go, and with its last name a concept. One that loses the
-# name it was shown by is shown by another.
+# Names that no text justifies any more go, and with its last name a concept; one that was mended by
+# hand only where its text became sensitive. A concept that loses the name it was shown by is shown
+# by another.
 _TIDY = """
-create function recollect_graph_tidy(whose text, keys text[]) returns void
+create function recollect_graph_tidy(whose text, keys text[], even_mended boolean) returns void
 language plpgsql as $$
 declare
     touched uuid[];
 begin
     with gone as (
         delete from concept_names n
-        where n.owner = whose and n.key = any(keys) and not n.is_mended
+        where n.owner = whose and n.key = any(keys) and (even_mended or not n.is_mended)
             and not exists (
                 select from memory_concepts m where m.owner = n.owner and m.key = n.key)
             and not exists (
@@ -121,6 +122,8 @@ $$
 # sensitive leaves nothing; of one that was edited the evidence stays, as what was once said.
 _OUTDATED = """
 create function recollect_graph_outdated() returns trigger language plpgsql as $$
+declare
+    keys text[];
 begin
     if exists (select from memory_concepts where memory_id = old.id)
         or exists (select from edge_evidence where memory_id = old.id) then
@@ -128,12 +131,20 @@ begin
     end if;
     delete from extractions where memory_id = old.id;
     if new.is_sensitive then
+        select array_agg(key) into keys from (
+            select key from memory_concepts where memory_id = old.id
+            union select source_key from edge_evidence where memory_id = old.id
+            union select target_key from edge_evidence where memory_id = old.id
+        ) k;
         delete from edge_evidence where memory_id = old.id;
     else
         update edge_evidence set withdrawn_at = now()
         where memory_id = old.id and withdrawn_at is null;
     end if;
     delete from memory_concepts where memory_id = old.id;
+    if new.is_sensitive then
+        perform recollect_graph_tidy(old.owner, keys, true);
+    end if;
     return new;
 end
 $$
@@ -166,7 +177,7 @@ $$
 _UNMENTIONED = """
 create function recollect_graph_unmentioned() returns trigger language plpgsql as $$
 begin
-    perform recollect_graph_tidy(g.owner, g.keys), recollect_graph_grew(g.owner)
+    perform recollect_graph_tidy(g.owner, g.keys, false), recollect_graph_grew(g.owner)
     from (select owner, array_agg(distinct key) as keys from gone group by owner) g;
     return null;
 end
@@ -188,7 +199,7 @@ begin
     from concept_edges where id = any(touched) and is_single;
     perform recollect_graph_weigh(touched);
     perform recollect_graph_settle(sources, relations);
-    perform recollect_graph_tidy(g.owner, g.keys), recollect_graph_grew(g.owner)
+    perform recollect_graph_tidy(g.owner, g.keys, false), recollect_graph_grew(g.owner)
     from (
         select owner, array_agg(distinct key) as keys
         from (select owner, source_key as key from gone union select owner, target_key from gone) k
@@ -198,6 +209,17 @@ begin
 end
 $$
 """
+# An edge may go with one of its concepts, before its evidence is looked at.
+_UNJOINED = """
+create function recollect_graph_unjoined() returns trigger language plpgsql as $$
+begin
+    perform recollect_graph_settle(array_agg(source), array_agg(relation))
+    from gone where is_single;
+    return null;
+end
+$$
+"""
+
 FUNCTIONS: Final = {
     "recollect_extracted_text": _HASH,
     "recollect_graph_alone": _LOCK,
@@ -211,6 +233,7 @@ FUNCTIONS: Final = {
     "recollect_graph_erasing": _ERASING,
     "recollect_graph_unmentioned": _UNMENTIONED,
     "recollect_graph_unsaid": _UNSAID,
+    "recollect_graph_unjoined": _UNJOINED,
 }
 
 _MATTERS = """
@@ -248,5 +271,9 @@ for each statement execute function recollect_graph_unsaid()
     """
 create trigger graph_withdrawn after update on edge_evidence referencing new table as gone
 for each statement execute function recollect_graph_unsaid()
+""",
+    """
+create trigger graph_unjoined after delete on concept_edges referencing old table as gone
+for each statement execute function recollect_graph_unjoined()
 """,
 )

@@ -1,0 +1,102 @@
+"""Whether two names mean one concept.
+
+First by their normalised form, then by what either is also called; both are exact. What is left is
+a guess by how near their vectors are, and a wrong guess joins memories that have nothing to do with
+each other. So two names are made one only above a threshold that was measured (docs/graph.md), and
+only where nothing in them speaks against it: "Python 2" is near "Python 3". Below the threshold
+they stay two concepts, joined by an edge that says how near they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+from recollect.core.concepts import concept_key
+
+MERGE_FROM: Final = 0.97
+"""The similarity from which on two names are one concept (docs/adr/0023)."""
+
+NEAR_FROM: Final = 0.85
+"""From here on they are near synonyms: the value that the study in docs/graph.md began with."""
+
+MOST_NEAR: Final = 5
+
+# What is written one way only: another spelling is another thing.
+_NEVER: Final = frozenset({"url", "path", "code", "version", "year"})
+_NUMBER: Final = re.compile(r"\d+")
+_ROMAN: Final = frozenset({"i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x"})
+_POLES: Final = (
+    frozenset({"north", "south", "east", "west", "northern", "southern", "eastern", "western"}),
+    frozenset({"first", "second", "third", "fourth", "fifth"}),
+    frozenset({"men", "women", "male", "female", "boys", "girls"}),
+    frozenset({"upper", "lower"}),
+    frozenset({"senior", "junior"}),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Nameless:
+    """A concept whose name was not compared with the others yet."""
+
+    id: UUID
+    owner: str
+    name: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A concept whose name is near."""
+
+    id: UUID
+    name: str
+    kind: str
+    similarity: float
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """What became of a name: the concept it means, if it means one that was there, else those it
+    is near to.
+    """
+
+    same: Neighbour | None
+    near: tuple[Neighbour, ...]
+
+
+def is_compared(kind: str) -> bool:
+    return kind not in _NEVER
+
+
+def resolve(
+    name: str, neighbours: Sequence[Neighbour], *, merge_from: float = MERGE_FROM
+) -> Resolved:
+    """What a new name means, by its neighbours, nearest first."""
+    same = next(
+        (one for one in neighbours if one.similarity >= merge_from and may_mean(name, one.name)),
+        None,
+    )
+    if same is not None:
+        return Resolved(same, ())
+    near = [one for one in neighbours if one.similarity >= NEAR_FROM]
+    return Resolved(None, tuple(near[:MOST_NEAR]))
+
+
+def may_mean(one: str, other: str) -> bool:
+    """Whether nothing in two names speaks against their meaning the same: they hold the same
+    numbers, and not the one and the other of an opposition.
+    """
+    first, second = concept_key(one).split(), concept_key(other).split()
+    if _numbers(first) != _numbers(second):
+        return False
+    only, others = set(first) - set(second), set(second) - set(first)
+    return not any(pole & only and pole & others for pole in _POLES)
+
+
+def _numbers(words: Sequence[str]) -> list[str]:
+    arabic = [number for word in words for number in _NUMBER.findall(word)]
+    return sorted([*arabic, *(word for word in words if word in _ROMAN)])

@@ -9,13 +9,15 @@ from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
-from recollect.core.extraction import (
-    Extraction,
-    ExtractionJob,
+from recollect.core.extraction import Extraction, ExtractionJob, ReadTexts
+from recollect.core.graph import (
+    Concept,
     ExtractionProgress,
-    ReadTexts,
+    GraphPath,
+    GraphSnapshot,
+    GraphStats,
+    Neighbourhood,
 )
-from recollect.core.graph import Concept, GraphPath, GraphSnapshot, GraphStats, Neighbourhood
 from recollect.core.recall import Candidate
 from recollect.core.resolution import Nameless, Neighbour
 from recollect.core.space import StoredSpace

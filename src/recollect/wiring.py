@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from recollect.core.errors import InvalidInput, RecollectError
 from recollect.core.faults import explained, places
 from recollect.core.recall import Recollection
+from recollect.graph_ports import FactReader
 from recollect.ports import (
     ChangeStore,
     Clock,
@@ -33,6 +34,7 @@ from recollect.ports import (
 from recollect.settings import Settings
 from recollect.usecases.dense import dense_leg, no_dense_leg
 from recollect.usecases.embed import NO_EMBEDDER, EmbeddingParts
+from recollect.usecases.extract import GraphParts
 from recollect.usecases.owned import OwnedRecollect
 from recollect.usecases.parts import Parts
 from recollect.usecases.recall import lexical_leg
@@ -76,6 +78,7 @@ class Server:
     database: str
     embedding: EmbeddingParts | None = None
     vector_note: str = ""
+    graph: GraphParts | None = None
     on_recall: Callable[[Recollection], None] = lambda _: None
 
     def for_owner(self, owner: str) -> Recollect:
@@ -204,6 +207,7 @@ async def open_server(
         open_postgres(settings) as (store, database),
         catalogue(settings, progress) as embedders,
         open_reranker(settings) as reranker,
+        open_reader(settings) as reader,
     ):
         parts = replace(parts_on(store, settings), reranker=reranker, revisions=store.changes)
         if settings.fuser == "sql":
@@ -218,6 +222,15 @@ async def open_server(
             if settings.embedder != NO_EMBEDDER:
                 legs = {**parts.legs, "dense": dense_leg(vectors, embedders)}
                 parts = replace(parts, legs=legs)
+        graph = GraphParts(
+            store.graph,
+            settings.graph,
+            embedders if embedding and settings.embedder != NO_EMBEDDER else None,
+            reader,
+            settings.graph_llm_calls,
+        )
+        if settings.graph != "off":
+            parts = replace(parts, graph_progress=graph.progress)
         yield Server(
             parts,
             store,
@@ -227,6 +240,7 @@ async def open_server(
             database,
             embedding,
             store.vector_note,
+            graph,
         )
 
 
@@ -248,6 +262,21 @@ def open_reranker(settings: Settings) -> AbstractAsyncContextManager[Reranker | 
         field="RECOLLECT_RERANKER",
         remedy="Name a folder with model.onnx and tokenizer.json as folder:/path, or one of the "
         "hub's models as hub:BAAI/bge-reranker-v2-m3.",
+    )
+
+
+def open_reader(settings: Settings) -> AbstractAsyncContextManager[FactReader | None]:
+    """The language model that reads memories for the concept graph, when one is to."""
+    if settings.graph != "llm":
+        return nullcontext()
+    from recollect.adapters.readers.compatible import compatible_reader
+
+    key = settings.graph_llm_api_key
+    return compatible_reader(
+        settings.graph_llm_url,
+        settings.graph_llm_model,
+        egress=settings.egress,
+        key=key.get_secret_value() if key else None,
     )
 
 

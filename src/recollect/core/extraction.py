@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, Literal
+from typing import Final
 from uuid import UUID
 
 from recollect.core.concepts import Mention, concept_key, mentions, relations
@@ -19,8 +19,6 @@ from recollect.core.concepts import Mention, concept_key, mentions, relations
 BY_RULES: Final = 1
 BY_MODEL: Final = 1_000
 BY_IMPORT: Final = 2_000
-
-GraphMode = Literal["off", "rules", "llm"]
 
 MAX_KEY: Final = 200
 MAX_RELATION: Final = 100
@@ -87,19 +85,6 @@ class ExtractionJob:
     content: str
     tags: tuple[str, ...]
     expanded_keywords: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ExtractionProgress:
-    """How far the reading is, for all owners of the store together."""
-
-    extracted: int
-    waiting: int
-    parked: int
-    last_error: str | None = None
-    to_compare: int = 0
-    calls_today: int = 0
-    tokens_today: int = 0
 
 
 @dataclass(frozen=True, slots=True)

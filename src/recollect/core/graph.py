@@ -9,8 +9,11 @@ from __future__ import annotations
 from array import array
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final
+from typing import Final, Literal
 from uuid import UUID
+
+GraphMode = Literal["off", "rules", "llm"]
+"""Whether memories are read for the graph, and whether a language model reads them too."""
 
 # What joins two nodes where no text states a relation.
 MENTIONS: Final = "mentions"
@@ -129,3 +132,19 @@ class GraphStats:
     by_kind: dict[str, int]
     by_relation: dict[str, int]
     most_mentioned: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractionProgress:
+    """How far the reading of memories for the graph is, for all owners of the store together.
+    `parked` were tried too often; `to_compare` are names not yet compared with the others; calls
+    and tokens are those of a language model.
+    """
+
+    extracted: int
+    waiting: int
+    parked: int
+    last_error: str | None = None
+    to_compare: int = 0
+    calls_today: int = 0
+    tokens_today: int = 0

@@ -28,14 +28,18 @@ MOST_NEAR: Final = 5
 # What is written one way only: another spelling is another thing.
 _NEVER: Final = frozenset({"url", "path", "code", "version", "year"})
 _NUMBER: Final = re.compile(r"\d+")
-_ROMAN: Final = frozenset({"i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x"})
-_POLES: Final = (
-    frozenset({"north", "south", "east", "west", "northern", "southern", "eastern", "western"}),
-    frozenset({"first", "second", "third", "fourth", "fifth"}),
-    frozenset({"men", "women", "male", "female", "boys", "girls"}),
-    frozenset({"upper", "lower"}),
-    frozenset({"senior", "junior"}),
-)
+_ROMAN: Final = re.compile(r"(?=.)m*(cm|cd|d?c{0,3})(xc|xl|l?x{0,3})(ix|iv|v?i{0,3})")
+# Words that tell two things of one kind apart: where only one of two names has them, the names
+# mean two things. Collected from the pairs that were nearest and different (docs/graph.md).
+_TELLING_TEXT: Final = """
+north south east west northern southern eastern western central upper lower inner outer
+first second third fourth fifth last early mid late old new former junior senior deputy vice
+men women male female boys girls
+january february march april may june july august september october november december
+monday tuesday wednesday thursday friday saturday sunday spring summer autumn winter
+democratic people authority regional kw kwh
+"""
+_TELLING: Final = frozenset(_TELLING_TEXT.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,15 +92,17 @@ def resolve(
 
 def may_mean(one: str, other: str) -> bool:
     """Whether nothing in two names speaks against their meaning the same: they hold the same
-    numbers, and not the one and the other of an opposition.
+    numbers, and no word that tells one thing from another stands in only one of them.
     """
     first, second = concept_key(one).split(), concept_key(other).split()
-    if _numbers(first) != _numbers(second):
+    if _marks(first) != _marks(second):
         return False
-    only, others = set(first) - set(second), set(second) - set(first)
-    return not any(pole & only and pole & others for pole in _POLES)
+    return not (set(first) ^ set(second)) & _TELLING
 
 
-def _numbers(words: Sequence[str]) -> list[str]:
-    arabic = [number for word in words for number in _NUMBER.findall(word)]
-    return sorted([*arabic, *(word for word in words if word in _ROMAN)])
+def _marks(words: Sequence[str]) -> list[str]:
+    """Numbers in digits, and Roman ones behind a name; the last word also when it is a letter."""
+    numbers = [number for word in words for number in _NUMBER.findall(word)]
+    roman = [word for word in words[1:] if _ROMAN.fullmatch(word)]
+    letter = [word for word in words[1:][-1:] if len(word) == 1 and not _ROMAN.fullmatch(word)]
+    return sorted([*numbers, *roman, *letter])

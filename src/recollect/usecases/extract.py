@@ -14,16 +14,16 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
-from recollect.core.errors import RecollectError, StoreError
+from recollect.core.errors import RecollectError
 from recollect.core.extraction import (
     BY_MODEL,
     BY_RULES,
     Extraction,
     ExtractionJob,
-    GraphMode,
     read_by_rules,
 )
 from recollect.core.faults import explained
+from recollect.core.graph import ExtractionProgress, GraphMode
 from recollect.core.resolution import NEAR_FROM, Nameless, resolve
 from recollect.core.space import StoredSpace
 from recollect.graph_ports import FactReader, GraphStore
@@ -52,6 +52,9 @@ class GraphParts:
     def worth(self) -> int:
         """The least worth of a reader after which a memory is done."""
         return BY_RULES if self.reader is None else BY_MODEL
+
+    async def progress(self) -> ExtractionProgress:
+        return await self.store.progress(self.worth)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +158,3 @@ async def _resolve(
         return True
     await parts.store.compared(space, one, found.near)
     return False
-
-
-def is_passing(error: RecollectError) -> bool:
-    """Whether it is the store's trouble, which all of the work shares."""
-    return isinstance(error, StoreError)

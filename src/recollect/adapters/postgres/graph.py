@@ -22,8 +22,15 @@ from recollect.adapters.postgres import (
 )
 from recollect.adapters.postgres.doorbell import Doorbell
 from recollect.adapters.postgres.vectors import Transaction
-from recollect.core.extraction import Extraction, ExtractionJob, ExtractionProgress
-from recollect.core.graph import Concept, GraphPath, GraphSnapshot, GraphStats, Neighbourhood
+from recollect.core.extraction import Extraction, ExtractionJob
+from recollect.core.graph import (
+    Concept,
+    ExtractionProgress,
+    GraphPath,
+    GraphSnapshot,
+    GraphStats,
+    Neighbourhood,
+)
 from recollect.core.recall import Candidate
 from recollect.core.resolution import Nameless, Neighbour
 from recollect.core.space import StoredSpace

@@ -18,7 +18,8 @@ from recollect.adapters.postgres.embedding_queue import (
     LONGEST_ERROR,
     MAX_ATTEMPTS,
 )
-from recollect.core.extraction import ExtractionJob, ExtractionProgress
+from recollect.core.extraction import ExtractionJob
+from recollect.core.graph import ExtractionProgress
 
 Connection = AsyncConnection[Any]
 

@@ -73,6 +73,9 @@ class ExtractionQueue(Protocol):
         in hand. A worker that dies gives them back by silence.
         """
 
+    async def present(self, owner: str, ids: Collection[UUID]) -> list[ExtractionJob]:
+        """Those of the memories that may be read, whoever has read them."""
+
     async def finish(self, done: Sequence[tuple[ExtractionJob, Extraction]], by: int) -> int:
         """Put into the graph what was read in texts that are still the same; how many were."""
 
@@ -185,3 +188,23 @@ class FactReader(Protocol):
         """What each text says; a text of which the model said nothing usable is missing.
         ModelUnavailable when there is no answer at all.
         """
+
+
+class Graph(Protocol):
+    """What a shell can ask of one owner's graph, here or on a server elsewhere. Concepts are named
+    as people write them.
+    """
+
+    async def show(
+        self, name: str, *, limit: int = 20, as_of: datetime | None = None, history: bool = False
+    ) -> Neighbourhood: ...
+
+    async def path(
+        self, source: str, target: str, *, as_of: datetime | None = None
+    ) -> GraphPath | None: ...
+
+    async def stats(self) -> GraphStats: ...
+
+    async def merge(self, into: str, other: str) -> Concept: ...
+
+    async def split(self, concept: str, alias: str) -> Concept: ...

@@ -84,6 +84,10 @@ class PostgresGraph:
         async with self._transaction() as connection:
             return await graph_queue.claim(connection, below, limit, self._lease)
 
+    async def present(self, owner: str, ids: Collection[UUID]) -> list[ExtractionJob]:
+        async with self._transaction() as connection:
+            return await graph_queue.present(connection, owner, ids)
+
     async def finish(self, done: Sequence[tuple[ExtractionJob, Extraction]], by: int) -> int:
         kept = 0
         for owner in sorted({job.owner for job, _ in done}):

@@ -65,7 +65,7 @@ _NEAREST: Final[LiteralString] = """
 select n.id, n.name, n.kind, 1 - distance as similarity from (
     select v.concept_id, v.vector::halfvec({dimension}) <=> {vector} as distance
     from concept_vectors v
-    where v.space_id = {space} and v.owner = {owner} and v.concept_id <> {self}
+    where v.space_id = {space} and v.owner = {owner} and v.concept_id <> {one}
     order by v.vector::halfvec({dimension}) <=> {vector} limit {limit}
 ) v join concepts n on n.id = v.concept_id and n.compared_in = {space}
 where distance <= {farthest}

@@ -126,16 +126,19 @@ class ConceptNames(Protocol):
     async def nearest(
         self,
         space: StoredSpace,
-        one: Nameless,
-        vector: Sequence[float],
+        named: Sequence[tuple[Nameless, Sequence[float]]],
         *,
         least: float,
         limit: int,
-    ) -> list[Neighbour]:
-        """Concepts compared before whose names are at least so similar, nearest first."""
+    ) -> list[list[Neighbour]]:
+        """For each name the concepts, compared before or earlier in the list, whose names are at
+        least so similar, nearest first.
+        """
 
-    async def compared(self, space: StoredSpace, one: Nameless, near: Sequence[Neighbour]) -> None:
-        """Keep what a concept is near to, and that it waits no more."""
+    async def compared(
+        self, space: StoredSpace, near: Sequence[tuple[Nameless, Sequence[Neighbour]]]
+    ) -> None:
+        """Keep what concepts are near to, and that they wait no more."""
 
     async def merge(self, owner: str, into: UUID, gone: UUID, *, by_hand: bool) -> bool:
         """Make one concept of two; False when one is gone, or a hand has decided otherwise."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -84,8 +85,8 @@ async def test_tags_and_keywords_are_read_as_well(store: PostgresStore, field: s
     first = memory(1, "something")
     await fill(store, first)
     await read_all(store)
-    changes = {field: ("zanzibar",), "version": 2}
-    await store.replace(replace(first, **changes), based_on=1)  # type: ignore[arg-type]  # a table
+    changes: dict[str, Any] = {field: ("zanzibar",), "version": 2}
+    await store.replace(replace(first, **changes), based_on=1)
     await read_all(store)
     assert await concept(store, "zanzibar") is not None
 
@@ -126,7 +127,7 @@ async def test_an_edge_goes_with_its_last_evidence(store: PostgresStore) -> None
     await store.erase(OWNER, UUID(int=2))
     assert await concept(store, "Ada") is None
     for table in ("concepts", "concept_names", "concept_edges", "edge_evidence", "extractions"):
-        assert await rows(store, f"select * from {table}") == []  # type: ignore[arg-type]  # a table
+        assert await rows(store, f"select * from {table}") == []
 
 
 async def test_an_edited_text_takes_back_what_it_said(store: PostgresStore) -> None:

@@ -78,7 +78,7 @@ def test_the_mark_of_what_may_leave_cannot_be_forged(emptied_database_url: str, 
         psycopg.connect(emptied_database_url) as connection,
         pytest.raises(psycopg.errors.GeneratedAlways),
     ):
-        connection.execute(f"insert into {table} (sensitive) values (true)")  # type: ignore[call-overload]  # a table
+        connection.execute(f"insert into {table} (sensitive) values (true)")
 
 
 def test_postgres_refuses_to_leave_a_mention_behind(emptied_database_url: str) -> None:
@@ -102,7 +102,7 @@ async def _holds_canary(store: PostgresStore) -> list[str]:
         for table in (*TABLES, "extractions", "near_concepts")
         if any(
             CANARY.lower() in str(row).lower()
-            for row in await rows(store, f"select * from {table}")  # type: ignore[arg-type]  # a table
+            for row in await rows(store, f"select * from {table}")
         )
     ]
 

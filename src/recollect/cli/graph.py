@@ -37,10 +37,9 @@ Name = Annotated[str, typer.Argument(metavar="CONCEPT", help="As memories write 
 
 
 @graph_app.callback()
-def graph(context: typer.Context) -> None:
+def graph(context: typer.Context, *, as_json: AsJson = False) -> None:
     if context.invoked_subcommand is None:
-        note(context.get_help())
-        raise typer.Exit(ExitCode.INVALID)
+        stats(as_json=as_json)
 
 
 @graph_app.command("show")

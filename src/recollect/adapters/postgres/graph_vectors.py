@@ -180,5 +180,4 @@ async def compared(
         }
         await connection.execute(_NEAR, params)
         await connection.execute(GREW, {"owner": owner})
-    params = {"space": space.id, "ids": [one.id for one, _ in near]}
-    await connection.execute(_COMPARED, params)
+    await connection.execute(_COMPARED, {"space": space.id, "ids": [one.id for one, _ in near]})

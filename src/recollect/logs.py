@@ -15,6 +15,7 @@ import structlog
 
 from recollect.core.faults import explained, places
 from recollect.usecases.embed import Embedded, Tell, Trouble
+from recollect.usecases.extract import Compared, Extracted, GraphTrouble, TellGraph
 
 log = structlog.get_logger("recollect")
 
@@ -87,5 +88,30 @@ def log_embedding(now: Callable[[], float] = time.monotonic) -> Tell:
         if now() - told_at >= _LINE_SECONDS:
             log.info("embedded", space=note.space.space.name, memories=kept, failed=failed)
             kept, failed, told_at = 0, 0, now()
+
+    return tell
+
+
+def log_graph(now: Callable[[], float] = time.monotonic) -> TellGraph:
+    """The same for the worker of the concept graph."""
+    counts = dict.fromkeys(("memories", "failed", "names", "merged"), 0)
+    told_at = -_LINE_SECONDS
+
+    def tell(note: Extracted | Compared | GraphTrouble) -> None:
+        nonlocal told_at
+        if isinstance(note, GraphTrouble):
+            seconds = round(note.seconds)
+            log.warning("graph waits", of=note.what, reason=str(note.error), seconds=seconds)
+            return
+        if isinstance(note, Extracted):
+            counts["memories"] += note.kept
+            counts["failed"] += len(note.failed)
+        else:
+            counts["names"] += note.names
+            counts["merged"] += note.merged
+        if now() - told_at >= _LINE_SECONDS:
+            log.info("read for the graph", **counts)
+            counts.update(dict.fromkeys(counts, 0))
+            told_at = now()
 
     return tell

@@ -14,6 +14,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from recollect.core.egress import Egress
 from recollect.core.errors import InvalidInput
+from recollect.core.graph import GraphMode
 from recollect.core.memory import MAX_CONTENT_LIMIT, Limits
 from recollect.core.sync import Mode
 
@@ -70,6 +71,12 @@ class Settings(BaseSettings):
     cohere_url: str | None = None
     compatible_api_key: SecretStr | None = None
     compatible_url: str | None = None
+
+    graph: GraphMode = "rules"
+    graph_llm_url: str | None = None
+    graph_llm_model: str | None = None
+    graph_llm_api_key: SecretStr | None = None
+    graph_llm_calls: int = Field(default=1_000, ge=0, le=10_000_000)
 
     @field_validator("allowed_hosts", mode="before")
     @classmethod

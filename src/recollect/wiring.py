@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from recollect.core.errors import InvalidInput, RecollectError
 from recollect.core.faults import explained, places
 from recollect.core.recall import Recollection
+from recollect.graph_ports import FactReader, Graph
 from recollect.ports import (
     ChangeStore,
     Clock,
@@ -33,6 +34,8 @@ from recollect.ports import (
 from recollect.settings import Settings
 from recollect.usecases.dense import dense_leg, no_dense_leg
 from recollect.usecases.embed import NO_EMBEDDER, EmbeddingParts
+from recollect.usecases.extract import GraphParts
+from recollect.usecases.graph import OwnedGraph
 from recollect.usecases.owned import OwnedRecollect
 from recollect.usecases.parts import Parts
 from recollect.usecases.recall import lexical_leg
@@ -74,12 +77,16 @@ class Server:
     clock: Clock
     settings: Settings
     database: str
+    graph: GraphParts
     embedding: EmbeddingParts | None = None
     vector_note: str = ""
     on_recall: Callable[[Recollection], None] = lambda _: None
 
     def for_owner(self, owner: str) -> Recollect:
         return OwnedRecollect(self.parts, owner, self.on_recall)
+
+    def graph_of(self, owner: str) -> Graph:
+        return OwnedGraph(self.graph.store, owner)
 
 
 @asynccontextmanager
@@ -108,6 +115,16 @@ async def open_recollect(
 
     async with SqliteStore(settings.sqlite_path) as store:
         yield OwnedRecollect(parts_on(store, settings), settings.owner)
+
+
+@asynccontextmanager
+async def open_remote_graph(settings: Settings) -> AsyncIterator[Graph]:
+    """The concept graph of the server of RECOLLECT_API_URL."""
+    from recollect.adapters.remote import RemoteRecollect
+    from recollect.adapters.remote_graph import RemoteGraph
+
+    async with RemoteRecollect(settings.api_url or "", _key(settings)) as remote:
+        yield RemoteGraph(remote)
 
 
 def _key(settings: Settings) -> str:
@@ -204,6 +221,7 @@ async def open_server(
         open_postgres(settings) as (store, database),
         catalogue(settings, progress) as embedders,
         open_reranker(settings) as reranker,
+        open_reader(settings) as reader,
     ):
         parts = replace(parts_on(store, settings), reranker=reranker, revisions=store.changes)
         if settings.fuser == "sql":
@@ -218,6 +236,15 @@ async def open_server(
             if settings.embedder != NO_EMBEDDER:
                 legs = {**parts.legs, "dense": dense_leg(vectors, embedders)}
                 parts = replace(parts, legs=legs)
+        graph = GraphParts(
+            store.graph,
+            settings.graph,
+            embedders if embedding and settings.embedder != NO_EMBEDDER else None,
+            reader,
+            settings.graph_llm_calls,
+        )
+        if settings.graph != "off":
+            parts = replace(parts, graph_progress=graph.progress)
         yield Server(
             parts,
             store,
@@ -225,6 +252,7 @@ async def open_server(
             parts.clock,
             settings,
             database,
+            graph,
             embedding,
             store.vector_note,
         )
@@ -248,6 +276,21 @@ def open_reranker(settings: Settings) -> AbstractAsyncContextManager[Reranker | 
         field="RECOLLECT_RERANKER",
         remedy="Name a folder with model.onnx and tokenizer.json as folder:/path, or one of the "
         "hub's models as hub:BAAI/bge-reranker-v2-m3.",
+    )
+
+
+def open_reader(settings: Settings) -> AbstractAsyncContextManager[FactReader | None]:
+    """The language model that reads memories for the concept graph, when one is to."""
+    if settings.graph != "llm":
+        return nullcontext()
+    from recollect.adapters.readers.compatible import compatible_reader
+
+    key = settings.graph_llm_api_key
+    return compatible_reader(
+        settings.graph_llm_url,
+        settings.graph_llm_model,
+        egress=settings.egress,
+        key=key.get_secret_value() if key else None,
     )
 
 

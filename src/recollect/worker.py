@@ -10,7 +10,7 @@ import asyncio
 import json
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Final
 
@@ -18,10 +18,12 @@ import structlog
 
 from recollect.core.errors import InvalidInput, StoreError
 from recollect.core.faults import explained, places
-from recollect.logs import log_embedding, log_steps, log_to_stderr
+from recollect.logs import log_embedding, log_graph, log_steps, log_to_stderr
 from recollect.progress import embedding_bar
 from recollect.settings import Settings
 from recollect.usecases.embed import NO_EMBEDDER, Embedded, EmbeddingParts, Tell, Trouble
+from recollect.usecases.extract import Compared, Extracted, GraphTrouble, TellGraph
+from recollect.usecases.graph_work import GraphWorker
 from recollect.usecases.work import Sleep, Worker
 from recollect.wiring import Server, open_server
 
@@ -32,32 +34,40 @@ _AFTER_A_FAULT: Final = 60.0
 
 
 def run(settings: Settings, *, once: bool, as_json: bool) -> None:
-    """Embed until a signal says stop or, `once`, until nothing waits; then say how much it was."""
+    """Embed and read until a signal says stop or, `once`, until nothing waits; then say how much it
+    was.
+    """
     log_to_stderr()
-    kept, failed = asyncio.run(_run(settings, once=once))
-    told = json.dumps({"embedded": kept, "failed": failed})
-    text = f"embedded {kept} memories" + (f"; {failed} attempts failed" if failed else "")
-    sys.stdout.write((told if as_json else text) + "\n")
+    counts = asyncio.run(_run(settings, once=once))
+    text = f"embedded {counts['embedded']} memories, read {counts['read']} for the graph"
+    text += f"; {counts['failed']} attempts failed" if counts["failed"] else ""
+    sys.stdout.write((json.dumps(counts) if as_json else text) + "\n")
 
 
-async def _run(settings: Settings, *, once: bool) -> tuple[int, int]:
+async def _run(settings: Settings, *, once: bool) -> dict[str, int]:
     stopping = asyncio.Event()
     for number in _STOP_SIGNALS:
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
-    kept = failed = 0
-    line = log_embedding()
+    counts = {"embedded": 0, "read": 0, "failed": 0}
+    embedding_line, graph_line = log_embedding(), log_graph()
 
     def tell(note: Embedded | Trouble) -> None:
-        nonlocal kept, failed
         if isinstance(note, Embedded):
-            kept, failed = kept + note.kept, failed + len(note.failed)
-        line(note)
+            counts["embedded"] += note.kept
+            counts["failed"] += len(note.failed)
+        embedding_line(note)
+
+    def tell_graph(note: Extracted | Compared | GraphTrouble) -> None:
+        if isinstance(note, Extracted):
+            counts["read"] += note.kept
+            counts["failed"] += len(note.failed)
+        graph_line(note)
 
     async with open_server(settings, log_steps()) as server:
         parts = require_embedding(server)
-        worker = Worker(parts, tell)
+        worker, graph = Worker(parts, tell), graph_worker(server, tell_graph)
         async with embedding_bar(parts.queue):
-            working = asyncio.create_task(worker.work_off() if once else worker.run())
+            working = asyncio.create_task(_work(worker, graph, once=once))
             told_to_stop = asyncio.create_task(stopping.wait())
             await asyncio.wait([working, told_to_stop], return_when=asyncio.FIRST_COMPLETED)
             for task in (working, told_to_stop):
@@ -65,7 +75,26 @@ async def _run(settings: Settings, *, once: bool) -> tuple[int, int]:
             await asyncio.wait([working, told_to_stop])
         if not working.cancelled():
             working.result()
-    return kept, failed
+    return counts
+
+
+async def _work(worker: Worker, graph: GraphWorker | None, *, once: bool) -> None:
+    """Both side by side; `once`, one after the other, since names are compared in the space that
+    the first makes.
+    """
+    if once:
+        await worker.work_off()
+        if graph is not None:
+            await graph.work_off()
+        return
+    await asyncio.gather(worker.run(), *(() if graph is None else (graph.run(),)))
+
+
+def graph_worker(server: Server, tell: TellGraph) -> GraphWorker | None:
+    """What fills the concept graph, unless it is switched off."""
+    if server.graph.mode == "off":
+        return None
+    return GraphWorker(server.graph, tell)
 
 
 def require_embedding(server: Server) -> EmbeddingParts:
@@ -83,26 +112,34 @@ def require_embedding(server: Server) -> EmbeddingParts:
 
 @asynccontextmanager
 async def working_inside(server: Server) -> AsyncIterator[None]:
-    """While entered, a worker runs beside whatever else this process does, if it is to."""
+    """While entered, workers run beside whatever else this process does, if they are to."""
     parts = server.embedding
     if parts is None:
         log.info("no worker", reason=server.vector_note)
-    if parts is None or parts.default == NO_EMBEDDER or server.settings.worker == "off":
-        yield
-        return
-    working = asyncio.create_task(persist(parts, log_embedding()), name="worker")
+    tasks: list[asyncio.Task[None]] = []
+    if server.settings.worker != "off":
+        if parts is not None and parts.default != NO_EMBEDDER:
+            tasks.append(asyncio.create_task(persist(parts, log_embedding()), name="worker"))
+        if (graph := graph_worker(server, log_graph())) is not None:
+            tasks.append(asyncio.create_task(persisting(graph.run), name="graph worker"))
     try:
         yield
     finally:
-        working.cancel()
-        await asyncio.wait([working])
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
 
 
 async def persist(parts: EmbeddingParts, tell: Tell, sleep: Sleep = asyncio.sleep) -> None:
     """Run a worker, and another one when a fault of our own ends it."""
+    await persisting(lambda: Worker(parts, tell).run(), sleep)
+
+
+async def persisting(run: Callable[[], Awaitable[None]], sleep: Sleep = asyncio.sleep) -> None:
     while True:
         try:
-            await Worker(parts, tell).run()
+            await run()
         except Exception as error:  # noqa: BLE001  # a guest does not bring the house down
             log.error("worker failed", reason=explained(error), places=places(error))  # noqa: TRY400  # `exception` would log the error's text
             await sleep(_AFTER_A_FAULT)

@@ -66,7 +66,7 @@ def test_a_worker_embeds_and_the_model_is_changed_and_changed_back(
 ) -> None:
     assert spaces(admin) == []
     stored(TEXTS[0])
-    assert run(admin, "worker", "--once") == {"embedded": 1, "failed": 0}
+    assert run(admin, "worker", "--once") == {"embedded": 1, "read": 1, "failed": 0}
     assert spaces(admin) == [("compatible/x@8", "active", 1, 0)]
 
     changed = admin.json("reembed", "--model", "compatible/y@8")["active"]
@@ -127,7 +127,7 @@ def test_the_default_model_in_processes_of_their_own(
         stored(text)
     settings = {"RECOLLECT_DATABASE_URL": database_url}
     admin = Cli(home_with_model, settings)
-    assert run(admin, "worker", "--once") == {"embedded": 3, "failed": 0}
+    assert run(admin, "worker", "--once") == {"embedded": 3, "read": 3, "failed": 0}
     assert [one["built"] for one in admin.json("models")["models"]] == [True, False, False]
     assert admin.json("models", "get", "minilm")["space"] == MINILM.space.name
     with quiet_server(database_url, home_with_model) as up:

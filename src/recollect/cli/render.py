@@ -14,6 +14,7 @@ from rich.text import Text
 
 from recollect.cli.text import harmless, local_time, one_line
 from recollect.core.checks import Check
+from recollect.core.graph import ExtractionProgress
 from recollect.core.ids import short
 from recollect.core.keys import Key
 from recollect.core.memory import Memory, Stats
@@ -101,6 +102,7 @@ def stats_rows(stats: Stats) -> dict[str, str]:
         "categories": _counts(stats.by_category),
         "projects": _counts(stats.by_project),
         **({} if stats.embedding is None else _embedding_rows(stats.embedding)),
+        **({} if stats.graph is None else _graph_rows(stats.graph)),
     }
 
 
@@ -191,6 +193,18 @@ def _embedding_rows(embedding: EmbeddingStats) -> dict[str, str]:
         "space": embedding.space,
         "embedding": f"{embedding.embedded} embedded, {embedding.waiting} waiting{parked}",
         "last error": one_line(embedding.last_error or ""),
+    }
+
+
+def _graph_rows(reading: ExtractionProgress) -> dict[str, str]:
+    parked = f", {reading.parked} parked" if reading.parked else ""
+    names = f", {reading.to_compare} names to compare" if reading.to_compare else ""
+    return {
+        "graph": f"{reading.extracted} read, {reading.waiting} waiting{parked}{names}",
+        "language model": f"{reading.calls_today} calls, {reading.tokens_today:,} tokens today"
+        if reading.calls_today
+        else "",
+        "last error of the graph": one_line(reading.last_error or ""),
     }
 
 

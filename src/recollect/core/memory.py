@@ -13,6 +13,7 @@ from typing import Final, TypedDict
 from uuid import UUID
 
 from recollect.core.errors import InvalidInput
+from recollect.core.graph import ExtractionProgress
 from recollect.core.links import Link, checked_links
 from recollect.core.space import EmbeddingStats
 from recollect.core.text import unstorable
@@ -137,6 +138,7 @@ class Stats:
     by_category: dict[str, int] = field(default_factory=dict)
     by_project: dict[str, int] = field(default_factory=dict)
     embedding: EmbeddingStats | None = None
+    graph: ExtractionProgress | None = None
 
 
 def checked(memory: Memory, limits: Limits) -> Memory:

@@ -1,4 +1,4 @@
-"""Tell what an owner has stored, and how far the embedding of it is."""
+"""Tell what an owner has stored, and how far the worker is with it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from recollect.usecases.parts import Parts
 
 async def stats(parts: Parts, owner: str) -> Stats:
     counted = await parts.store.stats(owner)
+    if parts.graph_progress is not None:
+        counted = replace(counted, graph=await parts.graph_progress())
     if parts.queue is None:
         return counted
     return replace(counted, embedding=await _embedding(parts.queue))

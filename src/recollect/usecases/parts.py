@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
 from recollect.core.fusion import Answers, Fused, Fusion, Weights, fuse
+from recollect.core.graph import ExtractionProgress
 from recollect.core.memory import Limits
 from recollect.core.recall import LegName
 from recollect.ports import (
@@ -31,7 +32,7 @@ async def fuse_here(
 class Parts:
     """`legs` holds the legs this store can run; one that is missing is reported as absent. Without
     a `reranker` there is no second stage. `queue` is there where vectors have a place, `revisions`
-    where conflicts are kept.
+    where conflicts are kept, `graph_progress` where a concept graph is.
     """
 
     store: MemoryStore
@@ -43,3 +44,4 @@ class Parts:
     queue: EmbeddingQueue | None = None
     fuser: Fuser = fuse_here
     revisions: RevisionStore | None = None
+    graph_progress: Callable[[], Awaitable[ExtractionProgress]] | None = None

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Literal
 from uuid import UUID
 
 from pydantic import Field
 
+from recollect.core.graph import ExtractionProgress
 from recollect.core.memory import Memory, Stats
 from recollect.core.paging import Page
 from recollect.core.space import EmbeddingStats
@@ -102,8 +104,25 @@ class EmbeddingOut(Shape):
         return EmbeddingStats(**dict(self))
 
 
+class ReadingOut(Shape):
+    """How far the reading of memories for the concept graph is, for all owners of the server
+    together; `to_compare` names wait to be compared with the others. Calls and tokens are those of
+    a language model, where one is asked.
+    """
+
+    extracted: int
+    waiting: int
+    parked: int
+    last_error: str | None
+    to_compare: int
+    calls_today: int
+    tokens_today: int
+
+
 class StatsOut(Shape):
-    """What an owner has stored, in numbers. Without `embedding`, recall is by words alone."""
+    """What an owner has stored, in numbers. Without `embedding`, recall is by words alone; without
+    `graph`, no concept graph is kept.
+    """
 
     memories: int
     forgotten: int
@@ -111,6 +130,7 @@ class StatsOut(Shape):
     by_category: dict[str, int]
     by_project: dict[str, int]
     embedding: EmbeddingOut | None = None
+    graph: ReadingOut | None = None
 
     @classmethod
     def from_stats(cls, stats: Stats) -> StatsOut:
@@ -122,11 +142,13 @@ class StatsOut(Shape):
             by_category=dict(stats.by_category),
             by_project=dict(stats.by_project),
             embedding=None if embedding is None else EmbeddingOut.from_stats(embedding),
+            graph=None if stats.graph is None else ReadingOut(**asdict(stats.graph)),
         )
 
     def to_stats(self) -> Stats:
         embedding = None if self.embedding is None else self.embedding.to_stats()
-        return Stats(**(dict(self) | {"embedding": embedding}))
+        graph = None if self.graph is None else ExtractionProgress(**dict(self.graph))
+        return Stats(**(dict(self) | {"embedding": embedding, "graph": graph}))
 
 
 class ForgottenOut(Shape):

@@ -26,6 +26,7 @@ from recollect.adapters.postgres.changes import PostgresChanges
 from recollect.adapters.postgres.erasure import ERASE
 from recollect.adapters.postgres.errors import translated
 from recollect.adapters.postgres.fusion import PostgresFuser
+from recollect.adapters.postgres.graph import PostgresGraph
 from recollect.adapters.postgres.migrate import migrate
 from recollect.adapters.postgres.rows import (
     MEMORY_COLUMNS,
@@ -124,6 +125,7 @@ class PostgresStore:
     def __init__(self, url: str, *, connections: int = 10, lease: float = LEASE) -> None:
         """`lease`: seconds a worker may take for what it claimed before others may take it."""
         self.vectors: PostgresVectors | None = None
+        self.graph: PostgresGraph
         self.vector_note = ""
         self._url = url
         self._lease = lease
@@ -158,6 +160,9 @@ class PostgresStore:
             self.vectors = PostgresVectors(
                 self._url, self._transaction, self._reading, lease=self._lease
             )
+        self.graph = PostgresGraph(
+            self._url, self._transaction, lease=self._lease, has_vectors=not self.vector_note
+        )
         await self._statistics.open()
         return self
 
@@ -169,6 +174,7 @@ class PostgresStore:
     ) -> None:
         if self.vectors is not None:
             await self.vectors.close()
+        await self.graph.close()
         await self._statistics.close()
         await self._pool.close()
 

@@ -33,7 +33,24 @@ create table spaces (
 
 _ONE_ACTIVE = "create unique index spaces_active on spaces ((true)) where state = 'active'"
 
-_KEY = "alter table memories add constraint memories_sensitivity unique (id, is_sensitive)"
+# The concept graph needs the same constraint, and may have come first or go last.
+_KEY = """
+do $$ begin
+    if not exists (select from pg_constraint where conname = 'memories_sensitivity') then
+        alter table memories add constraint memories_sensitivity unique (id, is_sensitive);
+    end if;
+end $$
+"""
+
+_NO_KEY = """
+do $$ begin
+    if not exists (
+        select from pg_constraint where contype = 'f' and confrelid = 'memories'::regclass
+    ) then
+        alter table memories drop constraint if exists memories_sensitivity;
+    end if;
+end $$
+"""
 
 # A row without a vector is a job. The foreign key carries a column that is always false, so that
 # Postgres itself refuses a row for a sensitive memory, and refuses to leave one behind.
@@ -159,4 +176,4 @@ def downgrade() -> None:
         op.execute(f"drop function recollect_embed_{name}")
     op.execute("drop table embeddings")
     op.execute("drop table spaces")
-    op.execute("alter table memories drop constraint memories_sensitivity")
+    op.execute(_NO_KEY)

@@ -1,0 +1,1 @@
+"""Language models that read memories for the concept graph."""

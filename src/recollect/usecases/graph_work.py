@@ -1,0 +1,132 @@
+"""The worker of the concept graph: reads what is new, compares new names, until it is stopped.
+
+It runs beside the one that embeds, and behind it: whoever stores or recalls waits for neither. What
+cannot work is left alone for a while, longer each time, and the rest goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from recollect.core.errors import RecollectError, StoreError
+from recollect.usecases.extract import (
+    Compared,
+    Extracted,
+    GraphParts,
+    GraphTrouble,
+    TellGraph,
+    compare_batch,
+    extract_batch,
+)
+from recollect.usecases.read import read_batch
+
+# How long work can go unnoticed when nobody says that there is some.
+_POLL_SECONDS: Final = 10.0
+_QUIET_SECONDS: Final = 0.2
+_LEAST_PAUSE: Final = 1.0
+_FIRST_REST: Final = 1.0
+_LONGEST_REST: Final = 60.0
+
+Sleep = Callable[[float], Awaitable[None]]
+Part = Literal["store", "language model", "embedder"]
+
+
+@dataclass(slots=True)
+class _Rest:
+    """A pause after trouble, twice as long each time."""
+
+    error: RecollectError
+    seconds: float
+    until: float
+
+
+class GraphWorker:
+    """Fills the graph. Cancel it to stop it."""
+
+    def __init__(
+        self,
+        parts: GraphParts,
+        tell: TellGraph = lambda _: None,
+        *,
+        sleep: Sleep = asyncio.sleep,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._parts = parts
+        self._tell = tell
+        self._sleep = sleep
+        self._now = now
+        self._rests: dict[Part, _Rest] = {}
+        self._failed: set[object] = set()
+
+    async def run(self) -> None:
+        """Work for ever: while there is something to do, and then whenever there may be."""
+        while True:
+            try:
+                if not await self._round():
+                    await self._wait()
+                self._rests.pop("store", None)
+            except StoreError as error:
+                await self._sleep(self._trouble("store", error).seconds)
+
+    async def work_off(self) -> None:
+        """Work until nothing waits but what failed, or trouble keeps what is left: it is raised."""
+        while True:
+            if not await self._round():
+                for rest in self._rests.values():
+                    raise rest.error
+                if (await self._parts.progress()).waiting <= len(self._failed):
+                    return
+                await self._parts.store.wait_for_work(_LEAST_PAUSE)  # somebody else has it
+
+    async def _round(self) -> bool:
+        """One batch of the most urgent kind of work; whether there was any."""
+        worked: Extracted | Compared | None = await extract_batch(self._parts)
+        if worked is None:
+            worked = await self._try("language model", read_batch)
+        if worked is None:
+            worked = await self._try("embedder", compare_batch)
+        if worked is None:
+            return False
+        if isinstance(worked, Extracted):
+            self._failed.update(worked.failed)
+        self._tell(worked)
+        return True
+
+    async def _try(
+        self,
+        part: Part,
+        work: Callable[[GraphParts], Awaitable[Extracted | Compared | None]],
+    ) -> Extracted | Compared | None:
+        rest = self._rests.get(part)
+        if rest is not None and self._now() < rest.until:
+            return None
+        try:
+            worked = await work(self._parts)
+        except StoreError:
+            raise
+        except RecollectError as error:
+            self._trouble(part, error)
+            return None
+        self._rests.pop(part, None)
+        return worked
+
+    async def _wait(self) -> None:
+        now = self._now()
+        pauses = [rest.until - now for rest in self._rests.values()]
+        if pauses:
+            # What waits for its model would wake us again at once, and in vain.
+            await self._sleep(_LEAST_PAUSE)
+        await self._parts.store.wait_for_work(max(0.0, min([_POLL_SECONDS, *pauses])))
+        # Memories are often stored several at a time: one batch of them is less work than many.
+        await self._sleep(_QUIET_SECONDS)
+
+    def _trouble(self, part: Part, error: RecollectError) -> _Rest:
+        before = self._rests.get(part)
+        seconds = _FIRST_REST if before is None else min(2 * before.seconds, _LONGEST_REST)
+        self._rests[part] = rest = _Rest(error, seconds, self._now() + seconds)
+        self._tell(GraphTrouble(part, error, seconds))
+        return rest

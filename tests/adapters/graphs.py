@@ -1,0 +1,89 @@
+"""Short ways to say what a test of the concept graph needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from tests.conformance import samples
+from tests.conformance.samples import OWNER
+
+from recollect.adapters.postgres.store import PostgresStore
+from recollect.core.concepts import concept_key
+from recollect.core.extraction import (
+    BY_RULES,
+    Extraction,
+    Fact,
+    joined,
+    named,
+    read_by_rules,
+)
+from recollect.core.graph import Neighbourhood
+from recollect.core.memory import Memory
+
+# Long ago: what is true now must not depend on when a test runs.
+BEGAN = datetime(2020, 1, 1, tzinfo=UTC)
+Triple = tuple[str, str, str]
+
+
+def at(minutes: int) -> datetime:
+    return BEGAN + timedelta(minutes=minutes)
+
+
+def memory(number: int, content: str = "something to know", **fields: Any) -> Memory:
+    """The memory whose id is `number`, stored so many minutes after the beginning."""
+    then = replace(samples.memory(number, content), created_at=at(number), updated_at=at(number))
+    return replace(then, **fields)
+
+
+def stated(*triples: Triple, valid_from: datetime | None = None) -> Extraction:
+    """What a memory that states these says."""
+    mentions = [named(name) for source, _, target in triples for name in (source, target)]
+    facts = [
+        Fact(concept_key(source), relation, concept_key(target), valid_from)
+        for source, relation, target in triples
+    ]
+    return joined(tuple(one for one in mentions if one), tuple(facts))
+
+
+async def read_all(store: PostgresStore, by: int = BY_RULES) -> int:
+    """Read every memory that waits, by the rules."""
+    kept = 0
+    while jobs := await store.graph.claim(by, 100):
+        kept += await store.graph.finish([(job, read_by_rules(job)) for job in jobs], by)
+    return kept
+
+
+async def read_as(store: PostgresStore, said: Mapping[int, Extraction], by: int = BY_RULES) -> int:
+    """Read every memory that waits, each as it is told here; in the order of the mapping."""
+    jobs = {job.memory_id: job for job in await store.graph.claim(by, 100)}
+    kept = 0
+    for number, extraction in said.items():
+        kept += await store.graph.finish([(jobs[UUID(int=number)], extraction)], by)
+    return kept
+
+
+async def concept(store: PostgresStore, name: str, owner: str = OWNER) -> UUID | None:
+    found = await store.graph.named(owner, [concept_key(name)])
+    return found.get(concept_key(name))
+
+
+async def around(
+    store: PostgresStore, name: str, as_of: datetime | None = None, *, history: bool = False
+) -> Neighbourhood:
+    id = await concept(store, name)
+    assert id is not None, name
+    found = await store.graph.neighbourhood(OWNER, id, 50, as_of, history=history)
+    assert found is not None
+    return found
+
+
+def told(found: Neighbourhood) -> list[Triple]:
+    """The relationships around a concept, by name, in the order of their time."""
+    return [
+        (found.labels[one.source], one.relation, found.labels[one.target])
+        for one in sorted(found.relationships, key=lambda one: (one.valid_from, one.relation))
+    ]

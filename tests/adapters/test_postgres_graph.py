@@ -1,0 +1,324 @@
+"""The concept graph follows its memories: what is read, edited, forgotten, erased."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+import pytest
+from tests.adapters.graphs import (
+    BEGAN,
+    around,
+    at,
+    concept,
+    memory,
+    read_all,
+    read_as,
+    stated,
+    told,
+)
+from tests.adapters.vectors import rows
+from tests.conformance.samples import OWNER, fill, ids
+
+from recollect.adapters.postgres.store import PostgresStore
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def store(emptied_database_url: str) -> AsyncIterator[PostgresStore]:
+    async with PostgresStore(emptied_database_url) as opened:
+        yield opened
+
+
+async def test_what_a_memory_mentions_is_read_once(store: PostgresStore) -> None:
+    await fill(store, memory(1, "Ada Lovelace met Charles Babbage"), memory(2, "Babbage's engine"))
+    assert await store.graph.version(OWNER) == 0
+    assert await read_all(store) == 2
+    assert await store.graph.claim(1, 10) == []
+    found = await around(store, "Charles Babbage")
+    assert found.memories == (UUID(int=1),)
+    assert ("Ada Lovelace", 1) in found.together
+
+
+async def test_two_spellings_are_one_concept(store: PostgresStore) -> None:
+    await fill(store, memory(1, "We met Zoë Kravitz"), memory(2, "Then ZOE KRAVITZ's film"))
+    await read_all(store)
+    assert (await around(store, "zoe kravitz")).concept.mentions == 2
+
+
+async def test_a_memory_of_another_owner_is_another_graph(store: PostgresStore) -> None:
+    await fill(store, memory(1, "about Zanzibar"), memory(2, "about Zanzibar", owner="bob"))
+    await read_all(store)
+    assert await concept(store, "Zanzibar") != await concept(store, "Zanzibar", "bob")
+    assert (await store.graph.snapshot("bob")).memories == (UUID(int=2),)
+    assert await store.graph.version("carol") == 0
+
+
+async def test_a_changed_text_is_not_used_and_is_read_again(store: PostgresStore) -> None:
+    first = memory(1, "about Zanzibar")
+    await fill(store, first)
+    await read_all(store)
+    before = await store.graph.version(OWNER)
+    changed = replace(first, content="about Timbuktu", version=2)
+    assert await store.replace(changed, based_on=1)
+    assert await concept(store, "Zanzibar") is None
+    assert await store.graph.version(OWNER) > before
+    assert await read_all(store) == 1
+    assert await concept(store, "Timbuktu") is not None
+
+
+async def test_what_was_read_in_an_older_text_is_dropped(store: PostgresStore) -> None:
+    first = memory(1, "about Zanzibar")
+    await fill(store, first)
+    (job,) = await store.graph.claim(1, 10)
+    await store.replace(replace(first, content="about Timbuktu", version=2), based_on=1)
+    assert await store.graph.finish([(job, stated(("A", "b", "C")))], 1) == 0
+    assert await concept(store, "A") is None
+
+
+@pytest.mark.parametrize("field", ["tags", "expanded_keywords"])
+async def test_tags_and_keywords_are_read_as_well(store: PostgresStore, field: str) -> None:
+    first = memory(1, "something")
+    await fill(store, first)
+    await read_all(store)
+    changes: dict[str, Any] = {field: ("zanzibar",), "version": 2}
+    await store.replace(replace(first, **changes), based_on=1)
+    await read_all(store)
+    assert await concept(store, "zanzibar") is not None
+
+
+async def test_an_importance_is_no_reason_to_read_again(store: PostgresStore) -> None:
+    first = memory(1, "about Zanzibar")
+    await fill(store, first)
+    await read_all(store)
+    before = await store.graph.version(OWNER)
+    await store.replace(replace(first, importance=0.9, version=2), based_on=1)
+    assert await read_all(store) == 0
+    assert await store.graph.version(OWNER) == before
+
+
+async def test_forgotten_leaves_the_graph_and_comes_back(store: PostgresStore) -> None:
+    first = memory(1, "about Zanzibar")
+    await fill(store, first)
+    await read_all(store)
+    gone = replace(first, deleted_at=BEGAN, version=2)
+    await store.replace(gone, based_on=1)
+    assert await concept(store, "Zanzibar") is None
+    assert await read_all(store) == 0
+    await store.replace(replace(first, version=3), based_on=2)
+    assert await read_all(store) == 1
+    assert await concept(store, "Zanzibar") is not None
+
+
+async def test_an_edge_goes_with_its_last_evidence(store: PostgresStore) -> None:
+    await fill(store, memory(1), memory(2))
+    fact = stated(("Ada", "knows", "Bob"))
+    await read_as(store, {1: fact, 2: fact})
+    (edge,) = (await around(store, "Ada")).relationships
+    assert edge.evidence == tuple(ids(1, 2))
+    assert edge.weight == pytest.approx(1.585, abs=0.001)  # log2(1 + 2)
+    await store.erase(OWNER, UUID(int=1))
+    (edge,) = (await around(store, "Ada")).relationships
+    assert (edge.evidence, edge.weight) == (tuple(ids(2)), 1.0)
+    await store.erase(OWNER, UUID(int=2))
+    assert await concept(store, "Ada") is None
+    for table in ("concepts", "concept_names", "concept_edges", "edge_evidence", "extractions"):
+        assert await rows(store, f"select * from {table}") == []
+
+
+async def test_an_edited_text_takes_back_what_it_said(store: PostgresStore) -> None:
+    first = memory(1)
+    await fill(store, first)
+    await read_as(store, {1: stated(("Ada", "knows", "Bob"))})
+    await store.replace(replace(first, content="other", version=2), based_on=1)
+    found = await around(store, "Ada", history=True)
+    assert told(found) == [("Ada", "knows", "Bob")]
+    assert found.relationships[0].known_until is not None
+    assert told(await around(store, "Ada")) == []
+    assert told(await around(store, "Ada", at(2))) == [("Ada", "knows", "Bob")]
+    await read_as(store, {1: stated(("Ada", "knows", "Bob"))})
+    (edge,) = (await around(store, "Ada")).relationships
+    assert edge.known_until is None
+
+
+@pytest.mark.parametrize("order", [(1, 2, 3), (3, 2, 1), (2, 1, 3), (2, 3, 1)])
+async def test_one_holds_at_a_time_in_whatever_order_it_is_learned(
+    store: PostgresStore, order: tuple[int, ...]
+) -> None:
+    jobs = {
+        1: stated(("Ada", "works at", "Initech")),
+        2: stated(("Ada", "works at", "Globex")),
+        3: stated(("Ada", "works at", "Initech")),
+    }
+    await fill(store, *(memory(number) for number in jobs))
+    await read_as(store, {number: jobs[number] for number in order})
+    found = await around(store, "Ada", history=True)
+    assert [
+        (found.labels[one.target], one.valid_from, one.valid_to)
+        for one in sorted(found.relationships, key=lambda one: one.valid_from)
+    ] == [("Initech", at(1), at(2)), ("Globex", at(2), at(3)), ("Initech", at(3), None)]
+    for minutes, employer in ((1, "Initech"), (2, "Globex"), (9, "Initech")):
+        (edge,) = (await around(store, "Ada", at(minutes))).relationships
+        assert found.labels[edge.target] == employer
+
+
+async def test_a_contradiction_that_is_erased_ends_nothing(store: PostgresStore) -> None:
+    await fill(store, memory(1), memory(2))
+    await read_as(
+        store,
+        {
+            1: stated(("Ada", "lives in", "Rome")),
+            2: stated(("Ada", "lives in", "Oslo")),
+        },
+    )
+    assert told(await around(store, "Ada")) == [("Ada", "lives in", "Oslo")]
+    await store.erase(OWNER, UUID(int=2))
+    (edge,) = (await around(store, "Ada")).relationships
+    assert edge.valid_to is None
+
+
+async def test_a_better_reader_replaces_what_a_lesser_one_found(store: PostgresStore) -> None:
+    await fill(store, memory(1))
+    await read_as(store, {1: stated(("Ada", "knows", "Bob"), ("Ada", "likes", "Tea"))})
+    await read_as(store, {1: stated(("Ada", "likes", "Tea"))}, by=1_000)
+    assert told(await around(store, "Ada")) == [("Ada", "likes", "Tea")]
+    assert await concept(store, "Bob") is None
+    assert await store.graph.claim(1, 10) == []
+
+
+async def test_a_failing_text_is_parked_and_tried_again_when_asked(store: PostgresStore) -> None:
+    await fill(store, memory(1))
+    for _ in range(8):
+        await rows(store, "update extractions set due_at = now() where due_at < 'infinity'")
+        jobs = await store.graph.claim(1, 10)
+        await store.graph.fail(jobs, "it is odd")
+    progress = await store.graph.progress(1)
+    assert (progress.waiting, progress.parked, progress.last_error) == (0, 1, "it is odd")
+    assert await store.graph.retry_parked() == 1
+    assert await read_all(store) == 1
+
+
+async def test_two_workers_never_have_the_same_memory(store: PostgresStore) -> None:
+    await fill(store, *(memory(number) for number in range(1, 21)))
+    claims = await asyncio.gather(*(store.graph.claim(1, 5) for _ in range(6)))
+    taken = [job.memory_id for jobs in claims for job in jobs]
+    assert len(taken) == len(set(taken)) <= 20
+
+
+async def test_versions_grow_under_many_writers(store: PostgresStore) -> None:
+    await fill(store, *(memory(number) for number in range(1, 21)))
+    jobs = await store.graph.claim(1, 20)
+    fact = stated(("Ada", "knows", "Bob"), ("Ada", "lives in", "Rome"))
+    writes = (store.graph.finish([(job, fact)], 1) for job in jobs)
+    erasures = (store.erase(OWNER, UUID(int=number)) for number in range(1, 6))
+    await asyncio.gather(*writes, *erasures)
+    assert await store.graph.version(OWNER) >= 15
+    edges = (await around(store, "Ada")).relationships
+    assert {len(edge.evidence) for edge in edges} == {15}
+
+
+async def test_a_snapshot_holds_mentions_edges_and_near_synonyms(store: PostgresStore) -> None:
+    await fill(store, memory(1), memory(2))
+    await read_as(store, {1: stated(("Ada", "knows", "Bob")), 2: stated(("Bob", "likes", "Tea"))})
+    ada, tea = await concept(store, "Ada"), await concept(store, "Tea")
+    await rows(
+        store,
+        "insert into near_concepts (source, target, owner, similarity) values (%s, %s, %s, 0.9)",
+        ada,
+        tea,
+        OWNER,
+    )
+    found = await store.graph.snapshot(OWNER)
+    assert found.memories == tuple(ids(1, 2))
+    assert sorted(found.labels) == ["Ada", "Bob", "Tea"]
+    assert sorted(
+        (found.memories[memory].int, found.labels[concept])
+        for memory, concept in zip(found.mention_memories, found.mention_concepts, strict=True)
+    ) == [(1, "Ada"), (1, "Bob"), (2, "Bob"), (2, "Tea")]
+    assert sorted(
+        (found.labels[source], found.labels[target], round(weight, 3))
+        for source, target, weight in zip(
+            found.edge_sources, found.edge_targets, found.edge_weights, strict=True
+        )
+    ) == [("Ada", "Bob", 1.0), ("Ada", "Tea", 0.9), ("Bob", "Tea", 1.0)]
+    assert found.version == await store.graph.version(OWNER)
+    earlier = await store.graph.snapshot(OWNER, as_of=at(1))
+    assert earlier.memories == tuple(ids(1))
+    assert len(earlier.edge_sources) == 2
+
+
+async def test_hops_reach_memories_over_concepts_and_edges(store: PostgresStore) -> None:
+    await fill(store, *(memory(number) for number in range(1, 5)))
+    await read_as(
+        store,
+        {
+            1: stated(("Ada", "knows", "Bob")),
+            2: stated(("Bob", "likes", "Tea")),
+            3: stated(("Tea", "grows in", "Assam")),
+            4: stated(("Rome", "part of", "Italy")),
+        },
+    )
+    seeds = {UUID(int=1): 1.0}
+    one = await store.graph.hops(OWNER, seeds, 1, 0.5, 10)
+    assert [hit.id.int for hit in one] == [1, 2]
+    # Ada: 1/1 to memory 1; Bob: 1/2 each to memories 1 and 2.
+    assert [hit.score for hit in one] == pytest.approx([1.5, 0.5])
+    two = await store.graph.hops(OWNER, seeds, 2, 0.5, 10)
+    assert [hit.id.int for hit in two] == [1, 2, 3]
+    ada = await concept(store, "Ada")
+    assert ada is not None
+    assert [hit.id.int for hit in await store.graph.hops(OWNER, {ada: 1.0}, 1, 0.5, 10)] == [1]
+    assert await store.graph.hops("bob", seeds, 2, 0.5, 10) == []
+
+
+async def test_the_paths_that_explain_a_hit(store: PostgresStore) -> None:
+    await fill(store, *(memory(number) for number in range(1, 4)))
+    await read_as(
+        store,
+        {
+            1: stated(("Ada", "knows", "Bob")),
+            2: stated(("Bob", "likes", "Tea")),
+            3: stated(("Tea", "grows in", "Assam")),
+        },
+    )
+    (path,) = await store.graph.paths(OWNER, ids(1), UUID(int=3))
+    assert [(step.source_label, step.relation, step.target_label) for step in path.steps] == [
+        ("", "mentions", "Bob"),
+        ("Bob", "likes", "Tea"),
+        ("Tea", "mentions", ""),
+    ]
+    assert path.steps[1].evidence == tuple(ids(2))
+    (short,) = await store.graph.paths(OWNER, ids(2), UUID(int=3))
+    assert [step.relation for step in short.steps] == ["mentions", "mentions"]
+    assert await store.graph.paths(OWNER, [UUID(int=9)], UUID(int=3)) == []
+
+
+async def test_how_two_concepts_connect(store: PostgresStore) -> None:
+    await fill(store, *(memory(number) for number in range(1, 4)))
+    await read_as(
+        store,
+        {
+            1: stated(("Ada", "knows", "Bob")),
+            2: replace(stated(("Bob", "x", "Tea")), facts=()),
+            3: stated(("Assam", "grows", "Tea")),
+        },
+    )
+    ada, assam = await concept(store, "Ada"), await concept(store, "Assam")
+    assert ada is not None
+    assert assam is not None
+    path = await store.graph.path(OWNER, ada, assam)
+    assert path is not None
+    assert [
+        (step.source_label, step.relation, step.target_label, *step.evidence) for step in path.steps
+    ] == [
+        ("Ada", "knows", "Bob", UUID(int=1)),
+        ("Bob", "mentioned together", "Tea", UUID(int=2)),
+        ("Assam", "grows", "Tea", UUID(int=3)),
+    ]
+    same = await store.graph.path(OWNER, ada, ada)
+    assert same is not None
+    assert same.steps == ()

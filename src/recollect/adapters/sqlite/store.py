@@ -17,6 +17,7 @@ from typing import Final, Self
 from uuid import UUID
 
 from recollect.adapters.sqlite import words
+from recollect.adapters.sqlite.erasure import erase_where
 from recollect.adapters.sqlite.lane import Lane, transaction
 from recollect.adapters.sqlite.rows import (
     from_row,
@@ -55,7 +56,6 @@ UPDATE memories SET
     expanded_keywords = :expanded_keywords, expanded_words = :expanded_words, content = :content
 WHERE owner = :owner AND id = :id AND version = :based_on
 """
-_ERASE: Final = "DELETE FROM memories WHERE owner = ? AND id = ?"
 _GET: Final = "SELECT * FROM memories WHERE owner = ? AND id = ?"
 _GET_MANY: Final = """
 SELECT * FROM memories
@@ -148,14 +148,7 @@ class SqliteStore:
 
     async def erase(self, owner: str, id: UUID) -> bool:
         def work(writer: sqlite3.Connection) -> bool:
-            with transaction(writer):
-                if writer.execute(_ERASE, (owner, str(id))).rowcount == 0:
-                    return False
-                # FTS5 only marks an entry as gone; merging its segments drops the words.
-                writer.execute("INSERT INTO memory_words (memory_words) VALUES ('optimize')")
-            # `secure_delete` overwrote the pages; the log still holds them as they were before.
-            writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-            return True
+            return erase_where(writer, "owner = ? AND id = ?", (owner, str(id))) == 1
 
         return await self._writer.run(work)
 

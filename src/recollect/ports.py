@@ -62,6 +62,9 @@ class MemoryStore(Protocol):
     async def add(self, memory: Memory) -> None:
         """Keep a new memory; Conflict when its id is taken."""
 
+    async def add_all(self, memories: Sequence[Memory]) -> set[UUID]:
+        """Keep those whose id is not taken, all in one transaction; the ids of those kept."""
+
     async def get(self, owner: str, id: UUID) -> Memory | None:
         """One memory, forgotten or not."""
 

@@ -168,7 +168,7 @@ async def test_a_full_disk(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["the harbour {n}", "lighthouse{n} " * 40, "harbour{n} " + "x" * 3000]
 )
-@pytest.mark.parametrize("limit", (42, 46, 50, 51))
+@pytest.mark.parametrize("limit", [42, 46, 50, 51])
 async def test_erasing_needs_no_room(
     tmp_path: Path, limit: int, text: str, *, is_synced: bool
 ) -> None:
@@ -177,10 +177,13 @@ async def test_erasing_needs_no_room(
     stored: list[UUID] = []
     async with SqliteStore(path) as store:
         await limit_pages(store, limit)
-        with pytest.raises(StoreFull):
-            for number in range(1, 2000):
+        for number in range(1, 2000):
+            try:
                 await store.add(memory(number, text.format(n=number)))
-                stored.append(UUID(int=number))
+            except StoreFull:
+                break
+            stored.append(UUID(int=number))
+        assert 0 < len(stored) < 1999
         if is_synced:
             await store._writer.run(_forget_what_waits)
         for place, id in enumerate(stored):

@@ -73,6 +73,11 @@ class RemoteRecollect:
             trust_env=not self._is_here,
         )
 
+    @property
+    def is_here(self) -> bool:
+        """Whether the server is on this machine, so that nothing leaves it."""
+        return self._is_here
+
     async def __aenter__(self) -> Self:
         await self._client.__aenter__()
         return self
@@ -103,6 +108,8 @@ class RemoteRecollect:
         check_page_size(limit)
         asked = ScopeIn.from_scope(checked_scope(scope)).model_dump(mode="json", exclude_none=True)
         query = {**asked, "limit": limit, **({"cursor": cursor} if cursor else {})}
+        if scope.forgotten:
+            query["forgotten"] = True
         return (await self._ask(PageOut, "GET", "memories", query=query)).to_page()
 
     async def update(

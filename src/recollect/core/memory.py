@@ -88,7 +88,8 @@ class Changes(TypedDict, total=False):
 @dataclass(frozen=True, slots=True)
 class Scope:
     """Which of an owner's memories take part. Named sessions and categories: any of them;
-    named tags: all of them; the time window is half open, `since <= created_at < until`.
+    named tags: all of them; the time window is half open, `since <= created_at < until`. Forgotten
+    memories are listed when that is asked for, and never recalled.
     """
 
     project: str | None = None
@@ -97,10 +98,11 @@ class Scope:
     tags: tuple[str, ...] = ()
     since: datetime | None = None
     until: datetime | None = None
+    forgotten: bool = False
 
     def covers(self, memory: Memory) -> bool:
         return (
-            memory.deleted_at is None
+            (self.forgotten or memory.deleted_at is None)
             and (self.project is None or memory.project == self.project)
             and (not self.sessions or memory.session in self.sessions)
             and (not self.categories or memory.category in self.categories)

@@ -56,7 +56,7 @@ class RecallRequest:
             )
         for leg, weight in self.weights.items():
             check_weight(leg, weight)
-        return replace(self, scope=checked_scope(self.scope))
+        return replace(self, scope=replace(checked_scope(self.scope), forgotten=False))
 
 
 def check_weight(leg: str, weight: float) -> None:

@@ -6,6 +6,7 @@ server refuses it in the words of `core`.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any, cast
 
 from pydantic import ConfigDict, Field, Strict
@@ -182,6 +183,9 @@ class ListIn(ScopeIn):
     project: Name | SkipJsonSchema[None] = None
     since: Moment | SkipJsonSchema[None] = None
     until: Moment | SkipJsonSchema[None] = None
+    forgotten: Annotated[bool, Strict(strict=False)] = Field(
+        default=False, description="List forgotten memories as well."
+    )
     cursor: str | SkipJsonSchema[None] = Field(
         default=None,
         description="`next_cursor` of the previous page.",
@@ -190,3 +194,6 @@ class ListIn(ScopeIn):
     limit: Annotated[int, Strict(strict=False)] = Field(
         default=DEFAULT_PAGE, json_schema_extra={"minimum": 1, "maximum": MAX_PAGE}
     )
+
+    def to_scope(self) -> Scope:
+        return replace(super().to_scope(), forgotten=self.forgotten)

@@ -78,7 +78,9 @@ def within(
     owner: str, scope: Scope, exclude: Collection[UUID] = ()
 ) -> tuple[sql.Composed, dict[str, Any]]:
     """The condition on alias `m` that holds exactly for the memories a scope covers."""
-    conditions = ["m.owner = %(owner)s", "m.deleted_at is null"]
+    conditions = ["m.owner = %(owner)s"]
+    if not scope.forgotten:
+        conditions.append("m.deleted_at is null")
     params: dict[str, Any] = {"owner": owner}
     wanted: tuple[tuple[str, str, Any], ...] = (
         ("project", "m.project = %(project)s", scope.project),

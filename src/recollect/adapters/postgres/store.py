@@ -7,7 +7,7 @@ behind a transaction-pooling PgBouncer as well.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict
 from datetime import datetime
@@ -54,6 +54,8 @@ values (%(id)s, %(owner)s, %(content)s, %(category)s, %(tags)s, %(expanded_keywo
     %(importance)s, %(is_sensitive)s, %(project)s, %(session)s, %(version)s, %(created_at)s,
     %(updated_at)s, %(deleted_at)s)
 """
+
+_ADD_NEW = f"{_ADD} on conflict (id) do nothing returning id"
 
 _ADD_MANY = """
 copy memories (id, owner, content, category, tags, expanded_keywords, importance, is_sensitive,
@@ -198,6 +200,16 @@ class PostgresStore:
             for row in rows:
                 await copy.write_row(row)
         await self._statistics.added(len(rows))
+
+    async def add_all(self, memories: Sequence[Memory]) -> set[UUID]:
+        kept: set[UUID] = set()
+        rows = [from_memory(memory) for memory in sorted(memories, key=lambda one: one.id)]
+        async with self._transaction() as connection, connection.cursor() as cursor:
+            if rows:
+                await cursor.executemany(_ADD_NEW, rows, returning=True)
+                kept = {row["id"] async for one in cursor.results() for row in await one.fetchall()}
+        await self._statistics.added(len(kept))
+        return kept
 
     async def maintain(self) -> None:
         """Bring all statistics up to date at once, as after a large import."""

@@ -2,8 +2,8 @@
 
 FTS5 only marks an entry as gone, and both the mark and the merging that drops it want pages. A file
 that may not grow any more has none to give, and must not keep what somebody wants erased. So a few
-pages are kept in reserve for it; and the whole index is emptied first and made anew from what stays,
-so that what it needs does not grow with it.
+pages are kept in reserve for it; and the whole index is emptied first and made anew from what
+stays, so that what it needs does not grow with it.
 """
 
 from __future__ import annotations

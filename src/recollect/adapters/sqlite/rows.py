@@ -89,7 +89,9 @@ def id_list(ids: Iterable[UUID]) -> str:
 
 def inside(owner: str, scope: Scope) -> tuple[str, Parameters]:
     """The condition on `memories m` that keeps a statement inside owner and scope."""
-    conditions = ["m.owner = :owner", "m.deleted_at IS NULL"]
+    conditions = ["m.owner = :owner"]
+    if not scope.forgotten:
+        conditions.append("m.deleted_at IS NULL")
     parameters: Parameters = {"owner": owner}
 
     def require(condition: str, name: str, value: object) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -116,6 +116,15 @@ class SqliteStore:
                 f"the id {memory.id} is taken",
                 remedy="Store it under a new id, or update the memory that has this one.",
             )
+
+    async def add_all(self, memories: Sequence[Memory]) -> set[UUID]:
+        rows = [(memory.id, to_row(memory)) for memory in memories]
+
+        def work(writer: sqlite3.Connection) -> set[UUID]:
+            with transaction(writer):
+                return {id for id, row in rows if writer.execute(_ADD, row).rowcount == 1}
+
+        return await self._writer.run(work)
 
     async def get(self, owner: str, id: UUID) -> Memory | None:
         row = await self._reader.run_until_cancelled(

@@ -15,7 +15,7 @@ from recollect.core.errors import InvalidInput, NotFound
 from recollect.core.exchange import Brought, brought
 from recollect.core.ids import check_uuid7
 from recollect.core.memory import Memory, checked
-from recollect.ports import Recollect
+from recollect.ports import MemoryStore, OwnerEraser, Recollect
 from recollect.settings import Settings
 from recollect.usecases.bring import bring
 from recollect.usecases.owned import OwnedRecollect
@@ -73,6 +73,16 @@ async def open_moving(settings: Settings) -> AsyncIterator[Moving]:
             clock.now(),
             lambda memory: store.get(settings.owner, memory.id),
         )
+
+
+@asynccontextmanager
+async def open_erasure(settings: Settings) -> AsyncIterator[tuple[MemoryStore, OwnerEraser]]:
+    """The local store, and what erases an owner's memories in it."""
+    from recollect.adapters.sqlite.owner_erasure import SqliteOwnerErasure
+    from recollect.adapters.sqlite.store import SqliteStore
+
+    async with SqliteStore(settings.sqlite_path) as store:
+        yield store, SqliteOwnerErasure(store, settings.sqlite_path)
 
 
 async def _there(remote: Recollect, memory: Memory) -> Memory | None:

@@ -24,6 +24,7 @@ from recollect.ports import (
     Clock,
     KeyStore,
     MemoryStore,
+    OwnerEraser,
     Recollect,
     Reranker,
     SettingsStore,
@@ -77,6 +78,7 @@ class Server:
     embedding: EmbeddingParts | None = None
     vector_note: str = ""
     on_recall: Callable[[Recollection], None] = lambda _: None
+    eraser: OwnerEraser | None = None
 
     def for_owner(self, owner: str) -> Recollect:
         return OwnedRecollect(self.parts, owner, self.on_recall)
@@ -227,6 +229,7 @@ async def open_server(
             database,
             embedding,
             store.vector_note,
+            eraser=store.eraser,
         )
 
 

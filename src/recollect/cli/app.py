@@ -10,6 +10,7 @@ from recollect import __version__
 from recollect.cli import (
     doctor,
     embedding,
+    erasing,
     exporting,
     find,
     importing,
@@ -45,6 +46,7 @@ def build(doors: Doors) -> typer.Typer:
     app.command("show")(memories.show_memory)
     app.command("update")(memories.update)
     app.command("forget")(memories.forget)
+    app.command("erase")(erasing.erase)
     app.command("export")(exporting.export)
     app.command("import")(importing.import_memories)
     app.command("status")(operate.status)

@@ -23,7 +23,7 @@ from recollect.cli.output import print_json, show
 from recollect.cli.shell import ask, read_stdin
 from recollect.core.errors import InvalidInput, RecollectError
 from recollect.core.ids import short
-from recollect.core.memory import DEFAULT_CATEGORY, DEFAULT_IMPORTANCE, Changes, Draft
+from recollect.core.memory import DEFAULT_CATEGORY, DEFAULT_IMPORTANCE, Changes, Draft, Memory
 from recollect.ports import Recollect
 
 if TYPE_CHECKING:
@@ -131,6 +131,9 @@ def forget(
     forever: Annotated[
         bool, typer.Option("--forever", help="Erase: no trace stays, and there is no way back.")
     ] = False,
+    search: Annotated[
+        bool, typer.Option("--search", help="After erasing, search the store for what remains.")
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask before erasing.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -138,11 +141,17 @@ def forget(
     if forever and not yes:
         _confirm(len(ids), as_json=as_json)
     forgotten: list[str] = []
+    known: list[Memory] = []
     failure: RecollectError | None = None
 
     async def forget_each(recollect: Recollect) -> None:
         nonlocal failure
         for id in ids:
+            try:
+                if search:
+                    known.append(await recollect.get(id))
+            except RecollectError:
+                pass  # one that was forgotten before is known by its id alone
             try:
                 forgotten.append(str(await recollect.forget(id, forever=forever)))
             except RecollectError as error:
@@ -152,7 +161,11 @@ def forget(
     ask(forget_each)
     if failure is not None and not forgotten:
         raise failure
-    if as_json:
+    if forever and search:
+        from recollect.cli.erasing import tell_search
+
+        tell_search(known, forgotten, as_json=as_json)
+    elif as_json:
         print_json({"forgotten": forgotten, "forever": forever})
     else:
         done = "erased" if forever else "forgot"

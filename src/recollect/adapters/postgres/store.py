@@ -26,6 +26,7 @@ from recollect.adapters.postgres.erasure import ERASE
 from recollect.adapters.postgres.errors import translated
 from recollect.adapters.postgres.fusion import PostgresFuser
 from recollect.adapters.postgres.migrate import migrate
+from recollect.adapters.postgres.owner_erasure import PostgresOwnerErasure
 from recollect.adapters.postgres.rows import (
     MEMORY_COLUMNS,
     from_memory,
@@ -148,6 +149,7 @@ class PostgresStore:
         self._statistics = Statistics(self._transaction)
         self.fuser = PostgresFuser(self._transaction)
         self.changes = PostgresChanges(self._transaction, self._statistics)
+        self.eraser = PostgresOwnerErasure(url, self._transaction, self._statistics)
 
     async def __aenter__(self) -> Self:
         self.vector_note = await asyncio.to_thread(migrate, self._url)

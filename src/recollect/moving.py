@@ -15,9 +15,10 @@ from recollect.core.errors import InvalidInput, NotFound
 from recollect.core.exchange import Brought, brought
 from recollect.core.ids import check_uuid7
 from recollect.core.memory import Memory, checked
-from recollect.ports import MemoryStore, OwnerEraser, Recollect
+from recollect.ports import MemoryStore, Recollect
 from recollect.settings import Settings
 from recollect.usecases.bring import bring
+from recollect.usecases.erase import OwnerEraser
 from recollect.usecases.owned import OwnedRecollect
 from recollect.wiring import SystemClock, parts_on
 

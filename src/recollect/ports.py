@@ -12,7 +12,6 @@ from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
-from recollect.core.erasure import Erased, Marks, Remain
 from recollect.core.explain import WhyReport
 from recollect.core.fusion import Answers, Fused, Fusion, Weights
 from recollect.core.ids import IdPrefix
@@ -93,16 +92,6 @@ class MemoryStore(Protocol):
 
     async def stats(self, owner: str) -> Stats:
         """What this owner has stored, in numbers."""
-
-
-class OwnerEraser(Protocol):
-    """Removes all that an owner has, and searches the store for what is left."""
-
-    async def erase_owner(self, owner: str) -> Erased:
-        """Erase every memory of an owner, with all that was made of it."""
-
-    async def remains(self, marks: Marks) -> tuple[Sequence[str], Sequence[Remain]]:
-        """Where was searched, and what was found there of what should be gone."""
 
 
 class Embedder(Protocol):

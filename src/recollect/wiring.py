@@ -24,7 +24,6 @@ from recollect.ports import (
     Clock,
     KeyStore,
     MemoryStore,
-    OwnerEraser,
     Recollect,
     Reranker,
     SettingsStore,
@@ -34,6 +33,7 @@ from recollect.ports import (
 from recollect.settings import Settings
 from recollect.usecases.dense import dense_leg, no_dense_leg
 from recollect.usecases.embed import NO_EMBEDDER, EmbeddingParts
+from recollect.usecases.erase import OwnerEraser
 from recollect.usecases.owned import OwnedRecollect
 from recollect.usecases.parts import Parts
 from recollect.usecases.recall import lexical_leg

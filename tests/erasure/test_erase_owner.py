@@ -18,8 +18,8 @@ from recollect.adapters.postgres.store import PostgresStore
 from recollect.adapters.sqlite.owner_erasure import SqliteOwnerErasure
 from recollect.adapters.sqlite.store import SqliteStore
 from recollect.core.erasure import ErasureReport, Marks, marks_of
-from recollect.ports import MemoryStore, OwnerEraser
-from recollect.usecases.erase import erase_owner
+from recollect.ports import MemoryStore
+from recollect.usecases.erase import OwnerEraser, erase_owner
 
 pytestmark = pytest.mark.anyio
 

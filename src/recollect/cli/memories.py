@@ -21,7 +21,7 @@ from recollect.cli.options import (
 )
 from recollect.cli.output import print_json, show
 from recollect.cli.shell import ask, read_stdin
-from recollect.core.errors import InvalidInput, RecollectError
+from recollect.core.errors import InvalidInput, NotFound, RecollectError
 from recollect.core.ids import short
 from recollect.core.memory import DEFAULT_CATEGORY, DEFAULT_IMPORTANCE, Changes, Draft, Memory
 from recollect.ports import Recollect
@@ -148,11 +148,7 @@ def forget(
         nonlocal failure
         for id in ids:
             try:
-                if search:
-                    known.append(await recollect.get(id))
-            except RecollectError:
-                pass  # one that was forgotten before is known by its id alone
-            try:
+                known.extend(await _known(recollect, id) if search else ())
                 forgotten.append(str(await recollect.forget(id, forever=forever)))
             except RecollectError as error:
                 failure = error
@@ -173,6 +169,14 @@ def forget(
     if failure is not None:
         tell(failure, as_json=as_json)
         raise typer.Exit(exit_code(failure))
+
+
+async def _known(recollect: Recollect, id: str) -> list[Memory]:
+    """One that was forgotten before is known by its id alone."""
+    try:
+        return [await recollect.get(id)]
+    except NotFound:
+        return []
 
 
 def _confirm(number: int, *, as_json: bool) -> None:

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
-from recollect.core.erasure import Erased, ErasureReport, Marks, marks_of
+from collections.abc import Sequence
+from typing import Protocol
+
+from recollect.core.erasure import Erased, ErasureReport, Marks, Remain, marks_of
 from recollect.core.memory import Scope
 from recollect.core.paging import MAX_PAGE, Cursor
-from recollect.ports import MemoryStore, OwnerEraser
+from recollect.ports import MemoryStore
+
+
+class OwnerEraser(Protocol):
+    """Removes all that an owner has, and searches the store for what is left."""
+
+    async def erase_owner(self, owner: str) -> Erased:
+        """Erase every memory of an owner, with all that was made of it."""
+
+    async def remains(self, marks: Marks) -> tuple[Sequence[str], Sequence[Remain]]:
+        """Where was searched, and what was found there of what should be gone."""
 
 
 async def erase_owner(

@@ -7,7 +7,16 @@ from typing import Annotated
 import typer
 
 from recollect import __version__
-from recollect.cli import doctor, embedding, find, memories, operate, syncing, tuning
+from recollect.cli import (
+    doctor,
+    embedding,
+    find,
+    installing,
+    memories,
+    operate,
+    syncing,
+    tuning,
+)
 from recollect.cli.errors import ExitCode
 from recollect.cli.others import Doors, add_commands
 from recollect.cli.output import note, show
@@ -39,6 +48,7 @@ def build(doors: Doors) -> typer.Typer:
     app.command("sync")(syncing.sync)
     app.add_typer(syncing.conflicts_app, name="conflicts")
     app.command("doctor")(doctor.doctor)
+    app.command("install")(installing.install)
     app.command("reembed")(embedding.reembed)
     app.add_typer(embedding.models_app, name="models")
     app.add_typer(tuning.settings_app, name="settings")

@@ -89,6 +89,8 @@ class Changes(TypedDict, total=False):
 class Scope:
     """Which of an owner's memories take part. Named sessions and categories: any of them;
     named tags: all of them; the time window is half open, `since <= created_at < until`.
+    `with_global`: memories of no project take part beside the project's; where no project is
+    named, they alone.
     """
 
     project: str | None = None
@@ -97,17 +99,23 @@ class Scope:
     tags: tuple[str, ...] = ()
     since: datetime | None = None
     until: datetime | None = None
+    with_global: bool = False
 
     def covers(self, memory: Memory) -> bool:
         return (
             memory.deleted_at is None
-            and (self.project is None or memory.project == self.project)
+            and self.covers_project(memory.project)
             and (not self.sessions or memory.session in self.sessions)
             and (not self.categories or memory.category in self.categories)
             and set(self.tags) <= set(memory.tags)
             and (self.since is None or self.since <= memory.created_at)
             and (self.until is None or memory.created_at < self.until)
         )
+
+    def covers_project(self, project: str | None) -> bool:
+        if self.with_global:
+            return project is None or project == self.project
+        return self.project is None or project == self.project
 
 
 EVERYWHERE: Final = Scope()

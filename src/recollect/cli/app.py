@@ -13,6 +13,7 @@ from recollect.cli import (
     find,
     installing,
     memories,
+    memory_tool,
     operate,
     syncing,
     tuning,
@@ -44,6 +45,7 @@ def build(doors: Doors) -> typer.Typer:
     app.command("show")(memories.show_memory)
     app.command("update")(memories.update)
     app.command("forget")(memories.forget)
+    app.command("memory-tool")(memory_tool.memory_tool)
     app.command("status")(operate.status)
     app.command("sync")(syncing.sync)
     app.add_typer(syncing.conflicts_app, name="conflicts")

@@ -7,7 +7,6 @@ git may not be there. What is understood is the plain form that git writes, not 
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from pathlib import Path
@@ -39,6 +38,8 @@ def repository_project(folder: Path, clones: int = _MAX_CLONES) -> str | None:
             origin = repository_project((root.parent / path).resolve(), clones - 1)
             if origin is not None:
                 return origin
+        import hashlib  # late: with a remote it is not needed, and a hook has no time to spare
+
         home = root.parent if root.name == ".git" else root
         return folder_project(
             home.name.removesuffix(".git"), hashlib.sha256(os.fsencode(home)).hexdigest()

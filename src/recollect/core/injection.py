@@ -8,7 +8,6 @@ the fence carries a digest of what it encloses, which no text inside it can fore
 
 from __future__ import annotations
 
-import hashlib
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -106,6 +105,8 @@ def block(sentence: str, memories: Sequence[Memory]) -> str:
 
 
 def _fenced(sentence: str, body: str) -> str:
+    import hashlib  # late: most prompts inject nothing
+
     mark = hashlib.sha256(body.encode("utf-8", "replace")).hexdigest()[:12]
     return f'<{TAG} mark="{mark}">\n{sentence}\n\n{body}\n</{TAG} mark="{mark}">'
 

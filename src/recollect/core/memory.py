@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Final, TypedDict
+from typing import TYPE_CHECKING, Final, TypedDict
 from uuid import UUID
 
 from recollect.core.errors import InvalidInput
-from recollect.core.space import EmbeddingStats
 from recollect.core.text import unstorable
+
+if TYPE_CHECKING:  # a hook that only recalls has no time for it (ADR 0020)
+    from recollect.core.space import EmbeddingStats
 
 EPISODE: Final = "episode"
 CATEGORIES: Final = (

@@ -9,7 +9,7 @@ server has not heard of it yet.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 from uuid import UUID
@@ -53,6 +53,8 @@ class CachedRecollect:
             if request.must_stay:
                 return _local_answer(await here, "a sensitive query stays on this machine")
             seconds = (await self.local.settings()).deadline_ms / 1000
+            # Read before the server is asked: what is sent while it searches would be nobody's.
+            unsent = await self.sync.unsent_ids()
             try:
                 async with asyncio.timeout(seconds * _SHARE_FOR_SERVER):
                     there = await self.remote.recall(request)
@@ -60,15 +62,19 @@ class CachedRecollect:
                 return _local_answer(await here, "the server did not answer in time", late=True)
             except (StoreError, NotAllowed) as error:
                 return _local_answer(await here, str(error))
-            return await self._together(request, there, await here)
+            return await self._together(request, there, await here, unsent)
         finally:
             give_up(here)
 
     async def _together(
-        self, request: RecallRequest, there: Recollection, here: Recollection
+        self,
+        request: RecallRequest,
+        there: Recollection,
+        here: Recollection,
+        unsent: Collection[UUID],
     ) -> Recollection:
         """The server's hits, as far as they are still true here, and those it cannot know."""
-        own = await self.sync.unsent_ids()
+        own = {*unsent, *await self.sync.unsent_ids()}
         known = await self.store.get_many(self.owner, [hit.memory.id for hit in there.hits])
         hits = [
             replace(hit, memory=known.get(hit.memory.id, hit.memory))

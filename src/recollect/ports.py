@@ -19,7 +19,8 @@ from recollect.core.keys import Key
 from recollect.core.memory import Changes, Draft, Memory, Scope, Stats
 from recollect.core.paging import Cursor, Page
 from recollect.core.recall import Candidate, Declined, RecallRequest, Recollection
-from recollect.core.recall_settings import LexicalRanking, RecallSettings, SettingChange
+from recollect.core.recall_settings import RecallSettings, SettingChange
+from recollect.core.recall_settings import WordQuery as WordQuery
 from recollect.core.space import EmbeddingJob, EmbeddingProgress, Space, StoredSpace
 from recollect.core.sync import (
     Answer,
@@ -40,17 +41,6 @@ from recollect.core.sync import (
 class Clock(Protocol):
     def now(self) -> datetime:
         """The present moment, with its time zone."""
-
-
-@dataclass(frozen=True, slots=True)
-class WordQuery:
-    """What the lexical leg looks for: every word of `text`, else any of it or of `expanded`."""
-
-    text: str
-    expanded: str = ""
-    depth: int = 50
-    exclude: frozenset[UUID] = frozenset()
-    ranking: LexicalRanking = "idf"
 
 
 class MemoryStore(Protocol):

@@ -14,7 +14,9 @@ from recollect.cli import (
     exporting,
     find,
     importing,
+    installing,
     memories,
+    memory_tool,
     operate,
     syncing,
     tuning,
@@ -49,10 +51,12 @@ def build(doors: Doors) -> typer.Typer:
     app.command("erase")(erasing.erase)
     app.command("export")(exporting.export)
     app.command("import")(importing.import_memories)
+    app.command("memory-tool")(memory_tool.memory_tool)
     app.command("status")(operate.status)
     app.command("sync")(syncing.sync)
     app.add_typer(syncing.conflicts_app, name="conflicts")
     app.command("doctor")(doctor.doctor)
+    app.command("install")(installing.install)
     app.command("reembed")(embedding.reembed)
     app.add_typer(embedding.models_app, name="models")
     app.add_typer(tuning.settings_app, name="settings")

@@ -10,7 +10,6 @@ from uuid import UUID
 
 from recollect.core.errors import InvalidInput
 from recollect.core.memory import EVERYWHERE, Memory, Scope, checked_scope
-from recollect.core.secrets import looks_sensitive
 
 LegName = Literal["lexical", "dense", "graph"]
 LEGS: Final[tuple[LegName, ...]] = ("lexical", "dense", "graph")
@@ -43,6 +42,9 @@ class RecallRequest:
     @property
     def must_stay(self) -> bool:
         """Whether its text may not leave this machine, by the caller's word or by what it holds."""
+        # Imported late: a hook that asks the local store alone has no time for its patterns.
+        from recollect.core.secrets import looks_sensitive
+
         text = f"{self.query}\n{self.expanded_query}"
         return self.is_sensitive or looks_sensitive(text) is not None
 

@@ -9,7 +9,7 @@ server has not heard of it yet.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 from uuid import UUID
@@ -18,7 +18,8 @@ from recollect.core.errors import InvalidInput, NotAllowed, NotFound, StoreError
 from recollect.core.explain import WhyReport
 from recollect.core.memory import Changes, Draft, Memory, Scope, Stats
 from recollect.core.paging import Page
-from recollect.core.recall import Hit, LegReport, RecallRequest, Recollection, SortBy
+from recollect.core.ranking import woven
+from recollect.core.recall import LegReport, RecallRequest, Recollection
 from recollect.core.recall_settings import RecallSettings, SettingChange
 from recollect.core.sync import ConflictReport, Keep, SyncStatus
 from recollect.ports import MemoryStore, Recollect, SyncStore
@@ -52,6 +53,8 @@ class CachedRecollect:
             if request.must_stay:
                 return _local_answer(await here, "a sensitive query stays on this machine")
             seconds = (await self.local.settings()).deadline_ms / 1000
+            # Read before the server is asked: what is sent while it searches would be nobody's.
+            unsent = await self.sync.unsent_ids()
             try:
                 async with asyncio.timeout(seconds * _SHARE_FOR_SERVER):
                     there = await self.remote.recall(request)
@@ -59,15 +62,19 @@ class CachedRecollect:
                 return _local_answer(await here, "the server did not answer in time", late=True)
             except (StoreError, NotAllowed) as error:
                 return _local_answer(await here, str(error))
-            return await self._together(request, there, await here)
+            return await self._together(request, there, await here, unsent)
         finally:
             give_up(here)
 
     async def _together(
-        self, request: RecallRequest, there: Recollection, here: Recollection
+        self,
+        request: RecallRequest,
+        there: Recollection,
+        here: Recollection,
+        unsent: Collection[UUID],
     ) -> Recollection:
         """The server's hits, as far as they are still true here, and those it cannot know."""
-        own = await self.sync.unsent_ids()
+        own = {*unsent, *await self.sync.unsent_ids()}
         known = await self.store.get_many(self.owner, [hit.memory.id for hit in there.hits])
         hits = [
             replace(hit, memory=known.get(hit.memory.id, hit.memory))
@@ -75,7 +82,7 @@ class CachedRecollect:
             if hit.memory.id not in own
         ]
         mine = [hit for hit in here.hits if hit.memory.id in own]
-        return replace(there, hits=tuple(_woven(hits, mine, request.sort_by)[: request.limit]))
+        return replace(there, hits=tuple(woven(hits, mine, request.sort_by)[: request.limit]))
 
     async def why(self, reference: str, request: RecallRequest) -> WhyReport:
         try:
@@ -144,24 +151,6 @@ class CachedRecollect:
             return await ask()
         except (StoreError, NotAllowed) as error:
             raise unknown from error
-
-
-def _woven(theirs: Sequence[Hit], mine: Sequence[Hit], sort_by: SortBy) -> list[Hit]:
-    """Each hit of this store before the first of the server's that it beats. The server's keep
-    their order, which a second stage may have made.
-    """
-    woven = list(theirs)
-    for hit in mine:
-        worth = _worth(hit, sort_by)
-        beaten = (place for place, one in enumerate(woven) if _worth(one, sort_by) < worth)
-        woven.insert(next(beaten, len(woven)), hit)
-    return woven
-
-
-def _worth(hit: Hit, sort_by: SortBy) -> tuple[float, ...]:
-    if sort_by == "recency":
-        return (hit.memory.created_at.timestamp(),)
-    return (hit.memory.importance, hit.score) if sort_by == "importance" else (hit.score,)
 
 
 def _local_answer(here: Recollection, why: str, *, late: bool = False) -> Recollection:

@@ -154,6 +154,11 @@ class ScopeIn(Input):
     tags: list[Name] = Field(default=[])
     since: Moment | None = None
     until: Moment | None = None
+    with_global: Annotated[bool, Strict(strict=False)] = Field(
+        default=False,
+        description="Memories of no project take part beside the project's; where no project is "
+        "named, they alone.",
+    )
 
     @classmethod
     def from_scope(cls, scope: Scope) -> ScopeIn:
@@ -164,6 +169,8 @@ class ScopeIn(Input):
             tags=[*scope.tags],
             since=scope.since,
             until=scope.until,
+            # Unsaid is left out: a server of an earlier version does not know it.
+            **({"with_global": True} if scope.with_global else {}),
         )
 
     def to_scope(self) -> Scope:
@@ -174,6 +181,7 @@ class ScopeIn(Input):
             tags=tuple(self.tags),
             since=self.since,
             until=self.until,
+            with_global=self.with_global,
         )
 
 

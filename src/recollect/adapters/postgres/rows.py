@@ -91,6 +91,11 @@ def within(
         ("until", "m.created_at < %(until)s", scope.until),
         ("exclude", "m.id <> all(%(exclude)s)", list(exclude) or None),
     )
+    if scope.with_global:
+        also = " or m.project = %(project)s" if scope.project is not None else ""
+        conditions.append(f"(m.project is null{also})")
+        params["project"] = scope.project
+        wanted = wanted[1:]
     for name, condition, value in wanted:
         if value is not None:
             conditions.append(condition)

@@ -98,7 +98,10 @@ def inside(owner: str, scope: Scope) -> tuple[str, Parameters]:
         conditions.append(condition)
         parameters[name] = value
 
-    if scope.project is not None:
+    if scope.with_global:
+        # Of no project named, the comparison is with NULL and never true.
+        require("(m.project = :project OR m.project IS NULL)", "project", scope.project)
+    elif scope.project is not None:
         require("m.project = :project", "project", scope.project)
     if scope.sessions:
         require(_ANY_SESSION, "sessions", _text_list(scope.sessions))

@@ -17,6 +17,7 @@ from recollect.core.ids import check_uuid7
 from recollect.core.memory import Memory, checked
 from recollect.ports import MemoryStore, Recollect
 from recollect.settings import Settings
+from recollect.usecases.audit import RecallRecord
 from recollect.usecases.bring import bring
 from recollect.usecases.erase import OwnerEraser
 from recollect.usecases.owned import OwnedRecollect
@@ -74,6 +75,16 @@ async def open_moving(settings: Settings) -> AsyncIterator[Moving]:
             clock.now(),
             lambda memory: store.get(settings.owner, memory.id),
         )
+
+
+@asynccontextmanager
+async def open_audit(settings: Settings) -> AsyncIterator[tuple[MemoryStore, RecallRecord]]:
+    """The local store, and what it knows of recalls."""
+    from recollect.adapters.sqlite.recalls import SqliteRecalls
+    from recollect.adapters.sqlite.store import SqliteStore
+
+    async with SqliteStore(settings.sqlite_path) as store:
+        yield store, SqliteRecalls(store, settings.sqlite_path)
 
 
 @asynccontextmanager

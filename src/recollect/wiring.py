@@ -37,12 +37,15 @@ from recollect.usecases.erase import OwnerEraser
 from recollect.usecases.owned import OwnedRecollect
 from recollect.usecases.parts import Parts
 from recollect.usecases.recall import lexical_leg
+from recollect.usecases.recall_log import RecallLog, recall_log
 
 if TYPE_CHECKING:
     from recollect.adapters.embedded_postgres import EmbeddedPostgres
     from recollect.adapters.embedders.catalogue import Catalogue
     from recollect.adapters.engine_lock import EngineLock
+    from recollect.adapters.postgres.recalls import PostgresRecalls
     from recollect.adapters.postgres.store import PostgresStore
+    from recollect.adapters.sqlite.store import SqliteStore
     from recollect.usecases.cached import CachedRecollect
     from recollect.usecases.engine import Engine
 
@@ -79,9 +82,16 @@ class Server:
     vector_note: str = ""
     on_recall: Callable[[Recollection], None] = lambda _: None
     eraser: OwnerEraser | None = None
+    recalls: PostgresRecalls | None = None
+    recall_log: RecallLog | None = None
 
     def for_owner(self, owner: str) -> Recollect:
-        return OwnedRecollect(self.parts, owner, self.on_recall)
+        return OwnedRecollect(self.parts, owner, self._told)
+
+    def _told(self, recollection: Recollection) -> None:
+        self.on_recall(recollection)
+        if self.recall_log is not None:
+            self.recall_log.note(recollection)
 
 
 @asynccontextmanager
@@ -108,8 +118,17 @@ async def open_recollect(
         return
     from recollect.adapters.sqlite.store import SqliteStore
 
-    async with SqliteStore(settings.sqlite_path) as store:
-        yield OwnedRecollect(parts_on(store, settings), settings.owner)
+    async with (
+        SqliteStore(settings.sqlite_path) as store,
+        _recalls_of(store, settings) as shown,
+    ):
+        yield OwnedRecollect(parts_on(store, settings), settings.owner, shown.note)
+
+
+def _recalls_of(store: SqliteStore, settings: Settings) -> AbstractAsyncContextManager[RecallLog]:
+    from recollect.adapters.sqlite.recalls import SqliteRecalls
+
+    return recall_log(SqliteRecalls(store, settings.sqlite_path), SystemClock())
 
 
 def _key(settings: Settings) -> str:
@@ -172,7 +191,11 @@ async def open_cached(settings: Settings) -> AsyncIterator[Cached]:
         owner=settings.owner,
         sensitive=settings.sync_sensitive,
     )
-    async with SqliteStore(settings.sqlite_path) as store, remote as server:
+    async with (
+        SqliteStore(settings.sqlite_path) as store,
+        remote as server,
+        _recalls_of(store, settings) as shown,
+    ):
         sync = SqliteSync(store, settings.owner, clock, sensitive=settings.sync_sensitive)
         parts = replace(parts_on(store, settings), revisions=sync)
         engine = Engine(sync, server, clock, interval=settings.sync_interval, warn=_warn_of_sync)
@@ -184,6 +207,7 @@ async def open_cached(settings: Settings) -> AsyncIterator[Cached]:
                 settings.owner,
                 sync,
                 engine.wake,
+                shown.note,
             ),
             sync,
             server,
@@ -206,6 +230,7 @@ async def open_server(
         open_postgres(settings) as (store, database),
         catalogue(settings, progress) as embedders,
         open_reranker(settings) as reranker,
+        recall_log(store.recalls, SystemClock()) as shown,
     ):
         parts = replace(parts_on(store, settings), reranker=reranker, revisions=store.changes)
         if settings.fuser == "sql":
@@ -230,6 +255,8 @@ async def open_server(
             embedding,
             store.vector_note,
             eraser=store.eraser,
+            recalls=store.recalls,
+            recall_log=shown,
         )
 
 

@@ -8,6 +8,7 @@ import typer
 
 from recollect import __version__
 from recollect.cli import (
+    auditing,
     doctor,
     embedding,
     erasing,
@@ -48,6 +49,7 @@ def build(doors: Doors) -> typer.Typer:
     app.command("show")(memories.show_memory)
     app.command("update")(memories.update)
     app.command("forget")(memories.forget)
+    app.command("audit")(auditing.audit)
     app.command("erase")(erasing.erase)
     app.command("export")(exporting.export)
     app.command("import")(importing.import_memories)

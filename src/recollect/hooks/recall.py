@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 
 from recollect.adapters.hook_files import SessionFile, hooks_folder
+from recollect.adapters.sqlite.recalls_schema import note_recalls
 from recollect.core.injection import RECALL_SENTENCE, block
 from recollect.hooks.events import Event, rendered
 from recollect.hooks.wall import Wall
@@ -31,7 +33,10 @@ def recall(event: Event, environ: Mapping[str, str], wall: Wall, *, as_text: boo
         as_text=as_text,
     )
     if wall.answer(answer) and injection.memories:
-        session.note_injected(tuple(memory.id for memory in injection.memories))
+        shown = tuple(memory.id for memory in injection.memories)
+        session.note_injected(shown)
+        # The answer is out: an audit wants to know what was ever shown.
+        note_recalls(settings.home / "memories.db", shown, time.time_ns() // 1000)
     return (
         f"injected={len(injection.memories)} found={injection.found} below={injection.below}"
         f" sensitive={injection.sensitive} unfit={injection.unfit}"

@@ -40,6 +40,7 @@ class CachedRecollect:
     owner: str
     sync: SyncStore
     wake: Callable[[], None] = lambda: None
+    on_recall: Callable[[Recollection], None] = lambda _: None
 
     async def remember(self, draft: Draft) -> Memory:
         memory = await self.local.remember(draft)
@@ -47,6 +48,11 @@ class CachedRecollect:
         return memory
 
     async def recall(self, request: RecallRequest) -> Recollection:
+        recollection = await self._recalled(request)
+        self.on_recall(recollection)
+        return recollection
+
+    async def _recalled(self, request: RecallRequest) -> Recollection:
         request = request.checked()
         here = asyncio.create_task(self.local.recall(request))
         try:

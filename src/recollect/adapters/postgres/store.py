@@ -27,6 +27,7 @@ from recollect.adapters.postgres.errors import translated
 from recollect.adapters.postgres.fusion import PostgresFuser
 from recollect.adapters.postgres.migrate import migrate
 from recollect.adapters.postgres.owner_erasure import PostgresOwnerErasure
+from recollect.adapters.postgres.recalls import PostgresRecalls
 from recollect.adapters.postgres.rows import (
     MEMORY_COLUMNS,
     from_memory,
@@ -149,6 +150,7 @@ class PostgresStore:
         self._statistics = Statistics(self._transaction)
         self.fuser = PostgresFuser(self._transaction)
         self.changes = PostgresChanges(self._transaction, self._statistics)
+        self.recalls = PostgresRecalls(self._transaction)
         self.eraser = PostgresOwnerErasure(url, self._transaction, self._statistics)
 
     async def __aenter__(self) -> Self:

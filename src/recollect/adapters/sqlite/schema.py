@@ -14,6 +14,7 @@ from typing import Final
 
 from recollect.adapters.sqlite.erasure import RESERVE_MIGRATION
 from recollect.adapters.sqlite.lane import transaction
+from recollect.adapters.sqlite.recalls_schema import RECALLS_MIGRATION
 from recollect.adapters.sqlite.sync_schema import SYNC_MIGRATION
 from recollect.core.errors import StoreUnavailable
 
@@ -100,6 +101,7 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
     (_SETTINGS_AUDIT,),
     SYNC_MIGRATION,
     RESERVE_MIGRATION,
+    RECALLS_MIGRATION,
 )
 
 

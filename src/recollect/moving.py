@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
+from recollect.core.erasure import ErasureReport
 from recollect.core.errors import InvalidInput, NotFound
 from recollect.core.exchange import Brought, brought
 from recollect.core.ids import check_uuid7
@@ -21,7 +22,7 @@ from recollect.usecases.audit import RecallRecord
 from recollect.usecases.bring import bring
 from recollect.usecases.erase import OwnerEraser
 from recollect.usecases.owned import OwnedRecollect
-from recollect.wiring import SystemClock, parts_on
+from recollect.wiring import SystemClock, key_of, parts_on
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +54,19 @@ async def open_moving(settings: Settings) -> AsyncIterator[Moving]:
         from recollect.adapters.remote_bring import RemoteBringing
         from recollect.adapters.remote_sync import RemoteSync
 
-        key = settings.api_key.get_secret_value() if settings.api_key else ""
+        key = key_of(settings)
         mark = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
         url = settings.api_url or ""
         async with RemoteSync(url, key, owner=settings.owner, sensitive=True) as remote:
             bringing = RemoteBringing(remote, mark, is_here=remote.is_here)
-            yield Moving(remote, bringing, settings, mark, clock.now(), partial(_there, remote))
+            yield Moving(
+                remote,
+                bringing,
+                settings,
+                mark,
+                clock.now(),
+                partial(_there, remote),
+            )
         return
     from recollect.adapters.sqlite.store import SqliteStore
     from recollect.adapters.sqlite.sync import SqliteSync
@@ -95,6 +103,15 @@ async def open_erasure(settings: Settings) -> AsyncIterator[tuple[MemoryStore, O
 
     async with SqliteStore(settings.sqlite_path) as store:
         yield store, SqliteOwnerErasure(store, settings.sqlite_path)
+
+
+async def erase_on_server(settings: Settings, owner: str) -> ErasureReport:
+    """All that the owner of the key has on a server elsewhere."""
+    from recollect.adapters.remote import RemoteRecollect
+
+    key = key_of(settings)
+    async with RemoteRecollect(settings.api_url or "", key) as remote:
+        return await remote.erase_owner(owner)
 
 
 async def _there(remote: Recollect, memory: Memory) -> Memory | None:

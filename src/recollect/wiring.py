@@ -113,7 +113,7 @@ async def open_recollect(
     if settings.api_url is not None:
         from recollect.adapters.remote import RemoteRecollect
 
-        async with RemoteRecollect(settings.api_url, _key(settings)) as remote:
+        async with RemoteRecollect(settings.api_url, key_of(settings)) as remote:
             yield remote
         return
     from recollect.adapters.sqlite.store import SqliteStore
@@ -131,7 +131,7 @@ def _recalls_of(store: SqliteStore, settings: Settings) -> AbstractAsyncContextM
     return recall_log(SqliteRecalls(store, settings.sqlite_path), SystemClock())
 
 
-def _key(settings: Settings) -> str:
+def key_of(settings: Settings) -> str:
     if settings.api_key is None:
         raise InvalidInput(
             "RECOLLECT_API_URL names a server, but there is no key for it",
@@ -187,7 +187,7 @@ async def open_cached(settings: Settings) -> AsyncIterator[Cached]:
     clock = SystemClock()
     remote = RemoteSync(
         settings.api_url or "",
-        _key(settings),
+        key_of(settings),
         owner=settings.owner,
         sensitive=settings.sync_sensitive,
     )

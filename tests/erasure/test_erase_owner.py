@@ -11,7 +11,7 @@ from uuid import UUID
 
 import psycopg
 import pytest
-from tests.cli.commands import Cli, quiet_server
+from tests.cli.commands import Cli, client_of, quiet_server
 from tests.conformance.samples import OWNER, fill, listed, memory, search
 
 from recollect.adapters.postgres.store import PostgresStore
@@ -172,6 +172,19 @@ def test_erasing_the_local_store_reaches_the_server(tmp_path: Path, database_url
         laptop.json("sync")
         with psycopg.connect(database_url) as there:
             assert there.execute("select count(*) from memories").fetchone() == (0,)
+
+
+def test_an_owner_erases_his_own_over_the_api(tmp_path: Path, database_url: str) -> None:
+    with quiet_server(database_url, tmp_path / "server") as server:
+        mine = client_of(server, tmp_path / "mine", server.new_key("ada"))
+        theirs = client_of(server, tmp_path / "theirs", server.new_key("bob"))
+        mine.json("remember", "the lighthouse keeper drinks elderflower")
+        theirs.json("remember", "harbour fees rose in September")
+        assert theirs.error("erase", "--owner", "ada", "--yes")[0] == 4
+        report = mine.json("erase", "--owner", "ada", "--yes")
+        assert (report["erased"]["memories"], report["remains"]) == (1, [])
+        assert mine.json("list")["memories"] == []
+        assert len(theirs.json("list")["memories"]) == 1
 
 
 def test_a_local_erasure_leaves_no_bytes(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from uuid import UUID
 import httpx
 from pydantic import BaseModel, ValidationError
 
+from recollect.core.erasure import ErasureReport
 from recollect.core.errors import InvalidInput, RecollectError, StoreUnavailable
 from recollect.core.explain import WhyReport
 from recollect.core.ids import IdPrefix
@@ -43,6 +44,7 @@ from recollect.wire import (
     WhyOut,
 )
 from recollect.wire.conflicts import ConflictOut, ConflictsOut
+from recollect.wire.erasure import ErasedOut
 
 # A server that is there connects at once; the longest recall an operator can allow takes 60 s.
 _TIMEOUT: Final = httpx.Timeout(65.0, connect=5.0)
@@ -151,6 +153,10 @@ class RemoteRecollect:
     async def resolve(self, reference: str, keep: Keep) -> ConflictReport:
         path = f"conflicts/{IdPrefix.parse(reference).text}/resolve"
         return (await self._ask(ConflictOut, "POST", path, body={"keep": keep})).to_report()
+
+    async def erase_owner(self, owner: str) -> ErasureReport:
+        """All that the key's owner has on the server; he must be named."""
+        return (await self._ask(ErasedOut, "POST", "erase", body={"owner": owner})).to_report()
 
     def _may_leave(self, request: RecallRequest) -> RecallRequest:
         if not self._is_here and request.must_stay:

@@ -56,9 +56,13 @@ def erase(
 
 
 async def _here(owner: str, *, dry_run: bool) -> ErasureReport:
-    from recollect.moving import open_erasure
+    from recollect.moving import erase_on_server, open_erasure
+    from recollect.settings import load
     from recollect.usecases.erase import erase_owner
 
+    settings = load()
+    if settings.mode == "remote" and not dry_run:
+        return await erase_on_server(settings, owner)
     async with open_erasure(_with_a_store()) as (store, eraser):
         return await erase_owner(store, eraser, owner, dry_run=dry_run)
 

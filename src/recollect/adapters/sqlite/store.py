@@ -11,6 +11,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Final, Self
@@ -164,20 +165,14 @@ class SqliteStore:
     async def page(
         self, owner: str, scope: Scope, after: Cursor | None, limit: int
     ) -> list[Memory]:
-        condition, parameters = inside(owner, scope)
-        parameters["limit"] = limit
-        if after is not None:
-            condition += " AND (m.created_at, m.id) < (:after_time, :after_id)"
-            parameters["after_time"] = microseconds(after.created_at)
-            parameters["after_id"] = str(after.id)
-        statement = f"""
-            SELECT * FROM memories m WHERE {condition}
-            ORDER BY m.created_at DESC, m.id DESC LIMIT :limit
-        """  # noqa: S608  # built from constants; every value is a parameter
-        rows = await self._reader.run_until_cancelled(
-            lambda reader: reader.execute(statement, parameters).fetchall()
-        )
-        return [from_row(row) for row in rows]
+        def work(reader: sqlite3.Connection) -> list[sqlite3.Row]:
+            found = _page(reader, owner, replace(scope, forgotten=False), after, limit)
+            if scope.forgotten:
+                found += _page(reader, owner, scope, after, limit)
+            return sorted(found, key=lambda row: (row["created_at"], row["id"]), reverse=True)
+
+        rows = await self._reader.run_until_cancelled(work)
+        return [from_row(row) for row in rows[:limit]]
 
     async def search_words(self, owner: str, scope: Scope, query: WordQuery) -> list[Candidate]:
         return await self._reader.run_until_cancelled(
@@ -266,6 +261,25 @@ class SqliteStore:
             await self._reader.close()
         finally:
             await self._writer.close()
+
+
+def _page(
+    reader: sqlite3.Connection, owner: str, scope: Scope, after: Cursor | None, limit: int
+) -> list[sqlite3.Row]:
+    """Of a scope, the live memories by their index; else the forgotten ones alone, by a scan."""
+    condition, parameters = inside(owner, scope)
+    parameters["limit"] = limit
+    if scope.forgotten:
+        condition += " AND m.deleted_at IS NOT NULL"
+    if after is not None:
+        condition += " AND (m.created_at, m.id) < (:after_time, :after_id)"
+        parameters["after_time"] = microseconds(after.created_at)
+        parameters["after_id"] = str(after.id)
+    statement = f"""
+        SELECT * FROM memories m WHERE {condition}
+        ORDER BY m.created_at DESC, m.id DESC LIMIT :limit
+    """  # noqa: S608  # built from constants; every value is a parameter
+    return reader.execute(statement, parameters).fetchall()
 
 
 @contextmanager

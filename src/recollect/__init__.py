@@ -1,3 +1,67 @@
-"""Recollect: a long-term memory for AI agents whose recall is measured, not asserted."""
+"""Recollect: a long-term memory for AI agents whose recall is measured, not asserted.
+
+What a program imports from here is loaded when it is asked for: the hooks, which run before every
+prompt, import this package too, and pay for none of it.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from recollect.client.asynchronous import AsyncClient
+    from recollect.client.blocking import Client, MemoryTool
+    from recollect.core.errors import (
+        Conflict,
+        InvalidInput,
+        NotAllowed,
+        NotFound,
+        RecollectError,
+        StoreError,
+    )
+    from recollect.core.memory import Memory, Scope
+    from recollect.core.recall import Hit, Recollection
 
 __version__ = "0.1.0"
+
+_HOMES = {
+    "AsyncClient": "recollect.client.asynchronous",
+    "Client": "recollect.client.blocking",
+    "MemoryTool": "recollect.client.blocking",
+    "Conflict": "recollect.core.errors",
+    "InvalidInput": "recollect.core.errors",
+    "NotAllowed": "recollect.core.errors",
+    "NotFound": "recollect.core.errors",
+    "RecollectError": "recollect.core.errors",
+    "StoreError": "recollect.core.errors",
+    "Memory": "recollect.core.memory",
+    "Scope": "recollect.core.memory",
+    "Hit": "recollect.core.recall",
+    "Recollection": "recollect.core.recall",
+}
+
+__all__ = [
+    "AsyncClient",
+    "Client",
+    "Conflict",
+    "Hit",
+    "InvalidInput",
+    "Memory",
+    "MemoryTool",
+    "NotAllowed",
+    "NotFound",
+    "RecollectError",
+    "Recollection",
+    "Scope",
+    "StoreError",
+    "__version__",
+]
+
+
+if not TYPE_CHECKING:  # a type checker would take every name for one that is here
+
+    def __getattr__(name: str) -> object:
+        if name in _HOMES:
+            return getattr(import_module(_HOMES[name]), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

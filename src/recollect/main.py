@@ -28,10 +28,20 @@ def main() -> None:
     if sys.argv[1:] == ["mcp"]:
         _mcp()
         return
+    # Agents run hooks before every prompt, and take exit codes for orders: nothing that may fail
+    # or take its time comes before them.
+    if sys.argv[1:2] == ["hook"] and _is_for_agents(sys.argv[2:]):
+        _hook(sys.argv[2:])
     from recollect.cli.shell import survive_any_locale
 
     survive_any_locale()
     build()()
+
+
+def _is_for_agents(arguments: list[str]) -> bool:
+    """All but what people ask for."""
+    asks = {"-h", "--help", "status"}
+    return bool(arguments) and not asks & set(arguments)
 
 
 def build() -> typer.Typer:
@@ -39,7 +49,7 @@ def build() -> typer.Typer:
     from recollect.cli.app import build as build_cli
     from recollect.cli.others import Doors
 
-    return build_cli(Doors(_serve, _worker, _mcp, _bench))
+    return build_cli(Doors(_serve, _worker, _mcp, _bench, _hook))
 
 
 def _serve(settings: Settings, *, ready_file: Path | None, as_json: bool) -> None:
@@ -60,6 +70,12 @@ def _mcp() -> None:
     from recollect.mcp.stdio import run
 
     run()
+
+
+def _hook(arguments: list[str]) -> None:
+    from recollect.hooks.run import run
+
+    run(arguments)
 
 
 def _bench(arguments: list[str]) -> object:

@@ -20,7 +20,8 @@ from recollect.core.keys import Key
 from recollect.core.memory import Changes, Draft, Memory, Scope, Stats
 from recollect.core.paging import Cursor, Page
 from recollect.core.recall import Candidate, Declined, RecallRequest, Recollection
-from recollect.core.recall_settings import LexicalRanking, RecallSettings, SettingChange
+from recollect.core.recall_settings import RecallSettings, SettingChange
+from recollect.core.recall_settings import WordQuery as WordQuery
 from recollect.core.space import EmbeddingJob, EmbeddingProgress, Space, StoredSpace
 from recollect.core.sync import (
     Answer,
@@ -44,18 +45,6 @@ class Clock(Protocol):
         """The present moment, with its time zone."""
 
 
-@dataclass(frozen=True, slots=True)
-class WordQuery:
-    """What the lexical leg looks for: every word of `text`, else any of it or of `expanded`."""
-
-    text: str
-    expanded: str = ""
-    depth: int = 50
-    exclude: frozenset[UUID] = frozenset()
-    ranking: LexicalRanking = "idf"
-    as_of: AsOf = None
-
-
 class MemoryStore(Protocol):
     """Where memories live. What `add`, `replace` and `erase` acknowledge survives a kill.
 
@@ -64,6 +53,9 @@ class MemoryStore(Protocol):
 
     async def add(self, memory: Memory) -> None:
         """Keep a new memory; Conflict when its id is taken."""
+
+    async def add_all(self, memories: Sequence[Memory]) -> set[UUID]:
+        """Keep those whose id is not taken, all in one transaction; the ids of those kept."""
 
     async def get(self, owner: str, id: UUID) -> Memory | None:
         """One memory, forgotten or not."""

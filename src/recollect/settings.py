@@ -17,6 +17,7 @@ from recollect.core.errors import InvalidInput
 from recollect.core.graph import GraphMode
 from recollect.core.memory import MAX_CONTENT_LIMIT, Limits
 from recollect.core.sync import Mode
+from recollect.usecases.inject import Measure
 
 DEFAULT_PORT = 8420
 
@@ -77,6 +78,18 @@ class Settings(BaseSettings):
     graph_llm_model: str | None = None
     graph_llm_api_key: SecretStr | None = None
     graph_llm_calls: int = Field(default=1_000, ge=0, le=10_000_000)
+    project: str | None = None
+    hook_budget_ms: int = Field(default=300, ge=50, le=60_000)
+    hook_start_ms: int = Field(default=2_000, ge=50, le=60_000)
+    hook_tokens: int = Field(default=Measure().tokens, ge=100, le=2_500)
+    hook_floor: float = Field(default=Measure().floor, ge=0, le=1_000)
+    hook_cosine_floor: float = Field(default=Measure().cosine_floor, ge=-1, le=2)
+    capture: Literal["on", "off"] = "on"
+    capture_daily: int = Field(default=50, ge=0, le=100_000)
+    capture_url: str | None = None
+    capture_model: str = "default"
+    capture_api_key: SecretStr | None = None
+    capture_command: str | None = None
 
     @field_validator("allowed_hosts", mode="before")
     @classmethod

@@ -34,17 +34,21 @@ from recollect.ports import (
 from recollect.settings import Settings
 from recollect.usecases.dense import dense_leg, no_dense_leg
 from recollect.usecases.embed import NO_EMBEDDER, EmbeddingParts
+from recollect.usecases.erase import OwnerEraser
 from recollect.usecases.extract import GraphParts
 from recollect.usecases.graph import OwnedGraph
 from recollect.usecases.owned import OwnedRecollect
 from recollect.usecases.parts import Parts
 from recollect.usecases.recall import lexical_leg
+from recollect.usecases.recall_log import RecallLog, recall_log
 
 if TYPE_CHECKING:
     from recollect.adapters.embedded_postgres import EmbeddedPostgres
     from recollect.adapters.embedders.catalogue import Catalogue
     from recollect.adapters.engine_lock import EngineLock
+    from recollect.adapters.postgres.recalls import PostgresRecalls
     from recollect.adapters.postgres.store import PostgresStore
+    from recollect.adapters.sqlite.store import SqliteStore
     from recollect.usecases.cached import CachedRecollect
     from recollect.usecases.engine import Engine
 
@@ -81,9 +85,17 @@ class Server:
     embedding: EmbeddingParts | None = None
     vector_note: str = ""
     on_recall: Callable[[Recollection], None] = lambda _: None
+    eraser: OwnerEraser | None = None
+    recalls: PostgresRecalls | None = None
+    recall_log: RecallLog | None = None
 
     def for_owner(self, owner: str) -> Recollect:
-        return OwnedRecollect(self.parts, owner, self.on_recall)
+        return OwnedRecollect(self.parts, owner, self._told)
+
+    def _told(self, recollection: Recollection) -> None:
+        self.on_recall(recollection)
+        if self.recall_log is not None:
+            self.recall_log.note(recollection)
 
     def graph_of(self, owner: str) -> Graph:
         return OwnedGraph(self.graph.store, owner)
@@ -108,13 +120,16 @@ async def open_recollect(
     if settings.api_url is not None:
         from recollect.adapters.remote import RemoteRecollect
 
-        async with RemoteRecollect(settings.api_url, _key(settings)) as remote:
+        async with RemoteRecollect(settings.api_url, key_of(settings)) as remote:
             yield remote
         return
     from recollect.adapters.sqlite.store import SqliteStore
 
-    async with SqliteStore(settings.sqlite_path) as store:
-        yield OwnedRecollect(parts_on(store, settings), settings.owner)
+    async with (
+        SqliteStore(settings.sqlite_path) as store,
+        _recalls_of(store, settings) as shown,
+    ):
+        yield OwnedRecollect(parts_on(store, settings), settings.owner, shown.note)
 
 
 @asynccontextmanager
@@ -123,11 +138,17 @@ async def open_remote_graph(settings: Settings) -> AsyncIterator[Graph]:
     from recollect.adapters.remote import RemoteRecollect
     from recollect.adapters.remote_graph import RemoteGraph
 
-    async with RemoteRecollect(settings.api_url or "", _key(settings)) as remote:
+    async with RemoteRecollect(settings.api_url or "", key_of(settings)) as remote:
         yield RemoteGraph(remote)
 
 
-def _key(settings: Settings) -> str:
+def _recalls_of(store: SqliteStore, settings: Settings) -> AbstractAsyncContextManager[RecallLog]:
+    from recollect.adapters.sqlite.recalls import SqliteRecalls
+
+    return recall_log(SqliteRecalls(store, settings.sqlite_path), SystemClock())
+
+
+def key_of(settings: Settings) -> str:
     if settings.api_key is None:
         raise InvalidInput(
             "RECOLLECT_API_URL names a server, but there is no key for it",
@@ -183,11 +204,15 @@ async def open_cached(settings: Settings) -> AsyncIterator[Cached]:
     clock = SystemClock()
     remote = RemoteSync(
         settings.api_url or "",
-        _key(settings),
+        key_of(settings),
         owner=settings.owner,
         sensitive=settings.sync_sensitive,
     )
-    async with SqliteStore(settings.sqlite_path) as store, remote as server:
+    async with (
+        SqliteStore(settings.sqlite_path) as store,
+        remote as server,
+        _recalls_of(store, settings) as shown,
+    ):
         sync = SqliteSync(store, settings.owner, clock, sensitive=settings.sync_sensitive)
         parts = replace(parts_on(store, settings), revisions=sync)
         engine = Engine(sync, server, clock, interval=settings.sync_interval, warn=_warn_of_sync)
@@ -199,6 +224,7 @@ async def open_cached(settings: Settings) -> AsyncIterator[Cached]:
                 settings.owner,
                 sync,
                 engine.wake,
+                shown.note,
             ),
             sync,
             server,
@@ -222,6 +248,7 @@ async def open_server(
         catalogue(settings, progress) as embedders,
         open_reranker(settings) as reranker,
         open_reader(settings) as reader,
+        recall_log(store.recalls, SystemClock()) as shown,
     ):
         parts = replace(parts_on(store, settings), reranker=reranker, revisions=store.changes)
         if settings.fuser == "sql":
@@ -255,6 +282,9 @@ async def open_server(
             graph,
             embedding,
             store.vector_note,
+            eraser=store.eraser,
+            recalls=store.recalls,
+            recall_log=shown,
         )
 
 

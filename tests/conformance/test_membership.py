@@ -13,7 +13,7 @@ from tests.strategies import MOMENT
 
 from recollect.core.errors import Conflict
 from recollect.core.ids import IdPrefix
-from recollect.core.memory import EVERYWHERE, Memory, Stats
+from recollect.core.memory import EVERYWHERE, Memory, Scope, Stats
 from recollect.ports import MemoryStore, WordQuery
 
 pytestmark = pytest.mark.anyio
@@ -197,3 +197,23 @@ async def test_many_at_once(store: MemoryStore) -> None:
     changed = [replace(one, content=f"bridge {one.id}", version=2) for one in wanted]
     assert all(await asyncio.gather(*(store.replace(one, based_on=1) for one in changed)))
     assert await search(store, "harbour") == []
+
+
+async def test_adding_many_keeps_those_whose_id_is_free(store: MemoryStore) -> None:
+    await store.add(memory(1, "the first"))
+    forgotten = memory(3, "the third", version=7, deleted_at=memory(4).created_at)
+    many = [memory(1, "another first"), memory(2, "the second"), forgotten, memory(2, "a twin")]
+    assert await store.add_all(many) == set(ids(2, 3))
+    assert await store.add_all(many) == set()
+    assert await store.add_all([]) == set()
+    assert await store.get(OWNER, UUID(int=1)) == memory(1, "the first")
+    assert await store.get(OWNER, UUID(int=2)) == memory(2, "the second")
+    assert await store.get(OWNER, UUID(int=3)) == forgotten
+    assert await search(store, "third") == []
+
+
+async def test_forgotten_memories_are_listed_when_asked_for(store: MemoryStore) -> None:
+    await fill(store, memory(1), memory(2, deleted_at=memory(9).created_at), memory(3))
+    assert await listed(store) == ids(3, 1)
+    assert await listed(store, Scope(forgotten=True)) == ids(3, 2, 1)
+    assert await listed(store, Scope(forgotten=True), owner="bob") == []

@@ -36,6 +36,12 @@ SCOPES = {
     "project": (Scope(project="alpha"), (2, 3)),
     "project is exact": (Scope(project="alph"), ()),
     "project has no wildcard": (Scope(project="a%"), ()),
+    "project and global": (Scope(project="alpha", with_global=True), (1, 2, 3, 5, 6)),
+    "global alone": (Scope(with_global=True), (1, 5, 6)),
+    "project and global in a session": (
+        Scope(project="alpha", sessions=("s1",), with_global=True),
+        (3, 5),
+    ),
     "a session": (Scope(sessions=("s1",)), (3, 5)),
     "any of the sessions": (Scope(sessions=("s1", "s2")), (3, 4, 5)),
     "a category": (Scope(categories=("lesson",)), (4,)),

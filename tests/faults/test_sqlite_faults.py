@@ -159,11 +159,53 @@ async def test_a_full_disk(tmp_path: Path) -> None:
         stored = [one.id for one, outcome in zip(long, outcomes, strict=True) if outcome is None]
         assert stored
         assert set(await listed(store)) == {UUID(int=1), *stored}
-        # Erasing writes the index of words anew, so it needs a little room as well.
-        await limit_pages(store, 80)
         await store.erase(OWNER, UUID(int=2))
         await store.add(memory(2, "the harbour"))
     assert_sound(path)
+
+
+@pytest.mark.parametrize("is_synced", [False, True])
+@pytest.mark.parametrize(
+    "text", ["the harbour {n}", "lighthouse{n} " * 40, "harbour{n} " + "x" * 3000]
+)
+@pytest.mark.parametrize("limit", [42, 46, 50, 51])
+async def test_erasing_needs_no_room(
+    tmp_path: Path, limit: int, text: str, *, is_synced: bool
+) -> None:
+    """Whatever the limit, the file is filled to it, and then emptied memory by memory."""
+    path = tmp_path / "memories.db"
+    stored: list[UUID] = []
+    async with SqliteStore(path) as store:
+        await limit_pages(store, limit)
+        for number in range(1, 2000):
+            try:
+                await store.add(memory(number, text.format(n=number)))
+            except StoreFull:
+                break
+            stored.append(UUID(int=number))
+        assert 0 < len(stored) < 1999
+        if is_synced:
+            await store._writer.run(_forget_what_waits)
+        for place, id in enumerate(stored):
+            assert await store.erase(OWNER, id), f"{place} of {len(stored)}"
+            if place in (0, 1, len(stored) // 2):
+                assert_sound(path)
+        assert await listed(store) == []
+    assert_sound(path)
+    assert b"arbour" not in path.read_bytes()
+    assert b"ighthouse" not in path.read_bytes()
+
+
+def _forget_what_waits(writer: sqlite3.Connection) -> None:
+    """As if the server had everything: each erasure then leaves a row in the outbox."""
+    (most,) = writer.execute("PRAGMA max_page_count").fetchone()
+    writer.execute("PRAGMA max_page_count = 100000").fetchone()
+    writer.execute(
+        "INSERT INTO synced (id, version, change, withheld, gone) SELECT id, 1, 1, 0, 0 FROM outbox"
+    )
+    writer.execute("DELETE FROM outbox")
+    (now,) = writer.execute("PRAGMA page_count").fetchone()
+    writer.execute(f"PRAGMA max_page_count = {max(most, now)}").fetchone()
 
 
 @pytest.mark.parametrize("garbage", [b"this is not a database\n" * 300, b"SQLite format 3\x00" * 9])

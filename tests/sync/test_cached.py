@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 from tests.serving import Running
@@ -15,7 +16,8 @@ from tests.serving import Running
 from recollect import settings
 from recollect.core.errors import NotFound, StoreUnavailable
 from recollect.core.memory import Draft
-from recollect.core.recall import RecallRequest
+from recollect.core.recall import RecallRequest, Recollection
+from recollect.ports import Recollect
 from recollect.usecases.sync import sync
 from recollect.wiring import Cached, open_cached
 
@@ -141,3 +143,22 @@ async def test_the_engine_inside_sends_what_is_written(server: Running, tmp_path
                     await asyncio.sleep(0.02)
                 else:
                     break
+
+
+async def test_a_memory_that_is_sent_while_the_server_searches_is_still_found(
+    server: Running, tmp_path: Path
+) -> None:
+    async with cached(tmp_path / "one", server.url, server.new_key()) as one:
+
+        class SentMeanwhile:
+            """The server, which hears of the write just after it has searched."""
+
+            async def recall(self, request: RecallRequest) -> Recollection:
+                answer = await one.recollect.remote.recall(request)
+                await synced(one)
+                return answer
+
+        await one.recollect.remember(Draft("the harbour of one"))
+        between = replace(one.recollect, remote=cast("Recollect", SentMeanwhile()))
+        answer = await between.recall(RecallRequest("harbour"))
+        assert [hit.memory.content for hit in answer.hits] == ["the harbour of one"]

@@ -65,6 +65,12 @@ class InMemoryStore:
             )
         self._put(memory)
 
+    async def add_all(self, memories: Sequence[Memory]) -> set[UUID]:
+        new = {one.id: one for one in reversed(memories) if one.id not in self._memories}
+        for memory in new.values():
+            self._put(memory)
+        return set(new)
+
     async def get(self, owner: str, id: UUID) -> Memory | None:
         memory = self._memories.get(id)
         return memory if memory is not None and memory.owner == owner else None
@@ -120,8 +126,9 @@ class InMemoryStore:
     ) -> list[Memory]:
         found = [
             memory
-            for memory in self._current(owner)
-            if scope.covers(memory)
+            for memory in self._memories.values()
+            if memory.owner == owner
+            and scope.covers(memory)
             and (after is None or _age(memory) < (after.created_at, after.id))
         ]
         return sorted(found, key=_age, reverse=True)[:limit]

@@ -16,6 +16,7 @@ from uuid import UUID
 import httpx
 from pydantic import BaseModel, ValidationError
 
+from recollect.core.erasure import ErasureReport
 from recollect.core.errors import InvalidInput, RecollectError, StoreUnavailable
 from recollect.core.explain import WhyReport
 from recollect.core.ids import IdPrefix
@@ -44,6 +45,7 @@ from recollect.wire import (
     WhyOut,
 )
 from recollect.wire.conflicts import ConflictOut, ConflictsOut
+from recollect.wire.erasure import ErasedOut
 
 # A server that is there connects at once; the longest recall an operator can allow takes 60 s.
 _TIMEOUT: Final = httpx.Timeout(65.0, connect=5.0)
@@ -73,6 +75,11 @@ class RemoteRecollect:
             # Proxies from the environment are for other machines, and would be shown the key.
             trust_env=not self._is_here,
         )
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the server is on this machine, so that nothing leaves it."""
+        return self._is_here
 
     async def __aenter__(self) -> Self:
         await self._client.__aenter__()
@@ -104,6 +111,8 @@ class RemoteRecollect:
         check_page_size(limit)
         asked = ScopeIn.from_scope(checked_scope(scope)).model_dump(mode="json", exclude_none=True)
         query = {**asked, "limit": limit, **({"cursor": cursor} if cursor else {})}
+        if scope.forgotten:
+            query["forgotten"] = True
         return (await self._ask(PageOut, "GET", "memories", query=query)).to_page()
 
     async def update(
@@ -165,6 +174,10 @@ class RemoteRecollect:
     ) -> Answer:
         """One request of the API, for what has an adapter of its own."""
         return await self._ask(shape, method, path, query=query, body=body)
+
+    async def erase_owner(self, owner: str) -> ErasureReport:
+        """All that the key's owner has on the server; he must be named."""
+        return (await self._ask(ErasedOut, "POST", "erase", body={"owner": owner})).to_report()
 
     def _may_leave(self, request: RecallRequest) -> RecallRequest:
         if not self._is_here and request.must_stay:

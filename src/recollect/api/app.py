@@ -9,7 +9,16 @@ from fastapi import APIRouter, Depends, FastAPI
 from fastapi.security import HTTPBearer
 
 from recollect import __version__
-from recollect.api import conflicts, graph, links, memories, operations, recalling, syncing
+from recollect.api import (
+    conflicts,
+    erasing,
+    graph,
+    links,
+    memories,
+    operations,
+    recalling,
+    syncing,
+)
 from recollect.api.errors import add_error_handlers
 from recollect.api.metrics import Metrics
 from recollect.api.openapi import PREFIX, completed
@@ -58,6 +67,7 @@ def create_app(server: Server) -> FastAPI:
         links.router,
         recalling.router,
         conflicts.router,
+        erasing.router,
         syncing.router,
         graph.router,
         operations.closed,

@@ -8,12 +8,18 @@ import typer
 
 from recollect import __version__
 from recollect.cli import (
+    auditing,
     doctor,
     embedding,
+    erasing,
+    exporting,
     find,
     graph,
+    importing,
+    installing,
     linking,
     memories,
+    memory_tool,
     operate,
     syncing,
     tuning,
@@ -47,10 +53,16 @@ def build(doors: Doors) -> typer.Typer:
     app.command("forget")(memories.forget)
     app.command("link")(linking.link)
     app.command("unlink")(linking.unlink)
+    app.command("audit")(auditing.audit)
+    app.command("erase")(erasing.erase)
+    app.command("export")(exporting.export)
+    app.command("import")(importing.import_memories)
+    app.command("memory-tool")(memory_tool.memory_tool)
     app.command("status")(operate.status)
     app.command("sync")(syncing.sync)
     app.add_typer(syncing.conflicts_app, name="conflicts")
     app.command("doctor")(doctor.doctor)
+    app.command("install")(installing.install)
     app.command("reembed")(embedding.reembed)
     app.add_typer(embedding.models_app, name="models")
     app.add_typer(graph.graph_app, name="graph")

@@ -12,11 +12,13 @@ import os
 import platform
 import sqlite3
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
 
+from recollect.cli import health
 from recollect.core.checks import Check
 from recollect.core.errors import RecollectError
 from recollect.core.memory import Stats
@@ -27,18 +29,39 @@ _PYTHON_NEEDED = (3, 11)
 
 
 def examine(settings: Settings, *, full: bool) -> Iterator[Check]:
-    yield check_python()
-    yield check_sqlite()
-    yield check_home(settings.home)
-    yield check_local_store(settings, full=full)
+    """Every check is made, whatever became of the others."""
+    for name, check in _checks(settings, full=full):
+        try:
+            found = check()
+            yield from [found] if isinstance(found, Check) else found
+        except Exception as error:  # noqa: BLE001  # the doctor is called when anything may be wrong
+            yield health.failed(name, error)
+
+
+def _checks(
+    settings: Settings, *, full: bool
+) -> Iterator[tuple[str, Callable[[], Check | Iterable[Check]]]]:
+    now = datetime.now(UTC)
+    yield "python", check_python
+    yield "sqlite", check_sqlite
+    yield "home", lambda: check_home(settings.home)
+    yield "room", lambda: health.check_room(settings.home)
+    yield "permissions", lambda: health.check_permissions(settings)
+    yield "clock", lambda: health.check_clock(settings, now)
+    yield "local store", lambda: check_local_store(settings, full=full)
     if settings.api_url is not None:
-        yield check_server(settings)
-    yield check_egress(settings)
-    yield check_embedder(settings)
+        yield "key", lambda: health.check_key(settings)
+        yield "server", lambda: check_server(settings)
+    if settings.mode == "cached" and settings.sqlite_path.exists():
+        yield "sync", lambda: health.check_sync(settings)
+    yield "egress", lambda: check_egress(settings)
+    yield "embedder", lambda: check_embedder(settings)
     if settings.database_url is not None:
-        yield check_database(settings, full=full)
+        yield "database", lambda: check_database(settings, full=full)
     else:
-        yield check_embedded_postgres(settings, full=full)
+        yield "embedded postgres", lambda: check_embedded_postgres(settings, full=full)
+    yield "agents", lambda: list(health.check_agents())
+    yield "speed", lambda: health.check_speed(settings, full=full)
 
 
 def check_python() -> Check:
@@ -143,10 +166,14 @@ def check_database(settings: Settings, *, full: bool) -> Check:
         found = "RECOLLECT_DATABASE_URL names a server; --full connects to it"
         return Check("database", "ok", found)
     try:
-        asyncio.run(_open_server(settings))
+        vector_note = asyncio.run(_open_server(settings))
     except RecollectError as error:
         return Check("database", "fail", str(error), error.remedy)
-    return Check("database", "ok", "RECOLLECT_DATABASE_URL answers and is migrated")
+    found = "RECOLLECT_DATABASE_URL answers and is migrated"
+    if not vector_note:
+        return Check("database", "ok", f"{found}; pgvector is there, with halfvec")
+    remedy = "Recall is by words until pgvector 0.7 or newer is there: `create extension vector`."
+    return Check("database", "warn", f"{found}; no vectors: {vector_note}", remedy)
 
 
 def check_embedded_postgres(settings: Settings, *, full: bool) -> Check:
@@ -180,11 +207,11 @@ async def _stats(settings: Settings) -> Stats:
         return await recollect.stats()
 
 
-async def _open_server(settings: Settings) -> None:
+async def _open_server(settings: Settings) -> str:
     from recollect.wiring import open_server
 
-    async with open_server(settings):
-        pass
+    async with open_server(settings) as server:
+        return server.vector_note
 
 
 def _fault_in(path: Path, pragma: str) -> str | None:

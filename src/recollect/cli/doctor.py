@@ -10,6 +10,8 @@ import typer
 from recollect.cli.errors import ExitCode
 from recollect.cli.options import AsJson
 from recollect.cli.output import print_json, show
+from recollect.core.checks import Check
+from recollect.core.errors import InvalidInput
 
 
 def doctor(
@@ -24,7 +26,10 @@ def doctor(
     from recollect.cli.checks import examine
     from recollect.settings import load
 
-    done = list(examine(load(), full=full))
+    try:
+        done = list(examine(load(), full=full))
+    except InvalidInput as error:  # without settings there is nothing else to look at
+        done = [Check("settings", "fail", str(error), error.remedy)]
     healthy = all(check.status != "fail" for check in done)
     if as_json:
         print_json({"healthy": healthy, "checks": [asdict(check) for check in done]})

@@ -23,7 +23,7 @@ from recollect.cli.options import (
 )
 from recollect.cli.output import print_json, show
 from recollect.cli.shell import ask, read_stdin
-from recollect.core.errors import InvalidInput, RecollectError
+from recollect.core.errors import InvalidInput, NotFound, RecollectError
 from recollect.core.ids import short
 from recollect.core.links import SUPERSEDES, Link
 from recollect.core.memory import DEFAULT_CATEGORY, DEFAULT_IMPORTANCE, Changes, Draft, Memory
@@ -149,6 +149,9 @@ def forget(
     forever: Annotated[
         bool, typer.Option("--forever", help="Erase: no trace stays, and there is no way back.")
     ] = False,
+    search: Annotated[
+        bool, typer.Option("--search", help="After erasing, search the store for what remains.")
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask before erasing.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -156,12 +159,14 @@ def forget(
     if forever and not yes:
         _confirm(len(ids), as_json=as_json)
     forgotten: list[str] = []
+    known: list[Memory] = []
     failure: RecollectError | None = None
 
     async def forget_each(recollect: Recollect) -> None:
         nonlocal failure
         for id in ids:
             try:
+                known.extend(await _known(recollect, id) if search else ())
                 forgotten.append(str(await recollect.forget(id, forever=forever)))
             except RecollectError as error:
                 failure = error
@@ -170,7 +175,11 @@ def forget(
     ask(forget_each)
     if failure is not None and not forgotten:
         raise failure
-    if as_json:
+    if forever and search:
+        from recollect.cli.erasing import tell_search
+
+        tell_search(known, forgotten, as_json=as_json)
+    elif as_json:
         print_json({"forgotten": forgotten, "forever": forever})
     else:
         done = "erased" if forever else "forgot"
@@ -178,6 +187,14 @@ def forget(
     if failure is not None:
         tell(failure, as_json=as_json)
         raise typer.Exit(exit_code(failure))
+
+
+async def _known(recollect: Recollect, id: str) -> list[Memory]:
+    """One that was forgotten before is known by its id alone."""
+    try:
+        return [await recollect.get(id)]
+    except NotFound:
+        return []
 
 
 def _confirm(number: int, *, as_json: bool) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Protocol
 
 import typer
 
+from recollect.cli import hook
 from recollect.cli.options import AsJson
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ class Doors:
     worker: Work
     mcp: Callable[[], None]
     bench: Callable[[list[str]], object]
+    hook: Callable[[list[str]], object]
 
 
 def add_commands(app: typer.Typer, doors: Doors) -> None:
@@ -81,6 +83,8 @@ def add_commands(app: typer.Typer, doors: Doors) -> None:
     def mcp() -> None:
         """Speak MCP over stdin and stdout until stdin closes."""
         doors.mcp()
+
+    app.add_typer(hook.build(doors.hook), name="hook")
 
     @app.command(
         context_settings={

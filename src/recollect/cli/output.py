@@ -32,6 +32,11 @@ def print_json(document: BaseModel | Mapping[str, object]) -> None:
     _write(text + "\n")
 
 
+def print_text(text: str) -> None:
+    """A text for another program, exactly as it is."""
+    _write(text + "\n")
+
+
 def show(*renderables: RenderableType) -> None:
     """Text and tables for a person; colours only on a terminal, and never with NO_COLOR."""
     from rich.console import Console

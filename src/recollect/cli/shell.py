@@ -63,6 +63,8 @@ class Shell(TyperGroup):
 
 
 _written = Event()
+# For a command that does not `ask`: what it wrote is sent after its answer.
+note_write = _written.set
 
 
 def _send_what_was_written(*, quiet: bool) -> None:

@@ -282,8 +282,8 @@ def _outside(memory: Memory, scope: Scope) -> list[tuple[str, str]]:
         remedy = f"Ask for {field} {has}, or for no {field}." if has else f"Ask for no {field}."
         found.append((f"{own}, and {named} was asked for", remedy))
 
-    if scope.project is not None and memory.project != scope.project:
-        differs("project", memory.project, [scope.project])
+    if not scope.covers_project(memory.project):
+        differs("project", memory.project, [scope.project or "none"])
     if scope.sessions and memory.session not in scope.sessions:
         differs("session", memory.session, scope.sessions)
     if scope.categories and memory.category not in scope.categories:

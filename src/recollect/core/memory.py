@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Final, TypedDict
+from typing import TYPE_CHECKING, Final, TypedDict
 from uuid import UUID
 
 from recollect.core.errors import InvalidInput
-from recollect.core.graph import ExtractionProgress
 from recollect.core.links import Link, checked_links
-from recollect.core.space import EmbeddingStats
 from recollect.core.text import unstorable
+
+if TYPE_CHECKING:  # a hook that only recalls has no time for it (ADR 0020)
+    from recollect.core.graph import ExtractionProgress
+    from recollect.core.space import EmbeddingStats
 
 EPISODE: Final = "episode"
 CATEGORIES: Final = (
@@ -94,6 +96,8 @@ class Changes(TypedDict, total=False):
 class Scope:
     """Which of an owner's memories take part. Named sessions and categories: any of them;
     named tags: all of them; the time window is half open, `since <= created_at < until`.
+    `with_global`: memories of no project take part beside the project's; where no project is
+    named, they alone. `forgotten` memories are listed when asked for, and never recalled.
     """
 
     project: str | None = None
@@ -102,17 +106,24 @@ class Scope:
     tags: tuple[str, ...] = ()
     since: datetime | None = None
     until: datetime | None = None
+    with_global: bool = False
+    forgotten: bool = False
 
     def covers(self, memory: Memory) -> bool:
         return (
-            memory.deleted_at is None
-            and (self.project is None or memory.project == self.project)
+            (self.forgotten or memory.deleted_at is None)
+            and self.covers_project(memory.project)
             and (not self.sessions or memory.session in self.sessions)
             and (not self.categories or memory.category in self.categories)
             and set(self.tags) <= set(memory.tags)
             and (self.since is None or self.since <= memory.created_at)
             and (self.until is None or memory.created_at < self.until)
         )
+
+    def covers_project(self, project: str | None) -> bool:
+        if self.with_global:
+            return project is None or project == self.project
+        return self.project is None or project == self.project
 
 
 EVERYWHERE: Final = Scope()

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from recollect.core.fusion import Fused
-from recollect.core.recall import RerankPlace, SortBy
+from recollect.core.recall import Hit, RerankPlace, SortBy
 from recollect.core.text import STOP_WORDS, clean_query, query_words, words
 
 # Importance moves a score by at most 30%. How far that moves a memory depends on the fusion:
@@ -109,6 +109,24 @@ def rearranged(ranked: Sequence[Ranked], scores: Mapping[UUID, float]) -> list[R
     for (place, _), one in zip(judged, best_first, strict=True):
         order[place] = one
     return order
+
+
+def woven(theirs: Sequence[Hit], mine: Sequence[Hit], sort_by: SortBy) -> list[Hit]:
+    """Each hit of this store before the first of the server's that it beats. The server's keep
+    their order, which a second stage may have made.
+    """
+    order = list(theirs)
+    for hit in mine:
+        worth = _worth(hit, sort_by)
+        beaten = (place for place, one in enumerate(order) if _worth(one, sort_by) < worth)
+        order.insert(next(beaten, len(order)), hit)
+    return order
+
+
+def _worth(hit: Hit, sort_by: SortBy) -> tuple[float, ...]:
+    if sort_by == "recency":
+        return (hit.memory.created_at.timestamp(),)
+    return (hit.memory.importance, hit.score) if sort_by == "importance" else (hit.score,)
 
 
 def _trimmed(asked: Sequence[str]) -> Sequence[str]:

@@ -11,7 +11,6 @@ from uuid import UUID
 from recollect.core.errors import InvalidInput
 from recollect.core.links import Pointer
 from recollect.core.memory import EVERYWHERE, Memory, Scope, checked_moment, checked_scope
-from recollect.core.secrets import looks_sensitive
 
 LegName = Literal["lexical", "dense", "graph"]
 LEGS: Final[tuple[LegName, ...]] = ("lexical", "dense", "graph")
@@ -46,6 +45,9 @@ class RecallRequest:
     @property
     def must_stay(self) -> bool:
         """Whether its text may not leave this machine, by the caller's word or by what it holds."""
+        # Imported late: a hook that asks the local store alone has no time for its patterns.
+        from recollect.core.secrets import looks_sensitive
+
         text = f"{self.query}\n{self.expanded_query}"
         return self.is_sensitive or looks_sensitive(text) is not None
 
@@ -59,8 +61,8 @@ class RecallRequest:
             )
         for leg, weight in self.weights.items():
             check_weight(leg, weight)
-        as_of = checked_moment(self.as_of, "as_of")
-        return replace(self, scope=checked_scope(self.scope), as_of=as_of)
+        scope = replace(checked_scope(self.scope), forgotten=False)
+        return replace(self, scope=scope, as_of=checked_moment(self.as_of, "as_of"))
 
 
 def check_weight(leg: str, weight: float) -> None:

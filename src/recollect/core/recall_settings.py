@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any, Final, Literal
+from uuid import UUID
 
 from recollect.core.errors import InvalidInput
 from recollect.core.fusion import FUSIONS, Fusion
@@ -23,6 +24,18 @@ LEXICAL_RANKINGS: Final[tuple[LexicalRanking, ...]] = (
     "idf_exhaustive",
     "ts_rank",
 )
+
+
+@dataclass(frozen=True, slots=True)
+class WordQuery:
+    """What the lexical leg looks for: every word of `text`, else any of it or of `expanded`."""
+
+    text: str
+    expanded: str = ""
+    depth: int = 50
+    exclude: frozenset[UUID] = frozenset()
+    ranking: LexicalRanking = "idf"
+    as_of: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ server has not heard of it yet.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 from uuid import UUID
@@ -18,7 +18,8 @@ from recollect.core.errors import InvalidInput, NotAllowed, NotFound, StoreError
 from recollect.core.explain import WhyReport
 from recollect.core.memory import Changes, Draft, Memory, Scope, Stats
 from recollect.core.paging import Page
-from recollect.core.recall import Hit, LegReport, RecallRequest, Recollection, SortBy
+from recollect.core.ranking import woven
+from recollect.core.recall import LegReport, RecallRequest, Recollection
 from recollect.core.recall_settings import RecallSettings, SettingChange
 from recollect.core.sync import ConflictReport, Keep, SyncStatus
 from recollect.ports import MemoryStore, Recollect, SyncStore
@@ -40,6 +41,7 @@ class CachedRecollect:
     owner: str
     sync: SyncStore
     wake: Callable[[], None] = lambda: None
+    on_recall: Callable[[Recollection], None] = lambda _: None
 
     async def remember(self, draft: Draft) -> Memory:
         memory = await self.local.remember(draft)
@@ -47,12 +49,19 @@ class CachedRecollect:
         return memory
 
     async def recall(self, request: RecallRequest) -> Recollection:
+        recollection = await self._recalled(request)
+        self.on_recall(recollection)
+        return recollection
+
+    async def _recalled(self, request: RecallRequest) -> Recollection:
         request = request.checked()
         here = asyncio.create_task(self.local.recall(request))
         try:
             if request.must_stay:
                 return _local_answer(await here, "a sensitive query stays on this machine")
             seconds = (await self.local.settings()).deadline_ms / 1000
+            # Read before the server is asked: what is sent while it searches would be nobody's.
+            unsent = await self.sync.unsent_ids()
             try:
                 async with asyncio.timeout(seconds * _SHARE_FOR_SERVER):
                     there = await self.remote.recall(request)
@@ -60,15 +69,19 @@ class CachedRecollect:
                 return _local_answer(await here, "the server did not answer in time", late=True)
             except (StoreError, NotAllowed) as error:
                 return _local_answer(await here, str(error))
-            return await self._together(request, there, await here)
+            return await self._together(request, there, await here, unsent)
         finally:
             give_up(here)
 
     async def _together(
-        self, request: RecallRequest, there: Recollection, here: Recollection
+        self,
+        request: RecallRequest,
+        there: Recollection,
+        here: Recollection,
+        unsent: Collection[UUID],
     ) -> Recollection:
         """The server's hits, as far as they are still true here, and those it cannot know."""
-        own = await self.sync.unsent_ids()
+        own = {*unsent, *await self.sync.unsent_ids()}
         found = [hit.memory.id for hit in there.hits]
         known = await self.store.fetch(self.owner, found, request.as_of)
         # Of what was said at a moment the server may have seen more than this store.
@@ -83,9 +96,9 @@ class CachedRecollect:
             if hit.memory.id not in own
         ]
         mine = [hit for hit in here.hits if hit.memory.id in own]
-        woven = _woven(hits, mine, request.sort_by)
+        merged = woven(hits, mine, request.sort_by)
         # Links that the server has not heard of are followed here.
-        shown = await follow(self.store, self.owner, request, woven, known.superseded)
+        shown = await follow(self.store, self.owner, request, merged, known.superseded)
         return replace(there, hits=tuple(shown[: request.limit]))
 
     async def why(self, reference: str, request: RecallRequest) -> WhyReport:
@@ -173,24 +186,6 @@ class CachedRecollect:
             return await ask()
         except (StoreError, NotAllowed) as error:
             raise unknown from error
-
-
-def _woven(theirs: Sequence[Hit], mine: Sequence[Hit], sort_by: SortBy) -> list[Hit]:
-    """Each hit of this store before the first of the server's that it beats. The server's keep
-    their order, which a second stage may have made.
-    """
-    woven = list(theirs)
-    for hit in mine:
-        worth = _worth(hit, sort_by)
-        beaten = (place for place, one in enumerate(woven) if _worth(one, sort_by) < worth)
-        woven.insert(next(beaten, len(woven)), hit)
-    return woven
-
-
-def _worth(hit: Hit, sort_by: SortBy) -> tuple[float, ...]:
-    if sort_by == "recency":
-        return (hit.memory.created_at.timestamp(),)
-    return (hit.memory.importance, hit.score) if sort_by == "importance" else (hit.score,)
 
 
 def _local_answer(here: Recollection, why: str, *, late: bool = False) -> Recollection:

@@ -6,6 +6,7 @@ server refuses it in the words of `core`.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any, cast
 
 from pydantic import ConfigDict, Field, Strict
@@ -166,9 +167,16 @@ class ScopeIn(Input):
     tags: list[Name] = Field(default=[])
     since: Moment | None = None
     until: Moment | None = None
+    with_global: Annotated[bool, Strict(strict=False)] = Field(
+        default=False,
+        description="Memories of no project take part beside the project's; where no project is "
+        "named, they alone.",
+    )
 
     @classmethod
     def from_scope(cls, scope: Scope) -> ScopeIn:
+        # Unsaid is left out: a server of an earlier version does not know it.
+        newer: dict[str, Any] = {"with_global": True} if scope.with_global else {}
         return cls.model_construct(
             project=scope.project,
             sessions=[*scope.sessions],
@@ -176,6 +184,7 @@ class ScopeIn(Input):
             tags=[*scope.tags],
             since=scope.since,
             until=scope.until,
+            **newer,
         )
 
     def to_scope(self) -> Scope:
@@ -186,6 +195,7 @@ class ScopeIn(Input):
             tags=tuple(self.tags),
             since=self.since,
             until=self.until,
+            with_global=self.with_global,
         )
 
 
@@ -195,6 +205,9 @@ class ListIn(ScopeIn):
     project: Name | SkipJsonSchema[None] = None
     since: Moment | SkipJsonSchema[None] = None
     until: Moment | SkipJsonSchema[None] = None
+    forgotten: Annotated[bool, Strict(strict=False)] = Field(
+        default=False, description="List forgotten memories as well."
+    )
     cursor: str | SkipJsonSchema[None] = Field(
         default=None,
         description="`next_cursor` of the previous page.",
@@ -203,3 +216,6 @@ class ListIn(ScopeIn):
     limit: Annotated[int, Strict(strict=False)] = Field(
         default=DEFAULT_PAGE, json_schema_extra={"minimum": 1, "maximum": MAX_PAGE}
     )
+
+    def to_scope(self) -> Scope:
+        return replace(super().to_scope(), forgotten=self.forgotten)

@@ -83,7 +83,9 @@ def within(
     owner: str, scope: Scope, exclude: Collection[UUID] = ()
 ) -> tuple[sql.Composed, dict[str, Any]]:
     """The condition on alias `m` that holds exactly for the memories a scope covers."""
-    conditions = ["m.owner = %(owner)s", "m.deleted_at is null"]
+    conditions = ["m.owner = %(owner)s"]
+    if not scope.forgotten:
+        conditions.append("m.deleted_at is null")
     params: dict[str, Any] = {"owner": owner}
     wanted: tuple[tuple[str, str, Any], ...] = (
         ("project", "m.project = %(project)s", scope.project),
@@ -94,6 +96,11 @@ def within(
         ("until", "m.created_at < %(until)s", scope.until),
         ("exclude", "m.id <> all(%(exclude)s)", list(exclude) or None),
     )
+    if scope.with_global:
+        also = " or m.project = %(project)s" if scope.project is not None else ""
+        conditions.append(f"(m.project is null{also})")
+        params["project"] = scope.project
+        wanted = wanted[1:]
     for name, condition, value in wanted:
         if value is not None:
             conditions.append(condition)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import select
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import asdict
 from datetime import datetime
@@ -28,6 +28,8 @@ from recollect.adapters.postgres.errors import translated
 from recollect.adapters.postgres.fusion import PostgresFuser
 from recollect.adapters.postgres.graph import PostgresGraph
 from recollect.adapters.postgres.migrate import migrate
+from recollect.adapters.postgres.owner_erasure import PostgresOwnerErasure
+from recollect.adapters.postgres.recalls import PostgresRecalls
 from recollect.adapters.postgres.rows import (
     MEMORY_COLUMNS,
     from_memory,
@@ -57,6 +59,8 @@ values (%(id)s, %(owner)s, %(content)s, %(category)s, %(tags)s, %(expanded_keywo
     %(importance)s, %(is_sensitive)s, %(project)s, %(session)s, %(version)s, %(created_at)s,
     %(updated_at)s, %(deleted_at)s, %(links)s)
 """
+
+_ADD_NEW = f"{_ADD} on conflict (id) do nothing returning id"
 
 _ADD_MANY = """
 copy memories (id, owner, content, category, tags, expanded_keywords, importance, is_sensitive,
@@ -151,6 +155,8 @@ class PostgresStore:
         self._statistics = Statistics(self._transaction)
         self.fuser = PostgresFuser(self._transaction)
         self.changes = PostgresChanges(self._transaction, self._statistics)
+        self.recalls = PostgresRecalls(self._transaction)
+        self.eraser = PostgresOwnerErasure(url, self._transaction, self._statistics)
 
     async def __aenter__(self) -> Self:
         self.vector_note = await asyncio.to_thread(migrate, self._url)
@@ -221,6 +227,16 @@ class PostgresStore:
             for row in rows:
                 await copy.write_row(row)
         await self._statistics.added(len(rows))
+
+    async def add_all(self, memories: Sequence[Memory]) -> set[UUID]:
+        kept: set[UUID] = set()
+        rows = [from_memory(memory) for memory in sorted(memories, key=lambda one: one.id)]
+        async with self._transaction() as connection, connection.cursor() as cursor:
+            if rows:
+                await cursor.executemany(_ADD_NEW, rows, returning=True)
+                kept = {row["id"] async for one in cursor.results() for row in await one.fetchall()}
+        await self._statistics.added(len(kept))
+        return kept
 
     async def maintain(self) -> None:
         """Bring all statistics up to date at once, as after a large import."""

@@ -92,14 +92,19 @@ def id_list(ids: Iterable[UUID]) -> str:
 
 def inside(owner: str, scope: Scope) -> tuple[str, Parameters]:
     """The condition on `memories m` that keeps a statement inside owner and scope."""
-    conditions = ["m.owner = :owner", "m.deleted_at IS NULL"]
+    conditions = ["m.owner = :owner"]
+    if not scope.forgotten:
+        conditions.append("m.deleted_at IS NULL")
     parameters: Parameters = {"owner": owner}
 
     def require(condition: str, name: str, value: object) -> None:
         conditions.append(condition)
         parameters[name] = value
 
-    if scope.project is not None:
+    if scope.with_global:
+        # Of no project named, the comparison is with NULL and never true.
+        require("(m.project = :project OR m.project IS NULL)", "project", scope.project)
+    elif scope.project is not None:
         require("m.project = :project", "project", scope.project)
     if scope.sessions:
         require(_ANY_SESSION, "sessions", _text_list(scope.sessions))

@@ -12,8 +12,10 @@ import time
 from pathlib import Path
 from typing import Final
 
+from recollect.adapters.sqlite.erasure import RESERVE_MIGRATION
 from recollect.adapters.sqlite.lane import transaction
 from recollect.adapters.sqlite.links_schema import LINKS_MIGRATION
+from recollect.adapters.sqlite.recalls_schema import RECALLS_MIGRATION
 from recollect.adapters.sqlite.sync_schema import SYNC_MIGRATION
 from recollect.adapters.sqlite.versions_schema import VERSIONS_MIGRATION
 from recollect.core.errors import StoreUnavailable
@@ -102,6 +104,8 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
     SYNC_MIGRATION,
     LINKS_MIGRATION,
     VERSIONS_MIGRATION,
+    RESERVE_MIGRATION,
+    RECALLS_MIGRATION,
 )
 
 

@@ -9,14 +9,16 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Final, Self
 from uuid import UUID
 
 from recollect.adapters.sqlite import links, versions, words
+from recollect.adapters.sqlite.erasure import erase_where
 from recollect.adapters.sqlite.lane import Lane, transaction
 from recollect.adapters.sqlite.rows import (
     from_row,
@@ -58,7 +60,6 @@ UPDATE memories SET
     links = :links
 WHERE owner = :owner AND id = :id AND version = :based_on
 """
-_ERASE: Final = "DELETE FROM memories WHERE owner = ? AND id = ?"
 _GET: Final = "SELECT * FROM memories WHERE owner = ? AND id = ?"
 _GET_MANY: Final = """
 SELECT * FROM memories
@@ -120,6 +121,15 @@ class SqliteStore:
                 remedy="Store it under a new id, or update the memory that has this one.",
             )
 
+    async def add_all(self, memories: Sequence[Memory]) -> set[UUID]:
+        rows = [(memory.id, to_row(memory)) for memory in memories]
+
+        def work(writer: sqlite3.Connection) -> set[UUID]:
+            with transaction(writer):
+                return {id for id, row in rows if writer.execute(_ADD, row).rowcount == 1}
+
+        return await self._writer.run(work)
+
     async def get(self, owner: str, id: UUID) -> Memory | None:
         row = await self._reader.run_until_cancelled(
             lambda reader: reader.execute(_GET, (owner, str(id))).fetchone()
@@ -169,34 +179,21 @@ class SqliteStore:
 
     async def erase(self, owner: str, id: UUID) -> bool:
         def work(writer: sqlite3.Connection) -> bool:
-            with transaction(writer):
-                if writer.execute(_ERASE, (owner, str(id))).rowcount == 0:
-                    return False
-                # FTS5 only marks an entry as gone; merging its segments drops the words.
-                writer.execute("INSERT INTO memory_words (memory_words) VALUES ('optimize')")
-            # `secure_delete` overwrote the pages; the log still holds them as they were before.
-            writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-            return True
+            return erase_where(writer, "owner = ? AND id = ?", (owner, str(id))) == 1
 
         return await self._writer.run(work)
 
     async def page(
         self, owner: str, scope: Scope, after: Cursor | None, limit: int
     ) -> list[Memory]:
-        condition, parameters = inside(owner, scope)
-        parameters["limit"] = limit
-        if after is not None:
-            condition += " AND (m.created_at, m.id) < (:after_time, :after_id)"
-            parameters["after_time"] = microseconds(after.created_at)
-            parameters["after_id"] = str(after.id)
-        statement = f"""
-            SELECT * FROM memories m WHERE {condition}
-            ORDER BY m.created_at DESC, m.id DESC LIMIT :limit
-        """  # noqa: S608  # built from constants; every value is a parameter
-        rows = await self._reader.run_until_cancelled(
-            lambda reader: reader.execute(statement, parameters).fetchall()
-        )
-        return [from_row(row) for row in rows]
+        def work(reader: sqlite3.Connection) -> list[sqlite3.Row]:
+            found = _page(reader, owner, replace(scope, forgotten=False), after, limit)
+            if scope.forgotten:
+                found += _page(reader, owner, scope, after, limit)
+            return sorted(found, key=lambda row: (row["created_at"], row["id"]), reverse=True)
+
+        rows = await self._reader.run_until_cancelled(work)
+        return [from_row(row) for row in rows[:limit]]
 
     async def search_words(self, owner: str, scope: Scope, query: WordQuery) -> list[Candidate]:
         def work(reader: sqlite3.Connection) -> list[Candidate]:
@@ -288,6 +285,25 @@ class SqliteStore:
             await self._reader.close()
         finally:
             await self._writer.close()
+
+
+def _page(
+    reader: sqlite3.Connection, owner: str, scope: Scope, after: Cursor | None, limit: int
+) -> list[sqlite3.Row]:
+    """Of a scope, the live memories by their index; else the forgotten ones alone, by a scan."""
+    condition, parameters = inside(owner, scope)
+    parameters["limit"] = limit
+    if scope.forgotten:
+        condition += " AND m.deleted_at IS NOT NULL"
+    if after is not None:
+        condition += " AND (m.created_at, m.id) < (:after_time, :after_id)"
+        parameters["after_time"] = microseconds(after.created_at)
+        parameters["after_id"] = str(after.id)
+    statement = f"""
+        SELECT * FROM memories m WHERE {condition}
+        ORDER BY m.created_at DESC, m.id DESC LIMIT :limit
+    """  # noqa: S608  # built from constants; every value is a parameter
+    return reader.execute(statement, parameters).fetchall()
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from typing import Final, TypeVar
 from uuid import UUID
 
 from recollect.adapters.sqlite import sync_rows as rows
+from recollect.adapters.sqlite.erasure import sweep
 from recollect.adapters.sqlite.lane import transaction
 from recollect.adapters.sqlite.rows import microseconds, moment
 from recollect.adapters.sqlite.store import SqliteStore
@@ -118,7 +119,8 @@ class SqliteSync:
                 kept = {one.revision.id for one in pushed.revisions}
                 for one in revisions:
                     _note_unsent(writer, one, 0 if one.id in kept else 2)
-            _sweep(writer, gone=gone)
+            if gone:
+                sweep(writer)
 
         await self._writer.run(work)
 
@@ -131,7 +133,8 @@ class SqliteSync:
                     "UPDATE sync_link SET cursor = ? WHERE owner = ?", (page.cursor, self._owner)
                 )
                 writer.execute("DELETE FROM synced WHERE gone AND change <= ?", (page.cursor,))
-            _sweep(writer, gone=gone)
+            if gone:
+                sweep(writer)
 
         await self._writer.run(work)
 
@@ -351,11 +354,3 @@ def _park(writer: sqlite3.Connection, item: Outgoing, reason: str, remedy: str) 
         (reason, remedy, item.version, str(item.id)),
     )
     writer.execute("DELETE FROM states WHERE id = ? AND role = 'sent'", (str(item.id),))
-
-
-def _sweep(writer: sqlite3.Connection, *, gone: bool) -> None:
-    """After an erasure no trace of the text stays in the word index or in the log."""
-    if gone:
-        with transaction(writer):
-            writer.execute("INSERT INTO memory_words (memory_words) VALUES ('optimize')")
-        writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()

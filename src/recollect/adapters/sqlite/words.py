@@ -17,8 +17,8 @@ from uuid import UUID
 from recollect.adapters.sqlite.rows import Parameters, id_list, inside, moment
 from recollect.core.memory import Scope
 from recollect.core.recall import Candidate
+from recollect.core.recall_settings import WordQuery
 from recollect.core.text import clean_query, fts5_match, query_words
-from recollect.ports import WordQuery
 
 # Content, expanded keywords, tags, category: the weights that Postgres gives its classes A to D.
 FIELD_WEIGHTS: Final = (1.0, 0.4, 0.2, 0.1)

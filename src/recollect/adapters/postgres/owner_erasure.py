@@ -1,0 +1,156 @@
+"""Erasing all that one owner has on a server, and searching the database for what is left.
+
+The search knows no table by name: it reads the catalogue, so that a table added later is searched
+as well. It looks into the planner's statistics, too: they quote values of the tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, LiteralString
+
+from psycopg import AsyncConnection, sql
+
+from recollect.adapters.postgres import patience
+from recollect.adapters.postgres.errors import translated
+from recollect.adapters.postgres.statistics import Statistics, Transaction
+from recollect.core.erasure import Erased, Marks, Remain
+
+_COUNTS: Final = """
+select (select count(*) from changes where owner = %(owner)s and erased_at is not null) as told,
+    (select count(*) from keys where owner = %(owner)s and revoked_at is null) as keys
+"""
+_TABLES: Final = """
+select c.relname as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
+where n.nspname = current_schema() and c.relkind in ('r', 'p', 'm') order by 1
+"""
+_COLUMNS: Final = """
+select c.relname as table, a.attname as column, t.typname = 'uuid' as is_id
+from pg_attribute a
+join pg_class c on c.oid = a.attrelid
+join pg_namespace n on n.oid = c.relnamespace
+join pg_type t on t.oid = a.atttypid
+where n.nspname = current_schema() and c.relkind in ('r', 'p', 'm')
+    and a.attnum > 0 and not a.attisdropped
+order by 1, a.attnum
+"""
+# Where an id alone stays, so that synced clients hear of the erasure.
+_TOMBSTONES: Final = ("changes", "memory_id")
+_HOLDS_ID: Final = "select count(*) as rows from {table} where {column} = any(%(ids)s)"
+_HOLDS_TEXT: Final = """
+select count(*) as rows from {table} t
+where exists (select from unnest(%(needles)s::text[]) n
+    where strpos(lower(t.{column}::text), lower(n)) > 0)
+    or t.{column}::text = any(%(stems)s)
+"""
+# The words as the index and its frequencies write them, unless another memory holds them.
+_STEMS: Final = """
+select s as stem from unnest(tsvector_to_array(to_tsvector('english', %(text)s))) s
+where length(s) > 4 and s !~ '^[0-9.,+-]*$'
+    and not exists (select from memories m where m.search_vector @@ quote_literal(s)::tsquery)
+"""
+_OTHERS: Final = """
+select n from unnest(%(needles)s::text[]) n
+where exists (select from memories m where strpos(lower(concat_ws(' ', m.content, m.project,
+    m.session, array_to_string(m.tags, ' '), array_to_string(m.expanded_keywords, ' '))),
+    lower(n)) > 0)
+"""
+_STATISTICS: Final = """
+select tablename || '.' || attname as name from pg_stats
+where schemaname = current_schema() and exists (select from unnest(%(needles)s::text[]) n
+    where strpos(lower(concat_ws(' ', most_common_vals::text, histogram_bounds::text,
+        most_common_elems::text)), lower(n)) > 0)
+"""
+# An empty table keeps the statistics of what was in it, so it gets a row to be described by.
+_STAND_IN: Final[tuple[LiteralString, ...]] = (
+    """
+insert into memories (id, owner, content, category, tags, expanded_keywords, importance,
+    is_sensitive, version, created_at, updated_at)
+values ('00000000-0000-7000-8000-000000000000', '', '-', 'note', '{-}', '{-}', 0, false, 1, now(),
+    now())
+""",
+    """
+insert into revisions (id, owner, memory_id, kind, fields, made_at, position)
+values ('00000000-0000-7000-8000-000000000000', '', '00000000-0000-7000-8000-000000000000', 'edit',
+    '{}', now(), 0)
+""",
+    "analyze",
+    "delete from memories where id = '00000000-0000-7000-8000-000000000000'",
+    "delete from changes where memory_id = '00000000-0000-7000-8000-000000000000'",
+)
+
+
+class PostgresOwnerErasure:
+    """Implements the `OwnerEraser` port on the store's pool; vacuuming needs a connection alone."""
+
+    def __init__(self, url: str, transaction: Transaction, statistics: Statistics) -> None:
+        self._url = url
+        self._transaction = transaction
+        self._statistics = statistics
+
+    async def erase_owner(self, owner: str) -> Erased:
+        async with self._transaction() as connection:
+            gone = await connection.execute("delete from memories where owner = %s", (owner,))
+            await connection.execute("delete from revisions where owner = %s", (owner,))
+            await connection.execute(
+                "update settings_audit set changed_by = '' where changed_by = %s", (owner,)
+            )
+            cursor = await connection.execute(_COUNTS, {"owner": owner})
+            counts = await cursor.fetchone() or {"told": 0, "keys": 0}
+        await self._statistics.maintain()
+        await self._clean()
+        return Erased(gone.rowcount, counts["told"], counts["keys"])
+
+    async def _clean(self) -> None:
+        """Rows that are gone leave the tables and their indexes, and the statistics of them."""
+        with translated():
+            async with await self._alone() as connection:
+                cursor = await connection.execute(_TABLES)
+                for (table,) in await cursor.fetchall():
+                    name = sql.Identifier(table)
+                    await connection.execute(sql.SQL("vacuum {}").format(name))
+                async with connection.transaction():
+                    for statement in _STAND_IN:
+                        await connection.execute(statement)
+
+    async def remains(self, marks: Marks) -> tuple[Sequence[str], Sequence[Remain]]:
+        searched: list[str] = []
+        found: list[Remain] = []
+        async with self._transaction() as connection:
+            needles = sorted(marks.texts | marks.words)
+            cursor = await connection.execute(_OTHERS, {"needles": needles})
+            theirs = {row["n"] for row in await cursor.fetchall()}
+            needles = [one for one in needles if one not in theirs]
+            cursor = await connection.execute(_STEMS, {"text": " ".join(needles)})
+            stems = [row["stem"] for row in await cursor.fetchall()]
+            values = {"ids": [*marks.ids], "needles": needles, "stems": stems}
+            cursor = await connection.execute(_COLUMNS)
+            for row in await cursor.fetchall():
+                place = (row["table"], row["column"])
+                searched.append(".".join(place))
+                if place == _TOMBSTONES:
+                    continue
+                query = sql.SQL(_HOLDS_ID if row["is_id"] else _HOLDS_TEXT)
+                named = query.format(
+                    table=sql.Identifier(place[0]), column=sql.Identifier(place[1])
+                )
+                cursor = await connection.execute(named, values)
+                count = (await cursor.fetchone() or {"rows": 0})["rows"]
+                if count:
+                    what = "ids" if row["is_id"] else "texts or words"
+                    found.append(Remain(".".join(place), what, count))
+            searched.append("pg_stats")
+            cursor = await connection.execute(_STATISTICS, values)
+            found += [
+                Remain(f"pg_stats of {row['name']}", "values", 1) for row in await cursor.fetchall()
+            ]
+        return searched, found
+
+    async def _alone(self) -> AsyncConnection[Any]:
+        return await AsyncConnection.connect(
+            self._url,
+            autocommit=True,
+            prepare_threshold=None,
+            application_name="recollect",
+            connect_timeout=patience.CONNECT_SECONDS,
+        )

@@ -1,0 +1,79 @@
+"""Which memories were recalled, and which are close to each other by their vectors, in Postgres."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import UTC, datetime
+from typing import Final
+from uuid import UUID
+
+from psycopg import sql
+
+from recollect.adapters.postgres.statistics import Transaction
+
+_NOTE: Final = """
+insert into recalls (memory_id, recalled_at, times)
+select m.id, %(at)s, 1 from memories m where m.id = any(%(ids)s) order by m.id for key share
+on conflict (memory_id) do update
+set recalled_at = excluded.recalled_at, times = recalls.times + 1
+"""
+_RECALLED: Final = """
+select r.memory_id from recalls r join memories m on m.id = r.memory_id where m.owner = %s
+"""
+_SINCE: Final = "select min(since) as since from recalls_kept"
+_SPACE: Final = "select id, dimension from spaces where state = 'active'"
+# For each memory its nearest few by the index of the space; the cast is the index's own expression.
+_PAIRS: Final = """
+select a.memory_id as one, b.memory_id as other, b.cosine
+from embeddings a
+join memories m on m.id = a.memory_id and m.owner = %(owner)s and m.deleted_at is null
+cross join lateral (
+    select e.memory_id, 1 - (e.vector::halfvec({dimension}) <=> a.vector::halfvec({dimension}))
+        as cosine
+    from embeddings e
+    join memories o on o.id = e.memory_id
+    where e.space_id = {space} and e.vector is not null and o.owner = %(owner)s
+        and o.deleted_at is null and o.project is not distinct from m.project
+        and e.memory_id > a.memory_id
+    order by e.vector::halfvec({dimension}) <=> a.vector::halfvec({dimension}) limit 5
+) b
+where a.space_id = {space} and a.vector is not null and b.cosine >= %(at_least)s
+"""
+
+
+class PostgresRecalls:
+    """Implements `RecallRecord` and `Neighbours` on the store's own pool."""
+
+    def __init__(self, transaction: Transaction) -> None:
+        self._transaction = transaction
+
+    async def note_recalls(self, ids: Collection[UUID], at: datetime) -> None:
+        async with self._transaction() as connection:
+            # Nobody waits for it, and a crash may lose it.
+            await connection.execute("set local synchronous_commit = off")
+            await connection.execute(_NOTE, {"ids": sorted(ids), "at": at})
+
+    async def recalled(self, owner: str) -> tuple[set[UUID], datetime]:
+        async with self._transaction() as connection:
+            cursor = await connection.execute(_RECALLED, (owner,))
+            shown = {row["memory_id"] for row in await cursor.fetchall()}
+            cursor = await connection.execute(_SINCE)
+            row = await cursor.fetchone()
+        since = row["since"] if row and row["since"] else datetime.now(UTC)
+        return shown, since.astimezone(UTC)
+
+    async def pairs(self, owner: str, at_least: float) -> Sequence[tuple[UUID, UUID, float]]:
+        async with self._transaction() as connection:
+            cursor = await connection.execute("select to_regclass('spaces') is not null as there")
+            if not (await cursor.fetchone() or {"there": False})["there"]:
+                return []
+            cursor = await connection.execute(_SPACE)
+            space = await cursor.fetchone()
+            if space is None:
+                return []
+            numbers = {"space": int(space["id"]), "dimension": int(space["dimension"])}
+            query = sql.SQL(_PAIRS).format(
+                **{name: sql.Literal(number) for name, number in numbers.items()}
+            )
+            cursor = await connection.execute(query, {"owner": owner, "at_least": at_least})
+            return [(row["one"], row["other"], row["cosine"]) for row in await cursor.fetchall()]

@@ -1,0 +1,130 @@
+"""Recall from a server with the standard library alone, for a hook that has no time for more.
+
+The usual client and its models take longer to import than a hook may run (ADR 0020). This one asks
+the same question of the same address, keeps the same rules about what may leave this machine, and
+reads of the answer what a hook needs. A test holds it equal to `RemoteRecollect`.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from typing import Any, Final
+from urllib.parse import urlsplit
+from uuid import UUID
+
+from recollect.core.egress import is_loopback
+from recollect.core.errors import InvalidInput, StoreUnavailable
+from recollect.core.memory import Memory
+from recollect.core.recall import LEGS, Hit, LegName, LegPlace, RecallRequest
+from recollect.core.text import clean_query
+
+_MAX_ANSWER: Final = 4_000_000
+
+
+def recall(url: str, key: str, request: RecallRequest, seconds: float) -> list[Hit]:
+    """The server's hits; StoreUnavailable when there is no answer that can be read in time."""
+    address = url.strip().rstrip("/")
+    here = is_loopback(address)
+    if not here and request.must_stay:
+        raise InvalidInput(
+            "a sensitive query stays on this machine, and the server is on another",
+            field="is_sensitive",
+            remedy="Ask without the secret.",
+        )
+    if not here and not address.lower().startswith("https://"):
+        raise InvalidInput(
+            "a key would cross the network unencrypted",
+            field="RECOLLECT_API_URL",
+            remedy="Use https, or an ssh tunnel to a port on this machine.",
+        )
+    try:
+        return _hits(_asked(address, key, _question(request), seconds), request)
+    except (OSError, HTTPException) as error:
+        raise StoreUnavailable(
+            f"the server did not answer a hook ({type(error).__name__})",
+            remedy="Is the server running? Check RECOLLECT_API_URL.",
+        ) from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise StoreUnavailable(
+            "what answers at RECOLLECT_API_URL is not a Recollect API",
+            remedy="Check RECOLLECT_API_URL, and what stands between here and the server.",
+        ) from error
+
+
+def _question(request: RecallRequest) -> dict[str, object]:
+    scope = request.checked().scope
+    return {
+        "query": clean_query(request.query),
+        "limit": request.limit,
+        "sort_by": request.sort_by,
+        "scope": {
+            **({} if scope.project is None else {"project": scope.project}),
+            **({"with_global": True} if scope.with_global else {}),
+        },
+        "exclude": sorted(map(str, request.exclude)),
+        "is_sensitive": request.is_sensitive,
+        "explain": True,
+    }
+
+
+def _asked(address: str, key: str, question: object, seconds: float) -> Any:  # noqa: ANN401  # JSON
+    parts = urlsplit(address)
+    connect = HTTPSConnection if parts.scheme.lower() == "https" else HTTPConnection
+    connection = connect(parts.hostname or "", parts.port, timeout=seconds)
+    try:
+        connection.request(
+            "POST",
+            f"{parts.path}/api/v1/recall",
+            json.dumps(question).encode("ascii"),
+            {"Authorization": f"Bearer {key.strip()}", "Content-Type": "application/json"},
+        )
+        response = connection.getresponse()
+        body = response.read(_MAX_ANSWER)
+        if response.status != 200:
+            raise HTTPException(f"status {response.status}")
+        return json.loads(body)
+    finally:
+        connection.close()
+
+
+def _hits(answer: Any, request: RecallRequest) -> list[Hit]:  # noqa: ANN401  # JSON
+    hits = [_hit(one) for one in answer["hits"]]
+    # Believed as far as it answers what was asked: no other project's memory, whoever sends it.
+    return [hit for hit in hits if request.scope.covers(hit.memory)]
+
+
+def _hit(one: Any) -> Hit:  # noqa: ANN401  # JSON
+    memory, why = one["memory"], one["explanation"]
+    legs: dict[LegName, LegPlace] = {
+        name: LegPlace(int(place["rank"]), float(place["score"]), float(place["contribution"]))
+        for name in LEGS
+        if (place := why["legs"].get(name)) is not None
+    }
+    return Hit(
+        Memory(
+            id=UUID(memory["id"]),
+            owner=str(memory.get("owner", "")),
+            content=str(memory["content"]),
+            created_at=datetime.fromisoformat(memory["created_at"]),
+            updated_at=datetime.fromisoformat(memory["updated_at"]),
+            category=str(memory["category"]),
+            tags=tuple(map(str, memory["tags"])),
+            expanded_keywords=tuple(map(str, memory["expanded_keywords"])),
+            importance=float(memory["importance"]),
+            is_sensitive=bool(memory["is_sensitive"]),
+            project=_text(memory["project"]),
+            session=_text(memory["session"]),
+            version=int(memory["version"]),
+        ),
+        float(one["score"]),
+        float(why["fused"]),
+        float(why["prior"]),
+        legs,
+        float(why["bonus"]),
+    )
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)

@@ -1,0 +1,146 @@
+"""Change a person's file so that it is never half written, never lost, and never mangled.
+
+The new text is written beside the file, forced to the disk and moved into its place; a backup that
+no later run overwrites is made first. What somebody else writes in between is noticed, and the edit
+is made anew on what is there then.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from recollect.core.errors import Conflict, InvalidInput, StoreError
+
+_BOM: Final = b"\xef\xbb\xbf"
+_MOST_BYTES: Final = 64 * 1024 * 1024
+_ATTEMPTS: Final = 5
+_NEW_MODE: Final = 0o600  # such files come to hold keys
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """What became of a file; `backup` is None when nothing was there, or nothing changed."""
+
+    path: Path
+    changed: bool
+    backup: Path | None = None
+
+
+def read(path: Path) -> str:
+    """The file's text, or nothing when there is no file."""
+    return _text(_bytes(path), path)
+
+
+def edit(path: Path, change: Callable[[str], str]) -> Edited:
+    """Put what `change` makes of the text in its place."""
+    target = Path(os.path.realpath(path))
+    for _ in range(_ATTEMPTS):
+        before = _bytes(target)
+        text = _text(before, path)
+        changed = change(text)
+        if changed == text:
+            return Edited(path, changed=False)
+        try:
+            backup = _backup(target) if before is not None else None
+            if _replace(target, before, changed):
+                return Edited(path, changed=True, backup=backup)
+        except OSError as error:
+            raise _cannot(path, "written", error) from error
+        if backup is not None:
+            backup.unlink()
+    raise Conflict(
+        f"{path} is being changed by another program",
+        remedy="Close the client that it belongs to, and try again.",
+    )
+
+
+def _bytes(path: Path) -> bytes | None:
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise InvalidInput(
+                f"{path} is too large to be a settings file",
+                field="file",
+                remedy="Look at what it is, or make the change by hand: see it with --print.",
+            )
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise _cannot(path, "read", error) from error
+
+
+def _text(data: bytes | None, path: Path) -> str:
+    try:
+        return (data or b"").removeprefix(_BOM).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InvalidInput(
+            f"{path} is left as it was: it is not UTF-8 text",
+            field="file",
+            remedy="Convert the file, or make the change by hand: see it with --print.",
+        ) from error
+
+
+def _backup(path: Path) -> Path:
+    """A copy beside the file, under a name that is still free."""
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    number = 0
+    while True:
+        number += 1
+        more = "" if number == 1 else f"-{number}"
+        backup = path.with_name(f"{path.name}.recollect-backup-{stamp}{more}")
+        try:
+            handle = os.open(backup, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _NEW_MODE)
+        except FileExistsError:
+            continue
+        with os.fdopen(handle, "wb") as copy, path.open("rb") as original:
+            shutil.copyfileobj(original, copy)
+            copy.flush()
+            os.fsync(copy.fileno())
+        shutil.copymode(path, backup)
+        return backup
+
+
+def _replace(target: Path, before: bytes | None, text: str) -> bool:
+    """Move the new text into place; False when the file is not what it was any more."""
+    data = (_BOM if (before or b"").startswith(_BOM) else b"") + text.encode()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".new", dir=target.parent)
+    new = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        new.chmod(target.stat().st_mode & 0o7777 if before is not None else _NEW_MODE)
+        if _bytes(target) != before:
+            return False
+        new.replace(target)
+    finally:
+        new.unlink(missing_ok=True)
+    _settle(target.parent)
+    return True
+
+
+def _settle(folder: Path) -> None:
+    """Force the move itself to the disk, where the system can."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _cannot(path: Path, done: str, error: OSError) -> StoreError:
+    return StoreError(
+        f"{path} cannot be {done}: {error.strerror or type(error).__name__}",
+        remedy="Check who owns the file and its folder, and whether the disk is full.",
+    )

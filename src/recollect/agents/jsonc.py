@@ -1,0 +1,309 @@
+"""Edit a JSON text in place: what is not meant stays as it was, to the last blank and comment.
+
+Settings belong to the person who wrote them. Reading and writing them anew would lose comments,
+indentation, the order and the spelling of numbers; so a member or an element is put in, replaced or
+taken out in the text itself. Every edit is proved afterwards: what the new text says must be what
+the old one said, with that one difference.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any, Final
+
+from recollect.core.errors import InvalidInput
+
+Path = tuple[str | int, ...]
+
+_BLANKS: Final = " \t\r\n"
+_SCALAR: Final = re.compile(r"-?\d[\d.eE+-]*|true|false|null")
+_STRING: Final = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
+_COMMENT: Final = re.compile(r"//[^\r\n]*|/\*.*?\*/", re.DOTALL)
+# Behind an item, up to the end of its line: a comma, a comment, neither or both.
+_REST_OF_LINE: Final = re.compile(
+    r"[ \t]*(,)?[ \t]*(?://[^\r\n]*|/\*(?:(?!\*/)[^\r\n])*\*/)?[ \t]*(?=\r?\n)"
+)
+_INDENT: Final = re.compile(r"[\r\n]([ \t]+)[\"\]}\[{]")
+_DEEPEST: Final = 200
+
+
+class NotJson(Exception):
+    """The text is not what it should be; its message says where."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A value and where it stands. `start` and `end` enclose it; a member's begin with its key."""
+
+    value: Any
+    start: int
+    end: int
+    members: dict[str, Member]
+    elements: tuple[Node, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One `"key": value` of an object."""
+
+    start: int
+    node: Node
+
+
+def parse(text: str, *, comments: bool) -> Node:
+    """The whole text as one value; `comments` also allows a comma before the closing bracket."""
+    reader = _Reader(text, comments=comments)
+    at = reader.skip(0)
+    node = reader.value(at, 0)
+    rest = reader.skip(node.end)
+    if rest != len(text):
+        raise NotJson(f"there is more behind the value, {reader.place(rest)}")
+    return node
+
+
+def put(text: str, path: Path, value: object, *, comments: bool = False) -> str:
+    """The text with this value at the path; objects on the way are made where they are missing.
+    A number in the path is an element's place in an array, its length puts one behind the last.
+    """
+    root = parse(text, comments=comments)
+    node, depth = _deepest(root, path)
+    if depth == len(path):
+        written = _written(value, _Layout.of(text, node.start))
+        changed = text[: node.start] + written + text[node.end :]
+    else:
+        changed = _added(text, node, path[depth], _nested(path[depth + 1 :], value))
+    _prove(changed, _with(root.value, path, value), comments=comments)
+    return changed
+
+
+def remove(text: str, path: Path, *, comments: bool = False) -> str:
+    """The text without the member or element at the path, which is there."""
+    root = parse(text, comments=comments)
+    owner, _ = _deepest(root, path[:-1])
+    changed = _removed(text, owner, path[-1], comments=comments)
+    _prove(changed, _without(root.value, path), comments=comments)
+    return changed
+
+
+class _Reader:
+    """Reads values with their places; strict unless comments are allowed."""
+
+    def __init__(self, text: str, *, comments: bool) -> None:
+        self._text = text
+        self._comments = comments
+
+    def place(self, at: int) -> str:
+        line = self._text.count("\n", 0, at) + 1
+        return f"line {line}, column {at - self._text.rfind(chr(10), 0, at)}"
+
+    def skip(self, at: int) -> int:
+        while at < len(self._text):
+            if self._text[at] in _BLANKS:
+                at += 1
+            elif self._comments and (comment := _COMMENT.match(self._text, at)):
+                at = comment.end()
+            else:
+                break
+        return at
+
+    def value(self, at: int, depth: int) -> Node:
+        if depth > _DEEPEST:
+            raise NotJson("it is nested too deeply")
+        mark = self._text[at : at + 1]
+        if mark == "{":
+            return self._object(at, depth)
+        if mark == "[":
+            return self._array(at, depth)
+        found = (_STRING if mark == '"' else _SCALAR).match(self._text, at)
+        if found is None:
+            raise NotJson(f"a value is missing or unfinished, {self.place(at)}")
+        return Node(self._plain(found[0], at), at, found.end(), {})
+
+    def _plain(self, text: str, at: int) -> object:
+        try:
+            return json.loads(text)
+        except ValueError as error:
+            raise NotJson(f"a value cannot be read, {self.place(at)}") from error
+
+    def _object(self, start: int, depth: int) -> Node:
+        members: dict[str, Member] = {}
+        at = self.skip(start + 1)
+        while self._text[at : at + 1] != "}":
+            key = _STRING.match(self._text, at)
+            if key is None:
+                raise NotJson(f"a name in quotes is missing, {self.place(at)}")
+            name = str(self._plain(key[0], at))
+            if name in members:
+                raise NotJson(f"{name!r} stands there twice, {self.place(at)}")
+            colon = self.skip(key.end())
+            if self._text[colon : colon + 1] != ":":
+                raise NotJson(f"a colon is missing, {self.place(colon)}")
+            node = self.value(self.skip(colon + 1), depth + 1)
+            members[name] = Member(at, node)
+            at = self._behind(node.end, "}")
+        value = {name: member.node.value for name, member in members.items()}
+        return Node(value, start, at + 1, members)
+
+    def _array(self, start: int, depth: int) -> Node:
+        elements: list[Node] = []
+        at = self.skip(start + 1)
+        while self._text[at : at + 1] != "]":
+            node = self.value(at, depth + 1)
+            elements.append(node)
+            at = self._behind(node.end, "]")
+        return Node([one.value for one in elements], start, at + 1, {}, tuple(elements))
+
+    def _behind(self, end: int, closing: str) -> int:
+        """Where the next item or the closing bracket begins."""
+        at = self.skip(end)
+        if self._text[at : at + 1] == closing:
+            return at
+        if self._text[at : at + 1] != ",":
+            raise NotJson(f"a comma or {closing} is missing, {self.place(at)}")
+        following = self.skip(at + 1)
+        if self._text[following : following + 1] == closing and not self._comments:
+            raise NotJson(f"a comma too many, {self.place(at)}")
+        return following
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """How a value at one place is written out: `newline` is empty for a text on one line."""
+
+    newline: str
+    unit: str
+    indent: str
+
+    @classmethod
+    def of(cls, text: str, at: int) -> _Layout:
+        """As the text around it: its line ends, its indentation, and that of the line at hand."""
+        if "\n" not in text.strip():
+            return cls("", "", "")
+        newline = "\r\n" if "\r\n" in text else "\n"
+        found = _INDENT.search(text)
+        line = text[text.rfind("\n", 0, at) + 1 : at]
+        indent = line[: len(line) - len(line.lstrip(" \t"))]
+        return cls(newline, found[1] if found else "  ", indent)
+
+
+def _written(value: object, layout: _Layout) -> str:
+    if not layout.newline:
+        return json.dumps(value, ensure_ascii=False)
+    text = json.dumps(value, ensure_ascii=False, indent=layout.unit)
+    return text.replace("\n", layout.newline + layout.indent)
+
+
+def _deepest(node: Node, path: Path) -> tuple[Node, int]:
+    """The last node on the path that is there, and how many steps led to it."""
+    for depth, step in enumerate(path):
+        if isinstance(step, int):
+            if step >= len(node.elements):
+                return node, depth
+            node = node.elements[step]
+        elif step in node.members:
+            node = node.members[step].node
+        else:
+            return node, depth
+    return node, len(path)
+
+
+def _added(text: str, owner: Node, step: str | int, value: object) -> str:
+    """The text with one more item as the last of an object or array."""
+    layout = _Layout.of(text, owner.start)
+    inner = _Layout(layout.newline, layout.unit, layout.indent + layout.unit)
+    written = _written(value, inner)
+    if isinstance(step, str):
+        written = f"{json.dumps(step, ensure_ascii=False)}: {written}"
+    separator = inner.newline + inner.indent
+    items = _items(owner)
+    if not items:
+        closing = layout.newline + layout.indent
+        kept = text[owner.start + 1 : owner.end - 1].rstrip()  # a comment in an empty object
+        before = text[: owner.start + 1] + kept
+        return f"{before}{separator}{written}{closing}{text[owner.end - 1 :]}"
+    last = items[-1][1]
+    rest = _REST_OF_LINE.match(text, last) if layout.newline else None
+    if rest is None:
+        return f"{text[:last]},{separator or ' '}{written}{text[last:]}"
+    # What stands behind the last item on its line, such as a comment, goes on standing there.
+    end = rest.end()
+    before = text[:end] if rest[1] else f"{text[:last]},{text[last:end]}"
+    return f"{before}{separator}{written}{',' if rest[1] else ''}{text[end:]}"
+
+
+def _removed(text: str, owner: Node, step: str | int, *, comments: bool) -> str:
+    """The text without one item and one comma; comments beside it stay."""
+    items = _items(owner)
+    place = list(owner.members).index(step) if isinstance(step, str) else step
+    start, end = items[place]
+    reader = _Reader(text, comments=comments)
+    comma = reader.skip(end)
+    if text[comma : comma + 1] == ",":
+        return _closed_up(text[:start], text[end:comma] + text[comma + 1 :])
+    if place > 0:
+        comma = reader.skip(items[place - 1][1])
+        return _closed_up(text[:comma] + text[comma + 1 : start], text[end:])
+    inside = text[owner.start + 1 : start] + text[end : owner.end - 1]
+    if not inside.strip():
+        return text[: owner.start + 1] + text[owner.end - 1 :]
+    return text[:start] + text[end:]
+
+
+def _items(owner: Node) -> list[tuple[int, int]]:
+    """Where each member or element begins and ends."""
+    if owner.members:
+        return [(member.start, member.node.end) for member in owner.members.values()]
+    return [(one.start, one.end) for one in owner.elements]
+
+
+def _closed_up(before: str, after: str) -> str:
+    """Both parts without the line that has become empty between them."""
+    indented = before.rstrip(" \t")
+    if re.match(r"[ \t]*(\r?\n|[\]}])", after):
+        return indented.removesuffix("\n").removesuffix("\r") + after
+    return before + after.lstrip(" \t")
+
+
+def _nested(path: Path, value: object) -> object:
+    for step in reversed(path):
+        value = {step: value} if isinstance(step, str) else [value]
+    return value
+
+
+def _with(value: Any, path: Path, new: object) -> Any:  # noqa: ANN401  # any JSON value
+    if not path:
+        return new
+    step, rest = path[0], path[1:]
+    if isinstance(step, int):
+        after = [*value] if isinstance(value, list) else []
+        if step < len(after):
+            after[step] = _with(after[step], rest, new)
+        else:
+            after.append(_nested(rest, new))
+        return after
+    before = value if isinstance(value, dict) else {}
+    return {**before, step: _with(before.get(step), rest, new)}
+
+
+def _without(value: Any, path: Path) -> Any:  # noqa: ANN401  # any JSON value
+    step, rest = path[0], path[1:]
+    if rest:
+        return _with(value, (step,), _without(value[step], rest))
+    if isinstance(step, int):
+        return [one for place, one in enumerate(value) if place != step]
+    return {name: one for name, one in value.items() if name != step}
+
+
+def _prove(text: str, expected: object, *, comments: bool) -> None:
+    try:
+        if parse(text, comments=comments).value == expected:
+            return
+    except NotJson:
+        pass
+    raise InvalidInput(
+        "the text is written in a way that cannot be edited safely",
+        field="file",
+        remedy="Make the change by hand: see it with --print.",
+    )

@@ -1,0 +1,45 @@
+"""Erase everything that the owner of the key has stored."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fastapi import APIRouter
+
+from recollect.api import examples
+from recollect.api.context import Owner, TheServer
+from recollect.api.openapi import PREFIX, problems
+from recollect.asgi.problems import MALFORMED
+from recollect.core.errors import InvalidInput, NotAllowed, StoreUnavailable
+from recollect.usecases.erase import erase_owner
+from recollect.wire.erasure import ErasedOut, EraseIn
+from recollect.wire.problems import KINDS
+
+_EXAMPLE: Final = ErasedOut(
+    owner="ada", memories=12, told=12, keys=1, searched=["memories.content"], remains=[]
+)
+
+router = APIRouter(prefix=PREFIX, tags=["Memories"])
+
+
+@router.post(
+    "/erase",
+    operation_id="erase_owner",
+    summary="Erase everything",
+    responses={
+        200: examples.of(_EXAMPLE, "What was erased, and what a search found afterwards."),
+        **problems(KINDS[NotAllowed], KINDS[InvalidInput], KINDS[StoreUnavailable], MALFORMED),
+    },
+)
+async def erase(sent: EraseIn, server: TheServer, owner: Owner) -> ErasedOut:
+    """Erase all memories of the key's owner, who must be named, and search the whole database for
+    what remains. Synced clients hear of it. It may take as long as a vacuum of the database does.
+    """
+    if sent.owner != owner or server.eraser is None:
+        raise NotAllowed(
+            "the key does not belong to that owner",
+            remedy="Name the owner of the key; an operator erases others with "
+            "`recollect erase --server`.",
+        )
+    report = await erase_owner(server.parts.store, server.eraser, owner)
+    return ErasedOut.from_report(report)

@@ -1,0 +1,112 @@
+"""The command that looks for memories that should be mended."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from recollect.cli.options import AsJson
+from recollect.cli.output import note, print_json, show
+from recollect.cli.shell import ask_server
+from recollect.core.audit import KINDS, Finding, Kind
+from recollect.core.errors import InvalidInput
+from recollect.core.ids import short
+
+if TYPE_CHECKING:
+    from recollect.wiring import Server
+
+
+def audit(
+    *,
+    kind: Annotated[
+        list[str] | None,
+        typer.Option("--kind", help=f"Only this kind; may be repeated: {', '.join(KINDS)}."),
+    ] = None,
+    server: Annotated[
+        bool,
+        typer.Option("--server", help="In the server's database, by meaning as well."),
+    ] = False,
+    owner: Annotated[
+        str | None, typer.Option("--owner", help="Whose memories; unsaid, RECOLLECT_OWNER's.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find duplicates, contradictions, stale and unused memories, and secrets."""
+    kinds = _kinds(kind)
+    if server:
+        found = ask_server(lambda there: _on_server(there, owner, kinds))
+    else:
+        found = asyncio.run(_here(owner, kinds))
+    if as_json:
+        findings = [
+            {
+                "kind": one.kind,
+                "ids": [str(id) for id in one.ids],
+                "reason": one.reason,
+                "command": one.command,
+            }
+            for one in found
+        ]
+        print_json({"findings": findings})
+        return
+    if not found:
+        note("nothing found")
+    for one in found:
+        show(f"{one.kind}: {', '.join(short(id) for id in one.ids)}: {one.reason}")
+        show(f"  → {one.command}")
+
+
+def _kinds(named: list[str] | None) -> Sequence[Kind]:
+    for one in named or ():
+        if one not in KINDS:
+            raise InvalidInput(
+                f"unknown kind {one[:60]!r}",
+                field="kind",
+                remedy=f"Choose one of: {', '.join(KINDS)}.",
+            )
+    return [one for one in KINDS if named is None or one in named]
+
+
+async def _here(owner: str | None, kinds: Sequence[Kind]) -> list[Finding]:
+    from recollect.moving import open_audit
+    from recollect.progress import counting_bar
+    from recollect.settings import load
+    from recollect.usecases.audit import audit as audited
+
+    settings = load()
+    if settings.mode == "remote":
+        raise InvalidInput(
+            "the memories are on a server, and there is no copy here",
+            field="server",
+            remedy="Run it on the server's machine with --server.",
+        )
+    async with open_audit(settings) as (store, recalls):
+        with counting_bar("reading") as tell:
+            return await audited(
+                store,
+                owner or settings.owner,
+                datetime.now(UTC),
+                kinds=kinds,
+                recalls=recalls,
+                progress=tell,
+            )
+
+
+async def _on_server(server: Server, owner: str | None, kinds: Sequence[Kind]) -> list[Finding]:
+    from recollect.progress import counting_bar
+    from recollect.usecases.audit import audit as audited
+
+    with counting_bar("reading") as tell:
+        return await audited(
+            server.parts.store,
+            owner or server.settings.owner,
+            server.clock.now(),
+            kinds=kinds,
+            recalls=server.recalls,
+            neighbours=server.recalls,
+            progress=tell,
+        )

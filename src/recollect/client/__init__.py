@@ -1,0 +1,1 @@
+"""Recollect for Python programs."""

@@ -1,0 +1,216 @@
+"""Recollect for Python programs: `from recollect import Client`, or `AsyncClient`.
+
+There is one definition of every method, the asynchronous one here; `blocking.py` makes the other
+from it. The answers are the values of `recollect.core`, and the errors are those of
+`recollect.core.errors`, whether the memory is here or on a server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from contextlib import AbstractAsyncContextManager
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Literal, Self, TypedDict, Unpack
+from uuid import UUID
+
+from recollect.core.errors import InvalidInput
+from recollect.core.explain import WhyReport
+from recollect.core.memory import (
+    DEFAULT_CATEGORY,
+    DEFAULT_IMPORTANCE,
+    EVERYWHERE,
+    Changes,
+    Draft,
+    Memory,
+    Scope,
+    Stats,
+)
+from recollect.core.paging import Page
+from recollect.core.recall import LegName, RecallRequest, Recollection, SortBy
+from recollect.core.recall_settings import RecallSettings
+from recollect.ports import Recollect
+from recollect.settings import Settings, load
+from recollect.usecases.brief import Brief, brief
+from recollect.usecases.memory_tool import ToolAnswer, memory_tool
+
+# What a hook gives an agent at the start of a session, too.
+BRIEF_TOKENS: Final = 1_200
+_PAGE: Final = 50
+
+
+class Options(TypedDict, total=False):
+    """Which memory a client works with. Without any it works as the command line does, by the
+    environment. `home` names a folder with a local store and nothing else; `url` and `key` name a
+    server, which is asked directly unless `sync="on"` puts a local copy in front of it.
+    """
+
+    url: str
+    key: str
+    home: str | Path
+    owner: str
+    sync: Literal["on", "off"]
+
+
+class AsyncClient:
+    """Everything that can be asked of a memory, for programs with an event loop; used in an
+    `async with` block.
+    """
+
+    def __init__(self, **options: Unpack[Options]) -> None:
+        self._settings = _settings(options)
+        self._opening: AbstractAsyncContextManager[Recollect] | None = None
+        self._opened: Recollect | None = None
+
+    async def __aenter__(self) -> Self:
+        from recollect.wiring import open_recollect
+
+        opening = open_recollect(self._settings, syncing=True)
+        self._opened = await opening.__aenter__()
+        self._opening = opening
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        opening, self._opening, self._opened = self._opening, None, None
+        if opening is not None:
+            await opening.__aexit__(kind, error, trace)
+
+    async def remember(
+        self,
+        content: str,
+        *,
+        category: str = DEFAULT_CATEGORY,
+        tags: list[str] | tuple[str, ...] = (),
+        expanded_keywords: list[str] | tuple[str, ...] = (),
+        importance: float = DEFAULT_IMPORTANCE,
+        is_sensitive: bool | None = None,
+        project: str | None = None,
+        session: str | None = None,
+        id: UUID | None = None,
+    ) -> Memory:
+        """Store a memory. With an id of your own (a UUIDv7) repeating it is harmless."""
+        return await self._recollect.remember(
+            Draft(
+                content,
+                category=category,
+                tags=tuple(tags),
+                expanded_keywords=tuple(expanded_keywords),
+                importance=importance,
+                is_sensitive=is_sensitive,
+                project=project,
+                session=session,
+                id=id,
+            )
+        )
+
+    async def recall(
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        scope: Scope = EVERYWHERE,
+        sort_by: SortBy = "relevance",
+        expanded_query: str = "",
+        exclude: Collection[UUID] = (),
+        weights: Mapping[LegName, float] | None = None,
+        is_sensitive: bool = False,
+    ) -> Recollection:
+        """Find the memories most useful for a query, best first, each with its reasons."""
+        return await self._recollect.recall(
+            RecallRequest(
+                query,
+                expanded_query=expanded_query,
+                limit=limit,
+                sort_by=sort_by,
+                scope=scope,
+                exclude=frozenset(exclude),
+                weights=dict(weights or {}),
+                is_sensitive=is_sensitive,
+            )
+        )
+
+    async def why(
+        self, reference: str | UUID, query: str, *, limit: int = 10, scope: Scope = EVERYWHERE
+    ) -> WhyReport:
+        """Why a memory is recalled for a query or is not, and what would bring it in."""
+        request = RecallRequest(query, limit=limit, scope=scope)
+        return await self._recollect.why(str(reference), request)
+
+    async def get(self, reference: str | UUID) -> Memory:
+        """One memory, by its id or any unambiguous beginning of it."""
+        return await self._recollect.get(str(reference))
+
+    async def page(
+        self, scope: Scope = EVERYWHERE, *, cursor: str | None = None, limit: int = _PAGE
+    ) -> Page:
+        """A page of memories, newest first; `next_cursor` leads to the next one."""
+        return await self._recollect.page(scope, cursor, limit)
+
+    async def update(
+        self, reference: str | UUID, *, based_on: int | None = None, **changes: Unpack[Changes]
+    ) -> Memory:
+        """Change the fields that are named; with `based_on` only if that version is current."""
+        return await self._recollect.update(str(reference), changes, based_on=based_on)
+
+    async def forget(self, reference: str | UUID, *, forever: bool = False) -> UUID:
+        """Show a memory in no recall or listing any more; `forever` erases it."""
+        return await self._recollect.forget(str(reference), forever=forever)
+
+    async def brief(
+        self, project: str | None = None, *, budget_tokens: int = BRIEF_TOKENS
+    ) -> Brief:
+        """A project's most important and most recent memories, global ones after them."""
+        scope = Scope(project=project, with_global=True)
+        now = datetime.now(UTC)
+        return await brief(self._recollect, scope, budget_tokens=budget_tokens, now=now)
+
+    async def stats(self) -> Stats:
+        """What is stored, in numbers."""
+        return await self._recollect.stats()
+
+    async def settings(self) -> RecallSettings:
+        """How recall ranks."""
+        return await self._recollect.settings()
+
+    async def change_settings(self, changes: Mapping[str, object]) -> RecallSettings:
+        """Change how recall ranks, for every process on the store."""
+        return await self._recollect.change_settings(changes)
+
+    async def memory_tool(
+        self, command: Mapping[str, Any], *, project: str | None = None
+    ) -> ToolAnswer:
+        """Do one command of Anthropic's memory tool; see `MemoryTool`."""
+        return await memory_tool(self._recollect, command, project=project)
+
+    @property
+    def _recollect(self) -> Recollect:
+        if self._opened is None:
+            raise not_open()
+        return self._opened
+
+
+def _settings(options: Options) -> Settings:
+    """The environment's settings, overruled. Naming one kind of place rules the other out."""
+    named: dict[str, object] = dict(options)
+    if "url" in named:
+        named["api_url"] = named.pop("url")
+        named.setdefault("sync", "off")
+    elif "home" in named:
+        named["api_url"] = None
+    if "key" in named:
+        named["api_key"] = named.pop("key")
+    return load(**named)
+
+
+def not_open() -> InvalidInput:
+    return InvalidInput(
+        "the client is not open",
+        field="client",
+        remedy="Use it inside `with Client() as memory:` or `async with AsyncClient() as memory:`.",
+    )

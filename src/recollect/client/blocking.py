@@ -1,0 +1,133 @@
+"""The client for programs without an event loop: the asynchronous one, run in a thread of its own.
+
+No method is written twice. Each is made of its asynchronous counterpart, from which it takes its
+signature, its types and its documentation.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import Future
+from functools import wraps
+from threading import Thread
+from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar, Unpack
+
+from recollect.client.asynchronous import AsyncClient, Options, not_open
+
+Given = ParamSpec("Given")
+Answer = TypeVar("Answer")
+
+
+def _blocking(
+    method: Callable[Concatenate[AsyncClient, Given], Coroutine[Any, Any, Answer]],
+) -> Callable[Concatenate[Client, Given], Answer]:
+    """The same method for a program without an event loop."""
+
+    @wraps(method)
+    def call(self: Client, /, *args: Given.args, **kwargs: Given.kwargs) -> Answer:
+        return self._wait(method(self._client, *args, **kwargs))
+
+    return call
+
+
+class Client:
+    """The same for programs without an event loop; used in a `with` block. Threads may share it."""
+
+    def __init__(self, **options: Unpack[Options]) -> None:
+        self._client = AsyncClient(**options)
+        self._loop: _LoopThread | None = None
+
+    def __enter__(self) -> Self:
+        self._loop = _LoopThread()
+        try:
+            self._loop.wait(self._client.__aenter__())
+        except BaseException:
+            self._loop.stop()
+            self._loop = None
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        loop, self._loop = self._loop, None
+        if loop is not None:
+            try:
+                loop.wait(self._client.__aexit__(None, None, None))
+            finally:
+                loop.stop()
+
+    remember = _blocking(AsyncClient.remember)
+    recall = _blocking(AsyncClient.recall)
+    why = _blocking(AsyncClient.why)
+    get = _blocking(AsyncClient.get)
+    page = _blocking(AsyncClient.page)
+    update = _blocking(AsyncClient.update)
+    forget = _blocking(AsyncClient.forget)
+    brief = _blocking(AsyncClient.brief)
+    stats = _blocking(AsyncClient.stats)
+    settings = _blocking(AsyncClient.settings)
+    change_settings = _blocking(AsyncClient.change_settings)
+    memory_tool = _blocking(AsyncClient.memory_tool)
+
+    def _wait(self, work: Coroutine[Any, Any, Answer]) -> Answer:
+        if self._loop is None:
+            work.close()
+            raise not_open()
+        return self._loop.wait(work)
+
+
+class MemoryTool:
+    """Anthropic's memory tool over a client, for a tool loop: `to_dict()` is what the API is told,
+    `call(input)` does what the model asked for, and `result(...)` makes the block that answers it.
+    """
+
+    name: Final = "memory"
+
+    def __init__(self, client: Client, *, project: str | None = None) -> None:
+        self._client = client
+        self._project = project
+
+    def to_dict(self) -> dict[str, str]:
+        return {"type": "memory_20250818", "name": self.name}
+
+    def call(self, input: Mapping[str, Any]) -> str:
+        return self._client.memory_tool(input, project=self._project).text
+
+    def result(self, tool_use_id: str, input: Mapping[str, Any]) -> dict[str, object]:
+        answer = self._client.memory_tool(input, project=self._project)
+        return {
+            "type": "tool_result",
+            "tool_use_id": tool_use_id,
+            "content": answer.text,
+            "is_error": answer.is_error,
+        }
+
+
+class _LoopThread:
+    """An event loop in a thread, until it is stopped."""
+
+    def __init__(self) -> None:
+        self._started: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = Future()
+        self._thread = Thread(target=self._run, name="recollect-client", daemon=True)
+        self._thread.start()
+        self._loop, self._ended = self._started.result()
+
+    def wait(self, work: Coroutine[Any, Any, Answer]) -> Answer:
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        except BaseException:  # Ctrl-C ends the waiting: then nobody wants the answer
+            future.cancel()
+            raise
+
+    def stop(self) -> None:
+        self._loop.call_soon_threadsafe(self._ended.set)
+        self._thread.join()
+
+    def _run(self) -> None:
+        asyncio.run(self._until_ended())
+
+    async def _until_ended(self) -> None:
+        ended = asyncio.Event()
+        self._started.set_result((asyncio.get_running_loop(), ended))
+        await ended.wait()

@@ -1,0 +1,60 @@
+"""What people said in an agent's transcript: one JSON object a line, as Claude Code writes it.
+
+Only a person's own words count. Tool results, the agent's answers, summaries, commands and what
+hooks added are also written down as somebody's messages, and must not become memories.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any, Final
+
+from recollect.core.injection import without_injections
+
+# What the agent itself puts into a person's message.
+_ADDED: Final = re.compile(
+    r"<(?P<tag>system-reminder|command-[a-z-]+|local-command-[a-z-]+|user-prompt-submit-hook|"
+    r"session-start-hook|bash-(?:input|stdout|stderr)|ide_[a-z_]+|task-notification)\b[^>]*>"
+    r".*?(?:</(?P=tag)\s*>|\Z)",
+    re.DOTALL | re.IGNORECASE,
+)
+
+
+def own_words(lines: Iterable[bytes]) -> list[str]:
+    """The messages that a person typed, in order; a line that cannot be read says nothing."""
+    said: list[str] = []
+    for line in lines:
+        try:
+            entry = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if text := _typed(entry):
+            said.append(text)
+    return said
+
+
+def _typed(entry: Any) -> str:  # noqa: ANN401  # JSON
+    if not isinstance(entry, dict) or entry.get("type", "user") != "user":
+        return ""
+    if entry.get("isMeta") or entry.get("isSidechain") or entry.get("isCompactSummary"):
+        return ""
+    message = entry.get("message", entry)
+    if not isinstance(message, dict) or message.get("role", "user") != "user":
+        return ""
+    content = message.get("content")
+    if isinstance(content, list):
+        if any(isinstance(one, dict) and one.get("type") == "tool_result" for one in content):
+            return ""
+        content = "\n".join(
+            one["text"]
+            for one in content
+            if isinstance(one, dict)
+            and one.get("type") == "text"
+            and isinstance(one.get("text"), str)
+        )
+    if not isinstance(content, str):
+        return ""
+    text = without_injections(_ADDED.sub("\n", content)).strip()
+    return "" if text.startswith(("/", "!")) else text

@@ -1,0 +1,79 @@
+"""What an agent tells a hook, and how it is answered: one JSON object each way.
+
+The names are Claude Code's. What is missing, unknown or of another kind is taken as not said: an
+agent that sends less, or a version that sends more, is served all the same.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+MAX_EVENT_BYTES: Final = 4_000_000
+
+
+class BadEvent(ValueError):
+    """What stood on stdin is not a JSON object."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """An event as its hook needs it."""
+
+    name: str
+    session: str
+    prompt: str
+    folder: Path
+    source: str
+    transcript: Path | None
+
+
+def read_event(descriptor: int = 0) -> Event:
+    """All of stdin, as an event."""
+    chunks: list[bytes] = []
+    size = 0
+    while chunk := os.read(descriptor, 1 << 16):
+        chunks.append(chunk)
+        size += len(chunk)
+        if size > MAX_EVENT_BYTES:
+            raise BadEvent("the event is too long")
+    return parse_event(b"".join(chunks))
+
+
+def parse_event(data: bytes) -> Event:
+    try:
+        said: Any = json.loads(data.decode("utf-8", "replace") or "{}")
+    except (ValueError, RecursionError) as error:
+        raise BadEvent("the event is not JSON") from error
+    if not isinstance(said, dict):
+        raise BadEvent("the event is not a JSON object")
+
+    def text(*names: str) -> str:
+        for name in names:
+            if isinstance(value := said.get(name), str) and value:
+                return value
+        return ""
+
+    transcript = text("transcript_path")
+    folder = text("cwd")
+    return Event(
+        name=text("hook_event_name"),
+        session=text("session_id") or "without a session",
+        prompt=text("prompt", "user_prompt"),
+        folder=Path(folder) if folder else Path.cwd(),
+        source=text("source", "trigger"),
+        transcript=Path(transcript).expanduser() if transcript else None,
+    )
+
+
+def rendered(event: str, context: str, *, as_text: bool) -> str:
+    """The hook's answer; without a context it is empty, which every agent takes for nothing."""
+    if not context:
+        return ""
+    if as_text:
+        return context + "\n"
+    output = {"hookEventName": event, "additionalContext": context}
+    return json.dumps({"hookSpecificOutput": output}) + "\n"

@@ -1,0 +1,103 @@
+"""The hooks around a session: `brief` when it starts, `capture` when an answer ends, `compact`
+before its context is compacted.
+
+Capturing may take its time, and an agent must not wait for it: the hook ends at once, and a process
+of its own does the work. It is one at a time, ends by itself, and holds nothing of the agent's.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Mapping
+from typing import Final
+
+from recollect.adapters.hook_files import SessionFile, forget_old_sessions, hooks_folder
+from recollect.core.injection import BRIEF_SENTENCE, block, fitting
+from recollect.core.memory import Memory, Scope
+from recollect.hooks.events import Event, rendered
+from recollect.hooks.wall import Wall
+from recollect.project import current_project
+from recollect.quick import home_folder
+
+# The longest that a process may work behind an agent's back.
+WORK_SECONDS: Final = 120
+# After these the agent's context is empty but for what is said now.
+_EMPTIED: Final = ("startup", "clear", "compact")
+_RESTORED: Final = 30
+
+
+def brief(event: Event, environ: Mapping[str, str], wall: Wall, *, as_text: bool) -> str:
+    """What the project's memories say, before the first prompt."""
+    import asyncio
+
+    home = home_folder(environ)
+    folder = hooks_folder(home)
+    session = SessionFile(folder, event.session)
+    memories = asyncio.run(_briefed(event, environ, session))
+    text = rendered(event.name or "SessionStart", block(BRIEF_SENTENCE, memories), as_text=as_text)
+    if wall.answer(text):
+        if event.source in _EMPTIED:
+            session.note_emptied()
+        if memories:
+            session.note_injected(tuple(memory.id for memory in memories))
+    forget_old_sessions(folder)
+    return f"injected={len(memories)} source={event.source[:20] or 'unsaid'}"
+
+
+async def _briefed(
+    event: Event, environ: Mapping[str, str], session: SessionFile
+) -> tuple[Memory, ...]:
+    from recollect.settings import load
+    from recollect.usecases.brief import brief as briefing
+    from recollect.wiring import SystemClock, open_recollect
+
+    settings = load()
+    scope = Scope(project=current_project(event.folder, environ), with_global=True)
+    state = session.state()
+    # After a compaction, first what this session had and may have lost.
+    had = state.captured | state.injected | state.lost
+    lost = had if event.source == "compact" else frozenset()
+    async with open_recollect(settings) as recollect:
+        told = await briefing(
+            recollect, scope, budget_tokens=settings.hook_tokens, now=SystemClock().now()
+        )
+        if not lost:
+            return told.memories
+        restored = [
+            memory
+            for memory in (await recollect.page(scope, None, 500)).memories
+            if memory.id in lost and not memory.is_sensitive
+        ][:_RESTORED]
+    known = {memory.id for memory in restored}
+    others = [memory for memory in told.memories if memory.id not in known]
+    return fitting([*restored, *others], settings.hook_tokens)
+
+
+def capture(event: Event, environ: Mapping[str, str], *, is_compacting: bool) -> str:
+    """Start the work and leave it to itself."""
+    if is_compacting:
+        SessionFile(hooks_folder(home_folder(environ)), event.session).note_emptied()
+    if environ.get("RECOLLECT_CAPTURE", "on") == "off":
+        return "off"
+    if event.transcript is None:
+        return "no transcript"
+    if os.fork() == 0:
+        _work(event, environ)
+    return "started"
+
+
+def _work(event: Event, environ: Mapping[str, str]) -> None:
+    """In the process that stays behind. It holds no pipe of the agent's, who would wait for it."""
+    try:
+        os.setsid()
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for descriptor in (0, 1, 2):
+            os.dup2(nothing, descriptor)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(WORK_SECONDS)
+        from recollect.hooks.capturing import work
+
+        work(event, environ)
+    finally:
+        os._exit(0)

@@ -1,0 +1,1 @@
+"""What other programs wrote, read as memories: pure functions, one file a format."""

@@ -1,0 +1,121 @@
+"""Opens what export and import work with: a memory to list, and a way to bring memories into it as
+they are. Both work on the local store, and on a server that is asked directly.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+
+from recollect.core.erasure import ErasureReport
+from recollect.core.errors import InvalidInput, NotFound
+from recollect.core.exchange import Brought, brought
+from recollect.core.ids import check_uuid7
+from recollect.core.memory import Memory, checked
+from recollect.ports import MemoryStore, Recollect
+from recollect.settings import Settings
+from recollect.usecases.audit import RecallRecord
+from recollect.usecases.bring import bring
+from recollect.usecases.erase import OwnerEraser
+from recollect.usecases.owned import OwnedRecollect
+from recollect.wiring import SystemClock, key_of, parts_on
+
+
+@dataclass(frozen=True, slots=True)
+class Moving:
+    """`mark` is what ids of foreign memories are made with; it stays the same for this store."""
+
+    recollect: Recollect
+    bring: Callable[[Sequence[Memory]], Awaitable[list[Brought]]]
+    settings: Settings
+    mark: str
+    now: datetime
+    current: Callable[[Memory], Awaitable[Memory | None]]
+
+    async def look(self, memory: Memory) -> Brought:
+        """What bringing this memory would do."""
+        try:
+            check_uuid7(memory.id)
+            tidy = checked(memory, self.settings.limits)
+        except InvalidInput as error:
+            return Brought(memory.id, "refused", str(error), error.remedy)
+        current = await self.current(memory)
+        return Brought(memory.id, "new") if current is None else brought(tidy, current)
+
+
+@asynccontextmanager
+async def open_moving(settings: Settings) -> AsyncIterator[Moving]:
+    clock = SystemClock()
+    if settings.mode == "remote":
+        from recollect.adapters.remote_bring import RemoteBringing
+        from recollect.adapters.remote_sync import RemoteSync
+
+        key = key_of(settings)
+        mark = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
+        url = settings.api_url or ""
+        async with RemoteSync(url, key, owner=settings.owner, sensitive=True) as remote:
+            bringing = RemoteBringing(remote, mark, is_here=remote.is_here)
+            yield Moving(
+                remote,
+                bringing,
+                settings,
+                mark,
+                clock.now(),
+                partial(_there, remote),
+            )
+        return
+    from recollect.adapters.sqlite.store import SqliteStore
+    from recollect.adapters.sqlite.sync import SqliteSync
+
+    async with SqliteStore(settings.sqlite_path) as store:
+        mark = str(await SqliteSync(store, settings.owner, clock).store_id())
+        parts = parts_on(store, settings)
+        owned = OwnedRecollect(parts, settings.owner)
+        yield Moving(
+            owned,
+            partial(bring, parts, settings.owner),
+            settings,
+            mark,
+            clock.now(),
+            lambda memory: store.get(settings.owner, memory.id),
+        )
+
+
+@asynccontextmanager
+async def open_audit(settings: Settings) -> AsyncIterator[tuple[MemoryStore, RecallRecord]]:
+    """The local store, and what it knows of recalls."""
+    from recollect.adapters.sqlite.recalls import SqliteRecalls
+    from recollect.adapters.sqlite.store import SqliteStore
+
+    async with SqliteStore(settings.sqlite_path) as store:
+        yield store, SqliteRecalls(store, settings.sqlite_path)
+
+
+@asynccontextmanager
+async def open_erasure(settings: Settings) -> AsyncIterator[tuple[MemoryStore, OwnerEraser]]:
+    """The local store, and what erases an owner's memories in it."""
+    from recollect.adapters.sqlite.owner_erasure import SqliteOwnerErasure
+    from recollect.adapters.sqlite.store import SqliteStore
+
+    async with SqliteStore(settings.sqlite_path) as store:
+        yield store, SqliteOwnerErasure(store, settings.sqlite_path)
+
+
+async def erase_on_server(settings: Settings, owner: str) -> ErasureReport:
+    """All that the owner of the key has on a server elsewhere."""
+    from recollect.adapters.remote import RemoteRecollect
+
+    key = key_of(settings)
+    async with RemoteRecollect(settings.api_url or "", key) as remote:
+        return await remote.erase_owner(owner)
+
+
+async def _there(remote: Recollect, memory: Memory) -> Memory | None:
+    try:
+        return await remote.get(str(memory.id))
+    except NotFound:
+        return None

@@ -1,0 +1,264 @@
+"""The clients on a local store and on a real server: the same methods, answers and errors."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from tests.cli.commands import quiet_server
+from tests.conftest import TEMPLATE, Cluster
+from tests.serving import Running
+from tests.waiting import SECONDS
+
+import recollect
+from recollect import (
+    AsyncClient,
+    Client,
+    Conflict,
+    InvalidInput,
+    Memory,
+    MemoryTool,
+    NotAllowed,
+    NotFound,
+    RecollectError,
+    Scope,
+)
+from recollect.client.asynchronous import Options
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "chat.py"
+
+
+@pytest.fixture(scope="module")
+def server(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    home = tmp_path_factory.mktemp("client")
+    with quiet_server(cluster.create("client_tests", TEMPLATE), home) as up:
+        yield up
+    cluster.drop("client_tests")
+
+
+@pytest.fixture(params=["local", "server", "cached"])
+def options(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Options:
+    """Where the memory is: each of the three ways to say it."""
+    for name in ("RECOLLECT_API_URL", "RECOLLECT_API_KEY", "RECOLLECT_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    if request.param == "local":
+        return Options(home=tmp_path)
+    server: Running = request.getfixturevalue("server")
+    named = Options(url=server.url, key=server.new_key())
+    if request.param == "cached":
+        return Options(**named, home=tmp_path, sync="on")
+    return named
+
+
+def said(*memories: Memory) -> list[tuple[UUID, str]]:
+    """What a cached store's engine, working beside the test, does not change."""
+    return [(one.id, one.content) for one in memories]
+
+
+def test_a_memory_from_its_first_day_to_its_last(options: Options) -> None:
+    with Client(**options) as memory:
+        stored = memory.remember("Nadia prefers tea.", tags=["drinks"], project="office")
+        assert said(memory.get(stored.id)) == said(stored)
+        assert said(memory.get(str(stored.id)[:13])) == said(stored)
+        found = memory.recall("what does Nadia drink, tea?", scope=Scope(project="office"))
+        assert said(*(hit.memory for hit in found.hits)) == said(stored)
+        assert memory.recall("tea", exclude=[stored.id]).hits == ()
+        assert memory.why(stored.id, "tea").memory.id == stored.id
+        changed = memory.update(stored.id, content="Nadia prefers coffee.")
+        assert changed.version > stored.version
+        assert changed.tags == ("drinks",)
+        assert said(*memory.page(Scope(tags=("drinks",))).memories) == said(changed)
+        assert said(*memory.brief("office").memories) == said(changed)
+        assert memory.stats().memories == 1
+        assert memory.settings().deadline_ms > 0
+        assert memory.forget(stored.id) == stored.id
+        assert memory.page().memories == ()
+
+
+def test_the_same_errors_everywhere(options: Options) -> None:
+    with Client(**options) as memory:
+        with pytest.raises(InvalidInput, match="empty") as refused:
+            memory.remember(" ")
+        assert refused.value.field == "content"
+        assert refused.value.remedy
+        with pytest.raises(NotFound):
+            memory.get("01a1dd17-97d6-7000-8000-000000000000")
+        stored = memory.remember("A fact.")
+        memory.update(stored.id, importance=0.9)
+        with pytest.raises(Conflict):
+            memory.update(stored.id, importance=0.1, based_on=1)
+
+
+@pytest.mark.anyio
+async def test_the_asynchronous_one_does_the_same(options: Options) -> None:
+    async with AsyncClient(**options) as memory:
+        stored = await memory.remember("The staging database is read-only on Fridays.")
+        found = await memory.recall("staging on Fridays")
+        assert said(*(hit.memory for hit in found.hits)) == said(stored)
+        with pytest.raises(NotFound):
+            await memory.forget("01a1dd17-97d6-7000-8000-000000000000")
+
+
+def test_every_method_has_its_blocking_twin_made_of_it() -> None:
+    methods = {
+        name: method
+        for name, method in inspect.getmembers(AsyncClient, inspect.iscoroutinefunction)
+        if not name.startswith("_")
+    }
+    assert len(methods) >= 12
+    for name, method in methods.items():
+        twin = getattr(Client, name)
+        assert inspect.unwrap(twin) is method
+        assert inspect.signature(twin) == inspect.signature(method)
+        assert twin.__doc__
+    public = {name for name in vars(Client) if not name.startswith("_")}
+    assert public == set(methods)
+
+
+def test_threads_share_a_client(tmp_path: Path) -> None:
+    with Client(home=tmp_path) as memory:
+        with ThreadPoolExecutor(8) as pool:
+            stored = list(pool.map(lambda n: memory.remember(f"Fact number {n}."), range(40)))
+        assert len({one.id for one in stored}) == 40
+        assert memory.stats().memories == 40
+
+
+@pytest.mark.anyio
+async def test_the_blocking_one_works_beside_a_running_loop(tmp_path: Path) -> None:
+    with Client(home=tmp_path) as memory:
+        assert memory.remember("Here.").version == 1
+
+
+def test_a_closed_client_says_so_and_leaves_no_thread(tmp_path: Path) -> None:
+    before = threading.active_count()
+    memory = Client(home=tmp_path)
+    with pytest.raises(InvalidInput, match="not open"):
+        memory.stats()
+    for _ in range(2):  # it can be opened again
+        with memory:
+            memory.stats()
+    with pytest.raises(InvalidInput, match="not open"):
+        memory.stats()
+    assert threading.active_count() == before
+
+
+def test_one_that_cannot_be_opened_leaves_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RECOLLECT_API_KEY", raising=False)
+    before = threading.active_count()
+    with pytest.raises(InvalidInput, match="no key"), Client(url="http://127.0.0.1:9"):
+        raise AssertionError("it was opened")
+    assert threading.active_count() == before
+
+
+def test_a_wrong_key_is_not_allowed(server: Running) -> None:
+    with Client(url=server.url, key="rk_wrong") as memory, pytest.raises(NotAllowed):
+        memory.stats()
+
+
+def test_a_folder_rules_out_the_server_of_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RECOLLECT_API_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("RECOLLECT_API_KEY", "rk_x")
+    with Client(home=tmp_path, owner="ada") as memory:
+        assert memory.remember("Local.").owner == "ada"
+    with pytest.raises(RecollectError), Client(home=tmp_path, owner="") as memory:
+        raise AssertionError("it was opened")
+
+
+def test_importing_the_package_costs_next_to_nothing() -> None:
+    program = (
+        "import sys, recollect\n"
+        "loaded = [name for name in sys.modules if name.startswith('recollect.')]\n"
+        "assert loaded == [], loaded\n"
+        "assert not {'pydantic', 'asyncio', 'httpx', 'typer'} & set(sys.modules)\n"
+        "from recollect import Client, NotFound\n"
+        "assert 'recollect.client.blocking' in sys.modules\n"
+        "assert 'recollect.wiring' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=SECONDS)
+
+
+def test_the_front_door_lists_what_it_has() -> None:
+    for name in recollect.__all__:
+        assert getattr(recollect, name)
+    with pytest.raises(AttributeError, match="Klient"):
+        _ = recollect.Klient  # type: ignore[attr-defined]  # that is the point
+
+
+def test_a_tool_loop(tmp_path: Path) -> None:
+    """What a program does with the blocks of a model's message."""
+    blocks: list[dict[str, Any]] = [
+        {
+            "type": "tool_use",
+            "id": "toolu_1",
+            "name": "memory",
+            "input": {"command": "create", "path": "/memories/a.md", "file_text": "One."},
+        },
+        {"type": "text", "text": "I noted it."},
+        {
+            "type": "tool_use",
+            "id": "toolu_2",
+            "name": "memory",
+            "input": {"command": "view", "path": "/memories/b.md"},
+        },
+    ]
+    with Client(home=tmp_path) as client:
+        tool = MemoryTool(client, project="shop")
+        assert tool.to_dict() == {"type": "memory_20250818", "name": tool.name}
+        results = [
+            tool.result(block["id"], block["input"])
+            for block in blocks
+            if block["type"] == "tool_use" and block["name"] == tool.name
+        ]
+        assert results == [
+            {
+                "type": "tool_result",
+                "tool_use_id": "toolu_1",
+                "content": "File created successfully at: /memories/a.md",
+                "is_error": False,
+            },
+            {
+                "type": "tool_result",
+                "tool_use_id": "toolu_2",
+                "content": "The path /memories/b.md does not exist. Please provide a valid path.",
+                "is_error": True,
+            },
+        ]
+        assert tool.call({"command": "view", "path": "/memories/a.md"}).endswith("\tOne.")
+        assert client.recall("one").hits[0].memory.project == "shop"
+
+
+def test_the_chat_remembers_its_session_and_no_other(tmp_path: Path) -> None:
+    def chat(session: str, *lines: str) -> list[str]:
+        done = subprocess.run(
+            [sys.executable, EXAMPLE, "--session", session, "--home", tmp_path / "home"],
+            input="\n".join(lines),
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=SECONDS,
+        )
+        return [line for line in done.stdout.splitlines() if not line.startswith(">")]
+
+    with Client(home=tmp_path / "home") as memory:
+        memory.change_settings({"deadline_ms": 60_000})
+    (first,) = chat("ada", "My train to Porto leaves at nine.")
+    assert first.startswith("I know nothing of that yet.")
+    (second,) = chat("ada", "When does my train leave?")
+    assert second.startswith("You told me: My train to Porto leaves at nine.")
+    (third,) = chat("bob", "When does my train leave?")
+    assert third.startswith("I know nothing of that yet.")
+    with Client(home=tmp_path / "home") as memory:
+        episodes = memory.page(Scope(sessions=("ada",), categories=("episode",))).memories
+        assert len(episodes) == 4

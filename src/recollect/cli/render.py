@@ -6,7 +6,7 @@ markup, escape sequences in it are not obeyed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from rich import box
 from rich.table import Table
@@ -39,6 +39,8 @@ def hits(recollection: Recollection, *, explain: bool) -> Table:
     for hit in recollection.hits:
         memory = hit.memory
         text = _content(memory)
+        for line in _linked(hit):
+            text.append(f"\n{line}", style="dim")
         if explain:
             text.append(f"\n{_why(hit)}", style="dim")
         table.add_row(short(memory.id), amount(hit.score), memory.category, text)
@@ -53,7 +55,7 @@ def legs(recollection: Recollection) -> Text:
     return Text(f"legs: {told}{second}; {whole}")
 
 
-def card(memory: Memory) -> Table:
+def card(memory: Memory, links: Iterable[str] = ()) -> Table:
     """One memory with all its fields; the id whole, to be copied."""
     rows = {
         "id": str(memory.id),
@@ -67,6 +69,7 @@ def card(memory: Memory) -> Table:
         "stored": local_time(memory.created_at),
         "changed": local_time(memory.updated_at),
         "version": str(memory.version),
+        "links": "\n".join(links),
     }
     return facts({**rows, "memory": memory.content})
 
@@ -147,6 +150,17 @@ def _content(memory: Memory) -> Text:
     if memory.is_sensitive:
         text.append("  sensitive", style="yellow")
     return text
+
+
+def _linked(hit: Hit) -> Iterator[str]:
+    """What the links of a hit lead to, a line each."""
+    if hit.stands_for:
+        yield f"stands for {', '.join(map(short, hit.stands_for))}, which it supersedes"
+    for memory in hit.attached:
+        yield f"resolved by {short(memory.id)}: {one_line(memory.content)}"
+    for pointer in hit.pointers:
+        gone = " (not here)" if pointer.is_dangling else ""
+        yield f"{one_line(pointer.kind).replace('_', ' ')} {short(pointer.target)}{gone}"
 
 
 def _why(hit: Hit) -> str:

@@ -11,11 +11,12 @@ from collections.abc import Mapping, Sequence
 from time import perf_counter
 
 from recollect.core.errors import InvalidInput, StoreUnavailable
-from recollect.core.recall import Candidate, Hit, LegName, RecallRequest, Recollection
+from recollect.core.recall import Candidate, LegName, RecallRequest, Recollection
 from recollect.core.recall_settings import RecallSettings
 from recollect.ports import Leg, MemoryStore, WordQuery
 from recollect.usecases import tune
 from recollect.usecases.arrange import arrange
+from recollect.usecases.follow import hits_of
 from recollect.usecases.legs import answers_of, ask_legs, raise_if_none_could_answer
 from recollect.usecases.parts import Parts
 from recollect.usecases.tasks import ms_since
@@ -85,24 +86,11 @@ async def recall(parts: Parts, owner: str, request: RecallRequest) -> Recollecti
                 answers_of(outcomes),
                 until=begun + seconds * _SHARE_FOR_ALL_STAGES,
             )
+            hits = await hits_of(parts.store, owner, request, arranged)
     except TimeoutError as error:
         raise StoreUnavailable(
             f"the store did not answer within the recall's deadline of {settings.deadline_ms} ms",
             remedy="Try again; if it stays slow, see `recollect doctor` or raise deadline_ms.",
         ) from error
-    hits = tuple(
-        Hit(
-            arranged.memories[one.id],
-            one.score,
-            one.fused.score,
-            one.prior,
-            one.fused.legs,
-            one.bonus,
-            one.rerank,
-        )
-        for one in arranged.order[: request.limit]
-        # A memory forgotten since its leg ran is not shown.
-        if one.id in arranged.memories
-    )
     reports = {name: outcome.report for name, outcome in outcomes.items()}
     return Recollection(hits, reports, settings.fusion, ms_since(started), arranged.rerank)

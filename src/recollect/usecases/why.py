@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final
+from uuid import UUID
 
 from recollect.core.explain import (
     MAX_DEPTH_SETTING,
@@ -24,14 +25,17 @@ from recollect.core.explain import (
     barred,
     below_limit,
     leg_obstacle,
+    superseded,
 )
 from recollect.core.fusion import Answers
+from recollect.core.links import last
 from recollect.core.memory import Memory, Scope
 from recollect.core.ranking import Ranked, place_if_vital, prior
 from recollect.core.recall import LEGS, Candidate, LegName, RecallRequest
 from recollect.core.recall_settings import RecallSettings
 from recollect.usecases import find, tune
 from recollect.usecases.arrange import Arranged, arrange
+from recollect.usecases.follow import hits_of
 from recollect.usecases.legs import LegOutcome, answers_of, ask_legs
 from recollect.usecases.parts import Parts
 
@@ -91,7 +95,10 @@ async def why(parts: Parts, owner: str, reference: str, request: RecallRequest) 
     facts, answers = await _place_in_legs(question, outcomes)
     arranged = await question.arrange(answers)
     place, mine = _place(memory, arranged)
-    recalled = not bars and place is not None and place <= request.limit
+    served = () if bars else await hits_of(parts.store, owner, request, arranged)
+    shown = next((at for at, hit in enumerate(served, 1) if hit.memory.id == memory.id), None)
+    recalled = shown is not None
+    successor = None if recalled else await _successor(parts, owner, memory, request)
     legs: dict[LegName, WhyLeg] = {}
     for name in LEGS:
         share = None if mine is None else mine.fused.legs.get(name)
@@ -102,19 +109,34 @@ async def why(parts: Parts, owner: str, reference: str, request: RecallRequest) 
             leg_obstacle(name, facts[name], memory, request, deeper),
         )
     low = [] if place is None or place <= request.limit else [_low(question, arranged, place)]
+    gone = [] if successor is None else [superseded(successor)]
     of_legs = [leg.obstacle for leg in legs.values() if leg.obstacle is not None]
     return WhyReport(
         memory=memory,
         recalled=recalled,
-        place=place,
+        place=place if shown is None else shown,
         limit=request.limit,
         fused=None if mine is None else mine.fused.score,
         bonus=1.0 if mine is None else mine.bonus,
         prior=prior(memory.importance, settings.prior_strength),
         score=None if mine is None else mine.score,
         legs=legs,
-        kept_out=() if recalled else (*bars, *low, *of_legs),
+        kept_out=() if recalled else (*bars, *gone, *low, *of_legs),
+        stands_for=() if shown is None else served[shown - 1].stands_for,
+        superseded_by=successor,
     )
+
+
+async def _successor(
+    parts: Parts, owner: str, memory: Memory, request: RecallRequest
+) -> UUID | None:
+    """Who stands in the place of a memory in this recall, if somebody does."""
+    if not (await parts.store.fetch(owner, [memory.id])).superseded:
+        return None
+    followed = await parts.store.follow(owner, [memory.id], ())
+    by = followed.memories.get(last(memory.id, followed.successors))
+    stands = by is not None and by.id != memory.id and request.scope.covers(by)
+    return by.id if by is not None and stands else None
 
 
 async def _place_in_legs(

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from uuid import UUID
 
+from pydantic import Field
+
+from recollect.core.links import Pointer
 from recollect.core.recall import (
     Hit,
     LegName,
@@ -66,12 +70,27 @@ class ExplanationOut(Shape):
     rerank: RerankPlaceOut | None
 
 
+class PointerOut(Shape):
+    """A memory that a hit leads to without showing it; `is_dangling` when there is none."""
+
+    kind: str
+    target: UUID
+    is_dangling: bool
+
+
 class HitOut(Shape):
-    """A recalled memory."""
+    """A recalled memory. It `stands_for` memories that it supersedes and that were found; with
+    `ranked_as`, the score and its explanation are that memory's. `attached` are the memories that
+    resolve it, `pointers` name others that its links lead to.
+    """
 
     memory: MemoryOut
     score: float
     explanation: ExplanationOut | None
+    stands_for: list[UUID] = Field(default=[])
+    ranked_as: UUID | None = None
+    attached: list[MemoryOut] = Field(default=[])
+    pointers: list[PointerOut] = Field(default=[])
 
     @classmethod
     def from_hit(cls, hit: Hit, *, explain: bool) -> HitOut:
@@ -89,6 +108,10 @@ class HitOut(Shape):
             memory=MemoryOut.from_memory(hit.memory),
             score=hit.score,
             explanation=explanation if explain else None,
+            stands_for=[*hit.stands_for],
+            ranked_as=hit.ranked_as,
+            attached=[MemoryOut.from_memory(memory) for memory in hit.attached],
+            pointers=[PointerOut(**asdict(pointer)) for pointer in hit.pointers],
         )
 
     def to_hit(self) -> Hit:
@@ -106,6 +129,10 @@ class HitOut(Shape):
             },
             bonus=why.bonus,
             rerank=None if why.rerank is None else RerankPlace(**dict(why.rerank)),
+            stands_for=tuple(self.stands_for),
+            ranked_as=self.ranked_as,
+            attached=tuple(memory.to_memory() for memory in self.attached),
+            pointers=tuple(Pointer(**dict(pointer)) for pointer in self.pointers),
         )
 
 

@@ -97,7 +97,7 @@ RECOLLECTION: Final = RecollectionOut(
         "dense": LegReportOut(
             status="absent", weight=SETTINGS.dense_weight, found=0, took_ms=0.0, note=None
         ),
-        "graph": LegReportOut(status="absent", weight=0.35, found=0, took_ms=0.0, note=None),
+        "graph": LegReportOut(status="absent", weight=1.5, found=0, took_ms=0.0, note=None),
     },
     rerank=None,
 )

@@ -6,7 +6,9 @@ markup, escape sequences in it are not obeyed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from uuid import UUID
 
 from rich import box
 from rich.table import Table
@@ -21,6 +23,7 @@ from recollect.core.memory import Memory, Stats
 from recollect.core.recall import Hit, LegReport, Recollection, RerankReport
 from recollect.core.space import EmbeddingStats
 
+_ID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _STATUS_STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 
 
@@ -169,10 +172,22 @@ def _why(hit: Hit) -> str:
         f"{name} {amount(place.contribution)} (rank {place.rank}, score {place.score:.3g})"
         for name, place in hit.legs.items()
     )
+    graph = hit.legs.get("graph")
+    led = f"; by {_path(graph.path)}" if graph is not None and graph.path else ""
     bonus = "" if hit.bonus == 1.0 else f" × bonus {hit.bonus:.3f}"
     rerank = hit.rerank
     judged = f"; reranked {rerank.score:.3g}, before #{rerank.former_place}" if rerank else ""
-    return f"{shares} = fused {amount(hit.fused)};{bonus} × prior {hit.prior:.3f}{judged}"
+    return f"{shares} = fused {amount(hit.fused)};{bonus} × prior {hit.prior:.3f}{judged}{led}"
+
+
+def _path(path: Sequence[str]) -> str:
+    """What led to a hit, with ids as short as elsewhere; without a memory, the query itself did."""
+    steps = [short(UUID(step)) if _is_id(step) else one_line(step) for step in path]
+    return " → ".join([*([] if _is_id(path[0]) else ["the query"]), *steps])
+
+
+def _is_id(step: str) -> bool:
+    return _ID.fullmatch(step) is not None
 
 
 def _leg(report: LegReport) -> str:

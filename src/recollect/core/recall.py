@@ -100,11 +100,14 @@ class Declined:
 
 @dataclass(frozen=True, slots=True)
 class LegPlace:
-    """Where one leg placed a memory, and what that added to its fused score."""
+    """Where one leg placed a memory, and what that added to its fused score. The path is the
+    graph's: what led from a memory that was found, or from the query, to this one.
+    """
 
     rank: int
     score: float
     contribution: float
+    path: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""From the legs' answers to the final order: fusion, exact-match bonus, prior, second stage.
+"""From the fused order to the final one: exact-match bonus, prior, second stage.
 
 Texts are read from the store only for what is shown, unless a stage has to look at more of them.
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from recollect.core.following import Fetched
-from recollect.core.fusion import Answers, Weights
+from recollect.core.fusion import Fused
 from recollect.core.ranking import Ranked, exactness, rank
 from recollect.core.recall import RecallRequest, RerankReport
 from recollect.core.recall_settings import RecallSettings
@@ -35,13 +35,11 @@ async def arrange(
     owner: str,
     request: RecallRequest,
     settings: RecallSettings,
-    weights: Weights,
-    answers: Answers,
+    fused: Sequence[Fused],
     *,
     until: float,
 ) -> Arranged:
     """`until` is the moment of the event loop's clock at which the second stage must be over."""
-    fused = await parts.fuser(answers, weights, settings.fusion, settings.constant)
     fetched = Fetched()
     bonuses: dict[UUID, float] | None = None
     if settings.exact_bonus > 0.0 and request.sort_by != "recency":

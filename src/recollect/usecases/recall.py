@@ -20,10 +20,13 @@ from recollect.usecases.follow import hits_of
 from recollect.usecases.legs import answers_of, ask_legs, raise_if_none_could_answer
 from recollect.usecases.parts import Parts
 from recollect.usecases.tasks import ms_since
+from recollect.usecases.walk import fuse_and_walk
 
 # Of the deadline, what the legs may use: the rest is for fetching the hits' texts. And what may be
-# over when the second stage has to be: it is a hard limit, and the answer must still get out.
+# over when the walk over the graph has to be, and when the second stage: those are hard
+# limits, and the answer must still get out.
 _SHARE_FOR_LEGS = 0.8
+_SHARE_FOR_WALK = 0.9
 _SHARE_FOR_ALL_STAGES = 0.95
 
 
@@ -78,13 +81,23 @@ async def recall(parts: Parts, owner: str, request: RecallRequest) -> Recollecti
                 parts.legs, weights, owner, request, settings, max(left_for_legs, 0.0)
             )
             raise_if_none_could_answer(outcomes)
-            arranged = await arrange(
+            fused, graph = await fuse_and_walk(
                 parts,
                 owner,
                 request,
                 settings,
                 weights,
                 answers_of(outcomes),
+                max(begun + seconds * _SHARE_FOR_WALK - now(), 0.0),
+            )
+            if graph is not None:
+                outcomes["graph"] = graph
+            arranged = await arrange(
+                parts,
+                owner,
+                request,
+                settings,
+                fused,
                 until=begun + seconds * _SHARE_FOR_ALL_STAGES,
             )
             hits = await hits_of(parts.store, owner, request, arranged)

@@ -39,6 +39,7 @@ from recollect.usecases.arrange import Arranged, arrange
 from recollect.usecases.follow import hits_of
 from recollect.usecases.legs import LegOutcome, answers_of, ask_legs
 from recollect.usecases.parts import Parts
+from recollect.usecases.walk import fuse_and_walk
 
 # How deep a leg is searched for a memory's rank: beyond it the answer says so.
 BOUND: Final = 10_000
@@ -68,17 +69,22 @@ class _Question:
         settings = replace(self.settings, depth=depth)
         return await ask_legs(legs, self.weights, self.owner, request, settings, _PATIENCE_SECONDS)
 
-    async def arrange(self, answers: Answers) -> Arranged:
-        until = asyncio.get_running_loop().time() + _PATIENCE_SECONDS
-        return await arrange(
+    async def arrange(self, answers: Answers) -> tuple[Arranged, LegOutcome | None]:
+        """The final order, and what became of the graph's leg."""
+        fused, graph = await fuse_and_walk(
             self.parts,
             self.owner,
             self.request,
             self.settings,
             self.weights,
             answers,
-            until=until,
+            _PATIENCE_SECONDS,
         )
+        until = asyncio.get_running_loop().time() + _PATIENCE_SECONDS
+        arranged = await arrange(
+            self.parts, self.owner, self.request, self.settings, fused, until=until
+        )
+        return arranged, graph
 
 
 async def why(parts: Parts, owner: str, reference: str, request: RecallRequest) -> WhyReport:
@@ -99,8 +105,10 @@ async def why(parts: Parts, owner: str, reference: str, request: RecallRequest) 
     question = _Question(parts, owner, memory, request, settings, weights, bool(bars))
     outcomes = await question.ask(request, settings.depth, LEGS)
     facts, answers = await _place_in_legs(question, outcomes)
-    arranged = await question.arrange(answers)
+    arranged, graph = await question.arrange(answers)
     place, mine = _place(memory, arranged)
+    if graph is not None:
+        facts["graph"] = _in_graph(question, graph, mine)
     served = () if bars else await hits_of(parts.store, owner, request, arranged)
     shown = next((at for at, hit in enumerate(served, 1) if hit.memory.id == memory.id), None)
     recalled = shown is not None
@@ -232,13 +240,28 @@ def _place(memory: Memory, arranged: Arranged) -> tuple[int, Ranked] | tuple[Non
     return None, None
 
 
+def _in_graph(question: _Question, graph: LegOutcome, mine: Ranked | None) -> LegFacts:
+    """What the walk says of the memory; it is asked once, and never deeper."""
+    share = None if mine is None else mine.fused.legs.get("graph")
+    found = share is not None and share.score > 0.0
+    return LegFacts(
+        status=graph.report.status,
+        weight=graph.report.weight,
+        depth=question.depth,
+        score=share.score if share is not None and found else None,
+        rank=share.rank if share is not None and found else None,
+        searched=graph.report.found,
+        note=graph.report.note,
+    )
+
+
 async def _place_deeper(question: _Question, facts: LegFacts) -> int | None:
     """The place it would have if each leg were asked for as many as this one needs to find it."""
     rank = facts.rank
     if rank is None or not facts.depth < rank <= MAX_DEPTH_SETTING:
         return None
     outcomes = await question.ask(question.request, rank, LEGS)
-    arranged = await question.arrange(answers_of(outcomes))
+    arranged, _ = await question.arrange(answers_of(outcomes))
     place, _ = _place(question.memory, arranged)
     return len(arranged.order) + 1 if place is None else place  # an approximate leg may miss it
 

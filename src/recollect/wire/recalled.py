@@ -24,11 +24,14 @@ from recollect.wire.values import Shape
 
 
 class LegPlaceOut(Shape):
-    """Where one leg placed the memory, and what that added to its fused score."""
+    """Where one leg placed the memory, and what that added to its fused score. `path` is the
+    graph's: ids of memories and names of concepts that led to it.
+    """
 
     rank: int
     score: float
     contribution: float
+    path: list[str] = Field(default=[])
 
 
 class LegReportOut(Shape):
@@ -99,7 +102,12 @@ class HitOut(Shape):
             bonus=hit.bonus,
             prior=hit.prior,
             legs={
-                name: LegPlaceOut(rank=one.rank, score=one.score, contribution=one.contribution)
+                name: LegPlaceOut(
+                    rank=one.rank,
+                    score=one.score,
+                    contribution=one.contribution,
+                    path=[*one.path],
+                )
                 for name, one in hit.legs.items()
             },
             rerank=None if hit.rerank is None else RerankPlaceOut(**asdict(hit.rerank)),
@@ -124,7 +132,7 @@ class HitOut(Shape):
             fused=why.fused,
             prior=why.prior,
             legs={
-                name: LegPlace(one.rank, one.score, one.contribution)
+                name: LegPlace(one.rank, one.score, one.contribution, tuple(one.path))
                 for name, one in why.legs.items()
             },
             bonus=why.bonus,

@@ -147,6 +147,12 @@ async def test_another_owners_word_moves_nothing_and_shows_nothing(store: Store)
     assert [*hit.pointers] == dangling
 
 
+async def test_another_owners_newer_word_does_not_hide_ones_own(store: Store) -> None:
+    await chain(store, 1, 2)
+    await store.add(memory(3, "theirs", owner="bob", links=links(supersedes=1)))
+    assert await shown(store) == ids(2)
+
+
 async def test_what_resolves_a_memory_is_attached(store: Store) -> None:
     await fill(
         store,

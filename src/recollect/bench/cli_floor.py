@@ -27,7 +27,7 @@ from recollect.settings import Settings, load
 from recollect.wiring import catalogue
 
 WORD_FLOORS: Final = (2.0, 2.5, 3.0, 3.2, FLOOR, 3.6, 3.8, 4.0, 4.5, 5.0)
-COSINE_FLOORS: Final = (0.25, 0.3, 0.35, 0.4, COSINE_FLOOR, 0.45, 0.5, 0.55, 0.6)
+COSINE_FLOORS: Final = (0.25, 0.3, 0.35, 0.4, COSINE_FLOOR, 0.5, 0.55, 0.6)
 
 
 def floor(

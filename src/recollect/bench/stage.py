@@ -106,7 +106,7 @@ async def _on_postgres(
             )
         viewed = Viewed(embedders, texts_to_embed(data, layout.embedded))
         await _embed(EmbeddingParts(store.vectors, viewed, name), data, progress)
-        await _wake(await viewed.embedder(name))
+        await wake(await viewed.embedder(name))
         legs = {**parts.legs, "dense": dense_leg(store.vectors, viewed)}
         yield Stage(data, replace(parts, legs=legs), documents)
 
@@ -162,7 +162,7 @@ async def _embed(parts: EmbeddingParts, data: EvaluationSet, progress: Progress)
         )
 
 
-async def _wake(model: Embedder) -> None:
+async def wake(model: Embedder) -> None:
     """A query waits only a moment for a model that is being loaded, and when all documents are
     known from an earlier run nothing has loaded it: here it is worth waiting.
     """

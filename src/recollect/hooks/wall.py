@@ -10,14 +10,28 @@ from __future__ import annotations
 import _thread
 import os
 import time
-from collections.abc import Callable
-from typing import Final
 
+TYPE_CHECKING = False  # `typing` itself takes too long here
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+# What a prompt may wait for, and what the start of a session may: it happens once.
+BUDGET_MS = 300
+START_MS = 2_000
 # What ending a process and telling its parent takes at most, on a machine that is not overloaded.
-_TO_END: Final = 0.04
+_TO_END = 0.04
 # Where the kernel does not tell: what a start of the interpreter takes.
-_USUAL_START: Final = 0.03
-_ANSWERING: Final = 0.05
+_USUAL_START = 0.03
+_ANSWERING = 0.05
+
+
+def wanted_ms(hook: str, environ: Mapping[str, str]) -> float:
+    """The budget of a hook. One that cannot be read is told of later; the wall needs a number."""
+    start = hook == "brief"
+    try:
+        return float(environ["RECOLLECT_HOOK_START_MS" if start else "RECOLLECT_HOOK_BUDGET_MS"])
+    except (KeyError, ValueError):
+        return START_MS if start else BUDGET_MS
 
 
 class Wall:

@@ -170,6 +170,8 @@ REFUSED = [
     ),
     ("cursor", '{"mcpServers": {"recollect": {"command": "npx", "args": ["x"]}}}', "did not write"),
     ("cursor", '{"mcpServers": {"recollect": "x"}}', "did not write"),
+    ("gemini", '{"mcpServers": {"recollect": {"command": "recollect", "args": ["x"]}}}', "did not"),
+    ("codex", '[mcp_servers.recollect]\ncommand = "x/recollect"\nargs = ["a"]\n', "did not write"),
     ("claude-desktop", '{"mcpServers": {} // mine\n}', "not JSON"),
     ("claude-desktop", "mcpServers:\n", "not JSON"),
     ("codex", "[mcp_servers\n", "not TOML"),

@@ -44,10 +44,7 @@ class SessionFile:
     """The state of one session, whose name may be any text."""
 
     def __init__(self, folder: Path, session: str) -> None:
-        import hashlib
-
-        digest = hashlib.sha256(session.encode("utf-8", "replace")).hexdigest()[:32]
-        self._path = folder / "sessions" / f"{digest}.jsonl"
+        self._path = folder / "sessions" / f"{_file_name(session)}.jsonl"
 
     def state(self) -> SessionState:
         injected: set[UUID] = set()
@@ -132,6 +129,15 @@ def one_at_a_time(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def _file_name(session: str) -> str:
+    """Agents name sessions by UUIDs; any other name is digested, which takes an import more."""
+    with suppress(ValueError):
+        return str(UUID(session))
+    import hashlib
+
+    return hashlib.sha256(session.encode("utf-8", "replace")).hexdigest()[:32]
 
 
 def _ids(value: object) -> set[UUID]:

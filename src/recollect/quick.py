@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from recollect.adapters.hook_log import home_path
 from recollect.core.errors import InvalidInput, RecollectError
 from recollect.core.ranking import woven
 from recollect.core.recall import Hit, RecallRequest
@@ -42,20 +43,7 @@ class QuickSettings:
 
 def home_folder(environ: Mapping[str, str]) -> Path:
     """RECOLLECT_HOME, else the user's data directory."""
-    if named := environ.get("RECOLLECT_HOME", ""):
-        return Path(named).expanduser().absolute()
-    data = environ.get("XDG_DATA_HOME", "")
-    base = Path(data) if Path(data).is_absolute() else Path.home() / ".local" / "share"
-    return (base / "recollect").absolute()
-
-
-def budget_ms(environ: Mapping[str, str]) -> int:
-    return int(_number(environ, "RECOLLECT_HOOK_BUDGET_MS", 300, 50, 60_000))
-
-
-def start_ms(environ: Mapping[str, str]) -> int:
-    """What the start of a session may wait: it happens once."""
-    return int(_number(environ, "RECOLLECT_HOOK_START_MS", 2_000, 50, 60_000))
+    return Path(home_path(environ))
 
 
 def read_settings(environ: Mapping[str, str]) -> QuickSettings:
@@ -72,7 +60,7 @@ def read_settings(environ: Mapping[str, str]) -> QuickSettings:
         api_url=environ.get("RECOLLECT_API_URL") or None,
         api_key=environ.get("RECOLLECT_API_KEY") or None,
         sync=sync,
-        hook_budget_ms=budget_ms(environ),
+        hook_budget_ms=int(_number(environ, "RECOLLECT_HOOK_BUDGET_MS", 300, 50, 60_000)),
         measure=Measure(
             tokens=int(_number(environ, "RECOLLECT_HOOK_TOKENS", fallback.tokens, 100, 2_500)),
             floor=_number(environ, "RECOLLECT_HOOK_FLOOR", fallback.floor, 0, 1_000),

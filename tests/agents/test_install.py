@@ -170,6 +170,8 @@ REFUSED = [
     ),
     ("cursor", '{"mcpServers": {"recollect": {"command": "npx", "args": ["x"]}}}', "did not write"),
     ("cursor", '{"mcpServers": {"recollect": "x"}}', "did not write"),
+    ("gemini", '{"mcpServers": {"recollect": {"command": "recollect", "args": ["x"]}}}', "did not"),
+    ("codex", '[mcp_servers.recollect]\ncommand = "x/recollect"\nargs = ["a"]\n', "did not write"),
     ("claude-desktop", '{"mcpServers": {} // mine\n}', "not JSON"),
     ("claude-desktop", "mcpServers:\n", "not JSON"),
     ("codex", "[mcp_servers\n", "not TOML"),
@@ -207,9 +209,20 @@ def test_odd_hooks_leave_both_files_as_they_were(hooks: str, tmp_path: Path) -> 
     client, machine = furnished("claude-code", tmp_path)
     paths(client, machine)[0].write_text(f'{{"hooks": {hooks}}}')
     before = folder_texts(tmp_path)
-    with pytest.raises(InvalidInput):
+    with pytest.raises(InvalidInput, match=r"\.claude/settings\.json: "):
         install(client, machine, "user", COMMAND)
     assert folder_texts(tmp_path) == before
+
+
+def test_odd_settings_of_a_project_do_not_stop_the_users(tmp_path: Path) -> None:
+    client, machine = furnished("claude-code", tmp_path)
+    odd = paths(client, machine, "project")[0]
+    odd.parent.mkdir(parents=True)
+    odd.write_text("{ // mine")
+    assert all(edit.changed for edit in install(client, machine, "user", COMMAND))
+    with pytest.raises(InvalidInput, match="project"):
+        install(client, machine, "project", COMMAND)
+    assert odd.read_text() == "{ // mine"
 
 
 def test_a_second_file_that_is_odd_leaves_the_first_as_it_was(tmp_path: Path) -> None:

@@ -170,6 +170,7 @@ def test_a_folder_rules_out_the_server_of_the_environment(
 ) -> None:
     monkeypatch.setenv("RECOLLECT_API_URL", "http://127.0.0.1:9")
     monkeypatch.setenv("RECOLLECT_API_KEY", "rk_x")
+    monkeypatch.setenv("RECOLLECT_SYNC", "off")
     with Client(home=tmp_path, owner="ada") as memory:
         assert memory.remember("Local.").owner == "ada"
     with pytest.raises(RecollectError), Client(home=tmp_path, owner="") as memory:

@@ -164,7 +164,8 @@ async def test_a_directory_moves_with_all_it_holds(tool: Tool) -> None:
 
 async def test_projects_are_directories_of_their_own(recollect: Recollect) -> None:
     everywhere, shop, blog = (Tool(recollect, name) for name in (None, "shop", "blog"))
-    for tool in (everywhere, shop, blog):
+    # The files of no project come last, so that they are not simply the oldest.
+    for tool in (shop, blog, everywhere):
         await tool.done("create", path="/memories/a", file_text=f"of {tool.project}")
     for tool in (everywhere, shop, blog):
         assert (await tool.done("view", path="/memories/a")).endswith(f"of {tool.project}")

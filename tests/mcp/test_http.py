@@ -10,6 +10,7 @@ import httpx
 import pytest
 from httpx2 import AsyncClient
 from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult
 from tests.mcp.schemas import fits
 from tests.serving import Running
@@ -118,3 +119,38 @@ async def test_there_are_no_sessions_to_listen_to_or_end(server: Running, method
     async with httpx.AsyncClient(timeout=SECONDS) as http:
         answer = await http.request(method, _url(server), headers=shown)
     assert (answer.status_code, answer.headers["Allow"]) == (405, "POST")
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_resources_and_prompts_over_http(server: Running, mode: str) -> None:
+    async with (
+        connected(server, server.new_key(), mode) as mine,
+        connected(server, server.new_key(), mode) as theirs,
+    ):
+        stored = await call(mine, "memory_store", content="The shed is locked", project="garden")
+        await call(mine, "memory_store", content="Everywhere holds this")
+        uri = f"recollect://memory/{stored.structured_content['id']}"
+        assert "The shed is locked" in str(await mine.read_resource(uri))
+        with pytest.raises(MCPError, match="no memory"):
+            await theirs.read_resource(uri)
+        # A server is used in no folder: its brief is of no project until one is named.
+        brief = str(await mine.read_resource("recollect://brief"))
+        assert "Everywhere holds this" in brief
+        assert "shed" not in brief
+        assert "The shed is locked" in str(await mine.read_resource("recollect://brief/garden"))
+        assert "Nothing is remembered" in str(await theirs.read_resource("recollect://brief"))
+        (prompt,) = (await mine.list_prompts()).prompts
+        assert (await mine.get_prompt(prompt.name)).messages
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_client_that_asks_for_progress_is_answered_all_the_same(
+    server: Running, mode: str
+) -> None:
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
+        """Where each answer is one JSON document, there is no way to tell it."""
+
+    async with connected(server, server.new_key(), mode) as client:
+        result = await client.call_tool("memory_stats", {}, progress_callback=hear)
+        assert isinstance(result, CallToolResult)
+        assert not result.is_error

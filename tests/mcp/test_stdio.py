@@ -183,10 +183,15 @@ class Pipe:
     def answer(self, id: int) -> Any:
         """The answer to a request; every line before it must be protocol, too."""
         while True:
-            message = json.loads(self._out.readline())
-            assert message["jsonrpc"] == "2.0"
+            message = self.message()
             if message.get("id") == id:
                 return message
+
+    def message(self) -> Any:
+        """The next line, which must be protocol."""
+        message = json.loads(self._out.readline())
+        assert message["jsonrpc"] == "2.0"
+        return message
 
 
 @contextmanager

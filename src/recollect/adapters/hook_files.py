@@ -1,4 +1,4 @@
-"""What hooks keep between calls: a log, a few lines a session, and a count a day.
+"""What hooks keep between calls: a few lines a session, and a count a day.
 
 Every hook is a process of its own, and two may run at once. So files only grow, by single appends
 that the kernel keeps whole, and are replaced in one step when they are too long. None of them ever
@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Final
 from uuid import UUID
 
-MAX_LOG_BYTES: Final = 200_000
+from recollect.adapters.hook_log import append
+
 MAX_SESSION_BYTES: Final = 500_000
 # A session that nobody has touched for so long is over.
 SESSION_SECONDS: Final = 30 * 86_400
@@ -25,29 +26,6 @@ SESSION_SECONDS: Final = 30 * 86_400
 
 def hooks_folder(home: Path) -> Path:
     return home / "hooks"
-
-
-class HookLog:
-    """One line a call: when, which hook, what came of it, and how long it took."""
-
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / "hooks.log"
-
-    def write(self, hook: str, outcome: str, ms: float) -> None:
-        """A log that cannot be written must not stop a hook."""
-        stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        line = f"{stamp} {hook} {' '.join(outcome.split())[:300]} {ms:.0f}ms\n"
-        with suppress(OSError):
-            _append(self.path, line.encode("ascii", "backslashreplace"))
-            if self.path.stat().st_size > MAX_LOG_BYTES:
-                self.path.replace(self.path.with_suffix(".log.1"))
-
-    def last(self, count: int) -> list[str]:
-        try:
-            text = self.path.read_text("ascii", "replace")
-        except OSError:
-            return []
-        return text.splitlines()[-count:]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +44,7 @@ class SessionFile:
     """The state of one session, whose name may be any text."""
 
     def __init__(self, folder: Path, session: str) -> None:
-        import hashlib
-
-        digest = hashlib.sha256(session.encode("utf-8", "replace")).hexdigest()[:32]
-        self._path = folder / "sessions" / f"{digest}.jsonl"
+        self._path = folder / "sessions" / f"{_file_name(session)}.jsonl"
 
     def state(self) -> SessionState:
         injected: set[UUID] = set()
@@ -96,7 +71,7 @@ class SessionFile:
         self._note({"emptied": True})
 
     def _note(self, entry: dict[str, object]) -> None:
-        _append(self._path, json.dumps(entry).encode("ascii") + b"\n")
+        append(str(self._path), json.dumps(entry).encode("ascii") + b"\n")
         if self._path.stat().st_size > MAX_SESSION_BYTES:
             self._path.unlink(missing_ok=True)  # at worst a memory is injected once more
 
@@ -134,7 +109,7 @@ class DailyCount:
 
     def add(self, count: int) -> None:
         if count:
-            _append(self._path, b"." * count)
+            append(str(self._path), b"." * count)
         with suppress(OSError):  # other days' counts are of no use any more
             for other in self._path.parent.iterdir():
                 if other.name < self._path.name:
@@ -156,17 +131,13 @@ def one_at_a_time(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _append(path: Path, data: bytes) -> None:
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-    try:
-        descriptor = os.open(path, flags, 0o600)
-    except FileNotFoundError:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(path, flags, 0o600)
-    try:
-        os.write(descriptor, data)
-    finally:
-        os.close(descriptor)
+def _file_name(session: str) -> str:
+    """Agents name sessions by UUIDs; any other name is digested, which takes an import more."""
+    with suppress(ValueError):
+        return str(UUID(session))
+    import hashlib
+
+    return hashlib.sha256(session.encode("utf-8", "replace")).hexdigest()[:32]
 
 
 def _ids(value: object) -> set[UUID]:

@@ -10,6 +10,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -121,8 +122,12 @@ def _can_run(program: str) -> bool:
 def _has_plugin(client: Client, machine: Machine) -> bool:
     if client.name != "claude-code":
         return False
-    settings = [slots(client, machine, scope)[0].path for scope in client.scopes]
-    return any(json_entries.enabled_plugin(read(Path(path))) for path in settings)
+    for scope in client.scopes:
+        # A file that cannot be understood is told of when it is the one to be changed.
+        with suppress(RecollectError):
+            if json_entries.enabled_plugin(read(Path(slots(client, machine, scope)[0].path))):
+                return True
+    return False
 
 
 def _put(slot: Slot, command: Command, text: str) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import typer
 
 from recollect.bench import cli_data
+from recollect.bench.cli_floor import floor
+from recollect.bench.cli_hook import hook
 from recollect.bench.cli_own import own
 from recollect.bench.cli_run import run
 from recollect.bench.cli_speed import speed
@@ -29,6 +31,8 @@ app.command()(run)
 app.command()(study)
 app.command()(speed)
 app.command()(sync)
+app.command()(hook)
+app.command()(floor)
 app.command()(own)
 app.command("tune")(tune_settings)
 cli_data.register(app)

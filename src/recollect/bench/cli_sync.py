@@ -42,7 +42,7 @@ def sync(
     with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder:
         # As root, Postgres runs as another account, which must be able to pass through.
         Path(folder).chmod(0o711)
-        with _server(Path(folder) / "server") as (url, key), _bar() as progress:
+        with throw_away_server(Path(folder) / "server") as (url, key), one_bar() as progress:
             report = asyncio.run(measure(url, key, Path(folder), writes, straight, progress))
     Console(highlight=False).print(_table(report))
     if json_file is not None:
@@ -50,7 +50,7 @@ def sync(
 
 
 @contextmanager
-def _server(home: Path) -> Iterator[tuple[str, str]]:
+def throw_away_server(home: Path) -> Iterator[tuple[str, str]]:
     """`recollect serve` on a free port, without a worker: embedding is not what is measured."""
     ready = home / "ready.json"
     home.mkdir(mode=0o711)
@@ -80,7 +80,7 @@ def _server(home: Path) -> Iterator[tuple[str, str]]:
 
 
 @contextmanager
-def _bar() -> Iterator[_Tell]:
+def one_bar() -> Iterator[_Tell]:
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),

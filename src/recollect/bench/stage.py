@@ -112,7 +112,7 @@ async def _on_postgres(
             )
         viewed = Viewed(embedders, texts_to_embed(data, layout.embedded))
         await _embed(EmbeddingParts(store.vectors, viewed, name), data, progress)
-        await _wake(await viewed.embedder(name))
+        await wake(await viewed.embedder(name))
         legs = {**parts.legs, "dense": dense_leg(store.vectors, viewed)}
         parts = replace(parts, legs=legs)
         if layout.graph == "none":
@@ -189,7 +189,7 @@ async def _read(parts: GraphParts, data: EvaluationSet, progress: Progress) -> N
     await GraphWorker(parts, tell).work_off()
 
 
-async def _wake(model: Embedder) -> None:
+async def wake(model: Embedder) -> None:
     """A query waits only a moment for a model that is being loaded, and when all documents are
     known from an earlier run nothing has loaded it: here it is worth waiting.
     """

@@ -47,13 +47,14 @@ def build(door: Callable[[list[str]], object]) -> typer.Typer:
 
 def status(*, as_json: AsJson = False) -> None:
     """How many memories were captured today, of how many, and the latest lines of the log."""
-    from recollect.adapters.hook_files import DailyCount, HookLog, hooks_folder
+    from recollect.adapters.hook_files import DailyCount, hooks_folder
+    from recollect.adapters.hook_log import last_lines
     from recollect.settings import load
 
     settings = load()
     folder = hooks_folder(settings.home)
     used = DailyCount(folder, datetime.now(UTC).date().isoformat()).used()
-    lines = HookLog(folder).last(_LINES)
+    lines = last_lines(str(folder), _LINES)
     if as_json:
         print_json(
             {

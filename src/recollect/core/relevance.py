@@ -20,7 +20,7 @@ from recollect.core.text import STOP_WORDS, clean_query, words
 
 FLOOR: Final = 3.4
 # By meaning, of the default model; other models spread their cosines differently.
-COSINE_FLOOR: Final = 0.43
+COSINE_FLOOR: Final = 0.45
 
 _EVERYDAY_WEIGHT: Final = 0.4
 # BM25's constants, and the length of a text at which a word counts as it is.

@@ -13,11 +13,11 @@ from typing import Final
 
 from recollect.adapters.hook_files import (
     DailyCount,
-    HookLog,
     SessionFile,
     hooks_folder,
     one_at_a_time,
 )
+from recollect.adapters.hook_log import write_line
 from recollect.core.capture import Statement, statements
 from recollect.core.errors import RecollectError
 from recollect.core.transcript import own_words
@@ -37,7 +37,6 @@ def work(event: Event, environ: Mapping[str, str]) -> None:
     began = time.monotonic()
     settings = load()
     folder = hooks_folder(settings.home)
-    log = HookLog(folder)
     try:
         with one_at_a_time(folder):
             outcome = _captured(event, environ, settings, folder)
@@ -45,7 +44,7 @@ def work(event: Event, environ: Mapping[str, str]) -> None:
         outcome = f"failed: {type(error).__name__}"
     except Exception as error:  # noqa: BLE001  # nobody else would hear of it; its text may quote
         outcome = f"failed: {type(error).__name__}"
-    log.write("capture", f"work {outcome}", (time.monotonic() - began) * 1000)
+    write_line(str(folder), "capture", f"work {outcome}", (time.monotonic() - began) * 1000)
 
 
 def _captured(event: Event, environ: Mapping[str, str], settings: Settings, folder: Path) -> str:

@@ -1,25 +1,28 @@
 """Every hook's way in and out: whatever happens, exit code 0, a whole answer or none, one log line.
 
 An agent waits for its hooks, and takes some exit codes for orders. So nothing that goes wrong here
-may show there.
+may show there. The wall stands before anything else is imported: on a busy machine the imports
+alone can use up a budget.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Final, NoReturn
 
-from recollect.adapters.hook_files import HookLog, hooks_folder
-from recollect.core.errors import RecollectError
-from recollect.hooks.events import BadEvent, Event, read_event
-from recollect.hooks.wall import Wall
-from recollect.quick import budget_ms, home_folder, start_ms
+from recollect.adapters.hook_log import hooks_path, write_line
+from recollect.hooks.wall import Wall, wanted_ms
 
-NAMES: Final = ("recall", "brief", "capture", "compact")
+TYPE_CHECKING = False  # `typing` itself takes too long here
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import NoReturn
+
+    from recollect.hooks.events import Event
+
+NAMES = ("recall", "brief", "capture", "compact")
 # Set for what a hook starts itself: an agent's own command, asked to extract, has hooks, too.
-CAPTURING: Final = "RECOLLECT_CAPTURING"
+CAPTURING = "RECOLLECT_CAPTURING"
 
 
 def run(arguments: Sequence[str], environ: Mapping[str, str] = os.environ) -> NoReturn:
@@ -28,43 +31,36 @@ def run(arguments: Sequence[str], environ: Mapping[str, str] = os.environ) -> No
     try:
         if name not in NAMES:
             sys.stderr.write(f"There is no hook {name!r}; the hooks are {', '.join(NAMES)}.\n")
+            sys.stderr.flush()
         elif not environ.get(CAPTURING):
             _run(name, environ, as_text="--text" in arguments)
     except BaseException:  # noqa: BLE001, S110  # a hook must never stop the work
         pass
     finally:
-        sys.stderr.flush()
         os._exit(0)
 
 
 def _run(name: str, environ: Mapping[str, str], *, as_text: bool) -> None:
-    log = HookLog(hooks_folder(home_folder(environ)))
+    folder = hooks_path(environ)
 
     def late(ms: float) -> None:
-        log.write(name, "over budget: nothing said", ms)
+        write_line(folder, name, "over budget: nothing said", ms)
 
-    wall = Wall(_budget(name, environ), late)
+    wall = Wall(wanted_ms(name, environ), late)
     try:
-        outcome = _hook(name, read_event(), environ, wall, as_text=as_text)
-    except BadEvent as error:
-        outcome = f"refused: {error}"
-    except RecollectError as error:
-        # Its text is ours, but may name a file or an address.
-        outcome = f"failed: {type(error).__name__}"
+        outcome = _hook(name, environ, wall, as_text=as_text)
     except BaseException as error:  # noqa: BLE001  # as above; its text may quote anything
         outcome = f"failed: {type(error).__name__}"
-    log.write(name, outcome, wall.ms)
+    write_line(folder, name, outcome, wall.ms)
 
 
-def _budget(name: str, environ: Mapping[str, str]) -> float:
-    """A number that cannot be read is the hook's own affair, and told there."""
+def _hook(name: str, environ: Mapping[str, str], wall: Wall, *, as_text: bool) -> str:
+    from recollect.hooks.events import BadEvent, read_event
+
     try:
-        return start_ms(environ) if name == "brief" else budget_ms(environ)
-    except RecollectError:
-        return budget_ms({})
-
-
-def _hook(name: str, event: Event, environ: Mapping[str, str], wall: Wall, *, as_text: bool) -> str:
+        event: Event = read_event()
+    except BadEvent as error:
+        return f"refused: {error}"
     if name == "recall":
         from recollect.hooks.recall import recall
 

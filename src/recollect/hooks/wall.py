@@ -10,14 +10,29 @@ from __future__ import annotations
 import _thread
 import os
 import time
-from collections.abc import Callable
-from typing import Final
 
-# What ending a process and telling its parent takes at most, on a machine that is not overloaded.
-_TO_END: Final = 0.04
+TYPE_CHECKING = False  # `typing` itself takes too long here
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+# What a prompt may wait for, and what the start of a session may: it happens once.
+BUDGET_MS = 300
+START_MS = 2_000
+# The share of a budget that is kept for what no process can see of itself: being started, ending,
+# and its parent hearing of it. On a busy machine each waits for its turn.
+_TO_BEGIN_AND_END = 0.2
 # Where the kernel does not tell: what a start of the interpreter takes.
-_USUAL_START: Final = 0.03
-_ANSWERING: Final = 0.05
+_USUAL_START = 0.03
+_ANSWERING = 0.05
+
+
+def wanted_ms(hook: str, environ: Mapping[str, str]) -> float:
+    """The budget of a hook. One that cannot be read is told of later; the wall needs a number."""
+    start = hook == "brief"
+    try:
+        return float(environ["RECOLLECT_HOOK_START_MS" if start else "RECOLLECT_HOOK_BUDGET_MS"])
+    except (KeyError, ValueError):
+        return START_MS if start else BUDGET_MS
 
 
 class Wall:
@@ -25,7 +40,8 @@ class Wall:
 
     def __init__(self, budget_ms: float, tell: Callable[[float], None]) -> None:
         self.started = time.monotonic() - process_age()
-        self.until = max(self.started + budget_ms / 1000 - _TO_END, time.monotonic() + 0.001)
+        seconds = budget_ms / 1000 * (1 - _TO_BEGIN_AND_END)
+        self.until = max(self.started + seconds, time.monotonic() + 0.001)
         self._tell = tell
         self._answering = _thread.allocate_lock()
         self._never = _thread.allocate_lock()

@@ -1,6 +1,6 @@
-"""The tools as an MCP server, whatever carries its messages.
+"""Tools, resources and prompts as an MCP server, whatever carries its messages.
 
-The tools are imported when a client first asks for them: until then nothing of Recollect is needed
+They are imported when a client first asks for them: until then nothing of Recollect is needed
 to answer `initialize`.
 """
 
@@ -8,17 +8,26 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
+    INTERNAL_ERROR,
     INVALID_PARAMS,
     CallToolRequestParams,
     CallToolResult,
+    GetPromptRequestParams,
+    GetPromptResult,
+    ListPromptsResult,
+    ListResourcesResult,
+    ListResourceTemplatesResult,
     ListToolsResult,
     PaginatedRequestParams,
+    ReadResourceRequestParams,
+    ReadResourceResult,
     TextContent,
     Tool,
     ToolAnnotations,
@@ -46,13 +55,12 @@ INSTRUCTIONS: Final = (
 _MISTAKES_TOLD: Final = 3
 
 
-def build_server(recollect_of: RecollectOf) -> Server[Any]:
-    """A server whose calls work on the memory that `recollect_of` finds for each of them."""
-
-    async def list_tools(_: Context, __: PaginatedRequestParams | None) -> ListToolsResult:
-        from recollect.mcp.tools import TOOLS
-
-        return ListToolsResult(tools=[definition(tool) for tool in TOOLS])
+def build_server(
+    recollect_of: RecollectOf, project_here: Callable[[], str | None] = lambda: None
+) -> Server[Any]:
+    """A server whose calls work on the memory that `recollect_of` finds for each of them, and
+    whose brief is that of the project in which it is used.
+    """
 
     async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
         from recollect.mcp.tools import BY_NAME
@@ -62,19 +70,12 @@ def build_server(recollect_of: RecollectOf) -> Server[Any]:
             raise MCPError(INVALID_PARAMS, f"there is no tool named {params.name[:60]!r}")
         try:
             arguments = _arguments(tool, params.arguments or {})
-            answer = await tool.call(await recollect_of(context), arguments)
+            async with _reported(context, tool.title):
+                answer = await tool.call(await recollect_of(context), arguments)
         except RecollectError as error:
             return _failed(error)
         except Exception as error:  # noqa: BLE001  # a fault of ours must still be answered
-            kind = type(error).__name__
-            # The error's text may quote a memory, and `exception` would log it.
-            log.error("%s failed: %s at %s", tool.name, kind, places(error))  # noqa: TRY400
-            return _failed(
-                RecollectError(
-                    f"unexpected {kind} in {tool.name}",
-                    remedy="Try again; if it happens again, run `recollect doctor`.",
-                )
-            )
+            return _failed(_unexpected(error, tool.name))
         return CallToolResult(
             content=[
                 TextContent(text=text) for text in (answer.model_dump_json(), *_notes(answer))
@@ -82,14 +83,72 @@ def build_server(recollect_of: RecollectOf) -> Server[Any]:
             structured_content=answer.model_dump(mode="json"),
         )
 
+    async def read_resource(
+        context: Context, params: ReadResourceRequestParams
+    ) -> ReadResourceResult:
+        from recollect.mcp.resources import read
+
+        try:
+            async with _reported(context, "Read a resource"):
+                return await read(await recollect_of(context), str(params.uri), project_here)
+        except RecollectError as error:
+            raise MCPError(INVALID_PARAMS, f"{error}\n→ {error.remedy}") from error
+        except MCPError:
+            raise
+        except Exception as error:  # noqa: BLE001  # as above
+            raise MCPError(INTERNAL_ERROR, str(_unexpected(error, "a resource"))) from None
+
     return Server(
         "recollect",
         version=__version__,
         title="Recollect",
         instructions=INSTRUCTIONS,
-        on_list_tools=list_tools,
+        on_list_tools=_list_tools,
         on_call_tool=call_tool,
+        on_list_resources=_list_resources,
+        on_list_resource_templates=_list_templates,
+        on_read_resource=read_resource,
+        on_list_prompts=_list_prompts,
+        on_get_prompt=_get_prompt,
     )
+
+
+async def _list_tools(_: Context, __: PaginatedRequestParams | None) -> ListToolsResult:
+    from recollect.mcp.tools import TOOLS
+
+    return ListToolsResult(tools=[definition(tool) for tool in TOOLS])
+
+
+async def _list_resources(_: Context, __: PaginatedRequestParams | None) -> ListResourcesResult:
+    from recollect.mcp.resources import resources
+
+    return resources()
+
+
+async def _list_templates(
+    _: Context, __: PaginatedRequestParams | None
+) -> ListResourceTemplatesResult:
+    from recollect.mcp.resources import templates
+
+    return templates()
+
+
+async def _list_prompts(_: Context, __: PaginatedRequestParams | None) -> ListPromptsResult:
+    from recollect.mcp.prompts import prompts
+
+    return prompts()
+
+
+async def _get_prompt(_: Context, params: GetPromptRequestParams) -> GetPromptResult:
+    from recollect.mcp.prompts import prompt
+
+    return prompt(params.name, params.arguments or {})
+
+
+def _reported(context: Context, doing: str) -> AbstractAsyncContextManager[None]:
+    from recollect.mcp.progress import reported
+
+    return reported(context, doing)
 
 
 def definition(tool: MemoryTool) -> Tool:
@@ -130,6 +189,16 @@ def _notes(answer: BaseModel) -> Iterator[str]:
             f"The memory was marked as sensitive: {because}. If the user says it is none, call "
             "memory_update with is_sensitive false."
         )
+
+
+def _unexpected(error: Exception, what: str) -> RecollectError:
+    """A fault of ours. The error's text may quote a memory: it is neither told nor logged."""
+    kind = type(error).__name__
+    log.error("%s failed: %s at %s", what, kind, places(error))
+    return RecollectError(
+        f"unexpected {kind} in {what}",
+        remedy="Try again; if it happens again, run `recollect doctor`.",
+    )
 
 
 def _failed(error: RecollectError) -> CallToolResult:

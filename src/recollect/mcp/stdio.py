@@ -13,6 +13,7 @@ import logging
 import os
 import sys
 from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mcp.server.stdio import stdio_server
@@ -59,8 +60,15 @@ def run() -> None:
         sys.exit(_INTERRUPTED)
 
 
+def _project_here() -> str | None:
+    """Clients start the server in the folder that they work in."""
+    from recollect.project import current_project
+
+    return current_project(Path.cwd(), os.environ)
+
+
 async def _serve() -> None:
     async with AsyncExitStack() as stack:
-        server = build_server(OnFirstCall(stack))
+        server = build_server(OnFirstCall(stack), _project_here)
         async with stdio_server() as (incoming, outgoing):
             await server.run(incoming, outgoing, server.create_initialization_options())

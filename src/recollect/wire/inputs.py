@@ -156,6 +156,11 @@ class ChangesIn(Input):
         return cast("Changes", named)
 
 
+_WITH_GLOBAL = (
+    "Memories of no project take part beside the project's; where no project is named, they alone."
+)
+
+
 class ScopeIn(Input):
     """Which memories take part. Sessions and categories: any of those named; tags: all of them;
     time: `since` is included, `until` is not.
@@ -167,11 +172,7 @@ class ScopeIn(Input):
     tags: list[Name] = Field(default=[])
     since: Moment | None = None
     until: Moment | None = None
-    with_global: Annotated[bool, Strict(strict=False)] = Field(
-        default=False,
-        description="Memories of no project take part beside the project's; where no project is "
-        "named, they alone.",
-    )
+    with_global: bool = Field(default=False, description=_WITH_GLOBAL)
 
     @classmethod
     def from_scope(cls, scope: Scope) -> ScopeIn:
@@ -205,6 +206,9 @@ class ListIn(ScopeIn):
     project: Name | SkipJsonSchema[None] = None
     since: Moment | SkipJsonSchema[None] = None
     until: Moment | SkipJsonSchema[None] = None
+    with_global: Annotated[bool, Strict(strict=False)] = Field(
+        default=False, description=_WITH_GLOBAL
+    )
     forgotten: Annotated[bool, Strict(strict=False)] = Field(
         default=False, description="List forgotten memories as well."
     )

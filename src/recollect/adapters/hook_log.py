@@ -1,0 +1,65 @@
+"""The hooks' own log, and where it lies: one line a call, never a text of a memory or a prompt.
+
+It imports next to nothing: the wall behind a hook stands before anything else is imported, and has
+to be able to say that it was needed.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+
+TYPE_CHECKING = False  # `typing` itself takes too long here
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MAX_BYTES = 200_000
+_MAX_OUTCOME = 300
+
+
+def home_path(environ: Mapping[str, str]) -> str:
+    """RECOLLECT_HOME, else the user's data directory; `settings.py` reads the same."""
+    if named := environ.get("RECOLLECT_HOME", ""):
+        return os.path.join(os.getcwd(), os.path.expanduser(named))  # noqa: PTH109, PTH111, PTH118  # pathlib takes too long here
+    data = environ.get("XDG_DATA_HOME", "")
+    if not os.path.isabs(data):  # noqa: PTH117  # as above
+        data = os.path.expanduser("~/.local/share")  # noqa: PTH111  # as above
+    return f"{data}/recollect"
+
+
+def hooks_path(environ: Mapping[str, str]) -> str:
+    return f"{home_path(environ)}/hooks"
+
+
+def write_line(folder: str, hook: str, outcome: str, ms: float) -> None:
+    """A log that cannot be written must not stop a hook."""
+    path = f"{folder}/hooks.log"
+    stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    line = f"{stamp} {hook} {' '.join(outcome.split())[:_MAX_OUTCOME]} {ms:.0f}ms\n"
+    with suppress(OSError):
+        append(path, line.encode("ascii", "backslashreplace"))
+        if os.stat(path).st_size > MAX_BYTES:  # noqa: PTH116  # as above
+            os.replace(path, f"{path}.1")  # noqa: PTH105  # as above
+
+
+def last_lines(folder: str, count: int) -> list[str]:
+    try:
+        with open(f"{folder}/hooks.log", "rb") as log:  # noqa: PTH123  # as above
+            return log.read().decode("ascii", "replace").splitlines()[-count:]
+    except OSError:
+        return []
+
+
+def append(path: str, data: bytes) -> None:
+    """One write at the end of a file that only its owner can read; the kernel keeps it whole."""
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    try:
+        descriptor = os.open(path, flags, 0o600)
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)  # noqa: PTH103, PTH120  # as above
+        descriptor = os.open(path, flags, 0o600)
+    try:
+        os.write(descriptor, data)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,187 @@
+"""The quick way to recall answers as the long way does, in every mode, with the same settings."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.cli.commands import unhurried_home
+from tests.serving import Running, running
+
+from recollect.adapters.quick_remote import recall as recall_there
+from recollect.adapters.quick_sqlite import QuickStore
+from recollect.adapters.remote import RemoteRecollect
+from recollect.core.errors import InvalidInput, StoreUnavailable
+from recollect.core.memory import Draft, Scope
+from recollect.core.recall import Hit, RecallRequest
+from recollect.quick import QuickRecall, read_settings
+from recollect.settings import load
+from recollect.usecases.inject import Measure
+from recollect.wiring import open_cached, open_recollect
+
+pytestmark = pytest.mark.anyio
+
+TEXTS = (
+    "the staging database is read-only",
+    "the staging database moves on Friday",
+    "lunch is at noon",
+    "database backups are kept for a week",
+    "the harbour master keeps a database of ships",
+)
+QUESTIONS = (
+    "staging database",
+    "which database is read-only on Friday?",
+    'ships AND "harbour"',
+    "",
+)
+LATER = time.monotonic() + 1_000_000
+
+
+def shown(hits: list[Hit]) -> list[tuple[object, ...]]:
+    return [(hit.memory, hit.score, hit.fused, hit.prior, hit.bonus, hit.legs) for hit in hits]
+
+
+async def fill(home: Path) -> None:
+    async with open_recollect(load(home=home)) as recollect:
+        for number, text in enumerate(TEXTS):
+            project = ("shop", None, "other")[number % 3]
+            await recollect.remember(Draft(text, importance=number / 10, project=project))
+
+
+@pytest.mark.parametrize("changes", [{}, {"exact_bonus": 0.5}, {"fusion": "rrf"}])
+async def test_the_local_store_is_asked_as_the_use_case_asks_it(
+    tmp_path: Path, changes: dict[str, object]
+) -> None:
+    await fill(tmp_path)
+    scopes = (Scope(), Scope(project="shop"), Scope(project="shop", with_global=True))
+    async with open_recollect(load(home=tmp_path)) as recollect:
+        if changes:
+            await recollect.change_settings(changes)
+        store = QuickStore(str(tmp_path / "memories.db"), "me", 60.0)
+        for question in QUESTIONS:
+            for scope in scopes:
+                request = RecallRequest(question, limit=3, scope=scope)
+                long = await recollect.recall(request)
+                assert shown(store.recall(request)) == shown([*long.hits])
+        store.close()
+
+
+@pytest.fixture(scope="module")
+def server(cluster: object, open_folder: Path) -> Iterator[Running]:
+    from tests.conftest import TEMPLATE, Cluster
+
+    assert isinstance(cluster, Cluster)
+    url = cluster.create("quick", TEMPLATE)
+    with running(url, unhurried_home(open_folder / "quick")) as answering:
+        yield answering
+    cluster.drop("quick")
+
+
+async def test_a_server_is_asked_as_the_usual_client_asks_it(server: Running) -> None:
+    key = server.new_key()
+    async with RemoteRecollect(server.url, key) as remote:
+        for number, text in enumerate(TEXTS):
+            project = ("shop", None, "other")[number % 3]
+            await remote.remember(Draft(text, tags=("a", "b"), project=project))
+        for question in QUESTIONS:
+            scope = Scope(project="shop", with_global=True)
+            request = RecallRequest(question, limit=5, scope=scope)
+            long = await remote.recall(request)
+            assert shown(recall_there(server.url, key, request, 60.0)) == shown([*long.hits])
+            assert {hit.memory.project for hit in long.hits} <= {"shop", None}
+    with pytest.raises(StoreUnavailable):
+        recall_there(server.url, "rk_wrong", RecallRequest("x"), 60.0)
+
+
+async def test_a_cached_store_answers_with_the_server_and_what_only_it_knows(
+    server: Running, tmp_path: Path
+) -> None:
+    key = server.new_key()
+    async with RemoteRecollect(server.url, key) as remote:
+        await remote.remember(Draft("the staging database is read-only"))
+    async with open_cached(load(home=tmp_path, api_url=server.url, api_key=key)) as cached:
+        await cached.recollect.remember(Draft("the staging database moves on Friday"))
+    environ = {
+        "RECOLLECT_HOME": str(tmp_path),
+        "RECOLLECT_API_URL": server.url,
+        "RECOLLECT_API_KEY": key,
+    }
+    request = RecallRequest("staging database")
+    found = QuickRecall(read_settings(environ), LATER)(request)
+    assert {hit.memory.content for hit in found} == {
+        "the staging database is read-only",
+        "the staging database moves on Friday",
+    }
+    environ["RECOLLECT_API_URL"] = "http://127.0.0.1:9"
+    alone = QuickRecall(read_settings(environ), LATER)
+    assert [hit.memory.content for hit in alone(request)] == [
+        "the staging database moves on Friday"
+    ]
+    assert alone.note == "without the server: StoreUnavailable"
+
+
+def test_nothing_sensitive_and_no_bare_key_leaves_this_machine() -> None:
+    secret = RecallRequest("is ghp_0123456789abcdefghijABCDEFGHIJ012345 still valid?")
+    with pytest.raises(InvalidInput):
+        recall_there("https://memory.example.org", "rk_x", secret, 1.0)
+    with pytest.raises(InvalidInput):
+        recall_there("http://memory.example.org", "rk_x", RecallRequest("x"), 1.0)
+
+
+ENVIRONMENTS: list[dict[str, str]] = [
+    {},
+    {"RECOLLECT_HOME": "~/somewhere", "RECOLLECT_OWNER": "ada"},
+    {"RECOLLECT_HOME": "relative/place", "RECOLLECT_SYNC": "off"},
+    {"XDG_DATA_HOME": "/data"},
+    {"XDG_DATA_HOME": "relative", "RECOLLECT_HOME": "", "RECOLLECT_OWNER": ""},
+    {"RECOLLECT_API_URL": "http://127.0.0.1:1", "RECOLLECT_API_KEY": "rk_x"},
+    {
+        "RECOLLECT_HOOK_BUDGET_MS": "500",
+        "RECOLLECT_HOOK_TOKENS": "400",
+        "RECOLLECT_HOOK_FLOOR": "2.5",
+        "RECOLLECT_HOOK_COSINE_FLOOR": "0.3",
+    },
+]
+
+
+@pytest.mark.parametrize("environ", ENVIRONMENTS)
+def test_the_quick_settings_are_the_settings(
+    environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import os
+
+    for name in [*os.environ]:
+        if name.startswith("RECOLLECT_") or name == "XDG_DATA_HOME":
+            monkeypatch.delenv(name)
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    quick, full = read_settings(os.environ), load()
+    key = full.api_key
+    assert (quick.home, quick.owner, quick.sqlite_path) == (full.home, full.owner, full.sqlite_path)
+    assert (quick.api_url, quick.sync) == (full.api_url, full.sync)
+    assert quick.api_key == (key.get_secret_value() if key else None)
+    assert quick.hook_budget_ms == full.hook_budget_ms
+    assert quick.measure == Measure(full.hook_tokens, full.hook_floor, full.hook_cosine_floor)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("RECOLLECT_HOOK_TOKENS", "99"),
+        ("RECOLLECT_HOOK_TOKENS", "many"),
+        ("RECOLLECT_HOOK_FLOOR", "-1"),
+        ("RECOLLECT_HOOK_COSINE_FLOOR", "3"),
+        ("RECOLLECT_HOOK_BUDGET_MS", "1"),
+        ("RECOLLECT_SYNC", "maybe"),
+    ],
+)
+def test_what_the_settings_refuse_the_quick_ones_refuse(
+    name: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(InvalidInput):
+        load()
+    with pytest.raises(InvalidInput):
+        read_settings({name: value})

@@ -162,6 +162,8 @@ class ScopeIn(Input):
 
     @classmethod
     def from_scope(cls, scope: Scope) -> ScopeIn:
+        # Unsaid is left out: a server of an earlier version does not know it.
+        said: dict[str, Any] = {"with_global": True} if scope.with_global else {}
         return cls.model_construct(
             project=scope.project,
             sessions=[*scope.sessions],
@@ -169,8 +171,7 @@ class ScopeIn(Input):
             tags=[*scope.tags],
             since=scope.since,
             until=scope.until,
-            # Unsaid is left out: a server of an earlier version does not know it.
-            **({"with_global": True} if scope.with_global else {}),
+            **said,
         )
 
     def to_scope(self) -> Scope:

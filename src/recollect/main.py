@@ -73,8 +73,10 @@ def _mcp() -> None:
 
 
 def _hook(arguments: list[str]) -> None:
-    from recollect.hooks.run import run
-
+    try:
+        from recollect.hooks.run import run
+    except BaseException:  # noqa: BLE001  # half an installation must not stop an agent either
+        os._exit(0)
     run(arguments)
 
 

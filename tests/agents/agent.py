@@ -84,7 +84,8 @@ class ScriptedAgent:
             timeout=SECONDS,
             check=False,
         )
-        assert (done.returncode, done.stderr) == (0, b"")
+        assert done.stderr.decode() == ""
+        assert done.returncode == 0
         return done.stdout.decode()
 
     def _write(self, role: str, content: Any) -> None:

@@ -8,6 +8,7 @@ import json
 import socket
 import sqlite3
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -171,3 +172,19 @@ def test_no_process_outlives_a_capture(home: Path, tmp_path: Path) -> None:
     agent.ask("Remember that the build host is called orinoco.")
     agent.answer("Fine.")  # waits for the line that the work writes last
     assert "stored=1" in log(home)
+
+
+def test_half_an_installation_does_not_stop_an_agent(home: Path, tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.modules['recollect.hooks.wall'] = None; sys.argv = ['r', 'hook', 'recall']"
+        "\nfrom recollect.main import main\nmain()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        input=b"{}",
+        capture_output=True,
+        env=environment(RECOLLECT_HOME=str(home)),
+        timeout=SECONDS,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")

@@ -15,7 +15,7 @@ TYPE_CHECKING = False  # `typing` itself takes too long here
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-# What a prompt may wait for, and what the start of a session may: it happens once.
+# What a prompt may wait for, and what may be waited for when there is none.
 BUDGET_MS = 300
 START_MS = 2_000
 # The share of a budget that is kept for what no process can see of itself: being started, ending,
@@ -28,11 +28,12 @@ _ANSWERING = 0.05
 
 def wanted_ms(hook: str, environ: Mapping[str, str]) -> float:
     """The budget of a hook. One that cannot be read is told of later; the wall needs a number."""
-    start = hook == "brief"
+    is_recall = hook == "recall"
+    name = "RECOLLECT_HOOK_BUDGET_MS" if is_recall else "RECOLLECT_HOOK_START_MS"
     try:
-        return float(environ["RECOLLECT_HOOK_START_MS" if start else "RECOLLECT_HOOK_BUDGET_MS"])
+        return float(environ[name])
     except (KeyError, ValueError):
-        return START_MS if start else BUDGET_MS
+        return BUDGET_MS if is_recall else START_MS
 
 
 class Wall:

@@ -8,7 +8,7 @@ import pytest
 from tests.conformance.samples import memory
 
 from recollect.core.capture import refines, says_no_more, statements
-from recollect.core.extraction import believed, material
+from recollect.core.capture_answers import believed, material
 from recollect.core.injection import RECALL_SENTENCE, block
 from recollect.core.transcript import own_words
 

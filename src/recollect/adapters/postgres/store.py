@@ -7,28 +7,24 @@ behind a transaction-pooling PgBouncer as well.
 from __future__ import annotations
 
 import asyncio
-import select
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Self
 from uuid import UUID
 
-from psycopg import AsyncConnection, sql
-from psycopg.rows import DictRow, dict_row
+from psycopg import sql
 from psycopg.types.json import Jsonb
-from psycopg_pool import AsyncConnectionPool, PoolTimeout, TooManyRequests
 
-from recollect.adapters.postgres import lexical, links, patience, versions
+from recollect.adapters.postgres import lexical, links, versions
 from recollect.adapters.postgres.changes import PostgresChanges
 from recollect.adapters.postgres.erasure import ERASE
-from recollect.adapters.postgres.errors import translated
 from recollect.adapters.postgres.fusion import PostgresFuser
 from recollect.adapters.postgres.graph import PostgresGraph
 from recollect.adapters.postgres.migrate import migrate
 from recollect.adapters.postgres.owner_erasure import PostgresOwnerErasure
+from recollect.adapters.postgres.pool import Connection, Pool
 from recollect.adapters.postgres.recalls import PostgresRecalls
 from recollect.adapters.postgres.rows import (
     MEMORY_COLUMNS,
@@ -49,8 +45,6 @@ from recollect.core.recall import Candidate
 from recollect.core.recall_settings import SettingChange
 from recollect.core.text import clean_query
 from recollect.ports import WordQuery
-
-Connection = AsyncConnection[DictRow]
 
 _ADD = """
 insert into memories (id, owner, content, category, tags, expanded_keywords, importance,
@@ -133,25 +127,8 @@ class PostgresStore:
         self.vector_note = ""
         self._url = url
         self._lease = lease
-        self._pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
-            url,
-            min_size=1,
-            max_size=connections,
-            open=False,
-            timeout=patience.POOL_SECONDS,
-            # It waits ever longer between attempts, and requests wait with it. So it soon gives
-            # up, and the next request tries at once: Postgres may be back.
-            reconnect_timeout=patience.POOL_SECONDS - 1,
-            # A connection that died with its server is replaced before it can fail a request.
-            check=_check_alive,
-            kwargs={
-                "row_factory": dict_row,
-                "prepare_threshold": None,
-                "application_name": "recollect",
-                "connect_timeout": patience.CONNECT_SECONDS,
-            },
-        )
-        self._in_use = 0
+        self._pool = Pool(url, connections)
+        self._transaction, self._reading = self._pool.transaction, self._pool.reading
         self._statistics = Statistics(self._transaction)
         self.fuser = PostgresFuser(self._transaction)
         self.changes = PostgresChanges(self._transaction, self._statistics)
@@ -160,8 +137,7 @@ class PostgresStore:
 
     async def __aenter__(self) -> Self:
         self.vector_note = await asyncio.to_thread(migrate, self._url)
-        with translated():
-            await self._pool.open(wait=True, timeout=patience.CONNECT_SECONDS)
+        await self._pool.open()
         if not self.vector_note:
             self.vectors = PostgresVectors(
                 self._url, self._transaction, self._reading, lease=self._lease
@@ -183,33 +159,6 @@ class PostgresStore:
         await self.graph.close()
         await self._statistics.close()
         await self._pool.close()
-
-    def _transaction(self) -> AbstractAsyncContextManager[Connection]:
-        return self._connection(autocommit=False)
-
-    def _reading(self) -> AbstractAsyncContextManager[Connection]:
-        """For one statement that changes nothing: beginning and ending a transaction around it
-        would be two trips more, and before every prompt that counts.
-        """
-        return self._connection(autocommit=True)
-
-    @asynccontextmanager
-    async def _connection(self, *, autocommit: bool) -> AsyncIterator[Connection]:
-        with translated():
-            try:
-                async with self._pool.connection() as connection:
-                    self._in_use += 1
-                    try:
-                        # However its last user left it.
-                        if connection.autocommit != autocommit:
-                            await connection.set_autocommit(autocommit)
-                        yield connection
-                    finally:
-                        self._in_use -= 1
-            except PoolTimeout as error:
-                if self._in_use == 0:
-                    raise  # nobody had one: none can be made
-                raise TooManyRequests from error
 
     async def add(self, memory: Memory) -> None:
         async with self._transaction() as connection:
@@ -389,16 +338,6 @@ class PostgresStore:
                 "update keys set revoked_at = %s where id = %s and revoked_at is null", (at, id)
             )
             return cursor.rowcount == 1
-
-
-async def _check_alive(connection: Connection) -> None:
-    """A server that goes away closes its connections, and what is closed can be read from. Nothing
-    to read: nothing has happened, and a trip to ask is saved.
-    """
-    poll = select.poll()
-    poll.register(connection.fileno(), select.POLLIN)
-    if poll.poll(0):
-        await AsyncConnectionPool.check_connection(connection)
 
 
 async def _count_by(connection: Connection, owner: str, column: str) -> dict[str, int]:

@@ -1,5 +1,5 @@
-"""What the use cases need from the concept graph. A part of `ports.py`, which imports it, in a file
-of its own because the graph exists on Postgres alone: the local store stays lexical.
+"""What the use cases need from the concept graph: ports like those of `ports.py`, in a file of
+their own because the graph exists on Postgres alone. The local store stays lexical.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import Protocol
 from uuid import UUID
 
 from recollect.core.extraction import Extraction, ExtractionJob, ReadTexts
+from recollect.core.fusion import Fused
 from recollect.core.graph import (
     Concept,
     ExtractionProgress,
@@ -18,9 +19,11 @@ from recollect.core.graph import (
     GraphStats,
     Neighbourhood,
 )
-from recollect.core.recall import Candidate
+from recollect.core.recall import Candidate, Declined, RecallRequest
+from recollect.core.recall_settings import RecallSettings
 from recollect.core.resolution import Nameless, Neighbour
 from recollect.core.space import StoredSpace
+from recollect.core.walking import Walked
 
 
 class ConceptGraph(Protocol):
@@ -60,6 +63,20 @@ class ConceptGraph(Protocol):
         """The shortest ways from memories or concepts to a memory, for the explanation: at most
         one for each beginning, at most two relationships long.
         """
+
+
+class Walker(Protocol):
+    """The graph leg: it speaks after the others, because it sets out from what they found."""
+
+    async def __call__(
+        self,
+        owner: str,
+        request: RecallRequest,
+        settings: RecallSettings,
+        weight: float,
+        fused: Sequence[Fused],
+    ) -> Sequence[Walked] | Declined:
+        """The memories that a walk comes to, best first; it knows of no scope."""
 
 
 class ExtractionQueue(Protocol):

@@ -13,6 +13,7 @@ from typing import Protocol
 from uuid import UUID
 
 from recollect.core.explain import WhyReport
+from recollect.core.following import Fetched, Followed
 from recollect.core.fusion import Answers, Fused, Fusion, Weights
 from recollect.core.ids import IdPrefix
 from recollect.core.keys import Key
@@ -35,7 +36,6 @@ from recollect.core.sync import (
     Revision,
     SyncStatus,
 )
-from recollect.graph_ports import ConceptGraph as ConceptGraph
 
 
 class Clock(Protocol):
@@ -68,6 +68,14 @@ class MemoryStore(Protocol):
 
     async def get_many(self, owner: str, ids: Collection[UUID]) -> dict[UUID, Memory]:
         """Those of the memories that exist and are not forgotten."""
+
+    async def fetch(self, owner: str, ids: Collection[UUID]) -> Fetched:
+        """The same, and which of them another memory supersedes."""
+
+    async def follow(
+        self, owner: str, superseded: Collection[UUID], targets: Collection[UUID]
+    ) -> Followed:
+        """To the last successors, the newest of several each time, and to what links name."""
 
     async def ids_with_prefix(
         self, owner: str, prefix: IdPrefix, limit: int, *, forgotten: bool
@@ -270,6 +278,10 @@ class Recollect(Protocol):
     async def update(
         self, reference: str, changes: Changes, *, based_on: int | None = None
     ) -> Memory: ...
+
+    async def link(self, reference: str, kind: str, target: str) -> Memory: ...
+
+    async def unlink(self, reference: str, kind: str, target: str) -> Memory: ...
 
     async def forget(self, reference: str, *, forever: bool = False) -> UUID: ...
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from recollect.core.errors import InvalidInput, RecollectError
 from recollect.core.faults import explained, places
 from recollect.core.recall import Recollection
-from recollect.graph_ports import FactReader, Graph
+from recollect.graph_ports import FactReader, Graph, Walker
 from recollect.ports import (
     ChangeStore,
     Clock,
@@ -222,6 +222,7 @@ async def open_server(
         catalogue(settings, progress) as embedders,
         open_reranker(settings) as reranker,
         open_reader(settings) as reader,
+        open_walker(store, settings) as walker,
     ):
         parts = replace(parts_on(store, settings), reranker=reranker, revisions=store.changes)
         if settings.fuser == "sql":
@@ -244,7 +245,7 @@ async def open_server(
             settings.graph_llm_calls,
         )
         if settings.graph != "off":
-            parts = replace(parts, graph_progress=graph.progress)
+            parts = replace(parts, graph_progress=graph.progress, walker=walker)
         yield Server(
             parts,
             store,
@@ -256,6 +257,20 @@ async def open_server(
             embedding,
             store.vector_note,
         )
+
+
+@asynccontextmanager
+async def open_walker(store: PostgresStore, settings: Settings) -> AsyncIterator[Walker | None]:
+    """The graph leg, unless the graph is switched off."""
+    if settings.graph == "off":
+        yield None
+        return
+    from recollect.adapters.walkers.either import either_walk
+    from recollect.adapters.walkers.hops import hops_walker
+    from recollect.adapters.walkers.pagerank import PageRank
+
+    async with PageRank(store.graph) as pagerank:
+        yield either_walk({"pagerank": pagerank, "hops": hops_walker(store.graph)})
 
 
 def open_reranker(settings: Settings) -> AbstractAsyncContextManager[Reranker | None]:

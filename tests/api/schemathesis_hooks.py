@@ -22,13 +22,15 @@ schemathesis.openapi.format("cursor", cursors)
 def before_call(context: object, case: schemathesis.Case[Any], kwargs: dict[str, Any]) -> None:
     """A deadline of 10 ms is legal, and recalls that miss it are answered with 503. On a busy
     machine that would hide every other fault of recall behind it. A weight of 0 is legal, but not
-    for every leg at once.
+    for every leg at once. What becomes an episode needs a session, which it may have already.
     """
     body = case.body
     if not isinstance(body, dict):
         return
     if body.get("deadline_ms") in range(60_000):
         body["deadline_ms"] = 60_000
+    if case.method.upper() == "PATCH" and body.get("category") == "episode":
+        body["session"] = body.get("session") or "s"
     for weights, name in ((body, "lexical_weight"), (body.get("weights"), "lexical")):
         if isinstance(weights, dict) and weights.get(name) == 0:
             weights[name] = 1

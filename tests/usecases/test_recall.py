@@ -62,7 +62,7 @@ async def test_a_hit_says_why_it_is_there(parts: Parts) -> None:
     assert {name: leg.weight for name, leg in answer.legs.items()} == {
         "lexical": 1.0,
         "dense": DENSE,
-        "graph": 0.35,
+        "graph": 1.5,
     }
     assert answer.took_ms >= answer.legs["lexical"].took_ms >= 0
     assert answer.degraded == ()

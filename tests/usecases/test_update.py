@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from uuid import UUID
 
 import pytest
 from tests.usecases.conftest import parts_on
 
 from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.errors import Conflict, InvalidInput, NotFound
+from recollect.core.links import Link
 from recollect.core.memory import Changes, Draft, Memory
 from recollect.usecases.forget import forget
 from recollect.usecases.parts import Parts
@@ -48,6 +50,7 @@ async def test_every_field_can_be_changed(parts: Parts) -> None:
         "is_sensitive": True,
         "project": None,
         "session": "s2",
+        "links": (Link("see_also", UUID(int=7)),),
     }
     assert set(changes) == set(Changes.__annotations__)
     after = await update(parts, "me", str(before.id), changes)

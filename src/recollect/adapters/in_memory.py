@@ -16,8 +16,11 @@ from typing import Final, Self
 from uuid import UUID
 
 from recollect.core.errors import Conflict
+from recollect.core.following import Fetched, Followed
 from recollect.core.ids import IdPrefix
 from recollect.core.keys import Key
+from recollect.core.links import SUPERSEDES, last
+from recollect.core.links import targets as link_targets
 from recollect.core.memory import Memory, Scope, Stats
 from recollect.core.paging import Cursor
 from recollect.core.recall import Candidate
@@ -72,6 +75,20 @@ class InMemoryStore:
             for memory in found
             if memory is not None and memory.owner == owner and memory.deleted_at is None
         }
+
+    async def fetch(self, owner: str, ids: Collection[UUID]) -> Fetched:
+        memories = await self.get_many(owner, ids)
+        return Fetched(memories, self._successors(owner).keys() & memories.keys())
+
+    async def follow(
+        self, owner: str, superseded: Collection[UUID], targets: Collection[UUID]
+    ) -> Followed:
+        successors = self._successors(owner)
+        current = {memory.id: memory for memory in self._current(owner)}
+        ends = {last(id, successors) for id in superseded}
+        named = {*targets}.union(*(link_targets(current[id].links) for id in ends & current.keys()))
+        shown = ends | named | {last(id, successors) for id in named}
+        return Followed(successors, {id: current[id] for id in shown & current.keys()})
 
     async def ids_with_prefix(
         self, owner: str, prefix: IdPrefix, limit: int, *, forgotten: bool
@@ -188,6 +205,15 @@ class InMemoryStore:
             for memory in self._memories.values()
             if memory.owner == owner and memory.deleted_at is None
         ]
+
+    def _successors(self, owner: str) -> dict[UUID, UUID]:
+        """Of each superseded memory the newest that supersedes it."""
+        found: dict[UUID, UUID] = {}
+        for memory in sorted(self._current(owner), key=lambda one: one.id):
+            for link in memory.links:
+                if link.kind == SUPERSEDES and link.target != memory.id:
+                    found[link.target] = memory.id
+        return found
 
     def _bm25(self, owner: str, words: Collection[str]) -> Callable[[Memory], float]:
         """A score that knows how rare a word is among this owner's memories."""

@@ -19,6 +19,7 @@ from pydantic import BaseModel, ValidationError
 from recollect.core.errors import InvalidInput, RecollectError, StoreUnavailable
 from recollect.core.explain import WhyReport
 from recollect.core.ids import IdPrefix
+from recollect.core.links import KINDS, unknown_kind
 from recollect.core.memory import Changes, Draft, Memory, Scope, Stats, checked_scope
 from recollect.core.paging import Page, check_page_size
 from recollect.core.recall import RecallRequest, Recollection
@@ -115,6 +116,14 @@ class RemoteRecollect:
                 self._keep_home(said=(await self.get(reference)).is_sensitive, secret=None)
         body = ChangesIn.from_changes(changes, based_on)
         return (await self._ask(MemoryOut, "PATCH", _path(reference), body=body)).to_memory()
+
+    async def link(self, reference: str, kind: str, target: str) -> Memory:
+        path = _link_path(reference, kind, target)
+        return (await self._ask(MemoryOut, "PUT", path)).to_memory()
+
+    async def unlink(self, reference: str, kind: str, target: str) -> Memory:
+        path = _link_path(reference, kind, target)
+        return (await self._ask(MemoryOut, "DELETE", path)).to_memory()
 
     async def forget(self, reference: str, *, forever: bool = False) -> UUID:
         query = {"forever": forever}
@@ -229,6 +238,12 @@ class RemoteRecollect:
 def _path(reference: str) -> str:
     """Checked before it becomes part of an address: an id has digits and hyphens only."""
     return f"memories/{IdPrefix.parse(reference).text}"
+
+
+def _link_path(reference: str, kind: str, target: str) -> str:
+    if kind not in KINDS:
+        raise unknown_kind(kind)
+    return f"{_path(reference)}/links/{kind}/{IdPrefix.parse(target).text}"
 
 
 def _json(body: BaseModel | Mapping[str, object] | None) -> bytes | None:

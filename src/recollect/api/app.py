@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, FastAPI
 from fastapi.security import HTTPBearer
 
 from recollect import __version__
-from recollect.api import conflicts, graph, memories, operations, recalling, syncing
+from recollect.api import conflicts, graph, links, memories, operations, recalling, syncing
 from recollect.api.errors import add_error_handlers
 from recollect.api.metrics import Metrics
 from recollect.api.openapi import PREFIX, completed
@@ -55,6 +55,7 @@ def create_app(server: Server) -> FastAPI:
     closed = APIRouter(dependencies=[Depends(_documented_key)])
     for router in (
         memories.router,
+        links.router,
         recalling.router,
         conflicts.router,
         syncing.router,

@@ -28,6 +28,7 @@ from recollect.wire import (
     WhyLegOut,
     WhyOut,
 )
+from recollect.wire.values import LinkOut
 
 _NOW: Final = datetime(2026, 3, 6, 9, 30, 12, 345678, UTC)
 _FUSED: Final = 1.0 + RecallSettings().vote  # alone in its leg, with its vote
@@ -47,6 +48,14 @@ MEMORY: Final = MemoryOut(
     version=1,
     created_at=_NOW,
     updated_at=_NOW,
+)
+LINKED: Final = MEMORY.model_copy(
+    update={
+        "links": [
+            LinkOut(kind="supersedes", target=UUID("019cb1f0-7c1e-7d3a-9a55-2f0e6b7c8d9e")),
+        ],
+        "version": 2,
+    }
 )
 PAGE: Final = PageOut(memories=[MEMORY], next_cursor=None)
 FORGOTTEN: Final = ForgottenOut(id=MEMORY.id, forever=False)
@@ -88,7 +97,7 @@ RECOLLECTION: Final = RecollectionOut(
         "dense": LegReportOut(
             status="absent", weight=SETTINGS.dense_weight, found=0, took_ms=0.0, note=None
         ),
-        "graph": LegReportOut(status="absent", weight=0.35, found=0, took_ms=0.0, note=None),
+        "graph": LegReportOut(status="absent", weight=1.5, found=0, took_ms=0.0, note=None),
     },
     rerank=None,
 )

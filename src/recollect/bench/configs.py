@@ -21,6 +21,7 @@ from recollect.core.recall_settings import RecallSettings
 
 Engine = Literal["postgres", "sqlite", "bm25s"]
 Embedded = Literal["content", "text", "window"]
+Graph = Literal["own", "none"]
 Importance = Literal["equal", "noise", "signal"]
 
 
@@ -31,13 +32,15 @@ class Layout:
     `engine`: the server's store, the local one, or an outside BM25 as a yardstick. `embedder`: the
     model; empty is the configured one. `embedded`: the whole content, the text without its title,
     or the content between its neighbours in a conversation. `importance`: the same for all, drawn
-    by chance, or higher for what some question asks for.
+    by chance, or higher for what some question asks for. `graph`: filled by our own rules, or not
+    at all; without a dense leg there is none either.
     """
 
     engine: Engine = "postgres"
     embedder: str = ""
     embedded: Embedded = "content"
     importance: Importance = "equal"
+    graph: Graph = "own"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,20 +60,37 @@ NAMED: Final[Mapping[str, Config]] = {
     one.name: one
     for one in (
         Config("default"),
+        Config("base", settings={"graph_weight": 0.0}),
         Config("local-fts", Layout(engine="sqlite"), _LEXICAL),
         Config("ts_rank", settings={**_LEXICAL, "lexical_ranking": "ts_rank"}),
         Config("lexical", settings=_LEXICAL),
         Config("dense", settings={"lexical_weight": 0.0, "graph_weight": 0.0}),
-        Config("rrf", settings={"fusion": "rrf", "rrf_k": 60, "dense_weight": 1.0, "depth": 50}),
-        Config("convex", settings={"fusion": "convex", "dense_weight": 1.0, "depth": 50}),
+        Config(
+            "rrf",
+            settings={
+                "fusion": "rrf",
+                "rrf_k": 60,
+                "dense_weight": 1.0,
+                "depth": 50,
+                "graph_weight": 0.0,
+            },
+        ),
+        Config(
+            "convex",
+            settings={"fusion": "convex", "dense_weight": 1.0, "depth": 50, "graph_weight": 0.0},
+        ),
         Config("bm25s", Layout(engine="bm25s"), _LEXICAL),
     )
 }
-ADDED: Final[Mapping[str, Mapping[str, object]]] = {"rerank": {"rerank": True}}
+ADDED: Final[Mapping[str, Mapping[str, object]]] = {
+    "rerank": {"rerank": True},
+    "graph": {"graph_weight": RecallSettings().graph_weight},
+}
 _CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
     "engine": get_args(Engine),
     "embedded": get_args(Embedded),
     "importance": get_args(Importance),
+    "graph": get_args(Graph),
     "champions": tuple("012345"),
 }
 _LAYOUT: Final = tuple(one.name for one in fields(Layout))

@@ -1,7 +1,8 @@
 """A set of evaluation data in a real store, put there as any user's memories would be.
 
-Memories are stored by the use case, embedded by the worker, and asked for by the legs that a server
-uses. Each stage has a store of its own: word frequencies must not depend on what else was measured.
+Memories are stored by the use case, embedded and read for the concept graph by the workers, and
+asked for by the legs that a server uses. Each stage has a store of its own: word frequencies must
+not depend on what else was measured.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from typing import Final
 from uuid import UUID
 
 from recollect.adapters.sqlite.store import SqliteStore
+from recollect.adapters.walkers.either import either_walk
+from recollect.adapters.walkers.hops import hops_walker
+from recollect.adapters.walkers.pagerank import PageRank
 from recollect.bench.configs import Layout
 from recollect.bench.datasets import Document, EvaluationSet
 from recollect.bench.importance import importance_of
@@ -28,6 +32,8 @@ from recollect.ports import Embedder, Embedders
 from recollect.settings import Settings, load
 from recollect.usecases.dense import dense_leg
 from recollect.usecases.embed import Embedded, EmbeddingParts, Trouble
+from recollect.usecases.extract import Compared, Extracted, GraphParts, GraphTrouble
+from recollect.usecases.graph_work import GraphWorker
 from recollect.usecases.parts import Parts
 from recollect.usecases.remember import remember
 from recollect.usecases.work import Worker
@@ -108,7 +114,15 @@ async def _on_postgres(
         await _embed(EmbeddingParts(store.vectors, viewed, name), data, progress)
         await _wake(await viewed.embedder(name))
         legs = {**parts.legs, "dense": dense_leg(store.vectors, viewed)}
-        yield Stage(data, replace(parts, legs=legs), documents)
+        parts = replace(parts, legs=legs)
+        if layout.graph == "none":
+            yield Stage(data, parts, documents)
+            return
+        await _read(GraphParts(store.graph), data, progress)
+        async with PageRank(store.graph) as pagerank:
+            await pagerank.ready(OWNER)
+            walker = either_walk({"pagerank": pagerank, "hops": hops_walker(store.graph)})
+            yield Stage(data, replace(parts, walker=walker), documents)
 
 
 async def _store(
@@ -160,6 +174,19 @@ async def _embed(parts: EmbeddingParts, data: EvaluationSet, progress: Progress)
             f"{data.name}",
             remedy="Name a model that reads all of them: RECOLLECT_EMBEDDER, or :embedder=NAME.",
         )
+
+
+async def _read(parts: GraphParts, data: EvaluationSet, progress: Progress) -> None:
+    """Fill the concept graph by rules, as the worker does."""
+    done = 0
+
+    def tell(note: Extracted | Compared | GraphTrouble) -> None:
+        nonlocal done
+        if isinstance(note, Extracted):
+            done += note.kept
+            progress(f"{data.name}: reading for the graph", done, len(data.documents))
+
+    await GraphWorker(parts, tell).work_off()
 
 
 async def _wake(model: Embedder) -> None:

@@ -7,7 +7,17 @@ from typing import Annotated
 import typer
 
 from recollect import __version__
-from recollect.cli import doctor, embedding, find, graph, memories, operate, syncing, tuning
+from recollect.cli import (
+    doctor,
+    embedding,
+    find,
+    graph,
+    linking,
+    memories,
+    operate,
+    syncing,
+    tuning,
+)
 from recollect.cli.errors import ExitCode
 from recollect.cli.others import Doors, add_commands
 from recollect.cli.output import note, show
@@ -35,6 +45,8 @@ def build(doors: Doors) -> typer.Typer:
     app.command("show")(memories.show_memory)
     app.command("update")(memories.update)
     app.command("forget")(memories.forget)
+    app.command("link")(linking.link)
+    app.command("unlink")(linking.unlink)
     app.command("status")(operate.status)
     app.command("sync")(syncing.sync)
     app.add_typer(syncing.conflicts_app, name="conflicts")

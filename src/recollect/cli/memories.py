@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from recollect.cli.errors import exit_code, tell
+from recollect.cli.linking import told_links
 from recollect.cli.options import (
     AsJson,
     Category,
@@ -23,7 +25,8 @@ from recollect.cli.output import print_json, show
 from recollect.cli.shell import ask, read_stdin
 from recollect.core.errors import InvalidInput, RecollectError
 from recollect.core.ids import short
-from recollect.core.memory import DEFAULT_CATEGORY, DEFAULT_IMPORTANCE, Changes, Draft
+from recollect.core.links import SUPERSEDES, Link
+from recollect.core.memory import DEFAULT_CATEGORY, DEFAULT_IMPORTANCE, Changes, Draft, Memory
 from recollect.ports import Recollect
 
 if TYPE_CHECKING:
@@ -49,6 +52,10 @@ def remember(
     id: Annotated[
         str | None, typer.Option("--id", help="Your own UUIDv7: makes a retry safe.")
     ] = None,
+    supersedes: Annotated[
+        list[str] | None,
+        typer.Option("--supersedes", help="A memory that it replaces; may be repeated."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Store a memory: one self-contained statement."""
@@ -63,7 +70,13 @@ def remember(
         session=session,
         id=whole_id(id, "id") if id else None,
     )
-    memory = ask(lambda recollect: recollect.remember(draft))
+
+    async def remember_it(recollect: Recollect) -> Memory:
+        replaced = [(await recollect.get(one)).id for one in supersedes or ()]
+        links = tuple(Link(SUPERSEDES, id) for id in replaced)
+        return await recollect.remember(replace(draft, links=links))
+
+    memory = ask(remember_it)
     from recollect.wire.written import WrittenOut
 
     _print(WrittenOut.of_draft(memory, draft), "remembered", as_json=as_json)
@@ -71,7 +84,12 @@ def remember(
 
 def show_memory(id: Id, *, as_json: AsJson = False) -> None:
     """Show one memory with all its fields."""
-    memory = ask(lambda recollect: recollect.get(id))
+
+    async def get(recollect: Recollect) -> tuple[Memory, list[str]]:
+        memory = await recollect.get(id)
+        return memory, [] if as_json else await told_links(recollect, memory)
+
+    memory, links = ask(get)
     if as_json:
         from recollect.wire.answers import MemoryOut
 
@@ -79,7 +97,7 @@ def show_memory(id: Id, *, as_json: AsJson = False) -> None:
     else:
         from recollect.cli.render import card
 
-        show(card(memory))
+        show(card(memory, links))
 
 
 def update(

@@ -6,7 +6,9 @@ markup, escape sequences in it are not obeyed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from uuid import UUID
 
 from rich import box
 from rich.table import Table
@@ -21,6 +23,7 @@ from recollect.core.memory import Memory, Stats
 from recollect.core.recall import Hit, LegReport, Recollection, RerankReport
 from recollect.core.space import EmbeddingStats
 
+_ID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _STATUS_STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 
 
@@ -39,6 +42,8 @@ def hits(recollection: Recollection, *, explain: bool) -> Table:
     for hit in recollection.hits:
         memory = hit.memory
         text = _content(memory)
+        for line in _linked(hit):
+            text.append(f"\n{line}", style="dim")
         if explain:
             text.append(f"\n{_why(hit)}", style="dim")
         table.add_row(short(memory.id), amount(hit.score), memory.category, text)
@@ -53,7 +58,7 @@ def legs(recollection: Recollection) -> Text:
     return Text(f"legs: {told}{second}; {whole}")
 
 
-def card(memory: Memory) -> Table:
+def card(memory: Memory, links: Iterable[str] = ()) -> Table:
     """One memory with all its fields; the id whole, to be copied."""
     rows = {
         "id": str(memory.id),
@@ -67,6 +72,7 @@ def card(memory: Memory) -> Table:
         "stored": local_time(memory.created_at),
         "changed": local_time(memory.updated_at),
         "version": str(memory.version),
+        "links": "\n".join(links),
     }
     return facts({**rows, "memory": memory.content})
 
@@ -149,16 +155,39 @@ def _content(memory: Memory) -> Text:
     return text
 
 
+def _linked(hit: Hit) -> Iterator[str]:
+    """What the links of a hit lead to, a line each."""
+    if hit.stands_for:
+        yield f"stands for {', '.join(map(short, hit.stands_for))}, which it supersedes"
+    for memory in hit.attached:
+        yield f"resolved by {short(memory.id)}: {one_line(memory.content)}"
+    for pointer in hit.pointers:
+        gone = " (not here)" if pointer.is_dangling else ""
+        yield f"{one_line(pointer.kind).replace('_', ' ')} {short(pointer.target)}{gone}"
+
+
 def _why(hit: Hit) -> str:
     """The hit's score as a sum that a person can check."""
     shares = " + ".join(
         f"{name} {amount(place.contribution)} (rank {place.rank}, score {place.score:.3g})"
         for name, place in hit.legs.items()
     )
+    graph = hit.legs.get("graph")
+    led = f"; by {_path(graph.path)}" if graph is not None and graph.path else ""
     bonus = "" if hit.bonus == 1.0 else f" × bonus {hit.bonus:.3f}"
     rerank = hit.rerank
     judged = f"; reranked {rerank.score:.3g}, before #{rerank.former_place}" if rerank else ""
-    return f"{shares} = fused {amount(hit.fused)};{bonus} × prior {hit.prior:.3f}{judged}"
+    return f"{shares} = fused {amount(hit.fused)};{bonus} × prior {hit.prior:.3f}{judged}{led}"
+
+
+def _path(path: Sequence[str]) -> str:
+    """What led to a hit, with ids as short as elsewhere; without a memory, the query itself did."""
+    steps = [short(UUID(step)) if _is_id(step) else one_line(step) for step in path]
+    return " → ".join([*([] if _is_id(path[0]) else ["the query"]), *steps])
+
+
+def _is_id(step: str) -> bool:
+    return _ID.fullmatch(step) is not None
 
 
 def _leg(report: LegReport) -> str:

@@ -36,7 +36,9 @@ def settings_log(changes: Iterable[SettingChange]) -> Table:
 
 def _verdict(report: WhyReport) -> str:
     if report.recalled:
-        return f"yes, at place {report.place} of at most {report.limit}"
+        others = ", ".join(map(short, report.stands_for))
+        standing = f", standing for {others}" if others else ""
+        return f"yes, at place {report.place} of at most {report.limit}{standing}"
     if report.place is None:
         return "no"
     return f"no; its place is, or would be, {report.place}, and {report.limit} were asked for"

@@ -10,7 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Literal
+from uuid import UUID
 
+from recollect.core.ids import short
 from recollect.core.memory import Memory, Scope
 from recollect.core.recall import MAX_LIMIT, LegName, LegStatus, RecallRequest
 from recollect.core.text import clean_query
@@ -19,6 +21,7 @@ ObstacleKind = Literal[
     "forgotten",
     "out_of_scope",
     "excluded",
+    "superseded",
     "below_limit",
     "leg_skipped",
     "leg_absent",
@@ -70,7 +73,9 @@ class WhyLeg:
 @dataclass(frozen=True, slots=True)
 class WhyReport:
     """The answer to "why (not) this memory?". `place` is where it stands in the whole order, or
-    would stand if it were allowed in; it is None when no leg brings it within its depth.
+    would stand if it were allowed in; it is None when no leg brings it within its depth. A memory
+    that `stands_for` others is recalled in the place of the best of them. `superseded_by` is who
+    stands in the memory's own place.
     """
 
     memory: Memory
@@ -83,6 +88,17 @@ class WhyReport:
     score: float | None
     legs: Mapping[LegName, WhyLeg]
     kept_out: tuple[Obstacle, ...]
+    stands_for: tuple[UUID, ...] = ()
+    superseded_by: UUID | None = None
+
+
+def superseded(by: UUID) -> Obstacle:
+    return Obstacle(
+        "superseded",
+        f"it is superseded, and {by} stands in its place",
+        f"Read that one: `recollect show {short(by)}`. This one is served again when that one is "
+        "forgotten or its link is removed (`recollect unlink`).",
+    )
 
 
 def barred(memory: Memory, request: RecallRequest) -> list[Obstacle]:

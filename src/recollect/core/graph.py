@@ -60,15 +60,16 @@ class GraphSnapshot:
     """All that a walk needs of one owner's graph, as columns: a matrix is made from it at once.
 
     A mention is a place in each of the three `mention_` columns, and an edge one in each of the
-    `edge_` columns: the indexes point into `memories` and `concepts`, `labels` runs beside
-    `concepts`. Edges are typed relationships and near-synonyms alike, each once, direction as
-    stored. `version` is that of the graph when it was read, or an older one: never a newer one.
+    `edge_` columns: the indexes point into `memories` and `concepts`, `labels` and `kinds` run
+    beside `concepts`. Edges are typed relationships and near-synonyms alike, each once, direction
+    as stored. `version` is that of the graph when it was read, or an older one: never a newer one.
     """
 
     version: int
     memories: tuple[UUID, ...] = ()
     concepts: tuple[UUID, ...] = ()
     labels: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
     mention_memories: array[int] = field(default_factory=lambda: array("i"))
     mention_concepts: array[int] = field(default_factory=lambda: array("i"))
     mention_weights: array[float] = field(default_factory=lambda: array("f"))

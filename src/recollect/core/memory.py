@@ -14,6 +14,7 @@ from uuid import UUID
 
 from recollect.core.errors import InvalidInput
 from recollect.core.graph import ExtractionProgress
+from recollect.core.links import Link, checked_links
 from recollect.core.space import EmbeddingStats
 from recollect.core.text import unstorable
 
@@ -52,6 +53,7 @@ class Memory:
     session: str | None = None
     version: int = 1
     deleted_at: datetime | None = None
+    links: tuple[Link, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,7 @@ class Draft:
     project: str | None = None
     session: str | None = None
     id: UUID | None = None
+    links: tuple[Link, ...] = ()
 
 
 class Changes(TypedDict, total=False):
@@ -84,6 +87,7 @@ class Changes(TypedDict, total=False):
     is_sensitive: bool
     project: str | None
     session: str | None
+    links: tuple[Link, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +142,9 @@ class Stats:
 
 
 def checked(memory: Memory, limits: Limits) -> Memory:
-    """The memory as it will be stored: texts trimmed, tags without repeats; or InvalidInput."""
+    """The memory as it will be stored: texts trimmed, tags and links without repeats; or
+    InvalidInput.
+    """
     tidy = replace(
         memory,
         content=memory.content.strip(),
@@ -146,6 +152,7 @@ def checked(memory: Memory, limits: Limits) -> Memory:
         expanded_keywords=_words(memory.expanded_keywords, "expanded_keywords", limits),
         project=_label(memory.project, "project", limits),
         session=_label(memory.session, "session", limits),
+        links=checked_links(memory.links, memory.id),
     )
     _check_content(tidy.content, limits)
     check_categories((tidy.category,))
@@ -169,8 +176,8 @@ def checked_scope(scope: Scope) -> Scope:
         project=None if scope.project is None else _name(scope.project, "project"),
         sessions=tuple(_name(session, "sessions") for session in scope.sessions),
         tags=tuple(_name(tag, "tags") for tag in scope.tags),
-        since=_moment(scope.since, "since"),
-        until=_moment(scope.until, "until"),
+        since=checked_moment(scope.since, "since"),
+        until=checked_moment(scope.until, "until"),
     )
 
 
@@ -243,7 +250,8 @@ def _name(text: str, field: str) -> str:
     return tidy
 
 
-def _moment(moment: datetime | None, field: str) -> datetime | None:
+def checked_moment(moment: datetime | None, field: str) -> datetime | None:
+    """The moment in UTC; or InvalidInput, where it cannot be compared with others."""
     if moment is None:
         return None
     try:

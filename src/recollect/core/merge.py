@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
+from recollect.core.links import merged as merged_links
 from recollect.core.sync import WITHOUT_TEXT, Fields, Kind, Remote, State, delta
 
 _ABSENT = object()
@@ -41,7 +42,11 @@ def merge(base: Fields | None, local: Fields, remote: Fields) -> Merged:
         )
     fields: dict[str, object] = {}
     lost: dict[str, object] = {}
+    links = _both_links(before, local, remote)
     for name in names:
+        if name == "links" and links is not None:
+            fields[name] = links
+            continue
         winner = local if name in local_changes and name not in remote_changes else remote
         if name in winner:
             fields[name] = winner[name]
@@ -51,6 +56,14 @@ def merge(base: Fields | None, local: Fields, remote: Fields) -> Merged:
             lost[name] = local[name]
     fields["is_sensitive"] = _is_sensitive(base, local, remote)
     return Merged(fields, lost)
+
+
+def _both_links(base: Fields, local: Fields, remote: Fields) -> object | None:
+    """Links are a set: each side's additions and removals stand beside the other's, and nothing is
+    lost. Where they are too many together, they are merged like any other field.
+    """
+    sides: list[Any] = [side.get("links", []) for side in (base, local, remote)]
+    return merged_links(*sides)
 
 
 def _differs(one: Fields, other: Fields, name: str) -> bool:

@@ -9,7 +9,8 @@ from typing import Final, Literal
 from uuid import UUID
 
 from recollect.core.errors import InvalidInput
-from recollect.core.memory import EVERYWHERE, Memory, Scope, checked_scope
+from recollect.core.links import Pointer
+from recollect.core.memory import EVERYWHERE, Memory, Scope, checked_moment, checked_scope
 from recollect.core.secrets import looks_sensitive
 
 LegName = Literal["lexical", "dense", "graph"]
@@ -28,7 +29,8 @@ StageStatus = Literal["ran", "skipped", "absent", "failed", "late"]
 class RecallRequest:
     """A question to the memory. `expanded_query` holds extra words for the lexical leg; `weights`
     overrule the settings for this one recall; `exclude` names memories already in the prompt. The
-    text of a sensitive query is given to no model on another machine.
+    text of a sensitive query is given to no model on another machine. With `as_of`, what was known
+    at that moment is asked, as it was then.
     """
 
     query: str
@@ -39,6 +41,7 @@ class RecallRequest:
     exclude: frozenset[UUID] = frozenset()
     weights: Mapping[LegName, float] = field(default_factory=dict)
     is_sensitive: bool = False
+    as_of: datetime | None = None
 
     @property
     def must_stay(self) -> bool:
@@ -56,7 +59,8 @@ class RecallRequest:
             )
         for leg, weight in self.weights.items():
             check_weight(leg, weight)
-        return replace(self, scope=checked_scope(self.scope))
+        as_of = checked_moment(self.as_of, "as_of")
+        return replace(self, scope=checked_scope(self.scope), as_of=as_of)
 
 
 def check_weight(leg: str, weight: float) -> None:
@@ -94,11 +98,14 @@ class Declined:
 
 @dataclass(frozen=True, slots=True)
 class LegPlace:
-    """Where one leg placed a memory, and what that added to its fused score."""
+    """Where one leg placed a memory, and what that added to its fused score. The path is the
+    graph's: what led from a memory that was found, or from the query, to this one.
+    """
 
     rank: int
     score: float
     contribution: float
+    path: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +142,10 @@ class Hit:
     """A recalled memory and why it is there: `score` is `fused × bonus × prior` for relevance.
     `bonus` is above 1 for an exact match, where that is rewarded. Hits with a `rerank` are in the
     order of its score.
+
+    A memory `stands_for` those that it supersedes and that would have been hits; where it has the
+    place of one of them, that is `ranked_as`, and the scores are that one's. `attached` are the
+    memories that resolve it, `pointers` lead to others.
     """
 
     memory: Memory
@@ -144,6 +155,10 @@ class Hit:
     legs: Mapping[LegName, LegPlace]
     bonus: float = 1.0
     rerank: RerankPlace | None = None
+    stands_for: tuple[UUID, ...] = ()
+    ranked_as: UUID | None = None
+    attached: tuple[Memory, ...] = ()
+    pointers: tuple[Pointer, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

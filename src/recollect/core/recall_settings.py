@@ -23,6 +23,8 @@ LEXICAL_RANKINGS: Final[tuple[LexicalRanking, ...]] = (
     "idf_exhaustive",
     "ts_rank",
 )
+GraphWalk = Literal["pagerank", "hops"]
+GRAPH_WALKS: Final[tuple[GraphWalk, ...]] = ("pagerank", "hops")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +33,15 @@ class RecallSettings:
     reciprocal rank (`core/fusion.py`). `lexical_ranking` matters on Postgres only: `idf` knows how
     rare a word is, `ts_rank` is the plain ranking kept as the benchmark's baseline. `exact_bonus`
     raises the fused score of a memory that says exactly what was asked, `prior_strength` is the
-    share of it that importance decides (`core/ranking.py`).
+    share of it that importance decides (`core/ranking.py`). `graph_weight` is how far a walk over
+    the concept graph may leave the fused order, `graph_walk` how it is walked (`core/walking.py`).
     `rerank` turns on the second stage over the first `rerank_depth` hits, for `rerank_timeout_ms`
     and no longer.
     """
 
     lexical_weight: float = 1.0
     dense_weight: float = 0.85
-    graph_weight: float = 0.35
+    graph_weight: float = 1.5
     fusion: Fusion = "standout"
     vote: float = 6.0
     rrf_k: int = 60
@@ -47,6 +50,7 @@ class RecallSettings:
     lexical_ranking: LexicalRanking = "idf"
     exact_bonus: float = 0.0
     prior_strength: float = PRIOR_STRENGTH
+    graph_walk: GraphWalk = "pagerank"
     rerank: bool = False
     rerank_depth: int = 25
     rerank_timeout_ms: int = 500
@@ -177,6 +181,7 @@ LEGAL: Final[Mapping[str, Range | Choice | Switch]] = {
     "lexical_ranking": Choice(LEXICAL_RANKINGS),
     "exact_bonus": Range(0, 1),
     "prior_strength": Range(0, 1),
+    "graph_walk": Choice(GRAPH_WALKS),
     "rerank": Switch(),
     "rerank_depth": Range(5, 50, whole=True),
     "rerank_timeout_ms": Range(10, 10_000, whole=True),

@@ -13,6 +13,7 @@ from typing import Any, Final, Literal
 from uuid import UUID
 
 from recollect.core.errors import InvalidInput
+from recollect.core.links import as_values, from_values
 from recollect.core.memory import Memory
 
 # Raised when a peer of the former number could misread what is sent.
@@ -28,6 +29,7 @@ FIELDS: Final = (
     "project",
     "session",
     "deleted_at",
+    "links",
 )
 _LISTS: Final = ("tags", "expanded_keywords")
 # What may be said of a sensitive memory that stays: nothing of its text.
@@ -54,6 +56,7 @@ class State:
         known: dict[str, object] = {name: getattr(memory, name) for name in FIELDS}
         known |= {name: list(getattr(memory, name)) for name in _LISTS}
         known["deleted_at"] = None if memory.deleted_at is None else iso(memory.deleted_at)
+        known["links"] = as_values(memory.links)
         return {**self.extra, **known}
 
     def changed(self, fields: Fields, **others: Any) -> State:  # noqa: ANN401  # a memory's own
@@ -64,6 +67,8 @@ class State:
                 known[name] = tuple(known[name])
         if known.get("deleted_at") is not None:
             known["deleted_at"] = datetime.fromisoformat(known["deleted_at"])
+        if "links" in known:
+            known["links"] = from_values(known["links"])
         extra = {name: value for name, value in fields.items() if name not in FIELDS}
         return State(replace(self.memory, **known, **others), {**self.extra, **extra})
 

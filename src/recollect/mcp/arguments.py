@@ -89,6 +89,8 @@ OF_A_MEMORY = {
     "expanded_keywords": "Extra words to find it by.",
     "is_sensitive": _SENSITIVE,
     "limit": "How many to return at most.",
+    "links": "What it says of other memories, by whole ids. supersedes: it is served in the "
+    "target's place from now on. An update replaces all links.",
     "project": "The project, such as a repository's name; leave it out for what holds everywhere.",
     "scope": "Which memories take part; leave it out for all.",
     "session": "The conversation it was said in.",

@@ -98,8 +98,10 @@ TOOLS = (
         "again. A good memory is one fact in one or two sentences that makes sense alone: write "
         "names and full dates instead of 'it', 'he' or 'yesterday', and store several facts as "
         "several memories. Look with memory_recall first, and change what is there with "
-        "memory_update rather than storing it twice. Add expanded_keywords: the words somebody "
-        "might search with that the text does not contain. Set is_sensitive to true for private "
+        "memory_update rather than storing it twice. When a fact has changed and the old one is "
+        "worth keeping, store the new one with a link that supersedes the old. Add "
+        "expanded_keywords: the words somebody might search with that the text does not contain. "
+        "Set is_sensitive to true for private "
         "matters, and otherwise leave it out: passwords and keys are recognised.",
         StoreArguments,
         WrittenOut,

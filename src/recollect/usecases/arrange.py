@@ -1,4 +1,4 @@
-"""From the legs' answers to the final order: fusion, exact-match bonus, prior, second stage.
+"""From the fused order to the final one: exact-match bonus, prior, second stage.
 
 Texts are read from the store only for what is shown, unless a stage has to look at more of them.
 """
@@ -6,12 +6,12 @@ Texts are read from the store only for what is shown, unless a stage has to look
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from recollect.core.fusion import Answers, Weights
-from recollect.core.memory import Memory
+from recollect.core.following import Fetched
+from recollect.core.fusion import Fused
 from recollect.core.ranking import Ranked, exactness, rank
 from recollect.core.recall import RecallRequest, RerankReport
 from recollect.core.recall_settings import RecallSettings
@@ -26,7 +26,7 @@ class Arranged:
     """
 
     order: Sequence[Ranked]
-    memories: Mapping[UUID, Memory]
+    fetched: Fetched
     rerank: RerankReport | None
 
 
@@ -35,34 +35,32 @@ async def arrange(
     owner: str,
     request: RecallRequest,
     settings: RecallSettings,
-    weights: Weights,
-    answers: Answers,
+    fused: Sequence[Fused],
     *,
     until: float,
 ) -> Arranged:
     """`until` is the moment of the event loop's clock at which the second stage must be over."""
-    fused = await parts.fuser(answers, weights, settings.fusion, settings.constant)
-    memories: dict[UUID, Memory] = {}
+    fetched = Fetched()
     bonuses: dict[UUID, float] | None = None
     if settings.exact_bonus > 0.0 and request.sort_by != "recency":
-        memories = await parts.store.get_many(owner, [one.candidate.id for one in fused])
+        fetched = await parts.store.fetch(owner, [one.candidate.id for one in fused])
         bonuses = {
             id: 1.0 + settings.exact_bonus * exactness(request.query, memory.content)
-            for id, memory in memories.items()
+            for id, memory in fetched.memories.items()
         }
     order = rank(fused, request.sort_by, bonuses, settings.prior_strength)
     reranking = settings.rerank and request.sort_by == "relevance"
     wanted = max(request.limit, settings.rerank_depth) if reranking else request.limit
     if bonuses is None:
-        memories = await parts.store.get_many(owner, [one.id for one in order[:wanted]])
+        fetched = await parts.store.fetch(owner, [one.id for one in order[:wanted]])
     if not reranking:
-        return Arranged(order, memories, None)
+        return Arranged(order, fetched, None)
     left = until - asyncio.get_running_loop().time()
     first, report = await rerank(
         parts.reranker,
         request,
         order[: settings.rerank_depth],
-        memories,
+        fetched.memories,
         min(settings.rerank_timeout_ms / 1000, max(left, 0.0)),
     )
-    return Arranged([*first, *order[settings.rerank_depth :]], memories, report)
+    return Arranged([*first, *order[settings.rerank_depth :]], fetched, report)

@@ -22,6 +22,7 @@ from recollect.core.recall import Hit, LegReport, RecallRequest, Recollection, S
 from recollect.core.recall_settings import RecallSettings, SettingChange
 from recollect.core.sync import ConflictReport, Keep, SyncStatus
 from recollect.ports import MemoryStore, Recollect, SyncStore
+from recollect.usecases.follow import follow
 from recollect.usecases.tasks import give_up
 
 T = TypeVar("T")
@@ -68,14 +69,21 @@ class CachedRecollect:
     ) -> Recollection:
         """The server's hits, as far as they are still true here, and those it cannot know."""
         own = await self.sync.unsent_ids()
-        known = await self.store.get_many(self.owner, [hit.memory.id for hit in there.hits])
+        known = await self.store.fetch(self.owner, [hit.memory.id for hit in there.hits])
         hits = [
-            replace(hit, memory=known.get(hit.memory.id, hit.memory))
+            replace(
+                hit,
+                memory=known.memories.get(hit.memory.id, hit.memory),
+                attached=tuple(one for one in hit.attached if one.id not in own),
+            )
             for hit in there.hits
             if hit.memory.id not in own
         ]
         mine = [hit for hit in here.hits if hit.memory.id in own]
-        return replace(there, hits=tuple(_woven(hits, mine, request.sort_by)[: request.limit]))
+        woven = _woven(hits, mine, request.sort_by)
+        # Links that the server has not heard of are followed here.
+        shown = await follow(self.store, self.owner, request, woven, known.superseded)
+        return replace(there, hits=tuple(shown[: request.limit]))
 
     async def why(self, reference: str, request: RecallRequest) -> WhyReport:
         try:
@@ -101,6 +109,24 @@ class CachedRecollect:
         except NotFound as unknown:
             return await self._elsewhere(
                 unknown, lambda: self.remote.update(reference, changes, based_on=based_on)
+            )
+        self.wake()
+        return memory
+
+    async def link(self, reference: str, kind: str, target: str) -> Memory:
+        try:
+            memory = await self.local.link(reference, kind, target)
+        except NotFound as unknown:
+            return await self._elsewhere(unknown, lambda: self.remote.link(reference, kind, target))
+        self.wake()
+        return memory
+
+    async def unlink(self, reference: str, kind: str, target: str) -> Memory:
+        try:
+            memory = await self.local.unlink(reference, kind, target)
+        except NotFound as unknown:
+            return await self._elsewhere(
+                unknown, lambda: self.remote.unlink(reference, kind, target)
             )
         self.wake()
         return memory

@@ -7,6 +7,7 @@ from typing import cast
 
 from recollect.core.errors import AmbiguousId, Conflict, NotFound
 from recollect.core.ids import IdPrefix
+from recollect.core.links import from_values
 from recollect.core.memory import Changes, Draft
 from recollect.core.sync import ConflictReport, Keep, Revision, State
 from recollect.usecases.forget import forget
@@ -61,11 +62,8 @@ async def _take(parts: Parts, owner: str, revision: Revision) -> None:
         back = replace(current, deleted_at=None, version=current.version + 1, updated_at=now)
         if not await parts.store.replace(back, based_on=current.version):
             raise Conflict("the memory was changed meanwhile", remedy="Look again, then decide.")
-    values = State(wanted).fields
     changes = {
-        name: tuple(value) if isinstance(value := values[name], list) else value
-        for name in revision.fields
-        if name in Changes.__annotations__
+        name: getattr(wanted, name) for name in revision.fields if name in Changes.__annotations__
     }
     if changes:
         await update(parts, owner, reference, cast("Changes", changes))
@@ -76,6 +74,7 @@ def _draft(revision: Revision) -> Draft:
     known = {name: fields[name] for name in Changes.__annotations__ if name in fields}
     for name in ("tags", "expanded_keywords"):
         known[name] = tuple(cast("list[str]", known.get(name, [])))
+    known["links"] = from_values(cast("list[dict[str, str]]", known.get("links", [])))
     return Draft(**cast("dict[str, str]", known))  # type: ignore[arg-type]  # as it was stored
 
 

@@ -14,6 +14,7 @@ from recollect.core.recall_settings import RecallSettings, SettingChange
 from recollect.core.sync import ConflictReport, Keep
 from recollect.usecases import conflicts, count, find, tune
 from recollect.usecases.forget import forget
+from recollect.usecases.link import link, unlink
 from recollect.usecases.parts import Parts
 from recollect.usecases.recall import recall
 from recollect.usecases.remember import remember
@@ -50,6 +51,12 @@ class OwnedRecollect:
         self, reference: str, changes: Changes, *, based_on: int | None = None
     ) -> Memory:
         return await update(self.parts, self.owner, reference, changes, based_on=based_on)
+
+    async def link(self, reference: str, kind: str, target: str) -> Memory:
+        return await link(self.parts, self.owner, reference, kind, target)
+
+    async def unlink(self, reference: str, kind: str, target: str) -> Memory:
+        return await unlink(self.parts, self.owner, reference, kind, target)
 
     async def forget(self, reference: str, *, forever: bool = False) -> UUID:
         return await forget(self.parts, self.owner, reference, forever=forever)

@@ -9,6 +9,7 @@ from recollect.core.fusion import Answers, Fused, Fusion, Weights, fuse
 from recollect.core.graph import ExtractionProgress
 from recollect.core.memory import Limits
 from recollect.core.recall import LegName
+from recollect.graph_ports import Walker
 from recollect.ports import (
     Clock,
     EmbeddingQueue,
@@ -32,7 +33,8 @@ async def fuse_here(
 class Parts:
     """`legs` holds the legs this store can run; one that is missing is reported as absent. Without
     a `reranker` there is no second stage. `queue` is there where vectors have a place, `revisions`
-    where conflicts are kept, `graph_progress` where a concept graph is.
+    where conflicts are kept, `graph_progress` and the `walker`, which is
+    the graph leg, where a concept graph is.
     """
 
     store: MemoryStore
@@ -44,4 +46,5 @@ class Parts:
     queue: EmbeddingQueue | None = None
     fuser: Fuser = fuse_here
     revisions: RevisionStore | None = None
+    walker: Walker | None = None
     graph_progress: Callable[[], Awaitable[ExtractionProgress]] | None = None

@@ -11,18 +11,22 @@ from collections.abc import Mapping, Sequence
 from time import perf_counter
 
 from recollect.core.errors import InvalidInput, StoreUnavailable
-from recollect.core.recall import Candidate, Hit, LegName, RecallRequest, Recollection
+from recollect.core.recall import Candidate, LegName, RecallRequest, Recollection
 from recollect.core.recall_settings import RecallSettings
 from recollect.ports import Leg, MemoryStore, WordQuery
 from recollect.usecases import tune
 from recollect.usecases.arrange import arrange
+from recollect.usecases.follow import hits_of
 from recollect.usecases.legs import answers_of, ask_legs, raise_if_none_could_answer
 from recollect.usecases.parts import Parts
 from recollect.usecases.tasks import ms_since
+from recollect.usecases.walk import fuse_and_walk
 
 # Of the deadline, what the legs may use: the rest is for fetching the hits' texts. And what may be
-# over when the second stage has to be: it is a hard limit, and the answer must still get out.
+# over when the walk over the graph has to be, and when the second stage: those are hard
+# limits, and the answer must still get out.
 _SHARE_FOR_LEGS = 0.8
+_SHARE_FOR_WALK = 0.9
 _SHARE_FOR_ALL_STAGES = 0.95
 
 
@@ -76,33 +80,30 @@ async def recall(parts: Parts, owner: str, request: RecallRequest) -> Recollecti
                 parts.legs, weights, owner, request, settings, max(left_for_legs, 0.0)
             )
             raise_if_none_could_answer(outcomes)
-            arranged = await arrange(
+            fused, graph = await fuse_and_walk(
                 parts,
                 owner,
                 request,
                 settings,
                 weights,
                 answers_of(outcomes),
+                max(begun + seconds * _SHARE_FOR_WALK - now(), 0.0),
+            )
+            if graph is not None:
+                outcomes["graph"] = graph
+            arranged = await arrange(
+                parts,
+                owner,
+                request,
+                settings,
+                fused,
                 until=begun + seconds * _SHARE_FOR_ALL_STAGES,
             )
+            hits = await hits_of(parts.store, owner, request, arranged)
     except TimeoutError as error:
         raise StoreUnavailable(
             f"the store did not answer within the recall's deadline of {settings.deadline_ms} ms",
             remedy="Try again; if it stays slow, see `recollect doctor` or raise deadline_ms.",
         ) from error
-    hits = tuple(
-        Hit(
-            arranged.memories[one.id],
-            one.score,
-            one.fused.score,
-            one.prior,
-            one.fused.legs,
-            one.bonus,
-            one.rerank,
-        )
-        for one in arranged.order[: request.limit]
-        # A memory forgotten since its leg ran is not shown.
-        if one.id in arranged.memories
-    )
     reports = {name: outcome.report for name, outcome in outcomes.items()}
     return Recollection(hits, reports, settings.fusion, ms_since(started), arranged.rerank)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from recollect.core.errors import Conflict
 from recollect.core.ids import check_uuid7, uuid7
+from recollect.core.links import check_kinds
 from recollect.core.memory import Draft, Memory, checked
 from recollect.core.sensitivity import secret_in_draft
 from recollect.usecases.parts import Parts
@@ -19,6 +20,7 @@ async def remember(parts: Parts, owner: str, draft: Draft) -> Memory:
     now = parts.clock.now()
     if draft.id is not None:
         check_uuid7(draft.id)
+    check_kinds(draft.links)
     memory = checked(
         Memory(
             id=draft.id or uuid7(now, os.urandom(10)),
@@ -33,6 +35,7 @@ async def remember(parts: Parts, owner: str, draft: Draft) -> Memory:
             session=draft.session,
             created_at=now,
             updated_at=now,
+            links=draft.links,
         ),
         parts.limits,
     )

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from recollect.core.errors import Conflict, InvalidInput
+from recollect.core.links import check_kinds
 from recollect.core.memory import Changes, Memory, checked
 from recollect.core.sensitivity import secret_in_changes
 from recollect.usecases import find
@@ -25,6 +26,7 @@ async def update(
     def apply(current: Memory, _: datetime) -> Memory:
         if based_on is not None and based_on != current.version:
             raise _changed_meanwhile(current, based_on)
+        check_kinds(set(changes.get("links", ())) - set(current.links))
         changed = checked(replace(current, **changes), parts.limits)
         if secret_in_changes(changes, current) is not None:
             changed = replace(changed, is_sensitive=True)

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final
+from uuid import UUID
 
 from recollect.core.explain import (
     MAX_DEPTH_SETTING,
@@ -24,16 +25,20 @@ from recollect.core.explain import (
     barred,
     below_limit,
     leg_obstacle,
+    superseded,
 )
 from recollect.core.fusion import Answers
+from recollect.core.links import last
 from recollect.core.memory import Memory, Scope
 from recollect.core.ranking import Ranked, place_if_vital, prior
 from recollect.core.recall import LEGS, Candidate, LegName, RecallRequest
 from recollect.core.recall_settings import RecallSettings
 from recollect.usecases import find, tune
 from recollect.usecases.arrange import Arranged, arrange
+from recollect.usecases.follow import hits_of
 from recollect.usecases.legs import LegOutcome, answers_of, ask_legs
 from recollect.usecases.parts import Parts
+from recollect.usecases.walk import fuse_and_walk
 
 # How deep a leg is searched for a memory's rank: beyond it the answer says so.
 BOUND: Final = 10_000
@@ -63,17 +68,22 @@ class _Question:
         settings = replace(self.settings, depth=depth)
         return await ask_legs(legs, self.weights, self.owner, request, settings, _PATIENCE_SECONDS)
 
-    async def arrange(self, answers: Answers) -> Arranged:
-        until = asyncio.get_running_loop().time() + _PATIENCE_SECONDS
-        return await arrange(
+    async def arrange(self, answers: Answers) -> tuple[Arranged, LegOutcome | None]:
+        """The final order, and what became of the graph's leg."""
+        fused, graph = await fuse_and_walk(
             self.parts,
             self.owner,
             self.request,
             self.settings,
             self.weights,
             answers,
-            until=until,
+            _PATIENCE_SECONDS,
         )
+        until = asyncio.get_running_loop().time() + _PATIENCE_SECONDS
+        arranged = await arrange(
+            self.parts, self.owner, self.request, self.settings, fused, until=until
+        )
+        return arranged, graph
 
 
 async def why(parts: Parts, owner: str, reference: str, request: RecallRequest) -> WhyReport:
@@ -89,9 +99,14 @@ async def why(parts: Parts, owner: str, reference: str, request: RecallRequest) 
     question = _Question(parts, owner, memory, request, settings, weights, bool(bars))
     outcomes = await question.ask(request, settings.depth, LEGS)
     facts, answers = await _place_in_legs(question, outcomes)
-    arranged = await question.arrange(answers)
+    arranged, graph = await question.arrange(answers)
     place, mine = _place(memory, arranged)
-    recalled = not bars and place is not None and place <= request.limit
+    if graph is not None:
+        facts["graph"] = _in_graph(question, graph, mine)
+    served = () if bars else await hits_of(parts.store, owner, request, arranged)
+    shown = next((at for at, hit in enumerate(served, 1) if hit.memory.id == memory.id), None)
+    recalled = shown is not None
+    successor = None if recalled else await _successor(parts, owner, memory, request)
     legs: dict[LegName, WhyLeg] = {}
     for name in LEGS:
         share = None if mine is None else mine.fused.legs.get(name)
@@ -102,19 +117,34 @@ async def why(parts: Parts, owner: str, reference: str, request: RecallRequest) 
             leg_obstacle(name, facts[name], memory, request, deeper),
         )
     low = [] if place is None or place <= request.limit else [_low(question, arranged, place)]
+    gone = [] if successor is None else [superseded(successor)]
     of_legs = [leg.obstacle for leg in legs.values() if leg.obstacle is not None]
     return WhyReport(
         memory=memory,
         recalled=recalled,
-        place=place,
+        place=place if shown is None else shown,
         limit=request.limit,
         fused=None if mine is None else mine.fused.score,
         bonus=1.0 if mine is None else mine.bonus,
         prior=prior(memory.importance, settings.prior_strength),
         score=None if mine is None else mine.score,
         legs=legs,
-        kept_out=() if recalled else (*bars, *low, *of_legs),
+        kept_out=() if recalled else (*bars, *gone, *low, *of_legs),
+        stands_for=() if shown is None else served[shown - 1].stands_for,
+        superseded_by=successor,
     )
+
+
+async def _successor(
+    parts: Parts, owner: str, memory: Memory, request: RecallRequest
+) -> UUID | None:
+    """Who stands in the place of a memory in this recall, if somebody does."""
+    if not (await parts.store.fetch(owner, [memory.id])).superseded:
+        return None
+    followed = await parts.store.follow(owner, [memory.id], ())
+    by = followed.memories.get(last(memory.id, followed.successors))
+    stands = by is not None and by.id != memory.id and request.scope.covers(by)
+    return by.id if by is not None and stands else None
 
 
 async def _place_in_legs(
@@ -204,13 +234,28 @@ def _place(memory: Memory, arranged: Arranged) -> tuple[int, Ranked] | tuple[Non
     return None, None
 
 
+def _in_graph(question: _Question, graph: LegOutcome, mine: Ranked | None) -> LegFacts:
+    """What the walk says of the memory; it is asked once, and never deeper."""
+    share = None if mine is None else mine.fused.legs.get("graph")
+    found = share is not None and share.score > 0.0
+    return LegFacts(
+        status=graph.report.status,
+        weight=graph.report.weight,
+        depth=question.depth,
+        score=share.score if share is not None and found else None,
+        rank=share.rank if share is not None and found else None,
+        searched=graph.report.found,
+        note=graph.report.note,
+    )
+
+
 async def _place_deeper(question: _Question, facts: LegFacts) -> int | None:
     """The place it would have if each leg were asked for as many as this one needs to find it."""
     rank = facts.rank
     if rank is None or not facts.depth < rank <= MAX_DEPTH_SETTING:
         return None
     outcomes = await question.ask(question.request, rank, LEGS)
-    arranged = await question.arrange(answers_of(outcomes))
+    arranged, _ = await question.arrange(answers_of(outcomes))
     place, _ = _place(question.memory, arranged)
     return len(arranged.order) + 1 if place is None else place  # an approximate leg may miss it
 

@@ -12,7 +12,7 @@ from recollect.core.graph import ExtractionProgress
 from recollect.core.memory import Memory, Stats
 from recollect.core.paging import Page
 from recollect.core.space import EmbeddingStats
-from recollect.wire.values import Moment, Shape
+from recollect.wire.values import LinkOut, Moment, Shape
 
 
 class MemoryOut(Shape):
@@ -32,6 +32,7 @@ class MemoryOut(Shape):
     created_at: Moment
     updated_at: Moment
     deleted_at: Moment | None = None
+    links: list[LinkOut] = Field(default=[], description="What it says of other memories.")
 
     @classmethod
     def from_memory(cls, memory: Memory) -> MemoryOut:
@@ -50,12 +51,14 @@ class MemoryOut(Shape):
             created_at=memory.created_at,
             updated_at=memory.updated_at,
             deleted_at=memory.deleted_at,
+            links=[LinkOut.from_link(link) for link in memory.links],
         )
 
     def to_memory(self) -> Memory:
         values = dict(self)
         values["tags"] = tuple(self.tags)
         values["expanded_keywords"] = tuple(self.expanded_keywords)
+        values["links"] = tuple(link.to_link() for link in self.links)
         return Memory(**values)
 
 

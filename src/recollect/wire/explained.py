@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from pydantic import Field
 
 from recollect.core.explain import LegFacts, Obstacle, ObstacleKind, WhyLeg, WhyReport
@@ -75,7 +77,9 @@ class WhyLegOut(Shape):
 
 class WhyOut(Shape):
     """Why the memory is recalled or is not. `place` is where it stands in the whole order, or would
-    stand if it were allowed in; null when no leg brings it within its depth.
+    stand if it were allowed in; null when no leg brings it within its depth. A memory that
+    `stands_for` others is recalled in the place of the best of them; `superseded_by` is who stands
+    in the memory's own place.
     """
 
     memory: MemoryOut
@@ -88,6 +92,8 @@ class WhyOut(Shape):
     score: float | None
     legs: dict[LegName, WhyLegOut]
     kept_out: list[ObstacleOut] = Field(description="Empty when the memory is recalled.")
+    stands_for: list[UUID] = Field(default=[])
+    superseded_by: UUID | None = None
 
     @classmethod
     def from_report(cls, report: WhyReport) -> WhyOut:
@@ -102,6 +108,8 @@ class WhyOut(Shape):
             score=report.score,
             legs={name: WhyLegOut.from_leg(leg) for name, leg in report.legs.items()},
             kept_out=[ObstacleOut.from_obstacle(one) for one in report.kept_out],
+            stands_for=[*report.stands_for],
+            superseded_by=report.superseded_by,
         )
 
     def to_report(self) -> WhyReport:
@@ -116,4 +124,6 @@ class WhyOut(Shape):
             score=self.score,
             legs={name: leg.to_leg() for name, leg in self.legs.items()},
             kept_out=tuple(one.to_obstacle() for one in self.kept_out),
+            stands_for=tuple(self.stands_for),
+            superseded_by=self.superseded_by,
         )

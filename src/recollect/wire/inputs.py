@@ -27,6 +27,8 @@ from recollect.wire.values import (
     Importance,
     Input,
     Label,
+    LinkIn,
+    Links,
     Moment,
     Name,
     NewId,
@@ -76,11 +78,16 @@ class DraftIn(Input):
     project: Label | None = None
     session: Label | None = None
     id: NewId | None = Field(default=None, description="A UUIDv7 made by the writer.")
+    links: Links = Field(default=[], description="What it says of other memories.")
 
     @classmethod
     def from_draft(cls, draft: Draft) -> DraftIn:
-        # Unsaid is left out, not sent as null: a server of an earlier version knows no third value.
-        said: dict[str, Any] = {"is_sensitive": draft.is_sensitive}
+        # Unsaid is left out: a server of an earlier version knows no third value, and no links.
+        said: dict[str, Any] = {}
+        if draft.is_sensitive is not None:
+            said["is_sensitive"] = draft.is_sensitive
+        if draft.links:
+            said["links"] = [LinkIn.from_link(link) for link in draft.links]
         return cls.model_construct(
             content=draft.content,
             category=draft.category,
@@ -90,13 +97,14 @@ class DraftIn(Input):
             project=draft.project,
             session=draft.session,
             id=draft.id,
-            **({} if draft.is_sensitive is None else said),
+            **said,
         )
 
     def to_draft(self) -> Draft:
         values = dict(self)
         values["tags"] = tuple(self.tags)
         values["expanded_keywords"] = tuple(self.expanded_keywords)
+        values["links"] = tuple(link.to_link() for link in self.links)
         return Draft(**values)
 
 
@@ -122,6 +130,7 @@ class ChangesIn(Input):
     is_sensitive: bool = Field(default_factory=bool)
     project: Label | None = None
     session: Label | None = None
+    links: Links = Field(default_factory=list, description="All of its links from now on.")
     based_on: Whole | None = Field(
         default=None, description="The version the change was made from."
     )
@@ -131,6 +140,8 @@ class ChangesIn(Input):
         named: dict[str, Any] = {
             name: [*value] if isinstance(value, tuple) else value for name, value in changes.items()
         }
+        if "links" in changes:
+            named["links"] = [LinkIn.from_link(link) for link in changes["links"]]
         return cls.model_construct(**named, based_on=based_on)
 
     def to_changes(self) -> Changes:
@@ -139,6 +150,8 @@ class ChangesIn(Input):
             for name, value in self
             if name in self.model_fields_set and name != "based_on"
         }
+        if "links" in named:
+            named["links"] = tuple(link.to_link() for link in self.links)
         return cast("Changes", named)
 
 

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from uuid import UUID
 
+from pydantic import Field
+
+from recollect.core.links import Pointer
 from recollect.core.recall import (
     Hit,
     LegName,
@@ -20,11 +24,14 @@ from recollect.wire.values import Shape
 
 
 class LegPlaceOut(Shape):
-    """Where one leg placed the memory, and what that added to its fused score."""
+    """Where one leg placed the memory, and what that added to its fused score. `path` is the
+    graph's: ids of memories and names of concepts that led to it.
+    """
 
     rank: int
     score: float
     contribution: float
+    path: list[str] = Field(default=[])
 
 
 class LegReportOut(Shape):
@@ -66,12 +73,27 @@ class ExplanationOut(Shape):
     rerank: RerankPlaceOut | None
 
 
+class PointerOut(Shape):
+    """A memory that a hit leads to without showing it; `is_dangling` when there is none."""
+
+    kind: str
+    target: UUID
+    is_dangling: bool
+
+
 class HitOut(Shape):
-    """A recalled memory."""
+    """A recalled memory. It `stands_for` memories that it supersedes and that were found; with
+    `ranked_as`, the score and its explanation are that memory's. `attached` are the memories that
+    resolve it, `pointers` name others that its links lead to.
+    """
 
     memory: MemoryOut
     score: float
     explanation: ExplanationOut | None
+    stands_for: list[UUID] = Field(default=[])
+    ranked_as: UUID | None = None
+    attached: list[MemoryOut] = Field(default=[])
+    pointers: list[PointerOut] = Field(default=[])
 
     @classmethod
     def from_hit(cls, hit: Hit, *, explain: bool) -> HitOut:
@@ -80,7 +102,12 @@ class HitOut(Shape):
             bonus=hit.bonus,
             prior=hit.prior,
             legs={
-                name: LegPlaceOut(rank=one.rank, score=one.score, contribution=one.contribution)
+                name: LegPlaceOut(
+                    rank=one.rank,
+                    score=one.score,
+                    contribution=one.contribution,
+                    path=[*one.path],
+                )
                 for name, one in hit.legs.items()
             },
             rerank=None if hit.rerank is None else RerankPlaceOut(**asdict(hit.rerank)),
@@ -89,6 +116,10 @@ class HitOut(Shape):
             memory=MemoryOut.from_memory(hit.memory),
             score=hit.score,
             explanation=explanation if explain else None,
+            stands_for=[*hit.stands_for],
+            ranked_as=hit.ranked_as,
+            attached=[MemoryOut.from_memory(memory) for memory in hit.attached],
+            pointers=[PointerOut(**asdict(pointer)) for pointer in hit.pointers],
         )
 
     def to_hit(self) -> Hit:
@@ -101,11 +132,15 @@ class HitOut(Shape):
             fused=why.fused,
             prior=why.prior,
             legs={
-                name: LegPlace(one.rank, one.score, one.contribution)
+                name: LegPlace(one.rank, one.score, one.contribution, tuple(one.path))
                 for name, one in why.legs.items()
             },
             bonus=why.bonus,
             rerank=None if why.rerank is None else RerankPlace(**dict(why.rerank)),
+            stands_for=tuple(self.stands_for),
+            ranked_as=self.ranked_as,
+            attached=tuple(memory.to_memory() for memory in self.attached),
+            pointers=tuple(Pointer(**dict(pointer)) for pointer in self.pointers),
         )
 
 

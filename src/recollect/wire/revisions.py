@@ -7,8 +7,9 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from recollect.core.links import as_values
 from recollect.core.sync import Kind, RemoteRevision, Revision, iso
-from recollect.wire.values import Id, Input, Moment, Shape
+from recollect.wire.values import Id, Input, LinkIn, Moment, Shape
 
 
 class FieldsIn(BaseModel):
@@ -27,9 +28,12 @@ class FieldsIn(BaseModel):
     project: str | None = None
     session: str | None = None
     deleted_at: Moment | None = None
+    links: list[LinkIn] = Field(default_factory=list)
 
     def to_fields(self) -> dict[str, object]:
         named: dict[str, object] = self.model_dump(exclude_unset=True)
+        if "links" in named:
+            named["links"] = as_values(link.to_link() for link in self.links)
         if (deleted := named.get("deleted_at")) is not None:
             named["deleted_at"] = iso(deleted)  # type: ignore[arg-type]  # a Moment is one
         return named

@@ -27,7 +27,7 @@ from recollect.core.sync import (
     iso,
 )
 from recollect.wire.revisions import FieldsIn, RevisionIn, RevisionOut, revision_body
-from recollect.wire.values import Id, Input, Moment, Shape, Whole
+from recollect.wire.values import Id, Input, LinkOut, Moment, Shape, Whole
 
 MAX_POSITION = 2**63 - 1
 Position = Annotated[Whole, Field(ge=0, le=MAX_POSITION)]
@@ -56,6 +56,7 @@ class StateShape(Shape):
     project: str | None
     session: str | None
     deleted_at: Moment | None
+    links: list[LinkOut] = Field(default=[])  # an older server has none
 
     @classmethod
     def from_state(cls, state: State) -> StateShape:
@@ -74,6 +75,7 @@ class StateShape(Shape):
         known = {name: getattr(self, name) for name in FIELDS}
         known["tags"] = tuple(self.tags)
         known["expanded_keywords"] = tuple(self.expanded_keywords)
+        known["links"] = tuple(sorted({link.to_link() for link in self.links}))
         memory = Memory(
             id=self.id,
             owner=owner,

@@ -10,6 +10,7 @@ from recollect.core.fusion import Fusion
 from recollect.core.recall_settings import (
     LEGAL,
     MAX_SETTINGS_LOG,
+    GraphWalk,
     LexicalRanking,
     Range,
     RecallSettings,
@@ -35,6 +36,7 @@ class SettingsOut(Shape):
     lexical_ranking: LexicalRanking
     exact_bonus: float
     prior_strength: float
+    graph_walk: GraphWalk
     rerank: bool
     rerank_depth: int
     rerank_timeout_ms: int
@@ -73,6 +75,7 @@ class SettingsIn(Input):
     lexical_ranking: LexicalRanking = Field(default_factory=lambda: "idf")
     exact_bonus: float = Field(default_factory=float, json_schema_extra=_legal("exact_bonus"))
     prior_strength: float = Field(default_factory=float, json_schema_extra=_legal("prior_strength"))
+    graph_walk: GraphWalk = Field(default_factory=lambda: "pagerank")
     rerank: bool = Field(default_factory=bool)
     rerank_depth: Whole = Field(default_factory=int, json_schema_extra=_legal("rerank_depth"))
     rerank_timeout_ms: Whole = Field(

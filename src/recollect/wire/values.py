@@ -22,6 +22,7 @@ from pydantic import (
     WithJsonSchema,
 )
 
+from recollect.core.links import KINDS, MAX_LINKS, Link
 from recollect.core.memory import CATEGORIES, Limits
 from recollect.core.recall import MAX_WEIGHT
 
@@ -105,3 +106,38 @@ class Input(BaseModel):
     """What is taken in. A misspelt field is refused, and nothing is guessed from another type."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class LinkIn(Input):
+    """A link to another memory, whole id. The target may be one that is not here yet."""
+
+    kind: str = Field(
+        description="supersedes: served in the target's place; resolved_by: the target is attached "
+        "when this one is recalled; part_of, see_also: the target is named.",
+        json_schema_extra={"enum": [*KINDS]},
+    )
+    target: Id = Field(description="The whole id of the other memory.")
+
+    @classmethod
+    def from_link(cls, link: Link) -> LinkIn:
+        return cls(kind=link.kind, target=link.target)
+
+    def to_link(self) -> Link:
+        return Link(self.kind, self.target)
+
+
+class LinkOut(Shape):
+    """A link to another memory. A kind that is not known is to be kept, and not followed."""
+
+    kind: str
+    target: UUID
+
+    @classmethod
+    def from_link(cls, link: Link) -> LinkOut:
+        return cls(kind=link.kind, target=link.target)
+
+    def to_link(self) -> Link:
+        return Link(self.kind, self.target)
+
+
+Links = Annotated[list[LinkIn], Field(json_schema_extra={"maxItems": MAX_LINKS})]

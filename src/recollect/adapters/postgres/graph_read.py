@@ -34,7 +34,7 @@ from memory_concepts c join memories m on m.id = c.memory_id
 where c.owner = %(owner)s and (%(as_of)s::timestamptz is null or m.created_at <= %(as_of)s)
 group by m.id order by m.id
 """
-_LABELS: Final = "select id, name from concepts where owner = %(owner)s order by id"
+_LABELS: Final = "select id, name, kind from concepts where owner = %(owner)s order by id"
 
 # Held at a moment: true then, and not taken back before. Now is such a moment too; what was said by
 # somebody whose clock is ahead holds at once.
@@ -110,7 +110,8 @@ async def snapshot(connection: Connection, owner: str, as_of: datetime | None) -
     await connection.execute("set transaction isolation level repeatable read")
     read = await version(connection, owner)
     cursor = await connection.execute(_LABELS, params)
-    labels = {row["id"]: row["name"] for row in await cursor.fetchall()}
+    rows = await cursor.fetchall()
+    labels = {row["id"]: row["name"] for row in rows}
     places = {id: place for place, id in enumerate(labels)}
     memories: list[UUID] = []
     mentioning, mentioned = array("i"), array("i")
@@ -130,6 +131,7 @@ async def snapshot(connection: Connection, owner: str, as_of: datetime | None) -
         memories=tuple(memories),
         concepts=tuple(labels),
         labels=tuple(labels.values()),
+        kinds=tuple(row["kind"] for row in rows),
         mention_memories=mentioning,
         mention_concepts=mentioned,
         mention_weights=array("f", [1.0]) * len(mentioned),

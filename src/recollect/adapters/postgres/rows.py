@@ -8,14 +8,17 @@ from typing import Any
 from uuid import UUID
 
 from psycopg import sql
+from psycopg.types.json import Jsonb
 
 from recollect.core.keys import Key
+from recollect.core.links import as_values, from_values
 from recollect.core.memory import Memory, Scope
 from recollect.core.recall_settings import SettingChange
 
 MEMORY_COLUMNS = sql.SQL(
     "m.id, m.owner, m.content, m.category, m.tags, m.expanded_keywords, m.importance,"
-    " m.is_sensitive, m.project, m.session, m.version, m.created_at, m.updated_at, m.deleted_at"
+    " m.is_sensitive, m.project, m.session, m.version, m.created_at, m.updated_at, m.deleted_at,"
+    " m.links"
 )
 
 
@@ -35,6 +38,7 @@ def to_memory(row: Mapping[str, Any]) -> Memory:
         created_at=utc(row["created_at"]),
         updated_at=utc(row["updated_at"]),
         deleted_at=None if row["deleted_at"] is None else utc(row["deleted_at"]),
+        links=from_values(row["links"]),
     )
 
 
@@ -54,6 +58,7 @@ def from_memory(memory: Memory) -> dict[str, Any]:
         "created_at": memory.created_at,
         "updated_at": memory.updated_at,
         "deleted_at": memory.deleted_at,
+        "links": Jsonb(as_values(memory.links)),
     }
 
 

@@ -20,7 +20,7 @@ from psycopg.rows import DictRow, dict_row
 from psycopg.types.json import Jsonb
 from psycopg_pool import AsyncConnectionPool, PoolTimeout, TooManyRequests
 
-from recollect.adapters.postgres import lexical, patience
+from recollect.adapters.postgres import lexical, links, patience
 from recollect.adapters.postgres.changes import PostgresChanges
 from recollect.adapters.postgres.erasure import ERASE
 from recollect.adapters.postgres.errors import translated
@@ -37,6 +37,7 @@ from recollect.adapters.postgres.rows import (
 )
 from recollect.adapters.postgres.statistics import Statistics
 from recollect.adapters.postgres.vectors import LEASE, PostgresVectors
+from recollect.core.following import Fetched, Followed
 from recollect.core.ids import IdPrefix
 from recollect.core.keys import Key
 from recollect.core.memory import Memory, Scope, Stats
@@ -50,22 +51,23 @@ Connection = AsyncConnection[DictRow]
 
 _ADD = """
 insert into memories (id, owner, content, category, tags, expanded_keywords, importance,
-    is_sensitive, project, session, version, created_at, updated_at, deleted_at)
+    is_sensitive, project, session, version, created_at, updated_at, deleted_at, links)
 values (%(id)s, %(owner)s, %(content)s, %(category)s, %(tags)s, %(expanded_keywords)s,
     %(importance)s, %(is_sensitive)s, %(project)s, %(session)s, %(version)s, %(created_at)s,
-    %(updated_at)s, %(deleted_at)s)
+    %(updated_at)s, %(deleted_at)s, %(links)s)
 """
 
 _ADD_MANY = """
 copy memories (id, owner, content, category, tags, expanded_keywords, importance, is_sensitive,
-    project, session, version, created_at, updated_at, deleted_at) from stdin
+    project, session, version, created_at, updated_at, deleted_at, links) from stdin
 """
 
 _REPLACE = """
 update memories set content = %(content)s, category = %(category)s, tags = %(tags)s,
     expanded_keywords = %(expanded_keywords)s, importance = %(importance)s,
     is_sensitive = %(is_sensitive)s, project = %(project)s, session = %(session)s,
-    version = %(version)s, updated_at = %(updated_at)s, deleted_at = %(deleted_at)s
+    version = %(version)s, updated_at = %(updated_at)s, deleted_at = %(deleted_at)s,
+    links = %(links)s
 where owner = %(owner)s and id = %(id)s and version = %(based_on)s
 """
 
@@ -226,6 +228,18 @@ class PostgresStore:
         async with self._transaction() as connection:
             cursor = await connection.execute(query.format(MEMORY_COLUMNS), (owner, list(ids)))
             return {row["id"]: to_memory(row) for row in await cursor.fetchall()}
+
+    async def fetch(self, owner: str, ids: Collection[UUID]) -> Fetched:
+        if not ids:
+            return Fetched()
+        async with self._transaction() as connection:
+            return await links.fetch(connection, owner, ids)
+
+    async def follow(
+        self, owner: str, superseded: Collection[UUID], targets: Collection[UUID]
+    ) -> Followed:
+        async with self._transaction() as connection:
+            return await links.follow(connection, owner, superseded, targets)
 
     async def ids_with_prefix(
         self, owner: str, prefix: IdPrefix, limit: int, *, forgotten: bool

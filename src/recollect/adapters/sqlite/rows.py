@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
+from recollect.core.links import as_values, from_values
 from recollect.core.memory import Memory, Scope
 from recollect.core.recall_settings import SettingChange
 
@@ -41,6 +42,7 @@ def to_row(memory: Memory) -> Parameters:
         "session": memory.session,
         "version": memory.version,
         "deleted_at": None if memory.deleted_at is None else microseconds(memory.deleted_at),
+        "links": json.dumps(as_values(memory.links)),
     }
 
 
@@ -60,6 +62,7 @@ def from_row(row: sqlite3.Row) -> Memory:
         session=row["session"],
         version=row["version"],
         deleted_at=None if row["deleted_at"] is None else moment(row["deleted_at"]),
+        links=from_values(json.loads(row["links"])),
     )
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from recollect.adapters.sqlite.lane import transaction
+from recollect.adapters.sqlite.links_schema import LINKS_MIGRATION
 from recollect.adapters.sqlite.sync_schema import SYNC_MIGRATION
 from recollect.core.errors import StoreUnavailable
 
@@ -98,6 +99,7 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
     ),
     (_SETTINGS_AUDIT,),
     SYNC_MIGRATION,
+    LINKS_MIGRATION,
 )
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final, Self
 from uuid import UUID
 
-from recollect.adapters.sqlite import words
+from recollect.adapters.sqlite import links, words
 from recollect.adapters.sqlite.lane import Lane, transaction
 from recollect.adapters.sqlite.rows import (
     from_row,
@@ -28,6 +28,7 @@ from recollect.adapters.sqlite.rows import (
 )
 from recollect.adapters.sqlite.schema import is_current, migrate, prepare_file
 from recollect.core.errors import Conflict
+from recollect.core.following import Fetched, Followed
 from recollect.core.ids import IdPrefix
 from recollect.core.memory import Memory, Scope, Stats
 from recollect.core.paging import Cursor
@@ -40,11 +41,12 @@ BUSY_TIMEOUT_SECONDS: Final = 5.0
 _ADD: Final = """
 INSERT INTO memories (
     id, owner, category, project, session, importance, is_sensitive, version,
-    created_at, updated_at, deleted_at, tags, tag_words, expanded_keywords, expanded_words, content
+    created_at, updated_at, deleted_at, tags, tag_words, expanded_keywords, expanded_words, content,
+    links
 ) VALUES (
     :id, :owner, :category, :project, :session, :importance, :is_sensitive, :version,
     :created_at, :updated_at, :deleted_at, :tags, :tag_words, :expanded_keywords, :expanded_words,
-    :content
+    :content, :links
 ) ON CONFLICT (id) DO NOTHING
 """
 _REPLACE: Final = """
@@ -52,7 +54,8 @@ UPDATE memories SET
     category = :category, project = :project, session = :session, importance = :importance,
     is_sensitive = :is_sensitive, version = :version, created_at = :created_at,
     updated_at = :updated_at, deleted_at = :deleted_at, tags = :tags, tag_words = :tag_words,
-    expanded_keywords = :expanded_keywords, expanded_words = :expanded_words, content = :content
+    expanded_keywords = :expanded_keywords, expanded_words = :expanded_words, content = :content,
+    links = :links
 WHERE owner = :owner AND id = :id AND version = :based_on
 """
 _ERASE: Final = "DELETE FROM memories WHERE owner = ? AND id = ?"
@@ -128,6 +131,18 @@ class SqliteStore:
             lambda reader: reader.execute(_GET_MANY, (owner, id_list(ids))).fetchall()
         )
         return {memory.id: memory for memory in map(from_row, rows)}
+
+    async def fetch(self, owner: str, ids: Collection[UUID]) -> Fetched:
+        return await self._reader.run_until_cancelled(
+            lambda reader: links.fetch(reader, owner, ids)
+        )
+
+    async def follow(
+        self, owner: str, superseded: Collection[UUID], targets: Collection[UUID]
+    ) -> Followed:
+        return await self._reader.run_until_cancelled(
+            lambda reader: links.follow(reader, owner, superseded, targets)
+        )
 
     async def ids_with_prefix(
         self, owner: str, prefix: IdPrefix, limit: int, *, forgotten: bool

@@ -29,11 +29,12 @@ SELECT * FROM states WHERE role = ? AND id IN (SELECT value FROM json_each(?))
 _PUT: Final = """
 INSERT INTO memories (
     id, owner, category, project, session, importance, is_sensitive, version, created_at,
-    updated_at, deleted_at, tags, tag_words, expanded_keywords, expanded_words, content, extra
+    updated_at, deleted_at, tags, tag_words, expanded_keywords, expanded_words, content, extra,
+    links
 ) VALUES (
     :id, :owner, :category, :project, :session, :importance, :is_sensitive, :version, :created_at,
     :updated_at, :deleted_at, :tags, :tag_words, :expanded_keywords, :expanded_words, :content,
-    :extra
+    :extra, :links
 )
 """
 _REPLACE: Final = """
@@ -42,7 +43,7 @@ UPDATE memories SET
     is_sensitive = :is_sensitive, version = :version, created_at = :created_at,
     updated_at = :updated_at, deleted_at = :deleted_at, tags = :tags, tag_words = :tag_words,
     expanded_keywords = :expanded_keywords, expanded_words = :expanded_words, content = :content,
-    extra = :extra
+    extra = :extra, links = :links
 WHERE id = :id
 """
 _SYNCED: Final = "INSERT OR REPLACE INTO synced (id, version, change, withheld, gone) VALUES "

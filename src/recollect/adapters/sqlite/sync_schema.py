@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
-# What a memory is made of, as far as another side has to know it.
-STATE_COLUMNS: Final = (
+# What a memory was made of when this migration was written.
+_FIRST_COLUMNS: Final = (
     "id",
     "owner",
     "category",
@@ -26,8 +26,8 @@ STATE_COLUMNS: Final = (
     "content",
     "extra",
 )
-_NAMES: Final = ", ".join(STATE_COLUMNS)
-_OLD: Final = ", ".join(f"old.{name}" for name in STATE_COLUMNS)
+# What a memory is made of, as far as another side has to know it.
+STATE_COLUMNS: Final = (*_FIRST_COLUMNS, "links")
 
 _EXTRA: Final = "ALTER TABLE memories ADD COLUMN extra TEXT NOT NULL DEFAULT '{}'"
 
@@ -116,14 +116,22 @@ END
 """
 # The first change since the server was last heard of: from here on both sides may differ. What the
 # server did not show (withheld) is no base.
-_CHANGED: Final = f"""
+_CHANGED: Final = """
 CREATE TRIGGER outbox_changed BEFORE UPDATE ON memories
 WHEN NOT EXISTS (SELECT 1 FROM outbox WHERE id = old.id) BEGIN
-    INSERT INTO states (role, {_NAMES}) SELECT 'base', {_OLD}
+    INSERT INTO states (role, {names}) SELECT 'base', {old}
     WHERE EXISTS (SELECT 1 FROM synced WHERE id = old.id AND NOT withheld);
     INSERT INTO outbox (id, owner, erased) VALUES (old.id, old.owner, 0);
 END
-"""  # noqa: S608  # built from constants
+"""
+
+
+def outbox_changed(columns: tuple[str, ...]) -> str:
+    """The trigger that keeps a change's base, for a memory of these columns."""
+    old = ", ".join(f"old.{name}" for name in columns)
+    return _CHANGED.format(names=", ".join(columns), old=old)
+
+
 # What the server never saw leaves nothing; else its erasure waits, without a word of its text.
 _ERASED: Final = """
 CREATE TRIGGER outbox_erased AFTER DELETE ON memories BEGIN
@@ -145,7 +153,7 @@ SYNC_MIGRATION: Final[tuple[str, ...]] = (
     _STATES,
     _REVISIONS,
     _ADDED,
-    _CHANGED,
+    outbox_changed(_FIRST_COLUMNS),
     _ERASED,
     "INSERT INTO outbox (id, owner, erased) SELECT id, owner, 0 FROM memories ORDER BY number",
 )

@@ -1,0 +1,1 @@
+"""Ways to walk the concept graph."""

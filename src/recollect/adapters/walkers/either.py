@@ -1,0 +1,24 @@
+"""Which way the graph is walked, by the setting that holds for this recall."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from recollect.core.fusion import Fused
+from recollect.core.recall import Declined, RecallRequest
+from recollect.core.recall_settings import GraphWalk, RecallSettings
+from recollect.core.walking import Walked
+from recollect.graph_ports import Walker
+
+
+def either_walk(walkers: Mapping[GraphWalk, Walker]) -> Walker:
+    async def walker(
+        owner: str,
+        request: RecallRequest,
+        settings: RecallSettings,
+        weight: float,
+        fused: Sequence[Fused],
+    ) -> Sequence[Walked] | Declined:
+        return await walkers[settings.graph_walk](owner, request, settings, weight, fused)
+
+    return walker

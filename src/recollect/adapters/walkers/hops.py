@@ -1,0 +1,52 @@
+"""The graph leg by a recursive query: a hop or two from the hits, nothing kept in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from recollect.adapters.walkers.pagerank import NO_NAME, UNKNOWN
+from recollect.core.fusion import Fused
+from recollect.core.recall import Declined, RecallRequest
+from recollect.core.recall_settings import RecallSettings
+from recollect.core.walking import Walked, damping, named_by, restart
+from recollect.graph_ports import ConceptGraph, Walker
+
+HOPS: Final = 2
+DECAY: Final = 0.5
+# Every seed is a probe of the database, and those behind the first carry next to nothing.
+_MOST_SEEDS: Final = 20
+
+
+def hops_walker(graph: ConceptGraph) -> Walker:
+    async def walker(
+        owner: str,
+        request: RecallRequest,
+        settings: RecallSettings,
+        weight: float,
+        fused: Sequence[Fused],
+    ) -> Sequence[Walked] | Declined:
+        named = named_by(request.query)
+        if not named.is_telling:
+            return NO_NAME
+        concepts = await graph.named(owner, named.keys)
+        if not concepts:
+            return UNKNOWN
+        begun = restart(fused)
+        total = sum(begun.values()) + len(concepts)
+        heaviest = sorted(begun.items(), key=lambda one: -one[1])[:_MOST_SEEDS]
+        seeds = {**dict(heaviest), **dict.fromkeys(concepts.values(), 1.0)}
+        found = await graph.hops(
+            owner, seeds, HOPS, DECAY, max(settings.depth, request.limit), request.as_of
+        )
+        reached = sum(one.score for one in found) or 1.0
+        on = damping(weight)
+        scores = {id: (1.0 - on) * mass / total for id, mass in begun.items()}
+        for one in found:
+            scores[one.id] = scores.get(one.id, 0.0) + on * one.score / reached
+        return [
+            Walked(id, score)
+            for id, score in sorted(scores.items(), key=lambda one: (-one[1], one[0]))
+        ]
+
+    return walker

@@ -1,0 +1,217 @@
+"""One owner's concept graph as a sparse matrix, and a walk over it that touches only what it needs.
+
+Personalised PageRank is a sum over walks: of the mass that a node gets, one share stays and the
+other goes on to its neighbours. So it is summed step by step from where it starts, and mass too
+small to matter is dropped: the cost is that of the neighbourhood, not of the graph
+(docs/adr/0025). Plain numpy arrays are enough for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.core.graph import GraphSnapshot
+from recollect.core.walking import (
+    FEWEST_MEMORIES,
+    MOST_MEMORIES,
+    RELATIONSHIP_WEIGHT,
+    UNWALKED_KINDS,
+    Walked,
+)
+
+Floats = NDArray[np.float64]
+Whole = NDArray[np.int32]
+
+# With a damping of .6, what is left after 12 steps is .2% of the mass.
+MOST_STEPS: Final = 12
+LEAST_MASS: Final = 1e-4
+"""Of a total of 1, and at one step; a tenth of it changes no figure of the benchmark."""
+MOST_LINKS_A_STEP: Final = 200_000
+_MOST_PATH: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """Nodes are memories, then concepts. Row `i` is `targets[starts[i]:starts[i + 1]]`: where the
+    mass of node i goes, in shares that sum to 1.
+    """
+
+    version: int
+    memories: tuple[UUID, ...]
+    places: Mapping[UUID, int]
+    labels: tuple[str, ...]
+    mentioned_by: Whole
+    is_walked: NDArray[np.bool_]
+    starts: NDArray[np.int64]
+    targets: Whole
+    shares: NDArray[np.float32]
+
+    def walked_concepts(self, ids: Iterable[UUID]) -> list[UUID]:
+        """Those of some concepts that a walk may come to, if they link anything."""
+        places = [(id, self.places.get(id)) for id in ids]
+        return [
+            id for id, at in places if at is not None and self.is_walked[at - len(self.memories)]
+        ]
+
+    @property
+    def bytes(self) -> int:
+        arrays = self.starts.nbytes + self.targets.nbytes + self.shares.nbytes
+        # An id, its entry in `places` and a label are Python objects of some hundred bytes.
+        return arrays + 200 * len(self.places)
+
+
+def build(snapshot: GraphSnapshot) -> Matrix:
+    """The matrix of a graph, with what links nothing and what links everything left out."""
+    count = len(snapshot.memories)
+    concepts = len(snapshot.concepts)
+    memory = np.asarray(snapshot.mention_memories, dtype=np.int32)
+    concept = np.asarray(snapshot.mention_concepts, dtype=np.int32)
+    mentioned_by = np.bincount(concept, minlength=concepts)
+    unwalked = np.array([kind in UNWALKED_KINDS for kind in snapshot.kinds], dtype=bool)
+    keeps = (mentioned_by >= FEWEST_MEMORIES) & (mentioned_by <= MOST_MEMORIES) & ~unwalked
+    kept = keeps[concept] if concepts else np.zeros(0, dtype=bool)
+    memory, concept = memory[kept], concept[kept]
+    # A memory's weight of 1 is shared by what it mentions, so that a long list weighs no more than
+    # a sentence; a rarer concept has a greater part in it.
+    per_memory = np.bincount(memory, minlength=count)
+    weight = 1.0 / np.log1p(mentioned_by[concept]) / per_memory[memory]
+    source = np.asarray(snapshot.edge_sources, dtype=np.int32)
+    target = np.asarray(snapshot.edge_targets, dtype=np.int32)
+    joined = keeps[source] & keeps[target] if len(source) else np.zeros(0, dtype=bool)
+    edge = RELATIONSHIP_WEIGHT * np.asarray(snapshot.edge_weights, dtype=np.float64)[joined]
+    source, target = source[joined] + count, target[joined] + count
+    concept = concept + count
+    rows = np.concatenate([memory, concept, source, target])
+    columns = np.concatenate([concept, memory, target, source]).astype(np.int32)
+    weights = np.concatenate([weight, weight, edge, edge])
+    order = np.argsort(rows, kind="stable")
+    rows, columns, weights = rows[order], columns[order], weights[order]
+    totals = np.bincount(rows, weights=weights, minlength=count + concepts)
+    starts = np.zeros(count + concepts + 1, dtype=np.int64)
+    np.cumsum(np.bincount(rows, minlength=count + concepts), out=starts[1:])
+    nodes = (*snapshot.memories, *snapshot.concepts)
+    return Matrix(
+        snapshot.version,
+        snapshot.memories,
+        {id: place for place, id in enumerate(nodes)},
+        snapshot.labels,
+        mentioned_by.astype(np.int32),
+        ~unwalked,
+        starts,
+        columns,
+        (weights / totals[rows]).astype(np.float32),
+    )
+
+
+def walk(
+    matrix: Matrix,
+    memories: Mapping[UUID, float],
+    named: list[UUID],
+    damping: float,
+    limit: int,
+    explained: int,
+) -> list[Walked]:
+    """The memories with most mass, best first, and the paths that led to the first of them."""
+    begun = _begun(matrix, memories, named)
+    nodes = np.fromiter(begun, dtype=np.int64, count=len(begun))
+    mass = np.fromiter(begun.values(), dtype=np.float64, count=len(begun))
+    if not len(nodes) or mass.sum() <= 0.0:
+        return []
+    mass = mass / mass.sum()
+    held = np.zeros(len(matrix.starts) - 1)
+    seen = [nodes]
+    for _ in range(MOST_STEPS):
+        held[nodes] += (1.0 - damping) * mass
+        nodes, mass = _step(matrix, nodes, damping * mass)
+        if not len(nodes):
+            break
+        seen.append(nodes)
+    touched = np.unique(np.concatenate(seen))
+    touched = touched[touched < len(matrix.memories)]
+    best = touched[np.argsort(-held[touched], kind="stable")][:limit]
+    return [
+        Walked(
+            matrix.memories[place],
+            float(held[place]),
+            _path(matrix, held, begun, int(place)) if rank < explained else (),
+        )
+        for rank, place in enumerate(best)
+        if held[place] > 0.0
+    ]
+
+
+def _begun(matrix: Matrix, memories: Mapping[UUID, float], named: list[UUID]) -> dict[int, float]:
+    """The restart vector by places. A concept that many memories mention says less of each."""
+    begun: dict[int, float] = {}
+    for id, mass in memories.items():
+        if (place := matrix.places.get(id)) is not None:
+            begun[place] = mass
+    for id in named:
+        place = matrix.places.get(id)
+        if place is not None and matrix.starts[place] < matrix.starts[place + 1]:
+            begun[place] = 1.0 / int(matrix.mentioned_by[place - len(matrix.memories)])
+    return begun
+
+
+def _step(
+    matrix: Matrix, nodes: NDArray[np.int64], mass: Floats
+) -> tuple[NDArray[np.int64], Floats]:
+    """Where the mass of some nodes goes in one step; what has no way on is lost to the walk."""
+    keep = mass >= LEAST_MASS
+    nodes, mass = nodes[keep], mass[keep]
+    first = matrix.starts[nodes]
+    degrees = matrix.starts[nodes + 1] - first
+    if degrees.sum() > MOST_LINKS_A_STEP:
+        heaviest = np.argsort(-mass, kind="stable")
+        within = np.cumsum(degrees[heaviest]) <= MOST_LINKS_A_STEP
+        chosen = heaviest[within]
+        mass, first, degrees = mass[chosen], first[chosen], degrees[chosen]
+    total = int(degrees.sum())
+    if not total:
+        return np.zeros(0, dtype=np.int64), np.zeros(0)
+    # The links of all the nodes, one after another.
+    before = np.cumsum(degrees) - degrees
+    links = np.arange(total) - np.repeat(before - first, degrees)
+    reached, places = np.unique(matrix.targets[links], return_inverse=True)
+    moved = np.repeat(mass, degrees) * matrix.shares[links]
+    gathered: Floats = np.bincount(places, weights=moved).astype(np.float64)
+    return reached.astype(np.int64), gathered
+
+
+def _path(matrix: Matrix, held: Floats, begun: Mapping[int, float], memory: int) -> tuple[str, ...]:
+    """The way most of a memory's mass came, backwards to a node that it began on; from a concept
+    that the query names, the path begins with that. Without any such way there is none.
+    """
+    way = [memory]
+    for _ in range(_MOST_PATH):
+        here = way[-1]
+        links = slice(matrix.starts[here], matrix.starts[here + 1])
+        sources = matrix.targets[links]
+        gave = [
+            0.0 if source in way else float(held[source]) * _share(matrix, int(source), here)
+            for source in sources
+        ]
+        if not gave or max(gave) <= 0.0:
+            return ()
+        way.append(int(sources[int(np.argmax(gave))]))
+        if way[-1] in begun:
+            return tuple(_told(matrix, place) for place in reversed(way[1:]))
+    return ()
+
+
+def _share(matrix: Matrix, source: int, target: int) -> float:
+    """What of a node's mass goes to one of its neighbours."""
+    links = slice(matrix.starts[source], matrix.starts[source + 1])
+    places: Any = np.flatnonzero(matrix.targets[links] == target)
+    return float(matrix.shares[links][places].sum())
+
+
+def _told(matrix: Matrix, place: int) -> str:
+    memories = len(matrix.memories)
+    return str(matrix.memories[place]) if place < memories else matrix.labels[place - memories]

@@ -1,0 +1,149 @@
+"""The graph leg by personalised PageRank over matrices that are kept in memory.
+
+A matrix is read and built in the background, when an owner's graph is asked for and has changed,
+never for a query: meanwhile the one before serves. While a graph changes all the time it is built
+anew only so often that building takes a tenth of the time at most. Those least recently asked for
+are dropped when all together are too large.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from types import TracebackType
+from typing import Final, Self
+
+from recollect.adapters.walkers.matrix import Matrix, build, walk
+from recollect.core.fusion import Fused
+from recollect.core.recall import Declined, RecallRequest
+from recollect.core.recall_settings import RecallSettings
+from recollect.core.walking import Walked, damping, named_by, restart
+from recollect.graph_ports import ConceptGraph
+
+MOST_BYTES: Final = 256 * 1024 * 1024
+# A recall does not wait for a matrix, but a small one is there at once.
+_GRACE_SECONDS: Final = 0.1
+REST: Final = 9.0
+"""How many times as long as a build took nothing is built for that owner again."""
+
+NO_NAME: Final = Declined("skipped", "the query names no concept")
+UNKNOWN: Final = Declined("skipped", "the query names no concept that the graph knows")
+_READING: Final = Declined("absent", "the graph is being read for the first time; ask again")
+
+_Key = tuple[str, datetime | None]
+
+
+@dataclass(slots=True)
+class _Kept:
+    matrix: Matrix
+    rest_until: float
+
+
+class PageRank:
+    """A walker; open it as a context, so that no build outlives it."""
+
+    def __init__(
+        self, graph: ConceptGraph, most_bytes: int = MOST_BYTES, rest: float = REST
+    ) -> None:
+        self._graph = graph
+        self._most_bytes = most_bytes
+        self._rest = rest
+        self._kept: OrderedDict[_Key, _Kept] = OrderedDict()
+        self._building: dict[_Key, asyncio.Task[None]] = {}
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        building = list(self._building.values())
+        for task in building:
+            task.cancel()
+        await asyncio.gather(*building, return_exceptions=True)
+
+    async def __call__(
+        self,
+        owner: str,
+        request: RecallRequest,
+        settings: RecallSettings,
+        weight: float,
+        fused: Sequence[Fused],
+    ) -> Sequence[Walked] | Declined:
+        named = named_by(request.query)
+        if not named.is_telling:
+            return NO_NAME
+        concepts = await self._graph.named(owner, named.keys)
+        if not concepts:
+            return UNKNOWN
+        matrix = await self._matrix(owner, request.as_of)
+        if matrix is None:
+            return _READING
+        known = matrix.walked_concepts(concepts.values())
+        if not known:
+            return UNKNOWN
+        # In a thread: numpy is quick, and others are answered meanwhile all the same.
+        return await asyncio.to_thread(
+            walk,
+            matrix,
+            restart(fused),
+            known,
+            damping(weight),
+            max(settings.depth, request.limit),
+            request.limit,
+        )
+
+    async def ready(self, owner: str) -> None:
+        """Wait until what is kept of an owner's graph is its present state."""
+        self._begin((owner, None))
+        await self._building[owner, None]
+
+    async def _matrix(self, owner: str, as_of: datetime | None) -> Matrix | None:
+        key = (owner, as_of)
+        kept = self._kept.get(key)
+        if kept is not None:
+            self._kept.move_to_end(key)
+            if asyncio.get_running_loop().time() < kept.rest_until:
+                return kept.matrix
+            if await self._graph.version(owner) == kept.matrix.version:
+                return kept.matrix
+        task = self._begin(key)
+        if kept is None:
+            # Of the past there is no older state to serve meanwhile: whoever asks for it waits.
+            await asyncio.wait([task], timeout=_GRACE_SECONDS if as_of is None else None)
+            if task.done():
+                await task  # what went wrong is told as the leg's failure
+        kept = self._kept.get(key)
+        return None if kept is None else kept.matrix
+
+    def _begin(self, key: _Key) -> asyncio.Task[None]:
+        """The one build of this key, begun unless it runs."""
+        if key not in self._building:
+            task = asyncio.create_task(self._build(key), name="concept graph")
+            self._building[key] = task
+            task.add_done_callback(lambda task: self._ended(key, task))
+        return self._building[key]
+
+    def _ended(self, key: _Key, task: asyncio.Task[None]) -> None:
+        self._building.pop(key, None)
+        if not task.cancelled():
+            task.exception()  # asyncio logs what nobody looked at; the next recall tries again
+
+    async def _build(self, key: _Key) -> None:
+        now = asyncio.get_running_loop().time
+        begun = now()
+        snapshot = await self._graph.snapshot(*key)
+        matrix = await asyncio.to_thread(build, snapshot)
+        self._kept[key] = _Kept(matrix, now() + self._rest * (now() - begun))
+        self._kept.move_to_end(key)
+        while len(self._kept) > 1 and self._bytes() > self._most_bytes:
+            self._kept.popitem(last=False)
+
+    def _bytes(self) -> int:
+        return sum(kept.matrix.bytes for kept in self._kept.values())

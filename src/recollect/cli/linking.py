@@ -1,0 +1,60 @@
+"""The commands on links between memories, and how a memory's links are told."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from recollect.cli.options import AsJson
+from recollect.cli.output import print_json, show
+from recollect.cli.shell import ask
+from recollect.core.errors import NotFound
+from recollect.core.ids import short
+from recollect.core.links import KINDS, Link
+from recollect.core.memory import Memory
+from recollect.ports import Recollect
+
+Id = Annotated[str, typer.Argument(metavar="ID", help="An id, or the beginning of one.")]
+Kind = Annotated[str, typer.Argument(metavar="KIND", help=f"One of: {', '.join(KINDS)}.")]
+Target = Annotated[str, typer.Argument(metavar="TARGET", help="The other memory, like ID.")]
+
+
+def link(id: Id, kind: Kind, target: Target, *, as_json: AsJson = False) -> None:
+    """Let a memory say of another: it supersedes it, is resolved by it, part of it, or see also."""
+    _tell(ask(lambda recollect: recollect.link(id, kind, target)), as_json=as_json)
+
+
+def unlink(id: Id, kind: Kind, target: Target, *, as_json: AsJson = False) -> None:
+    """Take a link away; its target need not be there any more."""
+    _tell(ask(lambda recollect: recollect.unlink(id, kind, target)), as_json=as_json)
+
+
+async def told_links(recollect: Recollect, memory: Memory) -> list[str]:
+    """Each link as a person reads it, and whether it leads to anything."""
+    return [
+        f"{named(link)}{'' if await _is_there(recollect, link) else ' (not here)'}"
+        for link in memory.links
+    ]
+
+
+def named(link: Link) -> str:
+    return f"{link.kind.replace('_', ' ')} {short(link.target)}"
+
+
+async def _is_there(recollect: Recollect, link: Link) -> bool:
+    try:
+        await recollect.get(str(link.target))
+    except NotFound:
+        return False
+    return True
+
+
+def _tell(memory: Memory, *, as_json: bool) -> None:
+    if as_json:
+        from recollect.wire.answers import MemoryOut
+
+        print_json(MemoryOut.from_memory(memory))
+        return
+    links = ", ".join(map(named, memory.links)) or "no links"
+    show(f"{short(memory.id)} (version {memory.version}): {links}")

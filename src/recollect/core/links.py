@@ -1,0 +1,120 @@
+"""Typed links from one memory to another, and what following them makes of a recall's hits.
+
+A link is a field of the memory that says it, so that whatever carries a memory carries its links.
+Its target is an id and nothing more: it may not be here yet, or not any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import UUID
+
+from recollect.core.errors import InvalidInput
+
+SUPERSEDES: Final = "supersedes"
+RESOLVED_BY: Final = "resolved_by"
+# supersedes: served in the target's place; resolved_by: the target is attached; part_of, see_also:
+# the target is named.
+KINDS: Final = (SUPERSEDES, RESOLVED_BY, "part_of", "see_also")
+MAX_LINKS: Final = 32
+_MAX_KIND: Final = 40
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Link:
+    """What one memory says of another. A kind that this version does not know is only carried."""
+
+    kind: str
+    target: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """A memory that a hit leads to without showing it. `is_dangling`: there is none to show, for it
+    is not here, or not any more.
+    """
+
+    kind: str
+    target: UUID
+    is_dangling: bool = False
+
+
+def checked_links(links: Iterable[Link], of: UUID) -> tuple[Link, ...]:
+    """The links in their one order, each of them once; or InvalidInput."""
+    tidy = tuple(sorted(set(links)))
+    if len(tidy) > MAX_LINKS:
+        raise InvalidInput(
+            f"{len(tidy)} links given; the limit is {MAX_LINKS}",
+            field="links",
+            remedy="Keep the ones that a reader would follow.",
+        )
+    for link in tidy:
+        if link.target == of:
+            raise InvalidInput(
+                f"the memory would be linked to itself by {link.kind[:_MAX_KIND]!r}",
+                field="links",
+                remedy="Name another memory as the target.",
+            )
+        if not link.kind.isidentifier() or not link.kind.isascii() or len(link.kind) > _MAX_KIND:
+            raise unknown_kind(link.kind)
+    return tidy
+
+
+def check_kinds(links: Iterable[Link]) -> None:
+    """What a person or a program writes is of a known kind. What sync brings may be newer."""
+    for link in links:
+        if link.kind not in KINDS:
+            raise unknown_kind(link.kind)
+
+
+def unknown_kind(kind: str) -> InvalidInput:
+    return InvalidInput(
+        f"there is no kind of link {kind[:_MAX_KIND]!r}",
+        field="links",
+        remedy=f"Choose one of: {', '.join(KINDS)}.",
+    )
+
+
+def as_values(links: Iterable[Link]) -> list[dict[str, str]]:
+    """The links as plain JSON values, in their one order."""
+    return [{"kind": link.kind, "target": str(link.target)} for link in sorted(set(links))]
+
+
+def from_values(values: Iterable[Mapping[str, Any]]) -> tuple[Link, ...]:
+    return tuple(sorted({Link(str(one["kind"]), UUID(str(one["target"]))) for one in values}))
+
+
+def merged(
+    before: Sequence[Mapping[str, Any]],
+    local: Sequence[Mapping[str, Any]],
+    remote: Sequence[Mapping[str, Any]],
+) -> list[dict[str, str]] | None:
+    """Both sides' links as values: what either added is there, what either took away is not. None
+    when that is more than a memory may hold.
+    """
+    old, mine, theirs = (set(from_values(side)) for side in (before, local, remote))
+    both = (mine & theirs) | (mine - old) | (theirs - old)
+    return as_values(both) if len(both) <= MAX_LINKS else None
+
+
+def last(id: UUID, successors: Mapping[UUID, UUID]) -> UUID:
+    """Who stands in the place of a memory: the end of the chain of its successors, or itself. In a
+    circle nobody is the last, so there everybody stands for himself.
+    """
+    seen = {id}
+    at = id
+    while (following := successors.get(at)) is not None:
+        if following in seen:
+            return id
+        seen.add(following)
+        at = following
+    return at
+
+
+def targets(links: Iterable[Link]) -> Collection[UUID]:
+    """The memories to look up when links are followed. What a memory supersedes is not: it stands
+    in its place already.
+    """
+    return {link.target for link in links if link.kind != SUPERSEDES}

@@ -1,0 +1,316 @@
+"""The walk over a matrix, the matrices that are kept, and both walkers over a real graph."""
+
+from __future__ import annotations
+
+import asyncio
+from array import array
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from uuid import UUID
+
+import numpy as np
+import pytest
+from tests.adapters.graphs import memory, read_all
+from tests.conformance.samples import OWNER, fill
+
+from recollect.adapters.postgres.store import PostgresStore
+from recollect.adapters.walkers.hops import hops_walker
+from recollect.adapters.walkers.matrix import Matrix, build, walk
+from recollect.adapters.walkers.pagerank import PageRank
+from recollect.core.fusion import Fused
+from recollect.core.graph import GraphPath, GraphSnapshot
+from recollect.core.memory import Scope
+from recollect.core.recall import Candidate, Declined, LegPlace, RecallRequest
+from recollect.core.recall_settings import RecallSettings
+from recollect.core.walking import MOST_MEMORIES, Walked
+from recollect.graph_ports import Walker
+from recollect.settings import load
+from recollect.usecases.parts import Parts
+from recollect.usecases.recall import recall
+from recollect.usecases.tune import change_settings
+from recollect.usecases.why import why
+from recollect.wiring import parts_on
+
+pytestmark = pytest.mark.anyio
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+CONCEPT = 1_000
+
+
+def snapshot(
+    *mentioned: Sequence[int], kinds: Mapping[int, str] | None = None, version: int = 1
+) -> GraphSnapshot:
+    """Memory i mentions the concepts of the i-th sequence."""
+    count = 1 + max((max(each) for each in mentioned if each), default=-1)
+    pairs = [(i, concept) for i, each in enumerate(mentioned) for concept in each]
+    return GraphSnapshot(
+        version,
+        tuple(UUID(int=i) for i in range(len(mentioned))),
+        tuple(UUID(int=CONCEPT + i) for i in range(count)),
+        tuple(f"c{i}" for i in range(count)),
+        tuple((kinds or {}).get(i, "name") for i in range(count)),
+        array("i", [i for i, _ in pairs]),
+        array("i", [concept for _, concept in pairs]),
+        array("f", [1.0]) * len(pairs),
+    )
+
+
+def walked(matrix: Matrix, begun: Mapping[int, float], named: Sequence[int] = ()) -> list[Walked]:
+    memories = {UUID(int=i): mass for i, mass in begun.items()}
+    concepts = [UUID(int=CONCEPT + i) for i in named]
+    return walk(matrix, memories, concepts, 0.5, 100, 10)
+
+
+def test_mass_walks_from_memory_to_concept_to_memory() -> None:
+    found = walked(build(snapshot([0], [0], [])), {0: 1.0, 2: 1.0})
+    scores = {one.id.int: one.score for one in found}
+    # Half of what is on a node stays; memory 0 and 1 share their concept: of the half that 0
+    # begins with, 1/2 stays, 1/4 is then at the concept, 1/8 comes to each of the two, and so on.
+    series = sum(0.5 ** (2 * step) / 2 for step in range(1, 30)) / 2
+    assert scores[0] == pytest.approx(0.25 + series / 2, abs=1e-3)
+    assert scores[1] == pytest.approx(series / 2, abs=1e-3)
+    assert scores[2] == pytest.approx(0.25)
+    assert [one.id.int for one in found] == [0, 2, 1]
+
+
+def test_a_walk_is_personalised_pagerank() -> None:
+    """The same as solving for the stationary mass of the whole matrix."""
+    chance = np.random.default_rng(3)
+    matrix = build(snapshot(*[chance.choice(12, 4, replace=False).tolist() for _ in range(30)]))
+    size = len(matrix.starts) - 1
+    moves = np.zeros((size, size))
+    for row in range(size):
+        for at in range(matrix.starts[row], matrix.starts[row + 1]):
+            moves[matrix.targets[at], row] += matrix.shares[at]
+    begun = np.zeros(size)
+    begun[[0, 7]] = 0.5
+    exact = np.linalg.solve(np.eye(size) - 0.5 * moves, 0.5 * begun)
+    found = walked(matrix, {0: 1.0, 7: 1.0})
+    assert len(found) == 30
+    for one in found:
+        assert one.score == pytest.approx(exact[one.id.int], abs=2e-3)
+
+
+def test_what_links_nothing_or_everything_is_not_walked_over() -> None:
+    crowd = [[0] for _ in range(MOST_MEMORIES + 1)]
+    assert {one.id.int for one in walked(build(snapshot(*crowd)), {0: 1.0})} == {0}
+    assert len(walked(build(snapshot(*crowd[:-1])), {0: 1.0})) == MOST_MEMORIES
+    assert {one.id.int for one in walked(build(snapshot([0], [1])), {0: 1.0})} == {0}
+
+
+def test_phrases_are_not_walked_over() -> None:
+    matrix = build(snapshot([0], [0], kinds={0: "phrase"}))
+    assert {one.id.int for one in walked(matrix, {0: 1.0})} == {0}
+    assert matrix.walked_concepts([UUID(int=CONCEPT)]) == []
+
+
+def test_a_relationship_leads_from_concept_to_concept() -> None:
+    plain = snapshot([0], [0], [1], [1])
+    assert {one.id.int for one in walked(build(plain), {0: 1.0})} == {0, 1}
+    related = replace(
+        plain,
+        edge_sources=array("i", [0]),
+        edge_targets=array("i", [1]),
+        edge_weights=array("f", [1.0]),
+    )
+    assert {one.id.int for one in walked(build(related), {0: 1.0})} == {0, 1, 2, 3}
+
+
+def test_the_path_names_what_led_there() -> None:
+    matrix = build(snapshot([0], [0, 1], [1], [2], [2]))
+    paths = {one.id.int: one.path for one in walked(matrix, {0: 1.0}, named=[2])}
+    assert paths[1] == (str(UUID(int=0)), "c0")
+    assert paths[2] == (str(UUID(int=0)), "c0", str(UUID(int=1)), "c1")
+    assert paths[3] == ("c2",)
+
+
+def test_an_empty_graph_and_strangers_lead_nowhere() -> None:
+    assert walked(build(GraphSnapshot(0)), {0: 1.0}) == []
+    assert walked(build(snapshot([0], [0])), {77: 1.0}, named=[5]) == []
+
+
+class Graph:
+    """A concept graph that counts how often it is read, and can be held up."""
+
+    def __init__(self, *mentioned: Sequence[int]) -> None:
+        self.mentioned = mentioned
+        self.present = 1
+        self.reads = 0
+        self.may_read = asyncio.Event()
+        self.may_read.set()
+
+    async def version(self, owner: str) -> int:
+        return self.present
+
+    async def snapshot(self, owner: str, as_of: datetime | None = None) -> GraphSnapshot:
+        self.reads += 1
+        version = self.present
+        await self.may_read.wait()
+        return snapshot(*self.mentioned, version=version)
+
+    async def named(self, owner: str, keys: Collection[str]) -> dict[str, UUID]:
+        return {"anna": UUID(int=CONCEPT)} if "anna" in keys else {}
+
+    async def hops(
+        self,
+        owner: str,
+        seeds: Mapping[UUID, float],
+        hops: int,
+        decay: float,
+        limit: int,
+        as_of: datetime | None = None,
+    ) -> list[Candidate]:
+        raise NotImplementedError
+
+    async def paths(
+        self, owner: str, from_ids: Collection[UUID], memory_id: UUID
+    ) -> list[GraphPath]:
+        raise NotImplementedError
+
+
+FUSED = [
+    Fused(Candidate(UUID(int=0), 1.0, 0.5, NOW), 1.0, {"lexical": LegPlace(1, 1.0, 1.0)}),
+]
+
+
+async def ask(walker: Walker, query: str = "about Anna", owner: str = "me") -> Sequence[int] | str:
+    answer = await walker(owner, RecallRequest(query), RecallSettings(), 1.0, FUSED)
+    return answer.note if isinstance(answer, Declined) else [one.id.int for one in answer]
+
+
+async def test_a_query_that_names_nothing_known_is_not_walked() -> None:
+    graph = Graph([0], [0])
+    async with PageRank(graph) as walker:
+        assert "names no concept" in str(await ask(walker, "what else is there"))
+        assert "that the graph knows" in str(await ask(walker, "about Zanzibar"))
+    assert graph.reads == 0
+
+
+async def test_a_matrix_is_built_once_and_serves_until_the_graph_has_changed() -> None:
+    graph = Graph([0], [0])
+    async with PageRank(graph, rest=0.0) as walker:
+        await walker.ready("me")
+        assert await ask(walker) == [0, 1]
+        assert await ask(walker) == [0, 1]
+        assert graph.reads == 1
+        graph.mentioned = ([0], [0], [0])
+        graph.present = 2
+        graph.may_read.clear()
+        assert await ask(walker) == [0, 1]  # the older one serves while the new one is read
+        assert await ask(walker) == [0, 1]
+        graph.may_read.set()
+        await walker.ready("me")
+        assert await ask(walker) == [0, 1, 2]
+        assert graph.reads == 2
+
+
+async def test_nobody_waits_for_the_first_matrix() -> None:
+    graph = Graph([0], [0])
+    graph.may_read.clear()
+    async with PageRank(graph) as walker:
+        assert "being read" in str(await ask(walker))
+        graph.may_read.set()
+        await walker.ready("me")
+        assert await ask(walker) == [0, 1]
+    assert graph.reads == 1
+
+
+async def test_the_least_asked_for_matrix_is_dropped() -> None:
+    graph = Graph([0], [0])
+    async with PageRank(graph, most_bytes=1) as walker:
+        for owner in ("me", "you", "me"):
+            await walker.ready(owner)
+            assert await ask(walker, owner=owner) == [0, 1]
+    assert graph.reads == 3
+
+
+@pytest.fixture
+async def store(emptied_database_url: str) -> AsyncIterator[PostgresStore]:
+    async with PostgresStore(emptied_database_url) as opened:
+        yield opened
+
+
+@pytest.fixture(params=["pagerank", "hops"])
+async def parts(store: PostgresStore, request: pytest.FixtureRequest) -> AsyncIterator[Parts]:
+    """Babbage leads from the first memory to the second, which has no word of the query."""
+    await fill(
+        store,
+        memory(1, "Ada Lovelace dreamt of an engine with Charles Babbage", project="engines"),
+        memory(2, "Charles Babbage hated street music", project="habits"),
+        memory(3, "Rain all day"),
+    )
+    await read_all(store)
+    async with PageRank(store.graph) as pagerank:
+        await pagerank.ready(OWNER)
+        walker = pagerank if request.param == "pagerank" else hops_walker(store.graph)
+        yield replace(parts_on(store, load()), walker=walker)
+
+
+async def found(parts: Parts, request: RecallRequest) -> list[int]:
+    return [hit.memory.id.int for hit in (await recall(parts, OWNER, request)).hits]
+
+
+QUERY = "what did Ada Lovelace dream of?"
+
+
+async def test_recall_finds_what_only_the_graph_leads_to(
+    parts: Parts, request: pytest.FixtureRequest
+) -> None:
+    without = await recall(parts, OWNER, RecallRequest(QUERY, weights={"graph": 0.0}))
+    assert [hit.memory.id.int for hit in without.hits] == [1]
+    assert without.legs["graph"].status == "skipped"
+    answer = await recall(parts, OWNER, RecallRequest(QUERY))
+    assert (answer.legs["graph"].status, answer.degraded) == ("ran", ())
+    first, second = answer.hits
+    assert (first.memory.id.int, second.memory.id.int) == (1, 2)
+    assert set(second.legs) == {"graph"}
+    assert second.fused == pytest.approx(second.legs["graph"].contribution)
+    if "pagerank" in request.node.name:
+        assert second.legs["graph"].path == (str(UUID(int=1)), "Charles Babbage")
+
+
+async def test_scope_exclude_and_order_hold_for_the_graph(parts: Parts) -> None:
+    assert await found(parts, RecallRequest(QUERY)) == [1, 2]
+    assert await found(parts, RecallRequest(QUERY, exclude=frozenset({UUID(int=2)}))) == [1]
+    assert await found(parts, RecallRequest(QUERY, scope=Scope(project="engines"))) == [1]
+    assert await found(parts, RecallRequest(QUERY, sort_by="recency")) == [1]
+
+
+async def test_what_became_sensitive_or_forgotten_since_is_not_led_to(parts: Parts) -> None:
+    """The matrix may be older than the memory: the store has the last word."""
+    second = memory(2, "Charles Babbage hated street music", project="habits")
+    assert await parts.store.replace(replace(second, version=2, is_sensitive=True), based_on=1)
+    assert await found(parts, RecallRequest(QUERY)) == [1]
+    gone = replace(second, version=3, deleted_at=NOW)
+    assert await parts.store.replace(gone, based_on=2)
+    assert await found(parts, RecallRequest(QUERY)) == [1]
+
+
+class Broken:
+    async def __call__(self, *_: object) -> Sequence[Walked]:
+        raise RuntimeError
+
+
+class Late:
+    async def __call__(self, *_: object) -> Sequence[Walked]:
+        await asyncio.Event().wait()
+        return []
+
+
+@pytest.mark.parametrize("walker", [Broken(), Late()])
+async def test_a_walk_that_fails_or_is_late_leaves_the_fused_order(
+    parts: Parts, walker: Walker
+) -> None:
+    await change_settings(parts, OWNER, {"deadline_ms": 2_000})
+    answer = await recall(replace(parts, walker=walker), OWNER, RecallRequest(QUERY))
+    assert answer.degraded == ("graph",)
+    assert [hit.memory.id.int for hit in answer.hits] == [1]
+
+
+async def test_why_tells_what_the_graph_says(parts: Parts) -> None:
+    told = await why(parts, OWNER, str(UUID(int=2)), RecallRequest(QUERY))
+    assert (told.recalled, told.place) == (True, 2)
+    assert (told.legs["graph"].facts.status, told.legs["graph"].facts.rank) == ("ran", 2)
+    far = await why(parts, OWNER, str(UUID(int=3)), RecallRequest(QUERY))
+    assert (far.recalled, far.legs["graph"].facts.rank) == (False, None)

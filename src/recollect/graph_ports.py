@@ -1,5 +1,5 @@
-"""What the use cases need from the concept graph. A part of `ports.py`, which imports it, in a file
-of its own because the graph exists on Postgres alone: the local store stays lexical.
+"""What the use cases need from the concept graph: ports like those of `ports.py`, in a file of
+their own because the graph exists on Postgres alone. The local store stays lexical.
 """
 
 from __future__ import annotations

@@ -322,3 +322,35 @@ async def test_how_two_concepts_connect(store: PostgresStore) -> None:
     same = await store.graph.path(OWNER, ada, ada)
     assert same is not None
     assert same.steps == ()
+
+
+async def test_reading_and_editing_do_not_wait_crosswise(store: PostgresStore) -> None:
+    """Readers, editors, and those who make memories sensitive or erase them, all at once: nobody
+    is refused, and what is left is what the memories still say.
+    """
+    numbers = range(1, 25)
+    memories = {number: memory(number) for number in numbers}
+    await store.add_many(memories.values())
+    fact = stated(("Ada", "knows", "Bob"), ("Ada", "lives in", "Rome"))
+
+    async def read() -> None:
+        while jobs := await store.graph.claim(1, 3):
+            await store.graph.finish([(job, fact) for job in jobs], 1)
+
+    async def change(number: int) -> None:
+        kind = number % 4
+        if kind == 0:
+            await store.erase(OWNER, UUID(int=number))
+        elif kind < 3:
+            changed = replace(memories[number], version=2)
+            sensitive = replace(changed, is_sensitive=True)
+            edited = replace(changed, content="another text")
+            await store.replace(sensitive if kind == 1 else edited, based_on=1)
+
+    await asyncio.gather(read(), read(), read(), *(change(number) for number in numbers))
+    await read()
+    (knows,) = [
+        one for one in (await around(store, "Ada")).relationships if one.relation == "knows"
+    ]
+    assert {id.int % 4 for id in knows.evidence} == {2, 3}
+    assert len(knows.evidence) == 12

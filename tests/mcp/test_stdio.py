@@ -118,6 +118,7 @@ async def test_every_tool_through_a_real_client(patient: Path, mode: str) -> Non
             "by_category": {},
             "by_project": {},
             "embedding": None,
+            "graph": None,
         }
 
 

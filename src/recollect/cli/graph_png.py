@@ -40,7 +40,8 @@ def draw(found: Neighbourhood, file: Path) -> None:
         axes.plot([x], [y], "o", color=colour, zorder=2)
         side = "right" if x < 0 else "left"
         axes.text(x * 1.03, y * 1.03, _plain(name), ha=side, va="center", fontsize=9)
-        axes.text(x * 0.6, y * 0.6, _plain(label), ha="center", va="center", fontsize=7)
+        back = {"facecolor": "white", "edgecolor": "none", "pad": 1}
+        axes.text(x * 0.6, y * 0.6, _plain(label), ha="center", va="center", fontsize=7, bbox=back)
     axes.plot([0], [0], "o", color="#b3261e", markersize=10, zorder=3)
     axes.text(0, 0.06, _plain(found.concept.name), ha="center", fontsize=12, weight="bold")
     figure.savefig(file, format="png", dpi=100)

@@ -1,7 +1,7 @@
 """A concept and what is around it as an SVG picture: plain text, made here, needing nothing else.
 
-The concept stands in the middle; what it has to do with stands on two rings around it, each name
-beside its dot and turned outwards, so that names do not meet. A picture is looked at for a moment:
+The concept stands in the middle; what it has to do with stands on a ring around it, each name on
+the outer side of its dot, so that no line crosses a name. A picture is looked at for a moment:
 it shows the first of each kind, and the command prints the rest.
 """
 
@@ -43,9 +43,8 @@ def svg(found: Neighbourhood) -> str:
     texts: list[str] = []
     for place, spoke in enumerate(spokes):
         angle = 2 * math.pi * (place + 0.5) / max(len(spokes), 1) - math.pi / 2
-        ring = 1.0 if place % 2 == 0 or len(spokes) < 10 else 0.72
-        x = middle_x + math.cos(angle) * 330 * ring
-        y = middle_y + math.sin(angle) * 300 * ring
+        x = middle_x + math.cos(angle) * 330
+        y = middle_y + math.sin(angle) * 330
         lines.append(_line(middle_x, middle_y, x, y, spoke))
         texts += _texts(middle_x, middle_y, x, y, spoke)
     title = escape(found.concept.name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from recollect.bench import cli_data
+from recollect.bench.cli_graph import graph_speed
 from recollect.bench.cli_own import own
 from recollect.bench.cli_run import run
 from recollect.bench.cli_speed import speed
@@ -28,6 +29,7 @@ def bench() -> None:
 app.command()(run)
 app.command()(study)
 app.command()(speed)
+app.command("graph-speed")(graph_speed)
 app.command()(sync)
 app.command()(own)
 app.command("tune")(tune_settings)

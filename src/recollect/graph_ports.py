@@ -1,5 +1,5 @@
-"""What the use cases need from the concept graph. A part of `ports.py`, which imports it, in a file
-of its own because the graph exists on Postgres alone: the local store stays lexical.
+"""What the use cases need from the concept graph: ports like those of `ports.py`, in a file of
+their own because the graph exists on Postgres alone. The local store stays lexical.
 """
 
 from __future__ import annotations
@@ -90,6 +90,9 @@ class ExtractionQueue(Protocol):
         in hand. A worker that dies gives them back by silence.
         """
 
+    async def present(self, owner: str, ids: Collection[UUID]) -> list[ExtractionJob]:
+        """Those of the memories that may be read, whoever has read them."""
+
     async def finish(self, done: Sequence[tuple[ExtractionJob, Extraction]], by: int) -> int:
         """Put into the graph what was read in texts that are still the same; how many were."""
 
@@ -140,16 +143,19 @@ class ConceptNames(Protocol):
     async def nearest(
         self,
         space: StoredSpace,
-        one: Nameless,
-        vector: Sequence[float],
+        named: Sequence[tuple[Nameless, Sequence[float]]],
         *,
         least: float,
         limit: int,
-    ) -> list[Neighbour]:
-        """Concepts compared before whose names are at least so similar, nearest first."""
+    ) -> list[list[Neighbour]]:
+        """For each name the concepts, compared before or earlier in the list, whose names are at
+        least so similar, nearest first.
+        """
 
-    async def compared(self, space: StoredSpace, one: Nameless, near: Sequence[Neighbour]) -> None:
-        """Keep what a concept is near to, and that it waits no more."""
+    async def compared(
+        self, space: StoredSpace, near: Sequence[tuple[Nameless, Sequence[Neighbour]]]
+    ) -> None:
+        """Keep what concepts are near to, and that they wait no more."""
 
     async def merge(self, owner: str, into: UUID, gone: UUID, *, by_hand: bool) -> bool:
         """Make one concept of two; False when one is gone, or a hand has decided otherwise."""
@@ -202,3 +208,23 @@ class FactReader(Protocol):
         """What each text says; a text of which the model said nothing usable is missing.
         ModelUnavailable when there is no answer at all.
         """
+
+
+class Graph(Protocol):
+    """What a shell can ask of one owner's graph, here or on a server elsewhere. Concepts are named
+    as people write them.
+    """
+
+    async def show(
+        self, name: str, *, limit: int = 20, as_of: datetime | None = None, history: bool = False
+    ) -> Neighbourhood: ...
+
+    async def path(
+        self, source: str, target: str, *, as_of: datetime | None = None
+    ) -> GraphPath | None: ...
+
+    async def stats(self) -> GraphStats: ...
+
+    async def merge(self, into: str, other: str) -> Concept: ...
+
+    async def split(self, concept: str, alias: str) -> Concept: ...

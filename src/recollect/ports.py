@@ -36,7 +36,6 @@ from recollect.core.sync import (
     Revision,
     SyncStatus,
 )
-from recollect.graph_ports import ConceptGraph as ConceptGraph
 
 
 class Clock(Protocol):

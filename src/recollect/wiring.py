@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from recollect.core.errors import InvalidInput, RecollectError
 from recollect.core.faults import explained, places
 from recollect.core.recall import Recollection
-from recollect.graph_ports import FactReader, Walker
+from recollect.graph_ports import FactReader, Graph, Walker
 from recollect.ports import (
     ChangeStore,
     Clock,
@@ -35,6 +35,7 @@ from recollect.settings import Settings
 from recollect.usecases.dense import dense_leg, no_dense_leg
 from recollect.usecases.embed import NO_EMBEDDER, EmbeddingParts
 from recollect.usecases.extract import GraphParts
+from recollect.usecases.graph import OwnedGraph
 from recollect.usecases.owned import OwnedRecollect
 from recollect.usecases.parts import Parts
 from recollect.usecases.recall import lexical_leg
@@ -76,13 +77,16 @@ class Server:
     clock: Clock
     settings: Settings
     database: str
+    graph: GraphParts
     embedding: EmbeddingParts | None = None
     vector_note: str = ""
-    graph: GraphParts | None = None
     on_recall: Callable[[Recollection], None] = lambda _: None
 
     def for_owner(self, owner: str) -> Recollect:
         return OwnedRecollect(self.parts, owner, self.on_recall)
+
+    def graph_of(self, owner: str) -> Graph:
+        return OwnedGraph(self.graph.store, owner)
 
 
 @asynccontextmanager
@@ -111,6 +115,16 @@ async def open_recollect(
 
     async with SqliteStore(settings.sqlite_path) as store:
         yield OwnedRecollect(parts_on(store, settings), settings.owner)
+
+
+@asynccontextmanager
+async def open_remote_graph(settings: Settings) -> AsyncIterator[Graph]:
+    """The concept graph of the server of RECOLLECT_API_URL."""
+    from recollect.adapters.remote import RemoteRecollect
+    from recollect.adapters.remote_graph import RemoteGraph
+
+    async with RemoteRecollect(settings.api_url or "", _key(settings)) as remote:
+        yield RemoteGraph(remote)
 
 
 def _key(settings: Settings) -> str:
@@ -239,9 +253,9 @@ async def open_server(
             parts.clock,
             settings,
             database,
+            graph,
             embedding,
             store.vector_note,
-            graph,
         )
 
 

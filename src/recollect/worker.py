@@ -92,7 +92,7 @@ async def _work(worker: Worker, graph: GraphWorker | None, *, once: bool) -> Non
 
 def graph_worker(server: Server, tell: TellGraph) -> GraphWorker | None:
     """What fills the concept graph, unless it is switched off."""
-    if server.graph is None or server.graph.mode == "off":
+    if server.graph.mode == "off":
         return None
     return GraphWorker(server.graph, tell)
 

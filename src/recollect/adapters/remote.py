@@ -154,6 +154,18 @@ class RemoteRecollect:
         path = f"conflicts/{IdPrefix.parse(reference).text}/resolve"
         return (await self._ask(ConflictOut, "POST", path, body={"keep": keep})).to_report()
 
+    async def ask(
+        self,
+        shape: type[Answer],
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, Any] | None = None,
+        body: BaseModel | Mapping[str, object] | None = None,
+    ) -> Answer:
+        """One request of the API, for what has an adapter of its own."""
+        return await self._ask(shape, method, path, query=query, body=body)
+
     def _may_leave(self, request: RecallRequest) -> RecallRequest:
         if not self._is_here and request.must_stay:
             held = "" if request.is_sensitive else "it looks like a secret: "

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, FastAPI
 from fastapi.security import HTTPBearer
 
 from recollect import __version__
-from recollect.api import conflicts, links, memories, operations, recalling, syncing
+from recollect.api import conflicts, graph, links, memories, operations, recalling, syncing
 from recollect.api.errors import add_error_handlers
 from recollect.api.metrics import Metrics
 from recollect.api.openapi import PREFIX, completed
@@ -59,6 +59,7 @@ def create_app(server: Server) -> FastAPI:
         recalling.router,
         conflicts.router,
         syncing.router,
+        graph.router,
         operations.closed,
     ):
         closed.include_router(router)

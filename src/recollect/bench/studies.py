@@ -222,12 +222,10 @@ STUDIES: Final[tuple[Study, ...]] = (
         configs="base,default,default:graph_weight=0.5|1|3,default:graph_walk=hops",
         baseline="base",
         verdict="It is on: R@10 gains 19.5 points on 2Wiki, 6.2 on MuSiQue and 5.0 on HotpotQA, "
-        "and the sets of single facts and of chats are not lower. A recursive query of two hops does "
-        "nearly as well on MuSiQue.",
+        "and the sets of single facts and of chats are not lower. A recursive query of two hops "
+        "does nearly as well on MuSiQue.",
         strata=(OVERALL, _EXACT, _MULTI_HOP),
-        limits=(
-            "An LLM's triples are not measured here: see [0024](adr/0024-the-graph-reorders-what-was-found.md).",
-        ),
+        limits=("An LLM's triples are measured in the ADR 0024, not here.",),
     ),
 )
 

@@ -7,7 +7,17 @@ from typing import Annotated
 import typer
 
 from recollect import __version__
-from recollect.cli import doctor, embedding, find, linking, memories, operate, syncing, tuning
+from recollect.cli import (
+    doctor,
+    embedding,
+    find,
+    graph,
+    linking,
+    memories,
+    operate,
+    syncing,
+    tuning,
+)
 from recollect.cli.errors import ExitCode
 from recollect.cli.others import Doors, add_commands
 from recollect.cli.output import note, show
@@ -43,6 +53,7 @@ def build(doors: Doors) -> typer.Typer:
     app.command("doctor")(doctor.doctor)
     app.command("reembed")(embedding.reembed)
     app.add_typer(embedding.models_app, name="models")
+    app.add_typer(graph.graph_app, name="graph")
     app.add_typer(tuning.settings_app, name="settings")
     app.add_typer(operate.keys_app, name="keys")
     add_commands(app, doors)

@@ -17,7 +17,7 @@ from uuid import UUID
 
 from recollect.core.concepts import concept_key
 
-MERGE_FROM: Final = 0.97
+MERGE_FROM: Final = 0.95
 """The similarity from which on two names are one concept (docs/adr/0023)."""
 
 NEAR_FROM: Final = 0.85
@@ -25,8 +25,9 @@ NEAR_FROM: Final = 0.85
 
 MOST_NEAR: Final = 5
 
-# What is written one way only: another spelling is another thing.
-_NEVER: Final = frozenset({"url", "path", "code", "version", "year"})
+# What is written one way only: another spelling is another thing. Tags and keywords are not
+# compared either: of a memory that may leave this machine for a model, only its content does.
+_NEVER: Final = frozenset({"url", "path", "code", "version", "year", "tag", "keyword"})
 _NUMBER: Final = re.compile(r"\d+")
 _ROMAN: Final = re.compile(r"(?=.)m*(cm|cd|d?c{0,3})(xc|xl|l?x{0,3})(ix|iv|v?i{0,3})")
 # Words that tell two things of one kind apart: where only one of two names has them, the names
@@ -101,8 +102,8 @@ def may_mean(one: str, other: str) -> bool:
 
 
 def _marks(words: Sequence[str]) -> list[str]:
-    """Numbers in digits, and Roman ones behind a name; the last word also when it is a letter."""
+    """Numbers, in digits or Roman, and a single letter at the end; initials before are none."""
     numbers = [number for word in words for number in _NUMBER.findall(word)]
-    roman = [word for word in words[1:] if _ROMAN.fullmatch(word)]
-    letter = [word for word in words[1:][-1:] if len(word) == 1 and not _ROMAN.fullmatch(word)]
+    roman = [word for word in words if len(word) > 1 and _ROMAN.fullmatch(word)]
+    letter = [word for word in words[1:][-1:] if len(word) == 1]
     return sorted([*numbers, *roman, *letter])

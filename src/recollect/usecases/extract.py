@@ -24,8 +24,7 @@ from recollect.core.extraction import (
 )
 from recollect.core.faults import explained
 from recollect.core.graph import ExtractionProgress, GraphMode
-from recollect.core.resolution import NEAR_FROM, Nameless, resolve
-from recollect.core.space import StoredSpace
+from recollect.core.resolution import NEAR_FROM, Nameless, Neighbour, resolve
 from recollect.graph_ports import FactReader, GraphStore
 from recollect.ports import Embedders
 
@@ -139,22 +138,13 @@ async def compare_batch(parts: GraphParts) -> Compared | None:
     vectors = await embedder.embed_documents([one.name for one in names])
     named = list(zip(names, vectors, strict=True))
     await parts.store.keep_vectors(space, [(one.id, vector) for one, vector in named])
-    merged = 0
-    for one, vector in named:
-        merged += await _resolve(parts, space, one, vector)
-    return Compared(len(names), merged)
-
-
-async def _resolve(
-    parts: GraphParts, space: StoredSpace, one: Nameless, vector: Sequence[float]
-) -> bool:
-    neighbours = await parts.store.nearest(
-        space, one, vector, least=NEAR_FROM, limit=_MOST_NEIGHBOURS
-    )
-    found = resolve(one.name, neighbours)
-    if found.same is not None and await parts.store.merge(
-        one.owner, found.same.id, one.id, by_hand=False
-    ):
-        return True
-    await parts.store.compared(space, one, found.near)
-    return False
+    neighbours = await parts.store.nearest(space, named, least=NEAR_FROM, limit=_MOST_NEIGHBOURS)
+    stay: list[tuple[Nameless, Sequence[Neighbour]]] = []
+    for one, near in zip(names, neighbours, strict=True):
+        found = resolve(one.name, near)
+        if found.same is None or not await parts.store.merge(
+            one.owner, found.same.id, one.id, by_hand=False
+        ):
+            stay.append((one, found.near))
+    await parts.store.compared(space, stay)
+    return Compared(len(names), len(names) - len(stay))

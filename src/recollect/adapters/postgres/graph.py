@@ -84,6 +84,10 @@ class PostgresGraph:
         async with self._transaction() as connection:
             return await graph_queue.claim(connection, below, limit, self._lease)
 
+    async def present(self, owner: str, ids: Collection[UUID]) -> list[ExtractionJob]:
+        async with self._transaction() as connection:
+            return await graph_queue.present(connection, owner, ids)
+
     async def finish(self, done: Sequence[tuple[ExtractionJob, Extraction]], by: int) -> int:
         kept = 0
         for owner in sorted({job.owner for job, _ in done}):
@@ -152,20 +156,21 @@ class PostgresGraph:
     async def nearest(
         self,
         space: StoredSpace,
-        one: Nameless,
-        vector: Sequence[float],
+        named: Sequence[tuple[Nameless, Sequence[float]]],
         *,
         least: float,
         limit: int,
-    ) -> list[Neighbour]:
+    ) -> list[list[Neighbour]]:
         async with self._transaction() as connection:
-            return await graph_vectors.nearest(
-                connection, space, one, vector, least=least, limit=limit
-            )
+            return await graph_vectors.nearest(connection, space, named, least=least, limit=limit)
 
-    async def compared(self, space: StoredSpace, one: Nameless, near: Sequence[Neighbour]) -> None:
-        async with self._transaction() as connection:
-            await graph_vectors.compared(connection, space, one, near)
+    async def compared(
+        self, space: StoredSpace, near: Sequence[tuple[Nameless, Sequence[Neighbour]]]
+    ) -> None:
+        for owner in sorted({one.owner for one, _ in near}):
+            theirs = [pair for pair in near if pair[0].owner == owner]
+            async with self._transaction() as connection:
+                await graph_vectors.compared(connection, space, owner, theirs)
 
     async def merge(self, owner: str, into: UUID, gone: UUID, *, by_hand: bool) -> bool:
         async with self._transaction() as connection:

@@ -5,8 +5,9 @@ with the memory itself; claims are leases, as for vectors (docs/adr/0008).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Final
+from uuid import UUID
 
 from psycopg import AsyncConnection
 from psycopg.types.json import Jsonb
@@ -49,6 +50,13 @@ from claimed c join memories m on m.id = c.memory_id and not m.is_sensitive
 order by c.memory_id
 """
 _SILENCE: Final = "its workers ended without an answer"
+
+_PRESENT: Final = """
+select x.memory_id, encode(x.content_hash, 'hex') as ticket, m.owner, m.content, m.tags,
+    m.expanded_keywords
+from extractions x join memories m on m.id = x.memory_id
+where x.owner = %(owner)s and x.memory_id = any(%(ids)s)
+"""
 
 _MINE: Final = """
 with mine as (
@@ -138,6 +146,12 @@ async def claim(
         jobs = [_job(row) for row in rows if not row["is_parked"]]
         if jobs or not rows:
             return jobs
+
+
+async def present(connection: Connection, owner: str, ids: Collection[UUID]) -> list[ExtractionJob]:
+    """Those of the memories that may be read, whoever has read them."""
+    cursor = await connection.execute(_PRESENT, {"owner": owner, "ids": list(ids)})
+    return [_job(row) for row in await cursor.fetchall()]
 
 
 async def fail(connection: Connection, jobs: Sequence[ExtractionJob], error: str) -> None:

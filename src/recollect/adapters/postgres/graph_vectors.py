@@ -65,21 +65,22 @@ _NEAREST: Final[LiteralString] = """
 select n.id, n.name, n.kind, 1 - distance as similarity from (
     select v.concept_id, v.vector::halfvec({dimension}) <=> {vector} as distance
     from concept_vectors v
-    where v.space_id = {space} and v.owner = {owner} and v.concept_id <> {self}
+    where v.space_id = {space} and v.owner = {owner} and v.concept_id <> {one}
     order by v.vector::halfvec({dimension}) <=> {vector} limit {limit}
-) v join concepts n on n.id = v.concept_id and n.compared_in = {space}
-where distance <= {farthest}
+) v join concepts n on n.id = v.concept_id
+where distance <= {farthest} and (n.compared_in = {space} or n.id = any({before}))
 order by distance, n.id
 """
 _NEAR: Final = """
 insert into near_concepts (source, target, owner, similarity)
-select least(%(id)s, n.id), greatest(%(id)s, n.id), %(owner)s, n.similarity
-from unnest(%(others)s::uuid[], %(similarities)s::float8[]) as n(id, similarity)
-join concepts c on c.id = n.id
-where exists (select from concepts where id = %(id)s)
+select least(n.one, n.other), greatest(n.one, n.other), %(owner)s, max(n.similarity)
+from unnest(%(ones)s::uuid[], %(others)s::uuid[], %(similarities)s::float8[])
+    as n(one, other, similarity)
+join concepts c on c.id = n.one join concepts d on d.id = n.other
+group by 1, 2
 on conflict (source, target) do update set similarity = excluded.similarity
 """
-_COMPARED: Final = "update concepts set compared_in = %(space)s where id = %(id)s"
+_COMPARED: Final = "update concepts set compared_in = %(space)s where id = any(%(ids)s)"
 
 
 async def waiting(connection: Connection, space: StoredSpace, limit: int) -> list[Nameless]:
@@ -135,40 +136,48 @@ async def keep(
 async def nearest(
     connection: Connection,
     space: StoredSpace,
-    one: Nameless,
-    vector: Sequence[float],
+    named: Sequence[tuple[Nameless, Sequence[float]]],
     *,
     least: float,
     limit: int,
-) -> list[Neighbour]:
-    """Concepts of the same owner, compared before, whose names are at least so similar."""
+) -> list[list[Neighbour]]:
+    """For each name the concepts of the same owner, compared before or earlier in the list, whose
+    names are at least so similar.
+    """
     await connection.execute(_SETTINGS)
-    query = sql.SQL(_NEAREST).format(
-        dimension=sql.Literal(space.space.dimension),
-        vector=sql.Literal(vector_text(space.space, vector)),
-        space=sql.Literal(space.id),
-        owner=sql.Literal(one.owner),
-        self=sql.Literal(one.id),
-        limit=sql.Literal(limit),
-        farthest=sql.Literal(1.0 - least),
-    )
-    cursor = await connection.execute(query)
-    return [Neighbour(**row) for row in await cursor.fetchall()]
+    found: list[list[Neighbour]] = []
+    for place, (one, vector) in enumerate(named):
+        query = sql.SQL(_NEAREST).format(
+            dimension=sql.Literal(space.space.dimension),
+            vector=sql.Literal(vector_text(space.space, vector)),
+            space=sql.Literal(space.id),
+            owner=sql.Literal(one.owner),
+            one=sql.Literal(one.id),
+            limit=sql.Literal(limit),
+            farthest=sql.Literal(1.0 - least),
+            before=sql.Literal([earlier.id for earlier, _ in named[:place]] or [one.id]),
+        )
+        cursor = await connection.execute(query)
+        found.append([Neighbour(**row) for row in await cursor.fetchall()])
+    return found
 
 
 async def compared(
-    connection: Connection, space: StoredSpace, one: Nameless, near: Sequence[Neighbour]
+    connection: Connection,
+    space: StoredSpace,
+    owner: str,
+    near: Sequence[tuple[Nameless, Sequence[Neighbour]]],
 ) -> None:
-    """Keep what a concept is near to, and that it needs no more comparing in this space."""
-    await connection.execute(ALONE, {"owner": one.owner})
-    params = {
-        "id": one.id,
-        "owner": one.owner,
-        "others": [other.id for other in near],
-        "similarities": [other.similarity for other in near],
-        "space": space.id,
-    }
-    if near:
+    """Keep what concepts of an owner are near to, and that they need no more comparing here."""
+    await connection.execute(ALONE, {"owner": owner})
+    pairs = [(one.id, other.id, other.similarity) for one, others in near for other in others]
+    if pairs:
+        params = {
+            "owner": owner,
+            "ones": [one for one, _, _ in pairs],
+            "others": [other for _, other, _ in pairs],
+            "similarities": [similarity for _, _, similarity in pairs],
+        }
         await connection.execute(_NEAR, params)
-        await connection.execute(GREW, {"owner": one.owner})
-    await connection.execute(_COMPARED, params)
+        await connection.execute(GREW, {"owner": owner})
+    await connection.execute(_COMPARED, {"space": space.id, "ids": [one.id for one, _ in near]})

@@ -1,0 +1,279 @@
+"""The commands on the concept graph: see it, mend it, fill it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import typer
+
+from recollect.cli.errors import ExitCode
+from recollect.cli.options import AsJson, moment
+from recollect.cli.output import note, print_json, show
+from recollect.cli.shell import ask_server
+from recollect.core.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from recollect.core.graph import Concept, GraphPath, GraphStats, Neighbourhood
+    from recollect.graph_ports import Graph
+    from recollect.settings import Settings
+    from recollect.usecases.graph_import import Imported
+    from recollect.wiring import Server
+
+Answer = TypeVar("Answer")
+
+graph_app = typer.Typer(
+    invoke_without_command=True,
+    help="The concept graph of a server: what memories mention, and how it is connected.",
+)
+
+AsOf = Annotated[
+    str | None, typer.Option("--as-of", help="What was true then: 2026-01-31, or an age: 30d.")
+]
+Name = Annotated[str, typer.Argument(metavar="CONCEPT", help="As memories write it.")]
+
+
+@graph_app.callback()
+def graph(context: typer.Context, *, as_json: AsJson = False) -> None:
+    if context.invoked_subcommand is None:
+        stats(as_json=as_json)
+
+
+@graph_app.command("show")
+def show_concept(
+    name: Name,
+    *,
+    limit: Annotated[int, typer.Option("--limit", help="How many of each kind, 1 to 100.")] = 20,
+    as_of: AsOf = None,
+    history: Annotated[
+        bool, typer.Option("--history", help="Also what is no longer true or said.")
+    ] = False,
+    svg: Annotated[Path | None, typer.Option("--svg", help="Draw it into this file.")] = None,
+    png: Annotated[
+        Path | None, typer.Option("--png", help="Draw it into this file; needs matplotlib.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what is around a concept."""
+
+    async def look(graph: Graph) -> Neighbourhood:
+        return await graph.show(name, limit=limit, as_of=_moment(as_of), history=history)
+
+    found = _ask(look)
+    _draw(found, svg, png)
+    if as_json:
+        from recollect.wire.graph import NeighbourhoodOut
+
+        print_json(NeighbourhoodOut.from_neighbourhood(found))
+        return
+    from recollect.cli.render_graph import neighbourhood
+
+    show(*neighbourhood(found))
+
+
+@graph_app.command("path")
+def path(
+    source: Annotated[str, typer.Argument(metavar="FROM", help="A concept.")],
+    target: Annotated[str, typer.Argument(metavar="TO", help="Another one.")],
+    *,
+    as_of: AsOf = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say how two concepts connect, and which memories say so."""
+
+    async def look(graph: Graph) -> GraphPath | None:
+        return await graph.path(source, target, as_of=_moment(as_of))
+
+    found = _ask(look)
+    if as_json:
+        from recollect.wire.graph import PathOut
+
+        print_json(PathOut.from_path(found))
+        return
+    from recollect.cli.render_graph import path_lines
+
+    show(*path_lines(found, source, target))
+
+
+@graph_app.command("stats")
+def stats(*, as_json: AsJson = False) -> None:
+    """Count what is in the graph."""
+
+    async def look(graph: Graph) -> GraphStats:
+        return await graph.stats()
+
+    found = _ask(look)
+    if as_json:
+        from recollect.wire.graph import GraphStatsOut
+
+        print_json(GraphStatsOut.from_stats(found))
+        return
+    from recollect.cli.render import facts
+    from recollect.cli.render_graph import stats_rows
+
+    show(facts(stats_rows(found)))
+
+
+@graph_app.command("merge")
+def merge(
+    into: Annotated[str, typer.Argument(metavar="CONCEPT", help="The one that stays.")],
+    other: Annotated[str, typer.Argument(metavar="OTHER", help="What means the same.")],
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Make one concept of two, for good."""
+
+    async def mend(graph: Graph) -> Concept:
+        return await graph.merge(into, other)
+
+    _say(_ask(mend), as_json=as_json)
+
+
+@graph_app.command("split")
+def split(
+    concept: Name,
+    alias: Annotated[str, typer.Argument(metavar="ALIAS", help="The name that means another.")],
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Make a concept of its own of one of a concept's names, for good."""
+
+    async def mend(graph: Graph) -> Concept:
+        return await graph.split(concept, alias)
+
+    _say(_ask(mend), as_json=as_json)
+
+
+@graph_app.command("build")
+def build(
+    *,
+    again: Annotated[
+        bool, typer.Option("--again", help="Read every memory anew; imported facts stay.")
+    ] = False,
+    retry: Annotated[bool, typer.Option("--retry", help="Also what failed too often.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Read every memory of the server's database that waits, and compare new names."""
+    from recollect.cli.graph_build import build as fill
+
+    counts = ask_server(lambda server: fill(server, again=again, retry=retry))
+    if as_json:
+        print_json(counts)
+        return
+    text = f"read {counts['read']} memories in {counts['seconds']} s"
+    merged = f", of {counts['names']} new names {counts['merged']} meant known concepts"
+    failed = f"; {counts['failed']} attempts failed" if counts["failed"] else ""
+    show(text + (merged if counts["names"] else "") + failed)
+
+
+@graph_app.command("import")
+def import_file(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="JSON Lines; - for stdin.")],
+    *,
+    owner: Annotated[
+        str | None, typer.Option("--owner", help="Whose memories; default RECOLLECT_OWNER.")
+    ] = None,
+    ids: Annotated[
+        Path | None,
+        typer.Option("--ids", help='JSON Lines of {"doc": NAME, "memory": ID} for FILE\'s names.'),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Check the file and change nothing.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Put ready-made facts into the graph of the server's database."""
+    from recollect.cli.graph_build import import_into, read_ids, read_lines
+
+    lines = read_lines(file)
+    known = None if ids is None else read_ids(ids)
+
+    async def put_in(server: Server) -> Imported:
+        return await import_into(
+            server, owner or server.settings.owner, lines, known, dry_run=dry_run
+        )
+
+    done = ask_server(put_in)
+    errors = [{"line": one.line, "reason": one.reason} for one in done.errors]
+    counts = {name: getattr(done, name) for name in ("lines", "memories", "mentions", "facts")}
+    if as_json:
+        print_json({**counts, "errors": errors, "dry_run": dry_run})
+    else:
+        for error in done.errors:
+            note(f"line {error.line}: {error.reason}")
+        would = "would fill" if dry_run else "filled"
+        show(f"{would} {done.memories} memories: {done.mentions} mentions, {done.facts} facts")
+    if errors:
+        raise typer.Exit(ExitCode.INVALID)
+
+
+def _ask(question: Callable[[Graph], Awaitable[Answer]]) -> Answer:
+    """One question to the graph: a server's over its API, else that of the database here."""
+    import asyncio
+
+    from recollect.settings import load
+
+    settings = load()
+    if settings.api_url is not None:
+
+        async def asked() -> Answer:
+            from recollect.wiring import open_remote_graph
+
+            async with open_remote_graph(settings) as graph:
+                return await question(graph)
+
+        return asyncio.run(asked())
+    _require_server(settings)
+    return ask_server(lambda server: question(server.graph_of(server.settings.owner)))
+
+
+def _require_server(settings: Settings) -> None:
+    if settings.database_url is None and not (settings.home / "postgres").exists():
+        raise InvalidInput(
+            "the concept graph lives on a server, and this is the local store",
+            field="RECOLLECT_API_URL",
+            remedy="Name a server with RECOLLECT_API_URL and RECOLLECT_API_KEY, or start one with "
+            "`recollect serve`.",
+        )
+
+
+def _moment(text: str | None) -> datetime | None:
+    return None if text is None else moment(text, "as-of", datetime.now(UTC))
+
+
+def _say(concept: Concept, *, as_json: bool) -> None:
+    if as_json:
+        from recollect.wire.graph import ConceptOut
+
+        print_json(ConceptOut.from_concept(concept))
+        return
+    also = f", also called {', '.join(concept.aliases)}" if concept.aliases else ""
+    show(f"{concept.name}{also}; mentioned by {concept.mentions} memories")
+
+
+def _draw(found: Neighbourhood, svg: Path | None, png: Path | None) -> None:
+    if svg is not None:
+        from recollect.core.drawing import svg as drawn
+
+        with _written(svg, "--svg"):
+            svg.write_text(drawn(found), encoding="utf-8")
+    if png is not None:
+        from recollect.cli.graph_png import draw
+
+        with _written(png, "--png"):
+            draw(found, png)
+
+
+@contextmanager
+def _written(path: Path, option: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise InvalidInput(
+            f"{path} cannot be written: {error.strerror}",
+            field=option,
+            remedy="Name a file in a folder that exists and that you may write to.",
+        ) from error

@@ -1,0 +1,112 @@
+"""The commands on the concept graph: on a database, on a server, and where there is none."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import psycopg
+import pytest
+from tests.cli.commands import Cli, client_of, quiet_server
+
+TEXTS = ("Anna Berg works at Initech", "Initech uses Kubernetes & <Helm>")
+
+
+@pytest.fixture
+def admin(database_url: str, tmp_path: Path) -> Cli:
+    settings = {"RECOLLECT_DATABASE_URL": database_url, "RECOLLECT_EMBEDDER": "none"}
+    return Cli(tmp_path / "home", settings)
+
+
+@pytest.fixture
+def stored(database_url: str, tmp_path: Path) -> list[str]:
+    """The ids of memories in the database, which nobody has read yet."""
+    with (
+        quiet_server(database_url, tmp_path) as server,
+        server.client(server.new_key("me")) as mine,
+    ):
+        return [mine.post("memories", json={"content": text}).json()["id"] for text in TEXTS]
+
+
+def test_build_show_path_and_mend(
+    admin: Cli, stored: list[str], database_url: str, tmp_path: Path
+) -> None:
+    built = admin.json("graph", "build")
+    assert (built["read"], built["failed"]) == (2, 0)
+    assert admin.json("graph", "build")["read"] == 0
+    assert admin.json("graph", "build", "--again")["read"] == 2
+    assert admin.json("graph", "stats") == admin.json("graph")
+    picture, drawing = tmp_path / "a.svg", tmp_path / "a.png"
+    shown = admin.json("graph", "show", "initech", "--svg", str(picture), "--png", str(drawing))
+    assert len(shown["relationships"]) == 2
+    names = {element.text for element in ET.fromstring(picture.read_text()).iter()}
+    assert {"Initech", "Anna Berg", "works at", "Kubernetes", "uses"} <= names
+    assert drawing.read_bytes().startswith(b"\x89PNG")
+    path = admin.json("graph", "path", "Anna Berg", "Kubernetes")
+    assert [step["evidence"] for step in path["steps"]] == [[stored[0]], [stored[1]]]
+    text = admin("graph", "path", "Anna Berg", "Kubernetes").stdout
+    assert "works at" in text
+    assert stored[1][:13] in text
+    assert "Anna Berg" in admin("graph", "show", "Initech").stdout
+    assert "relationships" in admin("graph", "stats").stdout
+    assert "also called" in admin("graph", "merge", "Initech", "Anna Berg").stdout
+    assert admin.json("graph", "split", "Initech", "Anna Berg")["name"] == "Anna Berg"
+    with quiet_server(database_url, tmp_path) as server:
+        client = client_of(server, tmp_path / "other", server.new_key("me"))
+        assert client.json("graph", "show", "initech") == admin.json("graph", "show", "initech")
+        asked = ("graph", "path", "Anna Berg", "Kubernetes")
+        assert client.json(*asked) == admin.json(*asked)
+        assert client.json("graph", "stats") == admin.json("graph", "stats")
+        assert client.json("graph", "merge", "Initech", "Anna Berg")["aliases"] == ["Anna Berg"]
+        assert client.error("graph", "show", "Nobody")[0] == 3
+        code, error = client.error("graph", "build")
+        assert (code, error["field"]) == (2, "RECOLLECT_API_URL")
+
+
+def test_facts_are_imported_and_bad_lines_are_named(
+    admin: Cli, stored: list[str], tmp_path: Path
+) -> None:
+    file, ids = tmp_path / "facts.jsonl", tmp_path / "ids.jsonl"
+    line = {"doc": "d1", "triples": [["Anna Berg", "leads", "Billing"]]}
+    file.write_text(json.dumps(line) + "\n")
+    ids.write_text(json.dumps({"doc": "d1", "memory": stored[0]}) + "\n")
+    options = ("graph", "import", str(file), "--ids", str(ids))
+    tried = admin.json(*options, "--dry-run")
+    assert (tried["memories"], tried["facts"], tried["dry_run"]) == (1, 1, True)
+    assert admin.error("graph", "show", "Billing")[0] == 3
+    assert admin.json(*options)["errors"] == []
+    assert admin.json("graph", "show", "Billing")["relationships"][0]["evidence"] == [stored[0]]
+    file.write_text("nonsense\n")
+    result = admin(*options)
+    assert result.exit_code == 2
+    assert "line 1: it is not a JSON object" in result.stderr
+    assert admin.error("graph", "import", str(tmp_path / "none"))[0] == 2
+    assert admin.error("graph", "import", str(file), "--ids", str(file))[0] == 2
+
+
+def test_the_local_store_says_where_the_graph_is(tmp_path: Path) -> None:
+    local = Cli(tmp_path / "home")
+    local.json("remember", "Anna Berg works at Initech")
+    code, error = local.error("graph", "show", "Initech")
+    assert (code, error["field"]) == (2, "RECOLLECT_API_URL")
+    assert "lives on a server" in error["detail"]
+
+
+def test_what_is_switched_off_is_not_read(admin: Cli, stored: list[str], database_url: str) -> None:
+    off = Cli(admin.home, {**admin.settings, "RECOLLECT_GRAPH": "off"})
+    code, error = off.error("graph", "build")
+    assert (code, error["field"]) == (2, "RECOLLECT_GRAPH")
+    llm = Cli(admin.home, {**admin.settings, "RECOLLECT_GRAPH": "llm"})
+    code, error = llm.error("graph", "build")
+    assert (code, error["field"]) == (2, "RECOLLECT_GRAPH_LLM_URL")
+    with psycopg.connect(database_url) as connection:
+        assert connection.execute("select count(*) from concepts").fetchone() == (0,)
+
+
+def test_a_picture_that_cannot_be_written_is_said(
+    admin: Cli, stored: list[str], tmp_path: Path
+) -> None:
+    admin.json("graph", "build")
+    code, error = admin.error("graph", "show", "Initech", "--svg", str(tmp_path / "no" / "a.svg"))
+    assert (code, error["field"]) == (2, "--svg")

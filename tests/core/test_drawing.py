@@ -1,0 +1,43 @@
+"""The picture of a concept: well-formed whatever the names are, and bounded."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from datetime import UTC, datetime
+from uuid import UUID
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.core.drawing import svg
+from recollect.core.graph import Concept, Neighbourhood, Relationship
+
+OWN, OTHER = UUID(int=1), UUID(int=2)
+THEN = datetime(2026, 1, 1, tzinfo=UTC)
+# What XML can hold at all; a memory can hold no other.
+TEXT = st.text(st.characters(exclude_categories=("Cs", "Cc", "Cn")), min_size=1, max_size=60)
+
+
+def picture(name: str, other: str, relation: str, many: int) -> str:
+    edge = Relationship(UUID(int=3), OWN, OTHER, relation, 1.0, THEN, THEN)
+    concept = Concept(OWN, "key", name, "name")
+    together = tuple((f"{other} {number}", number) for number in range(many))
+    return svg(
+        Neighbourhood(concept, (edge,), {OWN: name, OTHER: other}, ((other, 0.9),), together, ())
+    )
+
+
+@given(name=TEXT, other=TEXT, relation=TEXT, many=st.integers(0, 60))
+def test_any_name_makes_a_picture(name: str, other: str, relation: str, many: int) -> None:
+    root = ET.fromstring(picture(name, other, relation, many))
+    assert len(root.findall("{http://www.w3.org/2000/svg}line")) == min(1 + many, 24)
+
+
+def test_the_arrow_shows_the_direction() -> None:
+    assert 'marker-end="url(#tip)"' in picture("Ada", "Bob", "knows", 0)
+    assert 'marker-start="url(#tip)"' not in picture("Ada", "Bob", "knows", 0)
+
+
+def test_a_concept_alone_is_a_picture_too() -> None:
+    alone = Neighbourhood(Concept(OWN, "k", "Ada", "name"), (), {}, (), (), ())
+    assert "Ada" in svg(alone)

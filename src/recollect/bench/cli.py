@@ -6,6 +6,7 @@ import typer
 
 from recollect.bench import cli_data
 from recollect.bench.cli_floor import floor
+from recollect.bench.cli_graph import graph_speed
 from recollect.bench.cli_hook import hook
 from recollect.bench.cli_own import own
 from recollect.bench.cli_run import run
@@ -30,6 +31,7 @@ def bench() -> None:
 app.command()(run)
 app.command()(study)
 app.command()(speed)
+app.command("graph-speed")(graph_speed)
 app.command()(sync)
 app.command()(hook)
 app.command()(floor)

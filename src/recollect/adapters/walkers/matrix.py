@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 import numpy as np
@@ -39,7 +39,7 @@ _MOST_PATH: Final = 4
 @dataclass(frozen=True, slots=True)
 class Matrix:
     """Nodes are memories, then concepts. Row `i` is `targets[starts[i]:starts[i + 1]]`: where the
-    mass of node i goes, in shares that sum to 1.
+    mass of node i goes, in shares that sum to 1; the weights of its links sum to `totals[i]`.
     """
 
     version: int
@@ -51,6 +51,7 @@ class Matrix:
     starts: NDArray[np.int64]
     targets: Whole
     shares: NDArray[np.float32]
+    totals: NDArray[np.float32]
 
     def walked_concepts(self, ids: Iterable[UUID]) -> list[UUID]:
         """Those of some concepts that a walk may come to, if they link anything."""
@@ -106,6 +107,7 @@ def build(snapshot: GraphSnapshot) -> Matrix:
         starts,
         columns,
         (weights / totals[rows]).astype(np.float32),
+        totals.astype(np.float32),
     )
 
 
@@ -125,15 +127,12 @@ def walk(
         return []
     mass = mass / mass.sum()
     held = np.zeros(len(matrix.starts) - 1)
-    seen = [nodes]
     for _ in range(MOST_STEPS):
         held[nodes] += (1.0 - damping) * mass
         nodes, mass = _step(matrix, nodes, damping * mass)
         if not len(nodes):
             break
-        seen.append(nodes)
-    touched = np.unique(np.concatenate(seen))
-    touched = touched[touched < len(matrix.memories)]
+    touched = np.flatnonzero(held[: len(matrix.memories)])
     best = touched[np.argsort(-held[touched], kind="stable")][:limit]
     return [
         Walked(
@@ -142,7 +141,6 @@ def walk(
             _path(matrix, held, begun, int(place)) if rank < explained else (),
         )
         for rank, place in enumerate(best)
-        if held[place] > 0.0
     ]
 
 
@@ -193,23 +191,15 @@ def _path(matrix: Matrix, held: Floats, begun: Mapping[int, float], memory: int)
         here = way[-1]
         links = slice(matrix.starts[here], matrix.starts[here + 1])
         sources = matrix.targets[links]
-        gave = [
-            0.0 if source in way else float(held[source]) * _share(matrix, int(source), here)
-            for source in sources
-        ]
-        if not gave or max(gave) <= 0.0:
+        # Weights are the same both ways: a source's share of here is ours of it, in its measure.
+        gave = held[sources] * matrix.shares[links] / matrix.totals[sources]
+        gave[np.isin(sources, way)] = 0.0
+        if not len(gave) or gave.max() <= 0.0:
             return ()
         way.append(int(sources[int(np.argmax(gave))]))
         if way[-1] in begun:
             return tuple(_told(matrix, place) for place in reversed(way[1:]))
     return ()
-
-
-def _share(matrix: Matrix, source: int, target: int) -> float:
-    """What of a node's mass goes to one of its neighbours."""
-    links = slice(matrix.starts[source], matrix.starts[source + 1])
-    places: Any = np.flatnonzero(matrix.targets[links] == target)
-    return float(matrix.shares[links][places].sum())
 
 
 def _told(matrix: Matrix, place: int) -> str:

@@ -1,0 +1,30 @@
+"""What led the graph to a hit, as a person reads it."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+from rich.console import Console
+from tests.conformance.samples import memory
+
+from recollect.cli.render import hits
+from recollect.core.ids import short
+from recollect.core.recall import Hit, LegPlace, Recollection
+
+FIRST = UUID("019a0000-0000-7000-8000-000000000001")
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ((str(FIRST), "Charles Babbage"), f"by {short(FIRST)} → Charles Babbage"),
+        (("Ada Lovelace",), "by the query → Ada Lovelace"),
+    ],
+)
+def test_an_explanation_names_the_path(path: tuple[str, ...], told: str) -> None:
+    hit = Hit(memory(1), 1.0, 1.0, 1.0, {"graph": LegPlace(2, 0.1, 1.0, path)})
+    console = Console(width=300)
+    with console.capture() as seen:
+        console.print(hits(Recollection((hit,), {}, "standout", 1.0), explain=True))
+    assert told in seen.get()

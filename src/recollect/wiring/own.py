@@ -1,0 +1,174 @@
+"""A person's or an agent's own memory: the local store, with or without a server behind it, or a
+server's alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from recollect.core.errors import InvalidInput, RecollectError
+from recollect.core.faults import explained, places
+from recollect.graph_ports import Graph
+from recollect.ports import (
+    Clock,
+    Recollect,
+    SyncServer,
+    SyncStore,
+)
+from recollect.settings import Settings
+from recollect.usecases.owned import OwnedRecollect
+from recollect.usecases.recall_log import RecallLog, recall_log
+from recollect.wiring.parts import SystemClock, parts_on
+
+if TYPE_CHECKING:
+    from recollect.adapters.engine_lock import EngineLock
+    from recollect.adapters.sqlite.store import SqliteStore
+    from recollect.usecases.cached import CachedRecollect
+    from recollect.usecases.engine import Engine
+
+log = logging.getLogger(__name__)
+
+# How soon the engine is tried again, when another process of this store runs it or it failed.
+_LOOK_SECONDS: Final = 1.0
+
+
+@asynccontextmanager
+async def open_recollect(
+    settings: Settings, *, syncing: bool = False, on_write: Callable[[], None] = lambda: None
+) -> AsyncIterator[Recollect]:
+    """The memory this process works with, by its mode: the local store, the local store with a
+    server behind it, or a server alone. `syncing`: the engine runs inside, else `on_write` is told
+    of what waits to be sent.
+    """
+    if settings.mode == "cached":
+        async with open_cached(settings) as cached:
+            if not syncing:
+                yield replace(cached.recollect, wake=on_write)
+                return
+            async with cached.engine_running():
+                yield cached.recollect
+        return
+    if settings.api_url is not None:
+        from recollect.adapters.remote import RemoteRecollect
+
+        async with RemoteRecollect(settings.api_url, key_of(settings)) as remote:
+            yield remote
+        return
+    from recollect.adapters.sqlite.store import SqliteStore
+
+    async with (
+        SqliteStore(settings.sqlite_path) as store,
+        _recalls_of(store, settings) as shown,
+    ):
+        yield OwnedRecollect(parts_on(store, settings), settings.owner, shown.note)
+
+
+@asynccontextmanager
+async def open_remote_graph(settings: Settings) -> AsyncIterator[Graph]:
+    """The concept graph of the server of RECOLLECT_API_URL."""
+    from recollect.adapters.remote import RemoteRecollect
+    from recollect.adapters.remote_graph import RemoteGraph
+
+    async with RemoteRecollect(settings.api_url or "", key_of(settings)) as remote:
+        yield RemoteGraph(remote)
+
+
+def _recalls_of(store: SqliteStore, settings: Settings) -> AbstractAsyncContextManager[RecallLog]:
+    from recollect.adapters.sqlite.recalls import SqliteRecalls
+
+    return recall_log(SqliteRecalls(store, settings.sqlite_path), SystemClock())
+
+
+def key_of(settings: Settings) -> str:
+    if settings.api_key is None:
+        raise InvalidInput(
+            "RECOLLECT_API_URL names a server, but there is no key for it",
+            field="RECOLLECT_API_KEY",
+            remedy="Set RECOLLECT_API_KEY to the key that the server showed when it was made.",
+        )
+    return settings.api_key.get_secret_value()
+
+
+@dataclass(frozen=True, slots=True)
+class Cached:
+    """A cached store with what syncs it."""
+
+    recollect: CachedRecollect
+    sync: SyncStore
+    server: SyncServer
+    clock: Clock
+    engine: Engine
+    lock: EngineLock
+
+    @asynccontextmanager
+    async def engine_running(self) -> AsyncIterator[None]:
+        """The engine beside the work, as soon as no other process of this store runs one."""
+        running = asyncio.create_task(self._run())
+        try:
+            yield
+        finally:
+            running.cancel()
+            await asyncio.wait([running])
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                if self.lock.take():
+                    await self.engine.run()
+            except Exception as error:  # noqa: BLE001  # a fault of ours must not end the syncing
+                log.error("the engine of sync failed: %s at %s", explained(error), places(error))  # noqa: TRY400  # its text may quote a memory
+            finally:
+                self.lock.release()
+            await asyncio.sleep(_LOOK_SECONDS)
+
+
+@asynccontextmanager
+async def open_cached(settings: Settings) -> AsyncIterator[Cached]:
+    """The local store with the server of RECOLLECT_API_URL behind it; nothing is asked yet."""
+    from recollect.adapters.engine_lock import EngineLock
+    from recollect.adapters.remote_sync import RemoteSync
+    from recollect.adapters.sqlite.store import SqliteStore
+    from recollect.adapters.sqlite.sync import SqliteSync
+    from recollect.usecases.cached import CachedRecollect
+    from recollect.usecases.engine import Engine
+
+    clock = SystemClock()
+    remote = RemoteSync(
+        settings.api_url or "",
+        key_of(settings),
+        owner=settings.owner,
+        sensitive=settings.sync_sensitive,
+    )
+    async with (
+        SqliteStore(settings.sqlite_path) as store,
+        remote as server,
+        _recalls_of(store, settings) as shown,
+    ):
+        sync = SqliteSync(store, settings.owner, clock, sensitive=settings.sync_sensitive)
+        parts = replace(parts_on(store, settings), revisions=sync)
+        engine = Engine(sync, server, clock, interval=settings.sync_interval, warn=_warn_of_sync)
+        yield Cached(
+            CachedRecollect(
+                OwnedRecollect(parts, settings.owner),
+                server,
+                store,
+                settings.owner,
+                sync,
+                engine.wake,
+                shown.note,
+            ),
+            sync,
+            server,
+            clock,
+            engine,
+            EngineLock(settings.sqlite_path.with_suffix(".sync-lock")),
+        )
+
+
+def _warn_of_sync(error: RecollectError) -> None:
+    log.warning("sync waits: %s", error)

@@ -1,0 +1,72 @@
+"""A Postgres that is migrated and ready: the one that is named, else our own, kept alive."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Final
+
+from recollect.core.errors import RecollectError
+from recollect.settings import Settings
+
+if TYPE_CHECKING:
+    from recollect.adapters.embedded_postgres import EmbeddedPostgres
+    from recollect.adapters.postgres.store import PostgresStore
+
+log = logging.getLogger(__name__)
+
+# How soon a dead embedded Postgres is noticed; a look costs less than a tenth of a millisecond.
+_LOOK_SECONDS: Final = 1.0
+
+
+@asynccontextmanager
+async def open_postgres(settings: Settings) -> AsyncIterator[tuple[PostgresStore, str]]:
+    """Postgres, migrated and ready, and which one it is: the named one, else the embedded one."""
+    from recollect.adapters.postgres.store import PostgresStore
+
+    async with _postgres_url(settings) as (url, database), PostgresStore(url) as store:
+        yield store, database
+
+
+@asynccontextmanager
+async def _postgres_url(settings: Settings) -> AsyncIterator[tuple[str, str]]:
+    if settings.database_url is not None:
+        from recollect.adapters.postgres.errors import check_address
+
+        url = settings.database_url.get_secret_value()
+        check_address(url)
+        yield url, "RECOLLECT_DATABASE_URL"
+        return
+    from recollect.adapters.embedded_postgres import EmbeddedPostgres
+
+    embedded = EmbeddedPostgres(settings.home, account=settings.postgres_account)
+    starting = asyncio.create_task(asyncio.to_thread(embedded.start))
+    try:
+        url = await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        # The thread goes on, and would leave behind a server that nobody stops.
+        await asyncio.wait([starting])
+        await asyncio.to_thread(embedded.stop)
+        raise
+    leaving = asyncio.Event()
+    keeping = asyncio.create_task(_keep_alive(embedded, leaving))
+    try:
+        yield url, f"embedded Postgres in {embedded.folder}"
+    finally:
+        leaving.set()
+        await keeping
+        await asyncio.to_thread(embedded.stop)
+
+
+async def _keep_alive(embedded: EmbeddedPostgres, leaving: asyncio.Event) -> None:
+    """Nobody else looks after the embedded Postgres: start it again when it dies."""
+    while not leaving.is_set():
+        with suppress(TimeoutError):
+            await asyncio.wait_for(leaving.wait(), _LOOK_SECONDS)
+        try:
+            if await asyncio.to_thread(embedded.restart_if_dead):
+                log.warning("the embedded Postgres had died and was started again")
+        except (RecollectError, OSError) as error:
+            log.error("the embedded Postgres died: %s", type(error).__name__)  # noqa: TRY400  # its text may be long, and quote Postgres's log

@@ -1,0 +1,137 @@
+"""What a server serves: Postgres, its keys, and the use cases for whoever shows one."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from recollect.core.recall import Recollection
+from recollect.graph_ports import Graph, Walker
+from recollect.ports import (
+    ChangeStore,
+    Clock,
+    KeyStore,
+    Recollect,
+)
+from recollect.settings import Settings
+from recollect.usecases.dense import dense_leg, no_dense_leg
+from recollect.usecases.embed import NO_EMBEDDER, EmbeddingParts
+from recollect.usecases.erase import OwnerEraser
+from recollect.usecases.extract import GraphParts
+from recollect.usecases.graph import OwnedGraph
+from recollect.usecases.owned import OwnedRecollect
+from recollect.usecases.parts import Parts
+from recollect.usecases.recall_log import RecallLog, recall_log
+from recollect.wiring.parts import (
+    Progress,
+    SystemClock,
+    catalogue,
+    open_reader,
+    open_reranker,
+    parts_on,
+)
+from recollect.wiring.postgres import open_postgres
+
+if TYPE_CHECKING:
+    from recollect.adapters.postgres.recalls import PostgresRecalls
+    from recollect.adapters.postgres.store import PostgresStore
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """What the shells of a server share. `database` says, for people, which Postgres it is.
+
+    Where vectors have no place, `embedding` is None and `vector_note` says why.
+    """
+
+    parts: Parts
+    keys: KeyStore
+    changes: ChangeStore
+    clock: Clock
+    settings: Settings
+    database: str
+    graph: GraphParts
+    embedding: EmbeddingParts | None = None
+    vector_note: str = ""
+    on_recall: Callable[[Recollection], None] = lambda _: None
+    eraser: OwnerEraser | None = None
+    recalls: PostgresRecalls | None = None
+    recall_log: RecallLog | None = None
+
+    def for_owner(self, owner: str) -> Recollect:
+        return OwnedRecollect(self.parts, owner, self._told)
+
+    def _told(self, recollection: Recollection) -> None:
+        self.on_recall(recollection)
+        if self.recall_log is not None:
+            self.recall_log.note(recollection)
+
+    def graph_of(self, owner: str) -> Graph:
+        return OwnedGraph(self.graph.store, owner)
+
+
+@asynccontextmanager
+async def open_server(
+    settings: Settings, progress: Progress = lambda _step, _share: None
+) -> AsyncIterator[Server]:
+    """What a server serves, on Postgres. `progress` hears of a model that is being built."""
+    async with (
+        open_postgres(settings) as (store, database),
+        catalogue(settings, progress) as embedders,
+        open_reranker(settings) as reranker,
+        open_reader(settings) as reader,
+        recall_log(store.recalls, SystemClock()) as shown,
+        open_walker(store, settings) as walker,
+    ):
+        parts = replace(parts_on(store, settings), reranker=reranker, revisions=store.changes)
+        if settings.fuser == "sql":
+            parts = replace(parts, fuser=store.fuser)
+        embedding = None
+        if (vectors := store.vectors) is None:
+            legs = {**parts.legs, "dense": no_dense_leg(store.vector_note)}
+            parts = replace(parts, legs=legs)
+        else:
+            embedding = EmbeddingParts(vectors, embedders, settings.embedder)
+            parts = replace(parts, queue=vectors)
+            if settings.embedder != NO_EMBEDDER:
+                legs = {**parts.legs, "dense": dense_leg(vectors, embedders)}
+                parts = replace(parts, legs=legs)
+        graph = GraphParts(
+            store.graph,
+            settings.graph,
+            embedders if embedding and settings.embedder != NO_EMBEDDER else None,
+            reader,
+            settings.graph_llm_calls,
+        )
+        if settings.graph != "off":
+            parts = replace(parts, graph_progress=graph.progress, walker=walker)
+        yield Server(
+            parts,
+            store,
+            store.changes,
+            parts.clock,
+            settings,
+            database,
+            graph,
+            embedding,
+            store.vector_note,
+            eraser=store.eraser,
+            recalls=store.recalls,
+            recall_log=shown,
+        )
+
+
+@asynccontextmanager
+async def open_walker(store: PostgresStore, settings: Settings) -> AsyncIterator[Walker | None]:
+    """The graph leg, unless the graph is switched off."""
+    if settings.graph == "off":
+        yield None
+        return
+    from recollect.adapters.walkers.either import either_walk
+    from recollect.adapters.walkers.hops import hops_walker
+    from recollect.adapters.walkers.pagerank import PageRank
+
+    async with PageRank(store.graph) as pagerank:
+        yield either_walk({"pagerank": pagerank, "hops": hops_walker(store.graph)})

@@ -107,8 +107,8 @@ def test_a_pool_without_a_free_connection_is_busy_and_one_without_any_unreachabl
                 await stack.enter_async_context(store._transaction())
             else:
                 # As when Postgres is gone: what there was is taken away, and nothing is added.
-                await stack.enter_async_context(store._pool.connection())
-            store._pool.timeout = 0.05
+                await stack.enter_async_context(store._pool._pool.connection())
+            store._pool._pool.timeout = 0.05
             await store.read_settings()
 
     with pytest.raises(StoreError) as raised:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import uuid4
 
 import schemathesis
 from hypothesis import strategies as st
@@ -22,8 +23,12 @@ schemathesis.openapi.format("cursor", cursors)
 def before_call(context: object, case: schemathesis.Case[Any], kwargs: dict[str, Any]) -> None:
     """A deadline of 10 ms is legal, and recalls that miss it are answered with 503. On a busy
     machine that would hide every other fault of recall behind it. A weight of 0 is legal, but not
-    for every leg at once. What becomes an episode needs a session, which it may have already.
+    for every leg at once. What becomes an episode needs a session, which it may have already. A
+    memory may be linked to any other, but not to itself.
     """
+    path = case.path_parameters
+    if path and "target" in path and path["target"] == path.get("reference"):
+        path["target"] = str(uuid4())
     body = case.body
     if not isinstance(body, dict):
         return

@@ -91,15 +91,15 @@ async def test_a_table_that_nobody_thought_of_is_searched(
         values = (str(MINE[0].id), json.dumps({"said": MINE[1].content}))
         if kind == "sqlite":
             with closing(sqlite3.connect(tmp_path / "memories.db")) as other, other:
-                other.execute("CREATE TABLE concepts (memory TEXT, evidence TEXT)")
-                other.execute("INSERT INTO concepts VALUES (?, ?)", values)
+                other.execute("CREATE TABLE plugin_notes (memory TEXT, evidence TEXT)")
+                other.execute("INSERT INTO plugin_notes VALUES (?, ?)", values)
         else:
             with psycopg.connect(database_url) as other_connection:
-                other_connection.execute("create table concepts (memory uuid, evidence jsonb)")
-                other_connection.execute("insert into concepts values (%s, %s)", values)
+                other_connection.execute("create table plugin_notes (memory uuid, evidence jsonb)")
+                other_connection.execute("insert into plugin_notes values (%s, %s)", values)
         report = await erase_owner(store, eraser, OWNER)
         found = {one.where for one in report.remains}
-        assert {"concepts.memory", "concepts.evidence"} <= found
+        assert {"plugin_notes.memory", "plugin_notes.evidence"} <= found
 
 
 async def test_words_left_in_the_index_are_found(tmp_path: Path) -> None:

@@ -192,9 +192,12 @@ def test_an_agent_s_own_command_can_extract_and_its_hooks_stay_still(
     script.chmod(0o755)
     agent.settings["RECOLLECT_CAPTURE_COMMAND"] = str(script)
     agent.ask("since the audit our invoices go to the eu-west bucket by the way")
+    agent.ask("sign in with ghp_0123456789abcdefghijABCDEFGHIJ012345 then")
     agent.answer("Noted.")
     assert contents(cli) == ["Invoices go to the eu-west bucket."]
-    assert "invoices go to" in Path(f"{script}.read").read_text()
+    told = Path(f"{script}.read").read_text()
+    assert "invoices go to" in told
+    assert "ghp_" not in told
 
 
 @pytest.mark.parametrize("answer", ["nonsense", "", '{"memories": [1]}'])

@@ -125,15 +125,20 @@ class QuickRecall:
                 return here
             own = store.unsent_ids()
             known = store.get_many([hit.memory.id for hit in there])
+            theirs = [
+                replace(
+                    hit,
+                    memory=known.get(hit.memory.id, hit.memory),
+                    attached=tuple(one for one in hit.attached if one.id not in own),
+                )
+                for hit in there
+                if hit.memory.id not in own
+            ]
+            mine = [hit for hit in here if hit.memory.id in own]
+            # Links that the server has not heard of are followed here.
+            return store.follow(request, woven(theirs, mine, request.sort_by))[: request.limit]
         finally:
             store.close()
-        theirs = [
-            replace(hit, memory=known.get(hit.memory.id, hit.memory))
-            for hit in there
-            if hit.memory.id not in own
-        ]
-        mine = [hit for hit in here if hit.memory.id in own]
-        return woven(theirs, mine, request.sort_by)[: request.limit]
 
     def _local(self, request: RecallRequest) -> list[Hit]:
         from recollect.adapters.quick_sqlite import QuickStore

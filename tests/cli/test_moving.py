@@ -20,6 +20,7 @@ def filled(cli: Cli) -> Cli:
     cli.json("remember", "an episode", "--category", "episode", "--session", "s1")
     cli.json("remember", "the door code is secret", "--sensitive")
     gone = cli.json("remember", "an old address")
+    cli.json("link", first["id"], "see_also", gone["id"])
     cli.json("forget", gone["id"])
     return cli
 
@@ -43,6 +44,17 @@ def test_a_round_trip_gives_the_same_bytes(tmp_path: Path) -> None:
     # What is forgotten stays forgotten, what is sensitive stays sensitive.
     assert back.json("status")["stats"]["memories"] == 3
     assert back.json("recall", "door code")["hits"][0]["memory"]["is_sensitive"]
+
+
+def test_a_successor_stands_in_its_place_after_a_round_trip(tmp_path: Path) -> None:
+    there = Cli(tmp_path / "there")
+    old = there.json("remember", "the staging port is 7000")["id"]
+    new = there.json("remember", "the staging port is 7001", "--supersedes", old)["id"]
+    exported(there, tmp_path / "file.jsonl")
+    back = Cli(tmp_path / "back")
+    back.json("import", str(tmp_path / "file.jsonl"))
+    (hit,) = back.json("recall", "staging port")["hits"]
+    assert (hit["memory"]["id"], hit["stands_for"]) == (new, [old])
 
 
 def test_stdout_holds_the_same_bytes_as_a_file(tmp_path: Path) -> None:
@@ -78,6 +90,7 @@ def test_markdown_for_people(tmp_path: Path) -> None:
     assert page.startswith("# Memories\n")
     assert "- an episode\n  <small>" in page
     assert "session s1" in page
+    assert "see also" in page
     assert "door code" not in page
     assert cli.error("export", str(tmp_path / "x"), "--format", "xml")[0] == 2
 
@@ -103,6 +116,7 @@ def test_bad_lines_are_named_and_the_rest_is_kept(tmp_path: Path) -> None:
         json.dumps({**good, "importance": 7}).encode(),
         json.dumps({**good, "created_at": "yesterday"}).encode(),
         json.dumps({**good, "surprise": 1}).encode(),
+        json.dumps({**good, "links": [{"kind": "see_also"}]}).encode(),
         b"\xff\xfe",
     ]
     path = tmp_path / "mixed.jsonl"

@@ -43,13 +43,20 @@ def test_pairs(old: str, new: str, kind: str | None) -> None:
     assert judged(old, new) == kind
 
 
-def test_the_older_one_is_forgotten() -> None:
+def test_what_changed_supersedes_what_was() -> None:
     older, newer = memory(1, "The port is 7443 there"), memory(2, "The port is 8443 there")
     finding = rules.judged(Pair(newer, older, 0.9))
     assert finding is not None
     assert finding.ids == (newer.id, older.id)
-    assert finding.command == f"recollect forget {older.id}"
+    assert finding.command == f"recollect link {newer.id} supersedes {older.id}"
     assert finding.reason == "7443 became 8443"
+
+
+def test_of_two_that_say_nearly_the_same_the_older_is_forgotten() -> None:
+    older, newer = memory(1, "The door is blue"), memory(2, "The big door is blue")
+    finding = rules.judged(Pair(newer, older, 0.9))
+    assert finding is not None
+    assert finding.command == f"recollect forget {older.id}"
 
 
 def test_exact_duplicates_keep_the_most_important() -> None:

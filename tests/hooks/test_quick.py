@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,11 +15,13 @@ from recollect.adapters.quick_remote import recall as recall_there
 from recollect.adapters.quick_sqlite import QuickStore
 from recollect.adapters.remote import RemoteRecollect
 from recollect.core.errors import InvalidInput, StoreUnavailable
+from recollect.core.links import RESOLVED_BY, SUPERSEDES, Link
 from recollect.core.memory import Draft, Scope
 from recollect.core.recall import Hit, RecallRequest
+from recollect.ports import Recollect
 from recollect.quick import QuickRecall, read_settings
 from recollect.settings import load
-from recollect.usecases.inject import Measure
+from recollect.usecases.inject import Measure, inject
 from recollect.wiring import open_cached, open_recollect
 
 pytestmark = pytest.mark.anyio
@@ -40,23 +43,39 @@ LATER = time.monotonic() + 1_000_000
 
 
 def shown(hits: list[Hit]) -> list[tuple[object, ...]]:
-    return [(hit.memory, hit.score, hit.fused, hit.prior, hit.bonus, hit.legs) for hit in hits]
+    return [
+        (hit.memory, hit.score, hit.fused, hit.prior, hit.bonus, hit.legs, hit.attached)
+        for hit in hits
+    ]
 
 
-async def fill(home: Path) -> None:
-    async with open_recollect(load(home=home)) as recollect:
-        for number, text in enumerate(TEXTS):
-            project = ("shop", None, "other")[number % 3]
-            await recollect.remember(Draft(text, importance=number / 10, project=project))
+async def fill(recollect: Recollect) -> None:
+    for number, text in enumerate(TEXTS):
+        project = ("shop", None, "other")[number % 3]
+        await recollect.remember(Draft(text, importance=number / 10, project=project))
 
 
+async def supersede_and_resolve(recollect: Recollect) -> None:
+    """A chain of two, both of whose ends are found, and a memory that another resolves."""
+    old, *_, ships = (await recollect.recall(RecallRequest("database", limit=10))).hits
+    for text in ("no database is read-only any more", "every database is read-only again"):
+        successor = Link(SUPERSEDES, old.memory.id)
+        draft = Draft(text, project=old.memory.project, links=(successor,))
+        old = replace(old, memory=await recollect.remember(draft))
+    answer = await recollect.remember(Draft("ask the pilot", project=ships.memory.project))
+    await recollect.link(str(ships.memory.id), RESOLVED_BY, str(answer.id))
+
+
+@pytest.mark.parametrize("has_links", [False, True])
 @pytest.mark.parametrize("changes", [{}, {"exact_bonus": 0.5}, {"fusion": "rrf"}])
 async def test_the_local_store_is_asked_as_the_use_case_asks_it(
-    tmp_path: Path, changes: dict[str, object]
+    tmp_path: Path, changes: dict[str, object], *, has_links: bool
 ) -> None:
-    await fill(tmp_path)
     scopes = (Scope(), Scope(project="shop"), Scope(project="shop", with_global=True))
     async with open_recollect(load(home=tmp_path)) as recollect:
+        await fill(recollect)
+        if has_links:
+            await supersede_and_resolve(recollect)
         if changes:
             await recollect.change_settings(changes)
         store = QuickStore(str(tmp_path / "memories.db"), "me", 60.0)
@@ -66,6 +85,25 @@ async def test_the_local_store_is_asked_as_the_use_case_asks_it(
                 long = await recollect.recall(request)
                 assert shown(store.recall(request)) == shown([*long.hits])
         store.close()
+
+
+async def test_a_superseded_memory_is_not_injected_and_a_resolution_is(tmp_path: Path) -> None:
+    async with open_recollect(load(home=tmp_path)) as recollect:
+        port = await recollect.remember(Draft("the staging port is 7000"))
+        link = Link(SUPERSEDES, port.id)
+        await recollect.remember(Draft("the staging port is 7001", links=(link,)))
+        slow = await recollect.remember(Draft("the nightly export of invoices is slow"))
+        index = await recollect.remember(Draft("create the missing index by hand"))
+        secret = await recollect.remember(Draft("the door code", is_sensitive=True))
+        await recollect.link(str(slow.id), RESOLVED_BY, str(index.id))
+        await recollect.link(str(slow.id), RESOLVED_BY, str(secret.id))
+    find = QuickRecall(read_settings({"RECOLLECT_HOME": str(tmp_path)}), LATER)
+
+    def injected(prompt: str) -> list[str]:
+        return [memory.content for memory in inject(find, prompt, None).memories]
+
+    assert injected("which port does staging have?") == ["the staging port is 7001"]
+    assert injected("why is the nightly export of invoices slow?") == [slow.content, index.content]
 
 
 @pytest.fixture(scope="module")
@@ -82,9 +120,8 @@ def server(cluster: object, open_folder: Path) -> Iterator[Running]:
 async def test_a_server_is_asked_as_the_usual_client_asks_it(server: Running) -> None:
     key = server.new_key()
     async with RemoteRecollect(server.url, key) as remote:
-        for number, text in enumerate(TEXTS):
-            project = ("shop", None, "other")[number % 3]
-            await remote.remember(Draft(text, tags=("a", "b"), project=project))
+        await fill(remote)
+        await supersede_and_resolve(remote)
         for question in QUESTIONS:
             scope = Scope(project="shop", with_global=True)
             request = RecallRequest(question, limit=5, scope=scope)

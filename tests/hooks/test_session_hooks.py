@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
+import time
 from pathlib import Path
 
 import pytest
@@ -10,6 +13,10 @@ from tests.adapters.test_repository import repository
 from tests.agents.agent import ScriptedAgent
 from tests.cli.commands import Cli
 from tests.hooks.completions import Completions
+
+from recollect.adapters.hook_files import SessionFile
+from recollect.hooks.events import parse_event
+from recollect.hooks.session import briefed
 
 FRIDAY = "The staging database is read-only on Fridays."
 ASKING = "Can I write to the staging database on a Friday?"
@@ -46,6 +53,26 @@ def test_a_memory_is_injected_once_until_the_context_is_compacted(
     assert FRIDAY in other.ask(ASKING)
     assert FRIDAY in agent.compact()  # restored with the brief
     assert agent.ask(ASKING) == ""
+
+
+def test_what_was_said_last_is_in_the_brief_after_a_compaction(agent: ScriptedAgent) -> None:
+    agent.ask("Remember that the invoices live in the eu-west bucket.")
+    assert "The invoices live in the eu-west bucket." in agent.compact()
+
+
+def test_a_capture_that_was_killed_does_not_keep_a_brief_waiting(
+    agent: ScriptedAgent, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cli.json("remember", FRIDAY, "--project", "example.org/ada/shop")
+    session = SessionFile(agent.home / "hooks", agent.session)
+    session.note_begun("killed")
+    assert session.state().is_at_work
+    monkeypatch.setenv("RECOLLECT_HOME", str(agent.home))
+    event = parse_event(json.dumps({"cwd": str(agent.folder), "source": "compact"}).encode())
+    until = time.monotonic() + 0.1
+    (told,) = asyncio.run(briefed(event, os.environ, session, until))
+    assert told.content == FRIDAY
+    assert time.monotonic() >= until
 
 
 def test_the_project_comes_first_global_memories_are_marked_and_others_stay_out(
@@ -165,9 +192,12 @@ def test_an_agent_s_own_command_can_extract_and_its_hooks_stay_still(
     script.chmod(0o755)
     agent.settings["RECOLLECT_CAPTURE_COMMAND"] = str(script)
     agent.ask("since the audit our invoices go to the eu-west bucket by the way")
+    agent.ask("sign in with ghp_0123456789abcdefghijABCDEFGHIJ012345 then")
     agent.answer("Noted.")
     assert contents(cli) == ["Invoices go to the eu-west bucket."]
-    assert "invoices go to" in Path(f"{script}.read").read_text()
+    told = Path(f"{script}.read").read_text()
+    assert "invoices go to" in told
+    assert "ghp_" not in told
 
 
 @pytest.mark.parametrize("answer", ["nonsense", "", '{"memories": [1]}'])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from uuid import UUID
@@ -19,6 +20,7 @@ from recollect.adapters.postgres.store import PostgresStore
 from recollect.adapters.sqlite.recalls import SqliteRecalls
 from recollect.adapters.sqlite.store import SqliteStore
 from recollect.core.audit import KINDS
+from recollect.core.links import SUPERSEDES, Link
 from recollect.usecases.audit import audit
 
 pytestmark = pytest.mark.anyio
@@ -57,6 +59,13 @@ async def test_sqlite(tmp_path: Path) -> None:
         assert [one.kind for one in only] == ["secret"]
         await store.erase(OWNER, UUID(int=1))
         assert (await recalls.recalled(OWNER))[0] == set()
+
+
+async def test_what_is_superseded_is_not_told_again(tmp_path: Path) -> None:
+    old, new, *_ = MEMORIES
+    async with SqliteStore(tmp_path / "memories.db") as store:
+        await fill(store, old, replace(new, links=(Link(SUPERSEDES, old.id),)))
+        assert await audit(store, OWNER, LATER) == []
 
 
 async def test_a_store_that_cannot_be_written_notes_nothing_and_says_nothing(

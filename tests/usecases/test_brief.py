@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from uuid import UUID
 
 import pytest
 from tests.conformance.samples import OWNER, memory
@@ -10,6 +11,7 @@ from tests.strategies import MOMENT
 
 from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.injection import BRIEF_SENTENCE, block, tokens
+from recollect.core.links import SUPERSEDES, Link
 from recollect.core.memory import Memory, Scope
 from recollect.usecases.brief import Brief, brief
 from recollect.usecases.owned import OwnedRecollect
@@ -54,6 +56,25 @@ async def test_sensitive_memories_and_episodes_are_left_out(parts: Parts) -> Non
         old(3, days=0, importance=0.1),
     )
     assert [one.id.int for one in told.memories] == [3]
+
+
+async def test_superseded_memories_are_left_out_unless_they_supersede_each_other(
+    parts: Parts,
+) -> None:
+    def after(number: int, former: int, **fields: object) -> Memory:
+        links = (Link(SUPERSEDES, UUID(int=former)),)
+        return old(number, days=number, importance=0.5, links=links, **fields)
+
+    told = await briefed(
+        parts,
+        old(1, days=1, importance=1.0),
+        after(2, former=1),
+        after(3, former=4),
+        after(4, former=3),
+        old(5, days=5, importance=1.0),
+        after(6, former=5, project="beta"),  # which is not here, so 5 still holds
+    )
+    assert {one.id.int for one in told.memories} == {2, 3, 4, 5}
 
 
 async def test_the_budget_holds_and_what_is_left_out_is_counted(parts: Parts) -> None:

@@ -1,7 +1,8 @@
 """Language models that read an exchange: any OpenAI-compatible endpoint, or a command.
 
-Both are off unless named. Where text may go is decided as for every other model (core/egress.py);
-a text that holds a credential goes to no other machine at all.
+Both are off unless named. Where text may go is decided as for every other model (core/egress.py). A
+message that holds a credential goes to no other machine, nor to a command, of which nobody knows
+where it sends what it reads.
 """
 
 from __future__ import annotations
@@ -13,15 +14,19 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
 
-import httpx
-
+from recollect.adapters.embedders.hosted_retries import Patience
+from recollect.adapters.language_model import LanguageModel
 from recollect.core.capture import Statement
 from recollect.core.capture_answers import INSTRUCTION, believed, material
-from recollect.core.egress import Egress, is_loopback, require_allowed, require_private
+from recollect.core.egress import Egress
 from recollect.core.errors import ModelUnavailable
 from recollect.core.secrets import looks_sensitive
 
 SECONDS: Final = 60.0
+# All of it together, for the process that captures ends after two minutes.
+_PATIENCE: Final = Patience(
+    request_seconds=SECONDS, attempts=3, total_seconds=SECONDS, first_wait=1.0, longest_wait=10.0
+)
 _MAX_ANSWER: Final = 200_000
 # An agent's own command runs hooks, too: this tells them that nobody is there.
 CAPTURING: Final = "RECOLLECT_CAPTURING"
@@ -30,40 +35,26 @@ CAPTURING: Final = "RECOLLECT_CAPTURING"
 async def ask_endpoint(
     said: Sequence[str], *, url: str, model: str, key: str | None, egress: Egress
 ) -> list[Statement]:
-    """What a model behind `/chat/completions` makes of an exchange; ModelUnavailable if nothing."""
-    address = url.strip().rstrip("/")
-    require_allowed(address, egress)
-    if key:
-        require_private(address)
-    if not is_loopback(address) and looks_sensitive("\n".join(said)) is not None:
+    """What a model behind `/chat/completions` makes of an exchange; ModelUnavailable if nobody
+    answers.
+    """
+    asked = LanguageModel(
+        url, model, setting="RECOLLECT_CAPTURE", egress=egress, key=key, patience=_PATIENCE
+    )
+    told = said if asked.is_here else _without_secrets(said)
+    if not told:
         return []
-    body = {
-        "model": model,
-        "temperature": 0,
-        "messages": [
-            {"role": "system", "content": INSTRUCTION},
-            {"role": "user", "content": material(said)},
-        ],
-    }
-    headers = {"Authorization": f"Bearer {key}"} if key else {}
-    try:
-        async with httpx.AsyncClient(
-            timeout=SECONDS,
-            follow_redirects=False,
-            trust_env=not is_loopback(address),
-            verify=address.startswith("https:"),
-        ) as client:
-            response = await client.post(f"{address}/chat/completions", json=body, headers=headers)
-            response.raise_for_status()
-            answer = response.json()["choices"][0]["message"]["content"]
-    except (httpx.HTTPError, ValueError, KeyError, IndexError, TypeError) as error:
-        raise _unavailable("RECOLLECT_CAPTURE_URL", error) from error
-    return believed(answer, said) if isinstance(answer, str) else []
+    async with asked:
+        reply = await asked.ask(INSTRUCTION, material(told))
+    return believed(reply.text, told)
 
 
 async def ask_command(said: Sequence[str], *, command: str) -> list[Statement]:
     """What a command that reads a prompt from stdin makes of an exchange."""
-    prompt = f"{INSTRUCTION}\n\n{material(said)}\n"
+    told = _without_secrets(said)
+    if not told:
+        return []
+    prompt = f"{INSTRUCTION}\n\n{material(told)}\n"
     try:
         process = await asyncio.create_subprocess_exec(
             *shlex.split(command),
@@ -73,22 +64,26 @@ async def ask_command(said: Sequence[str], *, command: str) -> list[Statement]:
             env={**os.environ, CAPTURING: "1"},
         )
     except (OSError, ValueError, TypeError) as error:
-        raise _unavailable("RECOLLECT_CAPTURE_COMMAND", error) from error
+        raise _unavailable(error) from error
     try:
         async with asyncio.timeout(SECONDS):
             out, _ = await process.communicate(prompt.encode())
     except TimeoutError as error:
-        raise _unavailable("RECOLLECT_CAPTURE_COMMAND", error) from error
+        raise _unavailable(error) from error
     finally:
         if process.returncode is None:
             with suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
-    return believed(out[:_MAX_ANSWER].decode("utf-8", "replace"), said)
+    return believed(out[:_MAX_ANSWER].decode("utf-8", "replace"), told)
 
 
-def _unavailable(setting: str, error: Exception) -> ModelUnavailable:
+def _without_secrets(said: Sequence[str]) -> list[str]:
+    return [text for text in said if looks_sensitive(text) is None]
+
+
+def _unavailable(error: Exception) -> ModelUnavailable:
     return ModelUnavailable(
-        f"the model that captures did not answer ({type(error).__name__})",
-        remedy=f"Check {setting}; until then the rules alone decide what is kept.",
+        f"the command that captures did not answer ({type(error).__name__})",
+        remedy="Check RECOLLECT_CAPTURE_COMMAND; until then the rules alone decide what is kept.",
     )

@@ -31,13 +31,15 @@ def hooks_folder(home: Path) -> Path:
 @dataclass(frozen=True, slots=True)
 class SessionState:
     """What the hooks of one session have done: ids `injected` since the context was last emptied,
-    ids `lost` when it was, ids `captured` in all, and how many bytes of the transcript were `read`.
+    ids `lost` when it was, ids `captured` in all, how many bytes of the transcript were `read`, and
+    whether the capture that began last `is_at_work` still.
     """
 
     injected: frozenset[UUID] = frozenset()
     lost: frozenset[UUID] = frozenset()
     captured: frozenset[UUID] = frozenset()
     read: int = 0
+    is_at_work: bool = False
 
 
 class SessionFile:
@@ -51,6 +53,8 @@ class SessionFile:
         lost: set[UUID] = set()
         captured: set[UUID] = set()
         read = 0
+        begun: object = None
+        ended: set[object] = {None}
         for entry in self._entries():
             if entry.get("emptied"):
                 injected, lost = set(), injected
@@ -58,13 +62,24 @@ class SessionFile:
             captured.update(_ids(entry.get("captured")))
             said = entry.get("read")
             read = said if isinstance(said, int) and said >= 0 else read
-        return SessionState(frozenset(injected), frozenset(lost), frozenset(captured), read)
+            begun = str(entry["begun"]) if "begun" in entry else begun
+            ended.add(str(entry.get("ended")))
+        return SessionState(
+            frozenset(injected), frozenset(lost), frozenset(captured), read, begun not in ended
+        )
 
     def note_injected(self, ids: tuple[UUID, ...]) -> None:
         self._note({"injected": [str(id) for id in ids]})
 
     def note_captured(self, ids: tuple[UUID, ...], read: int) -> None:
         self._note({"captured": [str(id) for id in ids], "read": read})
+
+    def note_begun(self, work: str) -> None:
+        """A capture was started; `work` is any word for it."""
+        self._note({"begun": work})
+
+    def note_ended(self, work: str) -> None:
+        self._note({"ended": work})
 
     def note_emptied(self) -> None:
         """The agent's context was emptied or compacted: what was injected may be again."""

@@ -8,6 +8,7 @@ reads of the answer what a hook needs. A test holds it equal to `RemoteRecollect
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import datetime
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Any, Final
@@ -16,6 +17,7 @@ from uuid import UUID
 
 from recollect.core.egress import is_loopback
 from recollect.core.errors import InvalidInput, StoreUnavailable
+from recollect.core.links import from_values
 from recollect.core.memory import Memory
 from recollect.core.recall import LEGS, Hit, LegName, LegPlace, RecallRequest
 from recollect.core.text import clean_query
@@ -90,39 +92,46 @@ def _asked(address: str, key: str, question: object, seconds: float) -> Any:  # 
 
 
 def _hits(answer: Any, request: RecallRequest) -> list[Hit]:  # noqa: ANN401  # JSON
-    hits = [_hit(one) for one in answer["hits"]]
     # Believed as far as it answers what was asked: no other project's memory, whoever sends it.
-    return [hit for hit in hits if request.scope.covers(hit.memory)]
+    covers = request.scope.covers
+    hits = [hit for one in answer["hits"] if covers((hit := _hit(one)).memory)]
+    return [replace(hit, attached=tuple(filter(covers, hit.attached))) for hit in hits]
 
 
 def _hit(one: Any) -> Hit:  # noqa: ANN401  # JSON
-    memory, why = one["memory"], one["explanation"]
+    why = one["explanation"]
     legs: dict[LegName, LegPlace] = {
         name: LegPlace(int(place["rank"]), float(place["score"]), float(place["contribution"]))
         for name in LEGS
         if (place := why["legs"].get(name)) is not None
     }
     return Hit(
-        Memory(
-            id=UUID(memory["id"]),
-            owner=str(memory.get("owner", "")),
-            content=str(memory["content"]),
-            created_at=datetime.fromisoformat(memory["created_at"]),
-            updated_at=datetime.fromisoformat(memory["updated_at"]),
-            category=str(memory["category"]),
-            tags=tuple(map(str, memory["tags"])),
-            expanded_keywords=tuple(map(str, memory["expanded_keywords"])),
-            importance=float(memory["importance"]),
-            is_sensitive=bool(memory["is_sensitive"]),
-            project=_text(memory["project"]),
-            session=_text(memory["session"]),
-            version=int(memory["version"]),
-        ),
+        _memory(one["memory"]),
         float(one["score"]),
         float(why["fused"]),
         float(why["prior"]),
         legs,
         float(why["bonus"]),
+        attached=tuple(map(_memory, one.get("attached", ()))),
+    )
+
+
+def _memory(values: Any) -> Memory:  # noqa: ANN401  # JSON
+    return Memory(
+        id=UUID(values["id"]),
+        owner=str(values.get("owner", "")),
+        content=str(values["content"]),
+        created_at=datetime.fromisoformat(values["created_at"]),
+        updated_at=datetime.fromisoformat(values["updated_at"]),
+        category=str(values["category"]),
+        tags=tuple(map(str, values["tags"])),
+        expanded_keywords=tuple(map(str, values["expanded_keywords"])),
+        importance=float(values["importance"]),
+        is_sensitive=bool(values["is_sensitive"]),
+        project=_text(values["project"]),
+        session=_text(values["session"]),
+        version=int(values["version"]),
+        links=from_values(values.get("links", ())),
     )
 
 

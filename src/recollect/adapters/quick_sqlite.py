@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from typing import Final
 from urllib.parse import quote
@@ -20,7 +20,7 @@ from recollect.adapters.sqlite.rows import from_row, id_list
 from recollect.adapters.sqlite.words import search
 from recollect.core.fusion import fuse
 from recollect.core.memory import Memory
-from recollect.core.ranking import exactness, rank
+from recollect.core.ranking import Ranked, exactness, rank
 from recollect.core.recall import Candidate, Hit, RecallRequest
 from recollect.core.recall_settings import RecallSettings, WordQuery
 
@@ -28,6 +28,7 @@ _GET_MANY: Final = """
 SELECT * FROM memories
 WHERE owner = ? AND deleted_at IS NULL AND id IN (SELECT value FROM json_each(?))
 """
+_ANY_LINK: Final = "SELECT 1 FROM memory_links LIMIT 1"
 # As `SqliteSync.unsent_ids` reads it: what the server does not have as it is here.
 _UNSENT: Final = """
 SELECT id FROM outbox WHERE owner = :owner
@@ -60,7 +61,29 @@ class QuickStore:
         found = search(self._connection, self._owner, request.scope, query)
         fused = fuse({"lexical": found}, settings.weights(), settings.fusion, settings.constant)
         bonuses = self._bonuses(request.query, settings.exact_bonus, found)
-        order = rank(fused, request.sort_by, bonuses, settings.prior_strength)[: request.limit]
+        order = rank(fused, request.sort_by, bonuses, settings.prior_strength)
+        hits = self._hits(order[: request.limit])
+        shown = self.follow(request, hits)
+        if len(shown) < len(hits):  # several of them are one now: others move up
+            shown = self.follow(request, self._hits(order))
+        return shown[: request.limit]
+
+    def follow(self, request: RecallRequest, hits: Sequence[Hit]) -> list[Hit]:
+        """The hits with what their links lead to, as `usecases/follow.py` does it. Most stores
+        hold no link, and there nothing is imported for them.
+        """
+        if self._connection.execute(_ANY_LINK).fetchone() is None:
+            return [*hits]
+        from recollect.adapters.sqlite.links import fetch, follow
+        from recollect.core.following import served
+        from recollect.core.links import targets
+
+        known = fetch(self._connection, self._owner, [hit.memory.id for hit in hits])
+        named = {target for hit in hits for target in targets(hit.memory.links)}
+        followed = follow(self._connection, self._owner, known.superseded, named)
+        return served(request, hits, followed)
+
+    def _hits(self, order: Sequence[Ranked]) -> list[Hit]:
         memories = self.get_many([one.id for one in order])
         return [
             Hit(memories[one.id], one.score, one.fused.score, one.prior, one.fused.legs, one.bonus)

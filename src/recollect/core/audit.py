@@ -116,7 +116,8 @@ def judged(pair: Pair, *, near: float = _NEAR) -> Finding | None:
         return None  # the same words: told as a duplicate already
     ids = (newer.id, older.id)
     if (why := _contradiction(older.content, newer.content)) is not None:
-        return Finding("contradiction", ids, why, _forget(older))
+        command = f"recollect link {newer.id} supersedes {older.id}"
+        return Finding("contradiction", ids, why, command)
     if pair.likeness >= near:
         return Finding("duplicate", ids, f"nearly the same ({pair.likeness:.2f})", _forget(older))
     return None

@@ -61,6 +61,12 @@ def successors_of(memories: Iterable[Memory]) -> dict[UUID, UUID]:
     return found
 
 
+def current(memories: Collection[Memory]) -> list[Memory]:
+    """Those that no other of them supersedes, in their order."""
+    successors = successors_of(memories)
+    return [one for one in memories if last(one.id, successors) == one.id]
+
+
 def followed(
     linked: Collection[Memory], superseded: Collection[UUID], named: Collection[UUID]
 ) -> Ways:

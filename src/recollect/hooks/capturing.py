@@ -32,7 +32,7 @@ from recollect.wiring import open_recollect
 MAX_READ: Final = 2_000_000
 
 
-def work(event: Event, environ: Mapping[str, str]) -> None:
+def keep(event: Event, environ: Mapping[str, str]) -> None:
     """One exchange, or all since the last one that was read; told in the log."""
     began = time.monotonic()
     settings = load()

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Mapping
 from typing import Final
 
 from recollect.adapters.hook_files import SessionFile, forget_old_sessions, hooks_folder
 from recollect.core.injection import BRIEF_SENTENCE, block, fitting
 from recollect.core.memory import Memory, Scope
+from recollect.core.paging import MAX_PAGE
 from recollect.hooks.events import Event, rendered
 from recollect.hooks.wall import Wall
 from recollect.project import current_project
@@ -25,6 +27,9 @@ WORK_SECONDS: Final = 120
 # After these the agent's context is empty but for what is said now.
 _EMPTIED: Final = ("startup", "clear", "compact")
 _RESTORED: Final = 30
+# What a brief leaves itself, in seconds, when it waits for a capture to end.
+_FOR_BRIEFING: Final = 0.5
+_LOOKING: Final = 0.02
 
 
 def brief(event: Event, environ: Mapping[str, str], wall: Wall, *, as_text: bool) -> str:
@@ -34,7 +39,7 @@ def brief(event: Event, environ: Mapping[str, str], wall: Wall, *, as_text: bool
     home = home_folder(environ)
     folder = hooks_folder(home)
     session = SessionFile(folder, event.session)
-    memories = asyncio.run(_briefed(event, environ, session))
+    memories = asyncio.run(briefed(event, environ, session, wall.until - _FOR_BRIEFING))
     text = rendered(event.name or "SessionStart", block(BRIEF_SENTENCE, memories), as_text=as_text)
     if wall.answer(text):
         if event.source in _EMPTIED:
@@ -45,9 +50,15 @@ def brief(event: Event, environ: Mapping[str, str], wall: Wall, *, as_text: bool
     return f"injected={len(memories)} source={event.source[:20] or 'unsaid'}"
 
 
-async def _briefed(
-    event: Event, environ: Mapping[str, str], session: SessionFile
+async def briefed(
+    event: Event, environ: Mapping[str, str], session: SessionFile, until: float
 ) -> tuple[Memory, ...]:
+    """What to say at the start. After a compaction, whatever is still being kept is waited for, to
+    the moment `until` of the monotonic clock.
+    """
+    from asyncio import sleep
+
+    from recollect.core.following import current
     from recollect.settings import load
     from recollect.usecases.brief import brief as briefing
     from recollect.wiring import SystemClock, open_recollect
@@ -55,6 +66,9 @@ async def _briefed(
     settings = load()
     scope = Scope(project=current_project(event.folder, environ), with_global=True)
     state = session.state()
+    while event.source == "compact" and state.is_at_work and time.monotonic() < until:
+        await sleep(_LOOKING)
+        state = session.state()
     # After a compaction, first what this session had and may have lost.
     had = state.captured | state.injected | state.lost
     lost = had if event.source == "compact" else frozenset()
@@ -66,7 +80,7 @@ async def _briefed(
             return told.memories
         restored = [
             memory
-            for memory in (await recollect.page(scope, None, 500)).memories
+            for memory in current((await recollect.page(scope, None, MAX_PAGE)).memories)
             if memory.id in lost and not memory.is_sensitive
         ][:_RESTORED]
     known = {memory.id for memory in restored}
@@ -76,18 +90,21 @@ async def _briefed(
 
 def capture(event: Event, environ: Mapping[str, str], *, is_compacting: bool) -> str:
     """Start the work and leave it to itself."""
+    session = SessionFile(hooks_folder(home_folder(environ)), event.session)
     if is_compacting:
-        SessionFile(hooks_folder(home_folder(environ)), event.session).note_emptied()
+        session.note_emptied()
     if environ.get("RECOLLECT_CAPTURE", "on") == "off":
         return "off"
     if event.transcript is None:
         return "no transcript"
+    work = str(time.time_ns())
+    session.note_begun(work)
     if os.fork() == 0:
-        _work(event, environ)
+        _work(event, environ, session, work)
     return "started"
 
 
-def _work(event: Event, environ: Mapping[str, str]) -> None:
+def _work(event: Event, environ: Mapping[str, str], session: SessionFile, work: str) -> None:
     """In the process that stays behind. It holds no pipe of the agent's, who would wait for it."""
     try:
         os.setsid()
@@ -96,8 +113,9 @@ def _work(event: Event, environ: Mapping[str, str]) -> None:
             os.dup2(nothing, descriptor)
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.alarm(WORK_SECONDS)
-        from recollect.hooks.capturing import work
+        from recollect.hooks.capturing import keep
 
-        work(event, environ)
+        keep(event, environ)
+        session.note_ended(work)
     finally:
         os._exit(0)

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from recollect.core import audit as rules
 from recollect.core.audit import KINDS, Finding, Kind, Pair
+from recollect.core.following import current
 from recollect.core.memory import EVERYWHERE, Memory
 from recollect.core.paging import MAX_PAGE, Cursor
 from recollect.ports import MemoryStore
@@ -45,10 +46,11 @@ async def audit(
     neighbours: Neighbours | None = None,
     progress: Callable[[str, int, int | None], None] = lambda _what, _done, _left: None,
 ) -> list[Finding]:
-    memories = await _all(store, owner, progress)
+    everything = await _all(store, owner, progress)
     found: list[Finding] = []
     if "secret" in kinds:
-        found += filter(None, map(rules.unguarded_secret, memories))
+        found += filter(None, map(rules.unguarded_secret, everything))
+    memories = current(everything)  # what is superseded is out of the way already
     if {"duplicate", "contradiction"} & {*kinds}:
         progress("comparing", 0, 0)
         found += rules.exact_duplicates(memories)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from recollect.core.following import current
 from recollect.core.injection import fitting
 from recollect.core.memory import EPISODE, Memory, Scope
 from recollect.core.paging import MAX_PAGE
@@ -34,7 +35,8 @@ class Brief:
 
 async def brief(recollect: Recollect, scope: Scope, *, budget_tokens: int, now: datetime) -> Brief:
     """The memories of a scope that fit the budget. Sensitive ones are left out, because what an
-    agent reads leaves the machine; so are episodes, which say little outside their conversation.
+    agent reads leaves the machine; so are superseded ones, which hold no more, and episodes, which
+    say little outside their conversation.
     """
     found: list[Memory] = []
     cursor: str | None = None
@@ -44,7 +46,7 @@ async def brief(recollect: Recollect, scope: Scope, *, budget_tokens: int, now: 
         cursor = page.next_cursor
         if cursor is None:
             break
-    telling = [one for one in found if not one.is_sensitive and one.category != EPISODE]
+    telling = [one for one in current(found) if not one.is_sensitive and one.category != EPISODE]
     telling.sort(key=lambda one: (one.project is None, -worth(one, now), one.id))
     chosen = fitting(telling, budget_tokens)
     return Brief(scope.project, chosen, len(telling) - len(chosen))

@@ -62,16 +62,17 @@ def inject(
     hits = find(RecallRequest(asked, limit=LIMIT, scope=scope, exclude=exclude))
     open_hits = [hit for hit in hits if not hit.memory.is_sensitive]
     clear = [
-        hit.memory
-        for hit in open_hits
-        if is_relevant(asked, hit, measure.floor, measure.cosine_floor)
+        hit for hit in open_hits if is_relevant(asked, hit, measure.floor, measure.cosine_floor)
     ]
-    clear.sort(key=lambda memory: memory.project is None)  # stable: each part stays best first
-    chosen = fitting(clear, measure.tokens)
+    # What resolves a memory belongs beside it, whatever the floor says of its own words.
+    shown = {one.id: one for hit in clear for one in (hit.memory, *hit.attached)}
+    told = [one for one in shown.values() if not one.is_sensitive]
+    told.sort(key=lambda memory: memory.project is None)  # stable: each part stays best first
+    chosen = fitting(told, measure.tokens)
     return Injection(
         memories=chosen,
         found=len(hits),
         sensitive=len(hits) - len(open_hits),
         below=len(open_hits) - len(clear),
-        unfit=len(clear) - len(chosen),
+        unfit=len(told) - len(chosen),
     )

@@ -10,11 +10,8 @@ import pytest
 from tests.chat_loopback import ChatLoopback, Fault, Sent, model, says
 
 from recollect.adapters.embedders.hosted_retries import Patience
-from recollect.adapters.readers.compatible import (
-    MAX_ANSWER,
-    CompatibleReader,
-    compatible_reader,
-)
+from recollect.adapters.language_model import MAX_ANSWER
+from recollect.adapters.readers.compatible import CompatibleReader, compatible_reader
 from recollect.core.errors import InvalidInput, ModelUnavailable
 from recollect.core.extraction import ReadTexts
 
@@ -84,7 +81,9 @@ async def test_what_is_usable_of_a_partial_answer_is_kept() -> None:
 )
 async def test_an_unusable_answer_is_no_answer(content: str) -> None:
     with ChatLoopback(lambda _sent: content) as server:
-        assert (await read(server, "a")).answers == {}
+        read_nothing = await read(server, "a")
+    assert read_nothing.answers == {}
+    assert read_nothing.tokens == 123  # it was paid for all the same
 
 
 @pytest.mark.parametrize(

@@ -17,10 +17,12 @@ def filled(cli: Cli) -> Cli:
         "remember", ODD, "--tag", "a", "--tag", "ü", "--keyword", "k", "--project", "p"
     )
     cli.json("update", first["id"], "--importance", "0.25")
-    cli.json("remember", "an episode", "--category", "episode", "--session", "s1")
-    cli.json("remember", "the door code is secret", "--sensitive")
+    talk = cli.json("remember", "an episode", "--category", "episode", "--session", "s1")
+    secret = cli.json("remember", "the door code is secret", "--sensitive")
     gone = cli.json("remember", "an old address")
     cli.json("forget", gone["id"])
+    cli.json("link", first["id"], "supersedes", secret["id"])
+    cli.json("link", first["id"], "see_also", talk["id"])
     return cli
 
 
@@ -42,7 +44,19 @@ def test_a_round_trip_gives_the_same_bytes(tmp_path: Path) -> None:
     assert (again["new"], again["same"]) == (0, 4)
     # What is forgotten stays forgotten, what is sensitive stays sensitive.
     assert back.json("status")["stats"]["memories"] == 3
-    assert back.json("recall", "door code")["hits"][0]["memory"]["is_sensitive"]
+    (hit,) = back.json("recall", "door code")["hits"]
+    assert [link["kind"] for link in hit["memory"]["links"]] == ["see_also", "supersedes"]
+    assert back.json("show", hit["stands_for"][0])["is_sensitive"]
+
+
+def test_an_export_of_before_there_were_links_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "file.jsonl"
+    header, *lines = exported(filled(Cli(tmp_path / "there")), path).splitlines()
+    old = [{key: value for key, value in json.loads(one).items() if key != "links"} for one in lines]
+    path.write_text("\n".join([header.decode(), *map(json.dumps, old)]))
+    back = Cli(tmp_path / "back")
+    assert back.json("import", str(path))["new"] == 2
+    assert [one["links"] for one in back.json("list")["memories"]] == [[], []]
 
 
 def test_stdout_holds_the_same_bytes_as_a_file(tmp_path: Path) -> None:
@@ -103,6 +117,8 @@ def test_bad_lines_are_named_and_the_rest_is_kept(tmp_path: Path) -> None:
         json.dumps({**good, "importance": 7}).encode(),
         json.dumps({**good, "created_at": "yesterday"}).encode(),
         json.dumps({**good, "surprise": 1}).encode(),
+        json.dumps({**good, "links": [{"kind": "see_also"}]}).encode(),
+        json.dumps({**good, "links": [{"kind": "see_also", "target": good["id"]}]}).encode(),
         b"\xff\xfe",
     ]
     path = tmp_path / "mixed.jsonl"

@@ -16,6 +16,7 @@ from uuid import UUID
 
 from recollect.core.errors import InvalidInput
 from recollect.core.ids import check_uuid7, short
+from recollect.core.links import Link, as_values
 from recollect.core.memory import Memory
 from recollect.core.sync import State
 
@@ -59,6 +60,7 @@ def to_line(memory: Memory) -> str:
         "created_at": _iso(memory.created_at),
         "updated_at": _iso(memory.updated_at),
         "deleted_at": None if memory.deleted_at is None else _iso(memory.deleted_at),
+        "links": as_values(memory.links),
     }
     return json.dumps(values, ensure_ascii=False, separators=(",", ":"))
 
@@ -86,6 +88,8 @@ def from_values(values: Mapping[str, Any], owner: str) -> Memory:
     read: dict[str, Any] = {}
     for name, reader in _READERS.items():
         if name not in values:
+            if name in _ADDED_LATER:
+                continue
             raise _wrong(name, "is missing")
         try:
             read[name] = reader(values[name])
@@ -104,6 +108,7 @@ def to_markdown(memory: Memory) -> str:
     about += [f"tags {', '.join(memory.tags)}"] if memory.tags else []
     about += ["sensitive"] if memory.is_sensitive else []
     about += ["forgotten"] if memory.deleted_at else []
+    about += [f"{one.kind.replace('_', ' ')} `{short(one.target)}`" for one in memory.links]
     text = "\n  ".join(memory.content.splitlines())
     head = f"{memory.created_at.astimezone(UTC):%Y-%m-%d %H:%M} `{short(memory.id)}`"
     return f"- {text}\n  <small>{head} · {' · '.join(about)}</small>\n"
@@ -159,6 +164,18 @@ def _moment_or_none(value: Any) -> datetime | None:  # noqa: ANN401  # a JSON va
     return None if value is None else _moment(value)
 
 
+def _links(value: Any) -> tuple[Link, ...]:  # noqa: ANN401  # a JSON value
+    if type(value) is not list:
+        raise ValueError(value)
+    return tuple(_link(one) for one in value)
+
+
+def _link(value: Any) -> Link:  # noqa: ANN401  # a JSON value
+    if type(value) is not dict or value.keys() != {"kind", "target"}:
+        raise ValueError(value)
+    return Link(_exactly(str)(value["kind"]), UUID(_exactly(str)(value["target"])))
+
+
 _READERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "id": lambda value: UUID(_exactly(str)(value)),
     "content": _exactly(str),
@@ -173,4 +190,7 @@ _READERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "created_at": _moment,
     "updated_at": _moment,
     "deleted_at": _moment_or_none,
+    "links": _links,
 }
+# An export of before has none of these, and neither had its memories.
+_ADDED_LATER: Final = frozenset({"links"})

@@ -52,7 +52,9 @@ def test_a_round_trip_gives_the_same_bytes(tmp_path: Path) -> None:
 def test_an_export_of_before_there_were_links_is_read(tmp_path: Path) -> None:
     path = tmp_path / "file.jsonl"
     header, *lines = exported(filled(Cli(tmp_path / "there")), path).splitlines()
-    old = [{key: value for key, value in json.loads(one).items() if key != "links"} for one in lines]
+    old = [
+        {key: value for key, value in json.loads(one).items() if key != "links"} for one in lines
+    ]
     path.write_text("\n".join([header.decode(), *map(json.dumps, old)]))
     back = Cli(tmp_path / "back")
     assert back.json("import", str(path))["new"] == 2

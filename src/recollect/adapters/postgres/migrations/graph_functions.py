@@ -225,17 +225,6 @@ begin
 end
 $$
 """
-# An edge may go with one of its concepts, before its evidence is looked at.
-_UNJOINED = """
-create function recollect_graph_unjoined() returns trigger language plpgsql as $$
-begin
-    perform recollect_graph_settle(array_agg(source), array_agg(relation))
-    from gone where is_single;
-    return null;
-end
-$$
-"""
-
 FUNCTIONS: Final = {
     "recollect_extracted_text": _HASH,
     "recollect_graph_alone": _LOCK,
@@ -250,7 +239,6 @@ FUNCTIONS: Final = {
     "recollect_graph_erasing": _ERASING,
     "recollect_graph_unmentioned": _UNMENTIONED,
     "recollect_graph_unsaid": _UNSAID,
-    "recollect_graph_unjoined": _UNJOINED,
 }
 
 _MATTERS = """
@@ -288,9 +276,5 @@ for each statement execute function recollect_graph_unsaid()
     """
 create trigger graph_withdrawn after update on edge_evidence referencing new table as gone
 for each statement execute function recollect_graph_unsaid()
-""",
-    """
-create trigger graph_unjoined after delete on concept_edges referencing old table as gone
-for each statement execute function recollect_graph_unjoined()
 """,
 )

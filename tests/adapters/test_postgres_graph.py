@@ -166,8 +166,12 @@ async def test_one_holds_at_a_time_in_whatever_order_it_is_learned(
         assert found.labels[edge.target] == employer
 
 
-async def test_a_contradiction_that_is_erased_ends_nothing(store: PostgresStore) -> None:
-    await fill(store, memory(1), memory(2))
+@pytest.mark.parametrize("way", ["erased", "edited", "forgotten", "sensitive"])
+async def test_a_contradiction_that_is_taken_back_ends_nothing(
+    store: PostgresStore, way: str
+) -> None:
+    second = memory(2)
+    await fill(store, memory(1), second)
     await read_as(
         store,
         {
@@ -176,7 +180,16 @@ async def test_a_contradiction_that_is_erased_ends_nothing(store: PostgresStore)
         },
     )
     assert told(await around(store, "Ada")) == [("Ada", "lives in", "Oslo")]
-    await store.erase(OWNER, UUID(int=2))
+    changes: dict[str, dict[str, Any]] = {
+        "edited": {"content": "another text"},
+        "forgotten": {"deleted_at": BEGAN},
+        "sensitive": {"is_sensitive": True},
+    }
+    if way == "erased":
+        await store.erase(OWNER, UUID(int=2))
+    else:
+        assert await store.replace(replace(second, version=2, **changes[way]), based_on=1)
+    assert told(await around(store, "Ada")) == [("Ada", "lives in", "Rome")]
     (edge,) = (await around(store, "Ada")).relationships
     assert edge.valid_to is None
 

@@ -6,11 +6,13 @@ import json
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
+from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
 import psycopg
 import pytest
+from tests.adapters.graphs import read_all
 from tests.cli.commands import Cli, client_of, quiet_server
 from tests.conformance.samples import OWNER, fill, listed, memory, search
 
@@ -18,8 +20,10 @@ from recollect.adapters.postgres.store import PostgresStore
 from recollect.adapters.sqlite.owner_erasure import SqliteOwnerErasure
 from recollect.adapters.sqlite.store import SqliteStore
 from recollect.core.erasure import ErasureReport, Marks, marks_of
+from recollect.core.links import Link
 from recollect.ports import MemoryStore
 from recollect.usecases.erase import OwnerEraser, erase_owner
+from recollect.usecases.graph import OwnedGraph
 
 pytestmark = pytest.mark.anyio
 
@@ -91,15 +95,47 @@ async def test_a_table_that_nobody_thought_of_is_searched(
         values = (str(MINE[0].id), json.dumps({"said": MINE[1].content}))
         if kind == "sqlite":
             with closing(sqlite3.connect(tmp_path / "memories.db")) as other, other:
-                other.execute("CREATE TABLE plugin_notes (memory TEXT, evidence TEXT)")
-                other.execute("INSERT INTO plugin_notes VALUES (?, ?)", values)
+                other.execute("CREATE TABLE unthought_of (memory TEXT, evidence TEXT)")
+                other.execute("INSERT INTO unthought_of VALUES (?, ?)", values)
         else:
             with psycopg.connect(database_url) as other_connection:
-                other_connection.execute("create table plugin_notes (memory uuid, evidence jsonb)")
-                other_connection.execute("insert into plugin_notes values (%s, %s)", values)
+                other_connection.execute("create table unthought_of (memory uuid, evidence jsonb)")
+                other_connection.execute("insert into unthought_of values (%s, %s)", values)
         report = await erase_owner(store, eraser, OWNER)
         found = {one.where for one in report.remains}
-        assert {"plugin_notes.memory", "plugin_notes.evidence"} <= found
+        assert {"unthought_of.memory", "unthought_of.evidence"} <= found
+
+
+@kinds
+@pytest.mark.parametrize("way", ["owner", "each"])
+async def test_former_texts_links_and_concepts_go_too(
+    kind: str, way: str, tmp_path: Path, database_url: str
+) -> None:
+    """What was said before an edit, what was linked, and what was mended by hand in the graph."""
+    first = memory(1, "the lighthouse keeper Zebulon Quill drinks elderflower")
+    second = memory(2, "Zeb Quill moved to Marblehead", links=(Link("supersedes", first.id),))
+    async with opened(kind, tmp_path, database_url) as (store, eraser):
+        await fill(store, first, second)
+        if isinstance(store, PostgresStore):
+            await read_all(store)
+            graph = OwnedGraph(store.graph, OWNER)
+            await graph.merge("Zebulon Quill", "Zeb Quill")
+            await graph.split("Zebulon Quill", "Zeb Quill")
+        edited = replace(first, content="someone moved", version=2, updated_at=memory(9).created_at)
+        assert await store.replace(edited, based_on=1)
+        if kind == "postgres":
+            with psycopg.connect(database_url, autocommit=True) as other:
+                other.execute("analyze")
+        marks = marks_of([first, second])
+        before = {one.where for one in (await eraser.remains(marks))[1]}
+        assert {"memory_versions.content", "memory_links.memory_id"} <= before
+        if kind == "postgres":
+            assert {"concept_names.name", "concepts.name", "memory_concepts.memory_id"} <= before
+        if way == "each":
+            for one in (first, second):
+                await store.erase(OWNER, one.id)
+        assert (await erase_owner(store, eraser, OWNER)).remains == ()
+        assert (await eraser.remains(marks))[1] == []
 
 
 async def test_words_left_in_the_index_are_found(tmp_path: Path) -> None:

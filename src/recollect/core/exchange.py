@@ -106,7 +106,7 @@ def to_markdown(memory: Memory) -> str:
     about += [f"tags {', '.join(memory.tags)}"] if memory.tags else []
     about += ["sensitive"] if memory.is_sensitive else []
     about += ["forgotten"] if memory.deleted_at else []
-    about += [f"{link.kind.replace('_', ' ')} {short(link.target)}" for link in memory.links]
+    about += [f"{link.kind.replace('_', ' ')} `{short(link.target)}`" for link in memory.links]
     text = "\n  ".join(memory.content.splitlines())
     head = f"{memory.created_at.astimezone(UTC):%Y-%m-%d %H:%M} `{short(memory.id)}`"
     return f"- {text}\n  <small>{head} · {' · '.join(about)}</small>\n"

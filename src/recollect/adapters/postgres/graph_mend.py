@@ -1,8 +1,9 @@
 """Making one concept of two, and two of one: by hand, or by a name that is nearly the same.
 
 A decision made by hand is a mark on the names it moved: such a name is never moved by anything but
-another hand, and it outlives the memories that used it, so that the decision holds when they come
-back. Edges follow their evidence, which knows the names that each memory used.
+another hand, and it outlives the edits that take it out of memories, so that the decision holds
+when it comes back; an erasure it does not outlive. Edges follow their evidence, which knows the
+names that each memory used.
 """
 
 from __future__ import annotations

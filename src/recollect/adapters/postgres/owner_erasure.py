@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, Final, LiteralString
+from uuid import UUID
 
 from psycopg import AsyncConnection, sql
 
@@ -61,23 +62,40 @@ where schemaname = current_schema() and exists (select from unnest(%(needles)s::
     where strpos(lower(concat_ws(' ', most_common_vals::text, histogram_bounds::text,
         most_common_elems::text)), lower(n)) > 0)
 """
-# An empty table keeps the statistics of what was in it, so it gets a row to be described by.
+# An empty table keeps the statistics of what was in it, so it gets a row to be described by. The
+# tables of links and of former versions get theirs by triggers.
 _STAND_IN: Final[tuple[LiteralString, ...]] = (
     """
 insert into memories (id, owner, content, category, tags, expanded_keywords, importance,
-    is_sensitive, version, created_at, updated_at)
-values ('00000000-0000-7000-8000-000000000000', '', '-', 'note', '{-}', '{-}', 0, false, 1, now(),
-    now())
+    is_sensitive, version, created_at, updated_at, links)
+values (%(id)s, '', '-', 'note', '{-}', '{-}', 0, false, 1, now(), now(),
+    jsonb_build_array(jsonb_build_object('kind', '-', 'target', %(id)s)))
 """,
+    "update memories set version = 2 where id = %(id)s",
     """
 insert into revisions (id, owner, memory_id, kind, fields, made_at, position)
-values ('00000000-0000-7000-8000-000000000000', '', '00000000-0000-7000-8000-000000000000', 'edit',
-    '{}', now(), 0)
+values (%(id)s, '', %(id)s, 'edit', '{}', now(), 0)
+""",
+    "insert into concepts (id, owner, key, name, kind) values (%(id)s, '', '-', '-', '-')",
+    "insert into concept_names (owner, key, concept_id, name) values ('', '-', %(id)s, '-')",
+    """
+insert into memory_concepts (memory_id, key, concept_id, owner)
+values (%(id)s, '-', %(id)s, '')
+""",
+    """
+insert into concept_edges (id, owner, source, target, relation, valid_from, learned_at)
+values (%(id)s, '', %(id)s, %(id)s, '-', now(), now())
+""",
+    """
+insert into edge_evidence (edge_id, memory_id, source_key, target_key, owner, stated_at)
+values (%(id)s, %(id)s, '-', '-', '', now())
 """,
     "analyze",
-    "delete from memories where id = '00000000-0000-7000-8000-000000000000'",
-    "delete from changes where memory_id = '00000000-0000-7000-8000-000000000000'",
+    "delete from memories where id = %(id)s",
+    "delete from changes where memory_id = %(id)s",
+    "delete from graph_versions where owner = ''",
 )
+_NOBODY: Final = UUID("00000000-0000-7000-8000-000000000000")
 
 
 class PostgresOwnerErasure:
@@ -111,7 +129,7 @@ class PostgresOwnerErasure:
                     await connection.execute(sql.SQL("vacuum {}").format(name))
                 async with connection.transaction():
                     for statement in _STAND_IN:
-                        await connection.execute(statement)
+                        await connection.execute(statement, {"id": _NOBODY})
 
     async def remains(self, marks: Marks) -> tuple[Sequence[str], Sequence[Remain]]:
         searched: list[str] = []

@@ -31,15 +31,19 @@ create function recollect_graph_grew(grown text) returns void language sql volat
 $$
 """
 
-# Names that no text justifies any more go, and with its last name a concept; one that was mended by
-# hand only where its text became sensitive. A concept that loses the name it was shown by is shown
-# by another.
+# Names that no text justifies any more go, and with its last name a concept. One that was mended by
+# hand outlives an edit, but no erasure: which text it came from is not known any more then, so all
+# go that no text uses now. A concept that loses the name it was shown by is shown by another.
 _TIDY = """
 create function recollect_graph_tidy(whose text, keys text[], even_mended boolean) returns void
 language plpgsql as $$
 declare
     touched uuid[];
 begin
+    if even_mended then
+        keys := keys || array(select n.key from concept_names n where n.owner = whose
+            and n.is_mended);
+    end if;
     with gone as (
         delete from concept_names n
         where n.owner = whose and n.key = any(keys) and (even_mended or not n.is_mended)
@@ -118,12 +122,35 @@ end
 $$
 """
 
-# Before the change: afterwards the foreign keys would have refused it already. A memory that became
-# sensitive leaves nothing; of one that was edited the evidence stays, as what was once said.
-_OUTDATED = """
-create function recollect_graph_outdated() returns trigger language plpgsql as $$
+# Of a memory that is erased or becomes sensitive nothing stays.
+_LEFT = """
+create function recollect_graph_left(whose text, memory uuid) returns void language plpgsql as $$
 declare
     keys text[];
+begin
+    if not exists (select from memory_concepts m where m.memory_id = memory)
+        and not exists (select from edge_evidence e where e.memory_id = memory)
+        and not exists (select from concept_names n where n.owner = whose and n.is_mended) then
+        return;
+    end if;
+    perform recollect_graph_alone(whose);
+    select coalesce(array_agg(key), '{}') into keys from (
+        select m.key from memory_concepts m where m.memory_id = memory
+        union select e.source_key from edge_evidence e where e.memory_id = memory
+        union select e.target_key from edge_evidence e where e.memory_id = memory
+    ) k;
+    delete from edge_evidence e where e.memory_id = memory;
+    delete from memory_concepts m where m.memory_id = memory;
+    perform recollect_graph_tidy(whose, keys, true);
+    perform recollect_graph_grew(whose);
+end
+$$
+"""
+
+# Before the change: afterwards the foreign keys would have refused it already. Of a memory that was
+# edited the evidence stays, as what was once said.
+_OUTDATED = """
+create function recollect_graph_outdated() returns trigger language plpgsql as $$
 begin
     if exists (select from memory_concepts where memory_id = old.id)
         or exists (select from edge_evidence where memory_id = old.id) then
@@ -131,19 +158,11 @@ begin
     end if;
     delete from extractions where memory_id = old.id;
     if new.is_sensitive then
-        select array_agg(key) into keys from (
-            select key from memory_concepts where memory_id = old.id
-            union select source_key from edge_evidence where memory_id = old.id
-            union select target_key from edge_evidence where memory_id = old.id
-        ) k;
-        delete from edge_evidence where memory_id = old.id;
+        perform recollect_graph_left(old.owner, old.id);
     else
         update edge_evidence set withdrawn_at = now()
         where memory_id = old.id and withdrawn_at is null;
-    end if;
-    delete from memory_concepts where memory_id = old.id;
-    if new.is_sensitive then
-        perform recollect_graph_tidy(old.owner, keys, true);
+        delete from memory_concepts where memory_id = old.id;
     end if;
     return new;
 end
@@ -165,10 +184,7 @@ $$
 _ERASING = """
 create function recollect_graph_erasing() returns trigger language plpgsql as $$
 begin
-    if exists (select from memory_concepts where memory_id = old.id)
-        or exists (select from edge_evidence where memory_id = old.id) then
-        perform recollect_graph_alone(old.owner);
-    end if;
+    perform recollect_graph_left(old.owner, old.id);
     return old;
 end
 $$
@@ -209,17 +225,6 @@ begin
 end
 $$
 """
-# An edge may go with one of its concepts, before its evidence is looked at.
-_UNJOINED = """
-create function recollect_graph_unjoined() returns trigger language plpgsql as $$
-begin
-    perform recollect_graph_settle(array_agg(source), array_agg(relation))
-    from gone where is_single;
-    return null;
-end
-$$
-"""
-
 FUNCTIONS: Final = {
     "recollect_extracted_text": _HASH,
     "recollect_graph_alone": _LOCK,
@@ -227,13 +232,13 @@ FUNCTIONS: Final = {
     "recollect_graph_tidy": _TIDY,
     "recollect_graph_weigh": _WEIGH,
     "recollect_graph_settle": _SETTLE,
+    "recollect_graph_left": _LEFT,
     "recollect_graph_added": _ADDED,
     "recollect_graph_outdated": _OUTDATED,
     "recollect_graph_changed": _CHANGED,
     "recollect_graph_erasing": _ERASING,
     "recollect_graph_unmentioned": _UNMENTIONED,
     "recollect_graph_unsaid": _UNSAID,
-    "recollect_graph_unjoined": _UNJOINED,
 }
 
 _MATTERS = """
@@ -271,9 +276,5 @@ for each statement execute function recollect_graph_unsaid()
     """
 create trigger graph_withdrawn after update on edge_evidence referencing new table as gone
 for each statement execute function recollect_graph_unsaid()
-""",
-    """
-create trigger graph_unjoined after delete on concept_edges referencing old table as gone
-for each statement execute function recollect_graph_unjoined()
 """,
 )

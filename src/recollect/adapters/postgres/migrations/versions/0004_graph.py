@@ -47,8 +47,8 @@ _CONCEPTS_WAITING = (
     "create index concepts_waiting on concepts (created_at) where compared_in is null"
 )
 
-# Every form a concept is known by, its own key too. One that was mended by hand outlives its
-# memories, so that the decision holds when the name comes again.
+# Every form a concept is known by, its own key too. One that was mended by hand outlives the edits
+# of its memories, so that the decision holds when the name comes again.
 _NAMES = """
 create table concept_names (
     owner text not null,
@@ -60,6 +60,7 @@ create table concept_names (
 )
 """
 _NAMES_OF = "create index concept_names_of on concept_names (concept_id)"
+_NAMES_MENDED = "create index concept_names_mended on concept_names (owner) where is_mended"
 
 # As for vectors: the foreign key carries a column that is always false, so that Postgres itself
 # refuses a row for a sensitive memory, and refuses to leave one behind. The same holds for the two
@@ -187,7 +188,7 @@ from memories where not is_sensitive and deleted_at is null
 def upgrade() -> None:
     for statement in (
         _KEY,
-        *(_CONCEPTS, _CONCEPTS_WAITING, _NAMES, _NAMES_OF),
+        *(_CONCEPTS, _CONCEPTS_WAITING, _NAMES, _NAMES_OF, _NAMES_MENDED),
         *(_MENTIONS, _MENTIONS_OF, _MENTIONS_BY_KEY),
         *(_EDGES, _EDGES_FROM, _EDGES_TO, _EDGES_OWNED),
         *(_EVIDENCE, _EVIDENCE_OF, _EVIDENCE_FROM, _EVIDENCE_TO),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import time
 import unicodedata
 from dataclasses import replace
 
@@ -11,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.conformance.samples import memory
 
+from recollect.core.capture import statements
 from recollect.core.injection import (
     RECALL_SENTENCE,
     TAG,
@@ -22,6 +25,7 @@ from recollect.core.injection import (
     tokens,
     without_injections,
 )
+from recollect.core.transcript import own_words
 
 FENCE = re.compile(rf"</?{TAG} mark=\"[0-9a-f]{{12}}\">")
 HOSTILE = [
@@ -78,6 +82,23 @@ def test_no_text_can_leave_the_fence(parts: list[str]) -> None:
     text = "".join(parts)
     check(told(text), text)
     check(told("fine", project=text, session=text), text)
+
+
+@pytest.mark.parametrize(
+    "part",
+    ["\n", " ", "#", "[", "*_", "# ", "system ", "< ", f"<{TAG} ", f"</{TAG}", "<command-name ",
+     "<command-", "[memory 01a1de4c-f097 ", "remember that "],
+)  # fmt: skip
+def test_no_text_takes_longer_than_its_length(part: str) -> None:
+    """A memory of 8,000 line ends once took hours: whatever was to be injected with it was lost."""
+    text = f"<{TAG}>" + part * (60_000 // len(part))
+    line = json.dumps({"type": "user", "message": {"role": "user", "content": text}})
+    began = time.process_time()
+    neutral(text)
+    without_injections(text)
+    own_words([line.encode()])
+    statements(part * (60_000 // len(part)))
+    assert time.process_time() - began < 30
 
 
 @given(st.text())

@@ -101,7 +101,7 @@ _PASSING: Final = re.compile(
     re.IGNORECASE,
 )
 _CODE: Final = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
-_QUOTE: Final = re.compile(r"^\s*>.*$", re.MULTILINE)
+_QUOTE: Final = re.compile(r"^[^\S\n]*>.*$", re.MULTILINE)
 
 
 def statements(text: str) -> list[Statement]:

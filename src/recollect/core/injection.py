@@ -35,12 +35,14 @@ _MAX_LABEL: Final = 120
 _LOOK_ALIKES: Final = str.maketrans({"＜": "<", "﹤": "<", "＞": ">", "﹥": ">", "｀": "`"})
 _TAG_LIKE: Final = re.compile(r"<(?=[A-Za-z_|]|\s*[/!?|])")
 _FENCE_LIKE: Final = re.compile(r"`{3,}|~{3,}")
+# Of what may stand before and after, each character is looked at once: any text is read in a time
+# that grows with its length alone, for a memory is anybody's text and a prompt waits.
 _ROLE: Final = re.compile(
-    r"^(\s*[#>*_\[-]*\s*)(system|assistant|human|user|developer|tool)(\s*\]?\s*[*_]*:)",
+    r"^((?:[^\S\n]|[#>*_\[-])*)(system|assistant|human|user|developer|tool)((?:[^\S\n]|[\]*_])*:)",
     re.IGNORECASE | re.MULTILINE,
 )
 _BREAKS: Final = re.compile(r"\r\n|[\r\n\x0b\x0c\x85\u2028\u2029]")
-_BLOCK: Final = re.compile(rf"<{TAG}\b.*?(?:</{TAG}[^>\n]*>|\Z)", re.DOTALL | re.IGNORECASE)
+_BLOCK: Final = re.compile(rf"<{TAG}\b.*?(?:</{TAG}[^>\n]{{0,40}}>|\Z)", re.DOTALL | re.IGNORECASE)
 _ENTRY: Final = re.compile(r"^[ \t>*-]*\[memory [0-9a-f-]{8,36} .*$", re.MULTILINE)
 _QUOTED: Final = re.compile(r"^ {2}\| .*$", re.MULTILINE)
 

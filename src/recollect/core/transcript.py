@@ -13,11 +13,12 @@ from typing import Any, Final
 
 from recollect.core.injection import without_injections
 
-# What the agent itself puts into a person's message.
+# What the agent itself puts into a person's message. Bounded everywhere: what is without an end
+# must not be looked through again from each of its beginnings.
 _ADDED: Final = re.compile(
-    r"<(?P<tag>system-reminder|command-[a-z-]+|local-command-[a-z-]+|user-prompt-submit-hook|"
-    r"session-start-hook|bash-(?:input|stdout|stderr)|ide_[a-z_]+|task-notification)\b[^>]*>"
-    r".*?(?:</(?P=tag)\s*>|\Z)",
+    r"<(?P<tag>system-reminder|(?:local-)?command-[a-z-]{1,40}|user-prompt-submit-hook|"
+    r"session-start-hook|bash-(?:input|stdout|stderr)|ide_[a-z_]{1,40}|task-notification)"
+    r"\b[^>]{0,400}>.*?(?:</(?P=tag)>|\Z)",
     re.DOTALL | re.IGNORECASE,
 )
 

@@ -11,7 +11,7 @@ import json
 import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from typing import Final
 
 import structlog
@@ -64,9 +64,10 @@ async def _run(settings: Settings, *, once: bool) -> dict[str, int]:
         graph_line(note)
 
     async with open_server(settings, log_steps()) as server:
-        parts = require_embedding(server)
-        worker, graph = Worker(parts, tell), graph_worker(server, tell_graph)
-        async with embedding_bar(parts.queue):
+        graph = graph_worker(server, tell_graph)
+        parts = embedding_of(server) if graph is not None else require_embedding(server)
+        worker = None if parts is None else Worker(parts, tell)
+        async with nullcontext() if parts is None else embedding_bar(parts.queue):
             working = asyncio.create_task(_work(worker, graph, once=once))
             told_to_stop = asyncio.create_task(stopping.wait())
             await asyncio.wait([working, told_to_stop], return_when=asyncio.FIRST_COMPLETED)
@@ -78,16 +79,16 @@ async def _run(settings: Settings, *, once: bool) -> dict[str, int]:
     return counts
 
 
-async def _work(worker: Worker, graph: GraphWorker | None, *, once: bool) -> None:
+async def _work(worker: Worker | None, graph: GraphWorker | None, *, once: bool) -> None:
     """Both side by side; `once`, one after the other, since names are compared in the space that
     the first makes.
     """
+    workers = [one for one in (worker, graph) if one is not None]
     if once:
-        await worker.work_off()
-        if graph is not None:
-            await graph.work_off()
+        for one in workers:
+            await one.work_off()
         return
-    await asyncio.gather(worker.run(), *(() if graph is None else (graph.run(),)))
+    await asyncio.gather(*(one.run() for one in workers))
 
 
 def graph_worker(server: Server, tell: TellGraph) -> GraphWorker | None:
@@ -97,8 +98,14 @@ def graph_worker(server: Server, tell: TellGraph) -> GraphWorker | None:
     return GraphWorker(server.graph, tell)
 
 
+def embedding_of(server: Server) -> EmbeddingParts | None:
+    """What embedding needs, where this server embeds."""
+    parts = server.embedding
+    return None if parts is None or parts.default == NO_EMBEDDER else parts
+
+
 def require_embedding(server: Server) -> EmbeddingParts:
-    """What a worker needs, or the reason why this server has no use for one."""
+    """What embedding needs, or the reason why this server does not embed."""
     if server.embedding is None:
         raise StoreError("this Postgres has no place for vectors", remedy=f"{server.vector_note}.")
     if server.embedding.default == NO_EMBEDDER:
@@ -113,12 +120,11 @@ def require_embedding(server: Server) -> EmbeddingParts:
 @asynccontextmanager
 async def working_inside(server: Server) -> AsyncIterator[None]:
     """While entered, workers run beside whatever else this process does, if they are to."""
-    parts = server.embedding
-    if parts is None:
+    if server.embedding is None:
         log.info("no worker", reason=server.vector_note)
     tasks: list[asyncio.Task[None]] = []
     if server.settings.worker != "off":
-        if parts is not None and parts.default != NO_EMBEDDER:
+        if (parts := embedding_of(server)) is not None:
             tasks.append(asyncio.create_task(persist(parts, log_embedding()), name="worker"))
         if (graph := graph_worker(server, log_graph())) is not None:
             tasks.append(asyncio.create_task(persisting(graph.run), name="graph worker"))

@@ -288,55 +288,6 @@ async def test_hops_reach_memories_over_concepts_and_edges(store: PostgresStore)
     assert await store.graph.hops("bob", seeds, 2, 0.5, 10) == []
 
 
-async def test_the_paths_that_explain_a_hit(store: PostgresStore) -> None:
-    await fill(store, *(memory(number) for number in range(1, 4)))
-    await read_as(
-        store,
-        {
-            1: stated(("Ada", "knows", "Bob")),
-            2: stated(("Bob", "likes", "Tea")),
-            3: stated(("Tea", "grows in", "Assam")),
-        },
-    )
-    (path,) = await store.graph.paths(OWNER, ids(1), UUID(int=3))
-    assert [(step.source_label, step.relation, step.target_label) for step in path.steps] == [
-        ("", "mentions", "Bob"),
-        ("Bob", "likes", "Tea"),
-        ("Tea", "mentions", ""),
-    ]
-    assert path.steps[1].evidence == tuple(ids(2))
-    (short,) = await store.graph.paths(OWNER, ids(2), UUID(int=3))
-    assert [step.relation for step in short.steps] == ["mentions", "mentions"]
-    assert await store.graph.paths(OWNER, [UUID(int=9)], UUID(int=3)) == []
-
-
-async def test_how_two_concepts_connect(store: PostgresStore) -> None:
-    await fill(store, *(memory(number) for number in range(1, 4)))
-    await read_as(
-        store,
-        {
-            1: stated(("Ada", "knows", "Bob")),
-            2: replace(stated(("Bob", "x", "Tea")), facts=()),
-            3: stated(("Assam", "grows", "Tea")),
-        },
-    )
-    ada, assam = await concept(store, "Ada"), await concept(store, "Assam")
-    assert ada is not None
-    assert assam is not None
-    path = await store.graph.path(OWNER, ada, assam)
-    assert path is not None
-    assert [
-        (step.source_label, step.relation, step.target_label, *step.evidence) for step in path.steps
-    ] == [
-        ("Ada", "knows", "Bob", UUID(int=1)),
-        ("Bob", "mentioned together", "Tea", UUID(int=2)),
-        ("Assam", "grows", "Tea", UUID(int=3)),
-    ]
-    same = await store.graph.path(OWNER, ada, ada)
-    assert same is not None
-    assert same.steps == ()
-
-
 async def test_reading_and_editing_do_not_wait_crosswise(store: PostgresStore) -> None:
     """Readers, editors, and those who make memories sensitive or erase them, all at once: nobody
     is refused, and what is left is what the memories still say.

@@ -1,14 +1,24 @@
-"""A concept and what is around it as a PNG picture, where matplotlib is installed."""
+"""A concept and what is around it as a PNG picture, where matplotlib is installed: the places and
+colours are those of the SVG.
+"""
 
 from __future__ import annotations
 
-import math
+import warnings
 from pathlib import Path
 
+from recollect.core.drawing import (
+    COLOURS,
+    HEIGHT,
+    MIDDLE,
+    MIDDLE_COLOUR,
+    STATED,
+    WIDTH,
+    shortened,
+    spokes,
+)
 from recollect.core.errors import InvalidInput
 from recollect.core.graph import Neighbourhood
-
-_MOST = 24
 
 
 def draw(found: Neighbourhood, file: Path) -> None:
@@ -20,33 +30,41 @@ def draw(found: Neighbourhood, file: Path) -> None:
             field="--png",
             remedy="Use --svg, which needs nothing, or install recollect[bench].",
         ) from error
-    own = found.concept.id
-    spokes = [
-        (found.labels[one.target if one.source == own else one.source], one.relation, "#1f5fa8")
-        for one in found.relationships
-    ]
-    spokes += [(name, f"{near:.2f}", "#8a5a00") for name, near in found.near]
-    spokes += [(name, f"{many}×", "#7a7a7a") for name, many in found.together]
-    figure = Figure(figsize=(11, 7.6))
+    figure = Figure(figsize=(WIDTH / 100, HEIGHT / 100), dpi=100)
     axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
     axes.set_axis_off()
-    axes.set_xlim(-1.7, 1.7)
-    axes.set_ylim(-1.2, 1.2)
-    shown = spokes[:_MOST]
-    for place, (name, label, colour) in enumerate(shown):
-        angle = 2 * math.pi * (place + 0.5) / len(shown)
-        x, y = math.cos(angle), math.sin(angle)
-        axes.plot([0, x], [0, y], color=colour, linewidth=1.2, zorder=1)
-        axes.plot([x], [y], "o", color=colour, zorder=2)
-        side = "right" if x < 0 else "left"
-        axes.text(x * 1.03, y * 1.03, _plain(name), ha=side, va="center", fontsize=9)
-        back = {"facecolor": "white", "edgecolor": "none", "pad": 1}
-        axes.text(x * 0.6, y * 0.6, _plain(label), ha="center", va="center", fontsize=7, bbox=back)
-    axes.plot([0], [0], "o", color="#b3261e", markersize=10, zorder=3)
-    axes.text(0, 0.06, _plain(found.concept.name), ha="center", fontsize=12, weight="bold")
-    figure.savefig(file, format="png", dpi=100)
+    axes.set_xlim(0, WIDTH)
+    axes.set_ylim(HEIGHT, 0)
+    back = {"facecolor": "white", "edgecolor": "none", "pad": 1}
+    around = spokes(found)
+    for spoke in around:
+        colour = COLOURS[spoke.kind]
+        start, end = spoke.ends
+        line: dict[str, object] = {"color": colour, "shrinkA": 0, "shrinkB": 0}
+        if spoke.kind == STATED:
+            line["arrowstyle"] = "-|>" if spoke.is_outward else "<|-"
+        else:
+            line |= {"arrowstyle": "-", "linestyle": "--"}
+        axes.annotate("", xy=end, xytext=start, arrowprops=line)
+        axes.plot([spoke.x], [spoke.y], "o", color=colour, markersize=7)
+        side, beside = ("right", spoke.x - 10) if spoke.is_left else ("left", spoke.x + 10)
+        axes.text(beside, spoke.y, _plain(spoke.name), ha=side, va="center", fontsize=8)
+        axes.text(
+            *spoke.at(0.62), _plain(spoke.label), ha="center", va="center", fontsize=7, bbox=back
+        )
+    x, y = MIDDLE
+    axes.plot([x], [y], "o", color=MIDDLE_COLOUR, markersize=11)
+    name = _plain(shortened(found.concept.name))
+    axes.text(x, y - 22, name, ha="center", va="center", fontsize=11, weight="bold", bbox=back)
+    for place, kind in enumerate(dict.fromkeys(spoke.kind for spoke in around)):
+        axes.plot([24], [24 + 20 * place], "o", color=COLOURS[kind], markersize=7)
+        axes.text(36, 24 + 20 * place, kind, va="center", fontsize=9)
+    with warnings.catch_warnings():
+        # Of a letter that its font does not have it draws a box, and says so at length.
+        warnings.simplefilter("ignore", UserWarning)
+        figure.savefig(file, format="png")
 
 
 def _plain(text: str) -> str:
     """Dollar signs would be read as mathematics."""
-    return " ".join(text.split())[:30].replace("$", r"\$")
+    return text.replace("$", r"\$")

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from psycopg import AsyncConnection
 
-from recollect.adapters.postgres.graph_read import HELD, MOST_MEMORIES
+from recollect.adapters.postgres.graph_read import HELD, MOST_MEMORIES, SAID
 from recollect.core.graph import MENTIONED_TOGETHER, MENTIONS, NEAR, GraphPath, PathStep
 
 Connection = AsyncConnection[Any]
@@ -41,6 +41,11 @@ union all
 select n.target, n.source, '{NEAR}', false, null from near_concepts n
 where n.target = any(%(frontier)s) and n.owner = %(owner)s
 """  # noqa: S608  # composed of constants
+# Whether the memory of a mention a was there at a moment; asked of no memory where none is named.
+_THERE: Final = """
+(%(as_of)s::timestamptz is null
+    or (select m.created_at <= %(as_of)s from memories m where m.id = a.memory_id))
+"""
 # Through memories only where few mention the concept: a hub would join everything in two steps.
 _TOGETHER: Final = f"""
 select distinct on (b.concept_id) a.concept_id as here, b.concept_id as there,
@@ -54,20 +59,22 @@ from (
 ) f
 join memory_concepts a on a.concept_id = f.id and a.owner = %(owner)s
 join memory_concepts b on b.memory_id = a.memory_id and b.concept_id <> a.concept_id
+where {_THERE}
 order by b.concept_id, a.memory_id
 """  # noqa: S608  # composed of constants
 _SEARCHES: Final = (_STATED, _NEAR, _TOGETHER)
 
 _LABELS: Final = "select id, name from concepts where id = any(%(ids)s) and owner = %(owner)s"
-_SAID: Final = """
-select edge_id, array_agg(distinct memory_id) as memories from edge_evidence
-where edge_id = any(%(edges)s) group by edge_id
-"""
-_BOTH: Final = """
+_SAID: Final = f"""
+select e.edge_id, array_agg(distinct e.memory_id) as memories
+from edge_evidence e join concept_edges c on c.id = e.edge_id
+where e.edge_id = any(%(edges)s) and {SAID} group by e.edge_id
+"""  # noqa: S608  # composed of constants
+_BOTH: Final = f"""
 select distinct a.memory_id from memory_concepts a
 join memory_concepts b on b.memory_id = a.memory_id and b.concept_id = %(there)s
-where a.concept_id = %(here)s order by a.memory_id limit %(limit)s
-"""
+where a.concept_id = %(here)s and {_THERE} order by a.memory_id limit %(limit)s
+"""  # noqa: S608  # composed of constants
 _CONCEPTS_OF: Final = """
 select distinct memory_id, concept_id from memory_concepts
 where owner = %(owner)s and memory_id = any(%(ids)s)
@@ -91,7 +98,7 @@ async def between(
 ) -> GraphPath | None:
     """The shortest path from one concept to another; None when there is none of six steps."""
     found = await _search(connection, owner, {source}, {target}, MOST_STEPS, as_of, _SEARCHES)
-    return None if found is None else await _told(connection, owner, found[1])
+    return None if found is None else await _told(connection, owner, found[1], as_of)
 
 
 async def to_memory(
@@ -119,7 +126,7 @@ async def to_memory(
             continue
         first, links = found
         last = links[-1].there if links else first
-        path = await _told(connection, owner, links)
+        path = await _told(connection, owner, links, None)
         label = await _labels(connection, owner, {first, last})
         before = () if one in concepts else (PathStep(one, "", MENTIONS, first, label[first]),)
         after = PathStep(last, label[last], MENTIONS, memory, "", (memory,))
@@ -167,17 +174,19 @@ def _back(reached: Mapping[UUID, _Link], end: UUID) -> list[_Link]:
     return links[::-1]
 
 
-async def _told(connection: Connection, owner: str, links: list[_Link]) -> GraphPath:
+async def _told(
+    connection: Connection, owner: str, links: list[_Link], as_of: datetime | None
+) -> GraphPath:
     label = await _labels(connection, owner, {id for one in links for id in (one.here, one.there)})
     edges = [one.edge for one in links if one.edge is not None]
-    cursor = await connection.execute(_SAID, {"edges": edges})
+    cursor = await connection.execute(_SAID, {"edges": edges, "as_of": as_of})
     said = {row["edge_id"]: row["memories"] for row in await cursor.fetchall()}
     steps: list[PathStep] = []
     for one in links:
         evidence = [] if one.edge is None else said.get(one.edge, [])
         if one.relation == MENTIONED_TOGETHER:
             params = {"here": one.here, "there": one.there, "limit": _EVIDENCE_SHOWN}
-            cursor = await connection.execute(_BOTH, params)
+            cursor = await connection.execute(_BOTH, {**params, "as_of": as_of})
             evidence = [row["memory_id"] for row in await cursor.fetchall()]
         source, target = (one.there, one.here) if one.is_back else (one.here, one.there)
         steps.append(

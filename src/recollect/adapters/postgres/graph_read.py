@@ -43,6 +43,11 @@ HELD: Final = """
     and (c.valid_to is null or c.valid_to > coalesce(%(as_of)s::timestamptz, now()))
     and (c.known_until is null or c.known_until > %(as_of)s::timestamptz)
 """
+# Of a relationship c that held, the evidence e that said so then; of one that is shown although it
+# is no longer said, all that once did.
+SAID: Final = """
+    (e.withdrawn_at is null or e.withdrawn_at > %(as_of)s::timestamptz or c.known_until is not null)
+"""
 _EDGES: Final = f"""
 select c.source, c.target, c.weight from concept_edges c
 where c.owner = %(owner)s and c.source <> c.target and {HELD}

@@ -9,7 +9,7 @@ from uuid import UUID
 from psycopg import AsyncConnection
 
 from recollect.adapters.postgres import graph_mend, graph_read
-from recollect.adapters.postgres.graph_read import HELD
+from recollect.adapters.postgres.graph_read import HELD, SAID
 from recollect.adapters.postgres.rows import utc
 from recollect.core.graph import GraphStats, Neighbourhood, Relationship
 
@@ -19,7 +19,8 @@ _MOST_NAMED: Final = 20
 
 _RELATIONSHIPS: Final = f"""
 select c.*, s.name as source_name, t.name as target_name,
-    (select array_agg(distinct e.memory_id) from edge_evidence e where e.edge_id = c.id) as said_by
+    (select array_agg(distinct e.memory_id) from edge_evidence e
+        where e.edge_id = c.id and {SAID}) as said_by
 from concept_edges c
 join concepts s on s.id = c.source join concepts t on t.id = c.target
 where (c.source = %(id)s or c.target = %(id)s) and c.source <> c.target
@@ -36,7 +37,11 @@ order by n.similarity desc, c.name limit %(limit)s
 _TOGETHER: Final = """
 select c.name, t.memories from (
     select b.concept_id, count(distinct b.memory_id) as memories
-    from (select distinct memory_id from memory_concepts where concept_id = %(id)s limit 2000) a
+    from (
+        select distinct c.memory_id from memory_concepts c join memories m on m.id = c.memory_id
+        where c.concept_id = %(id)s
+            and (%(as_of)s::timestamptz is null or m.created_at <= %(as_of)s) limit 2000
+    ) a
     join memory_concepts b on b.memory_id = a.memory_id and b.concept_id <> %(id)s
     group by b.concept_id order by 2 desc limit 200
 ) t

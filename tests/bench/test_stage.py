@@ -107,13 +107,15 @@ GIVEN = EvaluationSet(
 
 
 async def test_given_facts_are_the_whole_graph(empty_database_url: str) -> None:
-    """Nothing is read by rules, and the documents' ids lead to the memories."""
+    """Nothing is read by rules, and the documents' ids lead to the memories. This model holds all
+    names for one, so that either may be on the path.
+    """
     layout = Layout(graph="given")
     async with staged(GIVEN, layout, Model(), empty_database_url, _quiet) as stage:
         found = await recall(stage.parts, OWNER, RecallRequest("Where is Ada Byron from?"))
     assert found.legs["graph"].status == "ran"
     paths = {stage.documents[hit.memory.id]: hit.legs["graph"].path for hit in found.hits}
-    assert [name for name in paths["b"] if name in ("Ada Byron", "Dover")] == ["Ada Byron"]
+    assert paths["b"][-1] in ("Ada Byron", "Dover")
     assert paths["c"] == ()
 
 

@@ -33,7 +33,13 @@ from recollect.ports import Embedder, Embedders
 from recollect.settings import Settings, load
 from recollect.usecases.dense import dense_leg
 from recollect.usecases.embed import Embedded, EmbeddingParts, Trouble
-from recollect.usecases.extract import Compared, Extracted, GraphParts, GraphTrouble
+from recollect.usecases.extract import (
+    Compared,
+    Extracted,
+    GraphParts,
+    GraphTrouble,
+    compare_batch,
+)
 from recollect.usecases.graph_import import import_facts
 from recollect.usecases.graph_work import GraphWorker
 from recollect.usecases.parts import Parts
@@ -127,6 +133,7 @@ async def _on_postgres(
             return
         if layout.graph == "given":
             await _import(store.graph, data, documents, progress)
+            await _compare(GraphParts(store.graph, embedders=embedders), data, progress)
         else:
             await _read(GraphParts(store.graph), data, progress)
         async with PageRank(store.graph) as pagerank:
@@ -217,6 +224,15 @@ async def _import(
             field="--configs",
             remedy=NO_FACTS,
         )
+
+
+async def _compare(parts: GraphParts, data: EvaluationSet, progress: Progress) -> None:
+    """Compare the names with each other, as the worker does. Its rules read nothing here."""
+    waiting = (await parts.progress()).to_compare
+    names = 0
+    while (compared := await compare_batch(parts)) is not None:
+        names += compared.names
+        progress(f"{data.name}: comparing names", names, max(waiting, names))
 
 
 async def wake(model: Embedder) -> None:

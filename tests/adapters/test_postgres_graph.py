@@ -24,6 +24,7 @@ from tests.adapters.vectors import rows
 from tests.conformance.samples import OWNER, fill, ids
 
 from recollect.adapters.postgres.store import PostgresStore
+from recollect.core.extraction import BY_IMPORT, BY_MODEL, BY_RULES
 
 pytestmark = pytest.mark.anyio
 
@@ -258,6 +259,7 @@ async def test_a_snapshot_holds_mentions_edges_and_near_synonyms(store: Postgres
             found.edge_sources, found.edge_targets, found.edge_weights, strict=True
         )
     ) == [("Ada", "Bob", 1.0), ("Ada", "Tea", 0.9), ("Bob", "Tea", 1.0)]
+    assert (found.near, found.labels[found.edge_targets[-1]], found.by_model) == (1, "Tea", 0.0)
     assert found.version == await store.graph.version(OWNER)
     earlier = await store.graph.snapshot(OWNER, as_of=at(1))
     assert earlier.memories == tuple(ids(1))
@@ -318,3 +320,14 @@ async def test_reading_and_editing_do_not_wait_crosswise(store: PostgresStore) -
     ]
     assert {id.int % 4 for id in knows.evidence} == {2, 3}
     assert len(knows.evidence) == 12
+
+
+async def test_a_snapshot_tells_how_much_a_language_model_has_read(store: PostgresStore) -> None:
+    await fill(store, memory(1), memory(2), memory(3), memory(4, "about Zanzibar", owner="bob"))
+    jobs = await store.graph.present(OWNER, [UUID(int=number) for number in (1, 2, 3)])
+    readers = {1: BY_MODEL, 2: BY_IMPORT, 3: BY_RULES}
+    for job in jobs:
+        said = stated(("Ada", "knows", "Bob"))
+        await store.graph.finish([(job, said)], readers[job.memory_id.int])
+    assert (await store.graph.snapshot(OWNER)).by_model == pytest.approx(2 / 3)
+    assert (await store.graph.snapshot("bob")).by_model == 0.0

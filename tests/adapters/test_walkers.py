@@ -117,6 +117,38 @@ def test_a_relationship_leads_from_concept_to_concept() -> None:
     assert {one.id.int for one in walked(build(related), {0: 1.0})} == {0, 1, 2, 3}
 
 
+@pytest.mark.parametrize(
+    ("by_model", "near", "reached"),
+    [(1.0, 1, {0, 1}), (0.6, 1, {0, 1}), (0.5, 1, {0}), (0.0, 1, {0}), (1.0, 0, {0})],
+)
+def test_a_near_name_links_what_a_language_model_has_read(
+    by_model: float, near: int, reached: set[int]
+) -> None:
+    """Each of the two concepts is mentioned once, so that neither links anything by itself."""
+    joined = replace(
+        snapshot([0], [1]),
+        edge_sources=array("i", [0]),
+        edge_targets=array("i", [1]),
+        edge_weights=array("f", [0.9]),
+        near=near,
+        by_model=by_model,
+    )
+    assert {one.id.int for one in walked(build(joined), {0: 1.0})} == reached
+
+
+def test_a_near_name_that_links_everything_is_not_walked_over() -> None:
+    hub = snapshot([0], *[[1]] * (MOST_MEMORIES + 1))
+    joined = replace(
+        hub,
+        edge_sources=array("i", [0]),
+        edge_targets=array("i", [1]),
+        edge_weights=array("f", [0.9]),
+        near=1,
+        by_model=1.0,
+    )
+    assert [one.id.int for one in walked(build(joined), {0: 1.0})] == [0]
+
+
 def test_the_path_names_what_led_there() -> None:
     matrix = build(snapshot([0], [0, 1], [1], [2], [2]))
     paths = {one.id.int: one.path for one in walked(matrix, {0: 1.0}, named=[2])}

@@ -225,3 +225,12 @@ def test_a_folder_that_lacks_a_file_is_no_set(tmp_path: Path) -> None:
     for name in FILES:
         (folder(tmp_path / name) / name).unlink()
     assert find_sets(folder(tmp_path / "whole").parent, None) == [tmp_path / "whole"]
+
+
+def test_ready_made_facts_lie_beside_a_set(tmp_path: Path) -> None:
+    place = folder(tmp_path / "ducks")
+    without = read_set(place)
+    (place / "openie.jsonl").write_text('{"doc": "d1", "entities": ["Rex"]}\n', encoding="utf-8")
+    found = read_set(place)
+    assert (without.facts, found.facts) == ((), ('{"doc": "d1", "entities": ["Rex"]}',))
+    assert found.digest == without.digest

@@ -202,6 +202,8 @@ def test_without_what_was_kept_the_model_is_asked(models_folder: Path, tmp_path:
         (("--configs", "default:rrf_k=0"), "rrf_k cannot be '0'"),
         (("--configs", "default:engine=oracle"), "engine cannot be 'oracle'"),
         (("--configs", "default+rerank"), "RECOLLECT_RERANKER"),
+        (("--configs", "default:graph=given"), "ready-made facts, and synthetic has none"),
+        (("--facts", "nowhere.jsonl"), "nowhere.jsonl cannot be read"),
         (("--against", "best"), "'best' is none of the configurations"),
         (("--json", "nowhere/run.json"), "cannot be written"),
         (("--readable", "nowhere/run.md"), "cannot be written"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,9 +12,9 @@ from tests.bench.runs import evaluation_set
 
 from recollect.bench import stage as staging
 from recollect.bench.configs import Layout
-from recollect.bench.datasets import Document, EvaluationSet
+from recollect.bench.datasets import Document, EvaluationSet, Question
 from recollect.bench.stage import OWNER, staged
-from recollect.core.errors import ModelUnavailable
+from recollect.core.errors import InvalidInput, ModelUnavailable
 from recollect.core.recall import RecallRequest
 from recollect.core.space import Space
 from recollect.ports import Embedder
@@ -91,6 +91,40 @@ async def test_without_a_model_the_dense_leg_is_absent(empty_database_url: str) 
     async with staged(DATA, Layout(), None, empty_database_url, _quiet) as stage:
         found = await recall(stage.parts, OWNER, RecallRequest("fact"))
     assert found.legs["dense"].status == "absent"
+
+
+GIVEN = EvaluationSet(
+    "given",
+    (Document("a", "she was born there"), Document("b", "it lies by the sea"), Document("c", "no")),
+    (Question("q", "Where is Ada Byron from?", "all"),),
+    {"q": {"b": 1}},
+    "",
+    facts=(
+        '{"doc": "a", "entities": ["Ada Byron"], "triples": [["Ada Byron", "born in", "Dover"]]}',
+        '{"doc": "b", "entities": ["Dover", "Ada Byron"]}',
+    ),
+)
+
+
+async def test_given_facts_are_the_whole_graph(empty_database_url: str) -> None:
+    """Nothing is read by rules, and the documents' ids lead to the memories. This model holds all
+    names for one, so that either may be on the path.
+    """
+    layout = Layout(graph="given")
+    async with staged(GIVEN, layout, Model(), empty_database_url, _quiet) as stage:
+        found = await recall(stage.parts, OWNER, RecallRequest("Where is Ada Byron from?"))
+    assert found.legs["graph"].status == "ran"
+    paths = {stage.documents[hit.memory.id]: hit.legs["graph"].path for hit in found.hits}
+    assert paths["b"][-1] in ("Ada Byron", "Dover")
+    assert paths["c"] == ()
+
+
+async def test_given_facts_of_which_none_can_be_used_are_told(empty_database_url: str) -> None:
+    data = replace(GIVEN, facts=('{"doc": "z", "entities": ["Dover"]}',))
+    layout = Layout(graph="given")
+    with pytest.raises(InvalidInput, match="no fact given for given could be used; line 1: 'z'"):
+        async with staged(data, layout, Model(), empty_database_url, _quiet):
+            pytest.fail("measured without a graph")
 
 
 async def test_a_text_that_the_model_cannot_read_ends_it(empty_database_url: str) -> None:

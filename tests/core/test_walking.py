@@ -54,6 +54,14 @@ def test_the_weight_is_the_share_that_walks_on(weight: float, share: float) -> N
     assert damping(weight) == pytest.approx(share)
 
 
+@pytest.mark.parametrize(("by_model", "share"), [(0.0, 0.6), (0.5, 2.75 / 3.75), (1.0, 0.8)])
+def test_a_graph_that_a_language_model_has_read_may_go_further(
+    by_model: float, share: float
+) -> None:
+    assert damping(1.5, by_model) == pytest.approx(share)
+    assert damping(0.0, by_model) == 0.0
+
+
 def test_a_sure_hit_begins_with_more_than_many_alike() -> None:
     begun = restart([fused(1, 5.0), fused(2, 3.0), fused(3, 1.0)])
     assert begun == {UUID(int=1): MEMORY_MASS * 16 / 20, UUID(int=2): MEMORY_MASS * 4 / 20}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -11,6 +13,7 @@ from rich.table import Column, Table
 
 from recollect.bench.cli_data import Data
 from recollect.bench.configs import parse_configs
+from recollect.bench.datasets import EvaluationSet, read_facts
 from recollect.bench.machine import provenance
 from recollect.bench.measure import TIMED
 from recollect.bench.measuring import ALL, check_writable, chosen_sets, make_folder, measured
@@ -21,6 +24,7 @@ from recollect.bench.report_json import as_json
 from recollect.bench.report_markdown import MEAN, markdown
 from recollect.bench.scoring import scored
 from recollect.bench.summary import check_against, make_report
+from recollect.core.errors import InvalidInput
 from recollect.settings import load
 
 STDOUT: Final = Path("-")
@@ -52,12 +56,18 @@ def run(
     timed: Annotated[
         int, typer.Option(min=0, help="How many questions of each set to time as well.")
     ] = TIMED,
+    facts: Annotated[
+        Path | None,
+        typer.Option(help="For graph=given on one set: its ready-made facts, in place of its own."),
+    ] = None,
 ) -> None:
     """How well configurations recall, on real stores that are thrown away afterwards."""
     parsed = parse_configs(configs)
     base = against or parsed[0].name
     check_against(base, [config.name for config in parsed])
     chosen = chosen_sets(data, sets)
+    if facts is not None:
+        chosen = [_with_facts(chosen, facts)]
     named = (json_file, markdown_file, readable_file)
     check_writable(file for file in named if file not in (None, STDOUT))
     if plots is not None:
@@ -78,6 +88,16 @@ def run(
         readable_file.write_text(readable(found, base), encoding="utf-8")
     if plots is not None:
         write_plots(report, plots)
+
+
+def _with_facts(sets: Sequence[EvaluationSet], file: Path) -> EvaluationSet:
+    if len(sets) != 1:
+        raise InvalidInput(
+            f"{file} speaks of one set's documents, and there are {len(sets)} sets",
+            field="--facts",
+            remedy="Name the one set with --sets.",
+        )
+    return replace(sets[0], facts=read_facts(file))
 
 
 def _show(report: Report, *, to_stderr: bool) -> None:

@@ -7,6 +7,9 @@ is a folder of three files, in UTF-8:
     queries.jsonl   _id, text; where the set has them stratum, scope, time
     qrels.tsv       query-id, corpus-id, score, parted by tabs, after a header line
 
+Beside them may lie ready-made facts for the concept graph, as `recollect graph import` reads them,
+in openie.jsonl or entity_graph.jsonl; a memory is called there by its document's id.
+
 A whole number is read as its digits, for an id may be one; a scope that is blank is none. Other
 fields are not read. What is wrong is told with file and line before anything is stored: a
 measurement on half-read data would look like any other.
@@ -29,6 +32,7 @@ CORPUS: Final = "corpus.jsonl"
 QUERIES: Final = "queries.jsonl"
 QRELS: Final = "qrels.tsv"
 FILES: Final = (CORPUS, QUERIES, QRELS)
+FACTS: Final = ("openie.jsonl", "entity_graph.jsonl")
 HEADER: Final = ("query-id", "corpus-id", "score")
 # A question of a set that does not part its questions.
 NO_STRATUM: Final = "unstratified"
@@ -75,7 +79,8 @@ class Question:
 class EvaluationSet:
     """Every question has gold. `unlabelled` questions had none and were left out; `empty`
     documents hold no text, so they cannot be stored, but stay in the gold: whoever labelled one
-    expects it to be found, and it counts as missed.
+    expects it to be found, and it counts as missed. `facts` are the lines of ready-made facts, if
+    there are any; the digest is of the rest.
     """
 
     name: str
@@ -85,6 +90,7 @@ class EvaluationSet:
     digest: str
     unlabelled: int = 0
     empty: int = 0
+    facts: tuple[str, ...] = ()
 
 
 def find_sets(data: Path, names: Sequence[str] | None) -> list[Path]:
@@ -133,7 +139,15 @@ def read_set(folder: Path) -> EvaluationSet:
         digest=digest.hexdigest(),
         unlabelled=len(questions) - len(labelled),
         empty=len(documents) - len(stored),
+        facts=tuple(line for name in FACTS for line in read_facts(folder / name, needed=False)),
     )
+
+
+def read_facts(file: Path, *, needed: bool = True) -> tuple[str, ...]:
+    """The lines of a file of ready-made facts; without the file none, unless it is needed."""
+    if not needed and not file.is_file():
+        return ()
+    return tuple(line for _, line in _Source(file, _bytes(file)).lines())
 
 
 @dataclass(frozen=True, slots=True)

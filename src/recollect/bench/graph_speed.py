@@ -2,8 +2,8 @@
 
 On made-up graphs: how many memories a concept has follows a power law, as names in a text do, and
 there are four concepts to a memory. A query sets out from as many memories as two legs find, with
-masses as uneven as theirs. Only the walk and the building of its matrix are timed; `recollect bench
-speed` tells what the dense leg takes on the same machine.
+masses as uneven as theirs. Only the walk and the building of its matrix are timed here; the whole
+leg beside the dense one is `graph_rig.py`'s.
 """
 
 from __future__ import annotations

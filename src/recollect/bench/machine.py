@@ -56,13 +56,16 @@ def provenance(
 
 
 def _data(one: EvaluationSet) -> dict[str, Any]:
-    """`cut` documents are longer than a memory can be: only their beginning was stored."""
+    """`cut` documents are longer than a memory can be: only their beginning was stored. `facts` is
+    the digest of the ready-made ones.
+    """
     return {
         "digest": one.digest,
         "documents": len(one.documents),
         "questions": len(one.questions),
         "unlabelled": one.unlabelled,
         "empty": one.empty,
+        "facts": _digest(one.facts) if one.facts else None,
         "cut": sum(len(each.content) > MAX_CONTENT_LIMIT for each in one.documents),
     }
 

@@ -17,7 +17,7 @@ from recollect.bench.databases import Databases
 from recollect.bench.datasets import EvaluationSet
 from recollect.bench.embedding_cache import CachedEmbedders, open_cache
 from recollect.bench.run import Run, Runner
-from recollect.bench.stage import Progress, staged
+from recollect.bench.stage import NO_FACTS, Progress, staged
 from recollect.bench.yardstick import run_yardstick
 from recollect.core.errors import InvalidInput
 from recollect.core.recall_settings import RecallSettings
@@ -85,6 +85,7 @@ async def measure(
     when it is None.
     """
     _check_second_stage([config for _, configs in work for config in configs], tools.reranker)
+    _check_facts(work)
     total = sum(len(configs) for _, configs in work)
     done: dict[tuple[str, str], Run] = {}
     tools.whole("all runs", 0, total)
@@ -107,6 +108,17 @@ def _check_second_stage(configs: Sequence[Config], reranker: Reranker | None) ->
                 f"{config.name} has a second stage, and there is no model for it",
                 field="--configs",
                 remedy="Name one in RECOLLECT_RERANKER, or leave +rerank out.",
+            )
+
+
+def _check_facts(work: Sequence[Work]) -> None:
+    for data, configs in work:
+        asking = [config.name for config in configs if config.layout.graph == "given"]
+        if asking and not data.facts:
+            raise InvalidInput(
+                f"{asking[0]} asks for ready-made facts, and {data.name} has none",
+                field="--configs",
+                remedy=NO_FACTS,
             )
 
 

@@ -22,17 +22,25 @@ from recollect.adapters.walkers.either import either_walk
 from recollect.adapters.walkers.hops import hops_walker
 from recollect.adapters.walkers.pagerank import PageRank
 from recollect.bench.configs import Layout
-from recollect.bench.datasets import Document, EvaluationSet
+from recollect.bench.datasets import FACTS, Document, EvaluationSet
 from recollect.bench.importance import importance_of
 from recollect.bench.views import Viewed, texts_to_embed
-from recollect.core.errors import ModelUnavailable, StoreError
+from recollect.core.errors import InvalidInput, ModelUnavailable, StoreError
 from recollect.core.ids import uuid7
 from recollect.core.memory import MAX_CONTENT_LIMIT, Draft
+from recollect.graph_ports import GraphStore
 from recollect.ports import Embedder, Embedders
 from recollect.settings import Settings, load
 from recollect.usecases.dense import dense_leg
 from recollect.usecases.embed import Embedded, EmbeddingParts, Trouble
-from recollect.usecases.extract import Compared, Extracted, GraphParts, GraphTrouble
+from recollect.usecases.extract import (
+    Compared,
+    Extracted,
+    GraphParts,
+    GraphTrouble,
+    compare_batch,
+)
+from recollect.usecases.graph_import import import_facts
 from recollect.usecases.graph_work import GraphWorker
 from recollect.usecases.parts import Parts
 from recollect.usecases.remember import remember
@@ -46,6 +54,11 @@ _WRITERS: Final = 8
 _LOADING_SECONDS: Final = 300.0
 _LOOK_SECONDS: Final = 0.2
 _BEGINNING: Final = datetime(2026, 1, 1, tzinfo=UTC)
+
+NO_FACTS: Final = (
+    f"Put {' or '.join(FACTS)} into the set's folder, as `recollect graph import` reads it, with "
+    "the documents' ids; or name such a file with --facts."
+)
 
 Progress = Callable[[str, int, int], None]
 
@@ -118,7 +131,11 @@ async def _on_postgres(
         if layout.graph == "none":
             yield Stage(data, parts, documents)
             return
-        await _read(GraphParts(store.graph), data, progress)
+        if layout.graph == "given":
+            await _import(store.graph, data, documents, progress)
+            await _compare(GraphParts(store.graph, embedders=embedders), data, progress)
+        else:
+            await _read(GraphParts(store.graph), data, progress)
         async with PageRank(store.graph) as pagerank:
             await pagerank.ready(OWNER)
             walker = either_walk({"pagerank": pagerank, "hops": hops_walker(store.graph)})
@@ -187,6 +204,35 @@ async def _read(parts: GraphParts, data: EvaluationSet, progress: Progress) -> N
             progress(f"{data.name}: reading for the graph", done, len(data.documents))
 
     await GraphWorker(parts, tell).work_off()
+
+
+async def _import(
+    graph: GraphStore, data: EvaluationSet, documents: Mapping[UUID, str], progress: Progress
+) -> None:
+    """Fill the concept graph with the set's ready-made facts, as `recollect graph import` does."""
+    ids = {document: id for id, document in documents.items()}
+
+    def tell(done: int, of: int) -> None:
+        progress(f"{data.name}: importing facts", done, of)
+
+    imported = await import_facts(graph, OWNER, data.facts, ids=ids, progress=tell)
+    if not imported.memories:
+        first = imported.errors[0] if imported.errors else None
+        raise InvalidInput(
+            f"no fact given for {data.name} could be used"
+            + (f"; line {first.line}: {first.reason}" if first else ""),
+            field="--configs",
+            remedy=NO_FACTS,
+        )
+
+
+async def _compare(parts: GraphParts, data: EvaluationSet, progress: Progress) -> None:
+    """Compare the names with each other, as the worker does. Its rules read nothing here."""
+    waiting = (await parts.progress()).to_compare
+    names = 0
+    while (compared := await compare_batch(parts)) is not None:
+        names += compared.names
+        progress(f"{data.name}: comparing names", names, max(waiting, names))
 
 
 async def wake(model: Embedder) -> None:

@@ -61,8 +61,10 @@ class GraphSnapshot:
 
     A mention is a place in each of the three `mention_` columns, and an edge one in each of the
     `edge_` columns: the indexes point into `memories` and `concepts`, `labels` and `kinds` run
-    beside `concepts`. Edges are typed relationships and near-synonyms alike, each once, direction
-    as stored. `version` is that of the graph when it was read, or an older one: never a newer one.
+    beside `concepts`. Edges are typed relationships and then, as the last `near` of them,
+    near-synonyms, each once, direction as stored. `by_model` is the share of the memories that a
+    language model has read, or whoever made an imported file. `version` is that of the graph when
+    it was read, or an older one: never a newer one.
     """
 
     version: int
@@ -76,6 +78,8 @@ class GraphSnapshot:
     edge_sources: array[int] = field(default_factory=lambda: array("i"))
     edge_targets: array[int] = field(default_factory=lambda: array("i"))
     edge_weights: array[float] = field(default_factory=lambda: array("f"))
+    near: int = 0
+    by_model: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

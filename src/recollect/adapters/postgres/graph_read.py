@@ -13,6 +13,7 @@ from uuid import UUID
 from psycopg import AsyncConnection
 
 from recollect.adapters.postgres.rows import utc
+from recollect.core.extraction import BY_MODEL
 from recollect.core.graph import GraphSnapshot
 from recollect.core.recall import Candidate
 
@@ -29,10 +30,12 @@ select key, concept_id from concept_names where owner = %(owner)s and key = any(
 
 # One row a memory, so that hundreds of thousands of mentions are few rows to fetch.
 _MENTIONS: Final = """
-select m.id, array_agg(distinct c.concept_id) as concepts
+select m.id, array_agg(distinct c.concept_id) as concepts,
+    coalesce(x.extracted_by >= %(model)s, false) as is_by_model
 from memory_concepts c join memories m on m.id = c.memory_id
+left join extractions x on x.memory_id = m.id
 where c.owner = %(owner)s and (%(as_of)s::timestamptz is null or m.created_at <= %(as_of)s)
-group by m.id order by m.id
+group by m.id, x.extracted_by order by m.id
 """
 _LABELS: Final = "select id, name, kind from concepts where owner = %(owner)s order by id"
 
@@ -49,10 +52,11 @@ SAID: Final = """
     (e.withdrawn_at is null or e.withdrawn_at > %(as_of)s::timestamptz or c.known_until is not null)
 """
 _EDGES: Final = f"""
-select c.source, c.target, c.weight from concept_edges c
+select c.source, c.target, c.weight, false as is_near from concept_edges c
 where c.owner = %(owner)s and c.source <> c.target and {HELD}
 union all
-select n.source, n.target, n.similarity from near_concepts n where n.owner = %(owner)s
+select n.source, n.target, n.similarity, true from near_concepts n where n.owner = %(owner)s
+order by is_near
 """  # noqa: S608  # composed of constants
 
 # Mass goes from a seed to its concepts, over relationships and near-synonyms, and back to memories;
@@ -110,7 +114,7 @@ async def version(connection: Connection, owner: str) -> int:
 
 
 async def snapshot(connection: Connection, owner: str, as_of: datetime | None) -> GraphSnapshot:
-    params = {"owner": owner, "as_of": as_of}
+    params = {"owner": owner, "as_of": as_of, "model": BY_MODEL}
     # One snapshot for all of it: an edge must not speak of a concept that is not there.
     await connection.execute("set transaction isolation level repeatable read")
     read = await version(connection, owner)
@@ -120,17 +124,21 @@ async def snapshot(connection: Connection, owner: str, as_of: datetime | None) -
     places = {id: place for place, id in enumerate(labels)}
     memories: list[UUID] = []
     mentioning, mentioned = array("i"), array("i")
+    by_model = 0
     cursor = await connection.execute(_MENTIONS, params)
     for row in await cursor.fetchall():
         mentioned.extend([places[id] for id in row["concepts"]])
         mentioning.extend([len(memories)] * len(row["concepts"]))
         memories.append(row["id"])
+        by_model += row["is_by_model"]
     sources, targets, weights = array("i"), array("i"), array("f")
+    near = 0
     cursor = await connection.execute(_EDGES, params)
     for row in await cursor.fetchall():
         sources.append(places[row["source"]])
         targets.append(places[row["target"]])
         weights.append(row["weight"])
+        near += row["is_near"]
     return GraphSnapshot(
         version=read,
         memories=tuple(memories),
@@ -143,6 +151,8 @@ async def snapshot(connection: Connection, owner: str, as_of: datetime | None) -
         edge_sources=sources,
         edge_targets=targets,
         edge_weights=weights,
+        near=near,
+        by_model=by_model / len(memories) if memories else 0.0,
     )
 
 

@@ -34,12 +34,14 @@ LEAST_MASS: Final = 1e-4
 """Of a total of 1, and at one step; a tenth of it changes no figure of the benchmark."""
 MOST_LINKS_A_STEP: Final = 200_000
 _MOST_PATH: Final = 4
+_MOSTLY: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
     """Nodes are memories, then concepts. Row `i` is `targets[starts[i]:starts[i + 1]]`: where the
     mass of node i goes, in shares that sum to 1; the weights of its links sum to `totals[i]`.
+    `by_model` is the share of the memories that a language model has read.
     """
 
     version: int
@@ -52,6 +54,7 @@ class Matrix:
     targets: Whole
     shares: NDArray[np.float32]
     totals: NDArray[np.float32]
+    by_model: float
 
     def walked_concepts(self, ids: Iterable[UUID]) -> list[UUID]:
         """Those of some concepts that a walk may come to, if they link anything."""
@@ -75,15 +78,16 @@ def build(snapshot: GraphSnapshot) -> Matrix:
     concept = np.asarray(snapshot.mention_concepts, dtype=np.int32)
     mentioned_by = np.bincount(concept, minlength=concepts)
     unwalked = np.array([kind in UNWALKED_KINDS for kind in snapshot.kinds], dtype=bool)
-    keeps = (mentioned_by >= FEWEST_MEMORIES) & (mentioned_by <= MOST_MEMORIES) & ~unwalked
+    source = np.asarray(snapshot.edge_sources, dtype=np.int32)
+    target = np.asarray(snapshot.edge_targets, dtype=np.int32)
+    keeps = _kept(snapshot, mentioned_by, source, target) & ~unwalked
     kept = keeps[concept] if concepts else np.zeros(0, dtype=bool)
     memory, concept = memory[kept], concept[kept]
     # A memory's weight of 1 is shared by what it mentions, so that a long list weighs no more than
     # a sentence; a rarer concept has a greater part in it.
     per_memory = np.bincount(memory, minlength=count)
-    weight = 1.0 / np.log1p(mentioned_by[concept]) / per_memory[memory]
-    source = np.asarray(snapshot.edge_sources, dtype=np.int32)
-    target = np.asarray(snapshot.edge_targets, dtype=np.int32)
+    rarity = 1.0 / np.log1p(np.maximum(mentioned_by[concept], FEWEST_MEMORIES))
+    weight = rarity / per_memory[memory]
     joined = keeps[source] & keeps[target] if len(source) else np.zeros(0, dtype=bool)
     edge = RELATIONSHIP_WEIGHT * np.asarray(snapshot.edge_weights, dtype=np.float64)[joined]
     source, target = source[joined] + count, target[joined] + count
@@ -108,7 +112,26 @@ def build(snapshot: GraphSnapshot) -> Matrix:
         columns,
         (weights / totals[rows]).astype(np.float32),
         totals.astype(np.float32),
+        snapshot.by_model,
     )
+
+
+def _kept(
+    snapshot: GraphSnapshot, mentioned_by: NDArray[np.int64], source: Whole, target: Whole
+) -> NDArray[np.bool_]:
+    """Which concepts are walked over: those that link memories, and where a language model has read
+    most of them also one that a single memory mentions, if its name is near another. A model gives
+    one thing many names; what rules find are the words as they stand (docs/adr/0024).
+    """
+    keeps = (mentioned_by >= FEWEST_MEMORIES) & (mentioned_by <= MOST_MEMORIES)
+    if snapshot.by_model <= _MOSTLY or not snapshot.near:
+        return keeps
+    near_source, near_target = source[-snapshot.near :], target[-snapshot.near :]
+    small = mentioned_by <= MOST_MEMORIES
+    joined = small[near_source] & small[near_target]
+    keeps[near_source[joined]] = True
+    keeps[near_target[joined]] = True
+    return keeps
 
 
 def walk(

@@ -94,7 +94,7 @@ class PageRank:
             matrix,
             restart(fused),
             known,
-            damping(weight),
+            damping(weight, matrix.by_model),
             max(settings.depth, request.limit),
             request.limit,
         )

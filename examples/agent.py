@@ -19,7 +19,7 @@ UNRELATED = "Sort these lines by their length, please."
 
 
 def in_the_agent(home: Path, url: str, key: str) -> None:
-    """Run `recollect hook recall` on each prompt, as Claude Code does once it is installed there."""
+    """Run `recollect hook recall` on each prompt, as Claude Code does once installed."""
     console.rule("in the agent: what a hook puts beside a prompt", align="left")
     for prompt in (UNRELATED, RELATED):
         console.print(Text.assemble("\nprompt ", (prompt, "bold")))

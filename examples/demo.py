@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent import in_the_agent  # type: ignore[import-not-found]  # beside it
 from offline import back_home, on_the_train, pack  # type: ignore[import-not-found]  # beside it
 from rich.console import Console
 from rich.table import Table
@@ -129,6 +130,7 @@ def main() -> None:
         home.chmod(0o711)
         with running_server(home) as server:
             asyncio.run(show(server))
+            in_the_agent(home / "agent", server.url, server.key)
             asyncio.run(pack(home / "laptop", server.url, server.key))
         asyncio.run(on_the_train(home / "laptop", server.url, server.key))
         with running_server(home) as again:

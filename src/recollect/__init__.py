@@ -6,9 +6,7 @@ prompt, import this package too, and pay for none of it.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False  # `typing` itself takes too long before a hook's wall stands
 if TYPE_CHECKING:
     from recollect.client.asynchronous import AsyncClient
     from recollect.client.blocking import Client, MemoryTool
@@ -63,5 +61,7 @@ if not TYPE_CHECKING:  # a type checker would take every name for one that is he
 
     def __getattr__(name: str) -> object:
         if name in _HOMES:
+            from importlib import import_module
+
             return getattr(import_module(_HOMES[name]), name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -9,8 +9,8 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False  # `typing` itself takes too long before a hook's wall stands
 if TYPE_CHECKING:
     from pathlib import Path
 

@@ -22,6 +22,15 @@ def test_a_recall_on_the_local_store_imports_nothing_slow() -> None:
 
 
 def test_the_wall_stands_before_anything_else_is_imported() -> None:
-    code = "import sys\nimport recollect.hooks.run\nprint('dataclasses' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
+    code = (
+        "import sys, recollect.main, recollect.hooks.run\n"
+        "print(*{'dataclasses', 'typing'} & {*sys.modules})"
+    )
+    # Isolated: what is installed beside it may import at the start of every process.
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", f"import sys; sys.path[:] = {sys.path!r}\n{code}"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == []

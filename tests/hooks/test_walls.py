@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import socket
 import sqlite3
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -165,6 +166,13 @@ def test_the_log_stays_small_and_is_its_owner_s_alone(tmp_path: Path) -> None:
     assert len(files) == 2
     assert sum(file.stat().st_size for file in files) < 500_000
     assert all(file.stat().st_mode & 0o077 == 0 for file in files)
+
+
+def test_a_home_that_a_hook_makes_is_its_owner_s_alone(tmp_path: Path) -> None:
+    home = tmp_path / "made" / "home"
+    write_line(str(home / "hooks"), "recall", "fine", 1.0)
+    made = [home.parent, home, home / "hooks"]
+    assert [stat.S_IMODE(folder.stat().st_mode) for folder in made] == [0o700] * 3
 
 
 def test_no_process_outlives_a_capture(home: Path, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import zipfile
 from pathlib import Path
 
@@ -204,6 +205,30 @@ def test_no_bytes_make_a_reader_raise(tmp_path: Path, format: Format, data: byte
     path = tmp_path / "anything"
     path.write_bytes(data)
     read(path, format)
+
+
+@pytest.mark.parametrize(
+    ("heading", "told"),
+    [
+        ("## Tests ##", "Tests: run them nightly"),
+        ("# C#", "C#: run them nightly"),
+        ("# **Tests** #", "Tests: run them nightly"),
+        ("# #", "run them nightly"),
+    ],
+)
+def test_headings_may_be_closed(tmp_path: Path, heading: str, told: str) -> None:
+    path = tmp_path / "notes.md"
+    path.write_text(f"{heading}\n\nrun them nightly\n")
+    assert contents(path, "markdown") == [told]
+
+
+@pytest.mark.parametrize("part", ["<!--", "# ", " ", "- ", "[", "[a](", "#"])
+def test_no_notes_take_longer_than_their_length(tmp_path: Path, part: str) -> None:
+    path = tmp_path / "notes.md"
+    path.write_text("# " + part * (200_000 // len(part)) + "x")
+    began = time.process_time()
+    read(path, "markdown")
+    assert time.process_time() - began < 30
 
 
 def test_what_cannot_be_told_is_asked_for(tmp_path: Path) -> None:

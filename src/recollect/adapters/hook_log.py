@@ -57,9 +57,19 @@ def append(path: str, data: bytes) -> None:
     try:
         descriptor = os.open(path, flags, 0o600)
     except FileNotFoundError:
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)  # noqa: PTH103, PTH120  # as above
+        _make(os.path.dirname(path))  # noqa: PTH120  # as above
         descriptor = os.open(path, flags, 0o600)
     try:
         os.write(descriptor, data)
     finally:
         os.close(descriptor)
+
+
+def _make(folder: str) -> None:
+    """Every folder that is missing on the way, for its owner alone: `makedirs` would leave those
+    above the last, the home among them, open to others.
+    """
+    if not os.path.isdir(folder):  # noqa: PTH112  # as above
+        _make(os.path.dirname(folder))  # noqa: PTH120  # as above
+        with suppress(FileExistsError):  # two hooks at once
+            os.mkdir(folder, 0o700)  # noqa: PTH102  # as above

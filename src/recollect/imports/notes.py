@@ -13,7 +13,7 @@ from typing import Final
 
 from recollect.imports.found import Found, Item, pieces
 
-_HEADING: Final = re.compile(r"(#{1,6})\s+(.*?)\s*#*\s*$")
+_HEADING: Final = re.compile(r"(#{1,6})\s(.*)$")
 _BULLET: Final = re.compile(r"(?:[-*+]|\d{1,9}[.)])\s+(?:\[[ xX]\]\s+)?(.*)$")
 _FENCE: Final = re.compile(r"\s{0,3}(```+|~~~+)")
 _RULE: Final = re.compile(r"\s{0,3}([-*_=])(\s*\1){2,}\s*$")
@@ -52,7 +52,7 @@ class _Splitter:
             self.lead = ""
             level = len(heading[1])
             self.headings = [one for one in self.headings if one[0] < level]
-            self.headings.append((level, heading[2].strip("*_ ")))
+            self.headings.append((level, _title(heading[2].strip())))
         elif not line.strip() or _RULE.match(line):
             yield from self._pause()
         elif not line[0].isspace() and (bullet := _BULLET.match(line)):
@@ -97,9 +97,18 @@ class _Splitter:
             yield self.begun, f"{above}: {lead}{text}" if above else f"{lead}{text}"
 
 
+def _title(text: str) -> str:
+    """A heading may be closed with further `#`, behind a space: `## Tests ##`, but `## C#`."""
+    bare = text.rstrip("#")
+    is_closed = not bare or bare[-1].isspace()
+    return (bare if is_closed else text).strip("*_ ")
+
+
 def facts(text: str) -> Iterator[tuple[int, str]]:
     """The statements of a Markdown text, each with the line it begins in."""
-    visible = _COMMENT.sub(lambda found: "\n" * found[0].count("\n"), text)
+    # Behind the last end of a comment there is none, and nothing to search for.
+    end = text.rfind("-->") + 3 if "-->" in text else 0
+    visible = _COMMENT.sub(lambda found: "\n" * found[0].count("\n"), text[:end]) + text[end:]
     splitter = _Splitter()
     for number, line in enumerate(visible.split("\n"), 1):
         yield from splitter.feed(number, line.rstrip("\r").replace("\t", "    "))

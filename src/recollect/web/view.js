@@ -18,8 +18,20 @@ export function memoryItem(memory, onForget, ...details) {
   forget.addEventListener("click", () => onForget(memory));
   return element("li", { className: "card memory", "data-id": memory.id },
     element("p", { className: "content", text: memory.content, dir: "auto" }),
+    ...memory.links.map((link) => linkLine(`${link.kind.replace("_", " ")} `, link.target)),
     element("div", { className: "facts" }, ...facts(memory), forget),
     ...details);
+}
+
+// What joins a memory to another, which is named by the beginning of its id as on the command line.
+function linkLine(before, id, after = "") {
+  return element("p", { className: "quiet linked" },
+    before, element("code", { text: id.slice(0, 13), title: id }), after);
+}
+
+function attachedLine(memory) {
+  return element("p", { className: "quiet linked" }, "resolved by: ",
+    element("span", { text: memory.content, dir: "auto" }));
 }
 
 function facts(memory) {
@@ -50,6 +62,8 @@ export function hitItem(hit, best, onForget) {
     `${number(why.fused)} fused${bonus} × ${number(why.prior)} prior ` +
     `(importance ${hit.memory.importance}) = ${number(why.fused * why.bonus * why.prior)}` });
   return memoryItem(hit.memory, onForget,
+    ...hit.stands_for.map((id) => linkLine("stands for ", id, ", which it supersedes")),
+    ...hit.attached.map(attachedLine),
     element("details", { className: "why" },
       element("summary", {},
         element("span", { className: "score", text: number(hit.score) }), " ",

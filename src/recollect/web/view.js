@@ -80,7 +80,16 @@ function legRow(leg, place, best) {
     element("th", { scope: "row", text: leg }),
     element("td", { text: `#${place.rank}` }),
     element("td", { text: number(place.score) }),
-    element("td", { className: "bar" }, bar, ` ${number(place.contribution)}`));
+    element("td", { className: "bar" }, bar, ` ${number(place.contribution)}`, ...led(place.path)));
+}
+
+// What led the graph to a hit: a path that begins with no memory begins with the query.
+function led(path) {
+  if (!path.length) return [];
+  const isId = (step) => /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}$/.test(step);
+  const steps = path.map((step) => (isId(step) ? step.slice(0, 13) : step));
+  const from = isId(path[0]) ? [] : ["the query"];
+  return [element("p", { className: "quiet linked", text: `by ${[...from, ...steps].join(" → ")}` })];
 }
 
 function inWords(why) {

@@ -121,13 +121,14 @@ class Apart(RuleBasedStateMachine):
         """
         ran["steps"] += 1
         client = self.clients[who]
-        memory, target = self.pick(client, place), self.pick(client, end)
-        if memory is None or target is None or memory.id == target.id:
+        memory = self.pick(client, place)
+        if memory is None:
             return
         ran["links"] += 1
-        is_there = Link(kind, target.id) in memory.links
-        change = client.recollect.unlink if is_there else client.recollect.link
-        self.wait(change(str(memory.id), kind, str(target.id)))
+        known = [one for one in sorted(self.ledger.by_memory) if one != memory.id]
+        target = [*known, UUID(int=7)][end % (len(known) + 1)]
+        links = {*memory.links} ^ {Link(kind, target)}
+        self.wait(client.recollect.update(str(memory.id), Changes(links=tuple(links))))
 
     @rule(who=clients, place=places, forever=st.booleans())
     def forget(self, who: int, place: int, forever: bool) -> None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, field
-from uuid import UUID
+from dataclasses import dataclass, field, replace
 
 import pytest
-from tests.adapters.graphs import around, concept, memory
+from tests.adapters.graphs import BEGAN, around, concept, memory
 from tests.adapters.vectors import SPACE, opened, rows
 from tests.conformance.samples import OWNER, fill
 
@@ -110,12 +109,13 @@ async def test_tags_and_keywords_are_given_to_no_model(store: PostgresStore) -> 
 
 
 async def test_a_decision_by_hand_wins_over_what_comes_later(store: PostgresStore) -> None:
-    await fill(store, memory(1, "We saw Mont Blanc"), memory(2, "We climbed Mount Blanc"))
+    second = memory(2, "We climbed Mount Blanc")
+    await fill(store, memory(1, "We saw Mont Blanc"), second)
     await work_off(store, Compass())
     graph = OwnedGraph(store.graph, OWNER)
     await graph.split("Mont Blanc", "Mount Blanc")
     assert await concept(store, "Mount Blanc") != await concept(store, "Mont Blanc")
-    await store.erase(OWNER, UUID(int=2))
+    assert await store.replace(replace(second, deleted_at=BEGAN, version=2), based_on=1)
     await rows(store, "update concepts set compared_in = null")
     await fill(store, memory(3, "Again Mount Blanc"))
     await work_off(store, Compass())

@@ -115,9 +115,17 @@ def test_a_change_can_be_cancelled_and_only_one_thing_asked(
 
 
 def test_a_worker_needs_a_model_and_a_place_for_vectors(admin: Cli) -> None:
-    none = Cli(admin.home, {**admin.settings, "RECOLLECT_EMBEDDER": "none"})
-    code, error = none.error("worker")
+    settings = {**admin.settings, "RECOLLECT_EMBEDDER": "none", "RECOLLECT_GRAPH": "off"}
+    code, error = Cli(admin.home, settings).error("worker")
     assert (code, error["field"]) == (2, "RECOLLECT_EMBEDDER")
+
+
+def test_a_worker_without_a_model_reads_for_the_graph(
+    admin: Cli, stored: Callable[[str], Any]
+) -> None:
+    stored(TEXTS[0])
+    none = Cli(admin.home, {**admin.settings, "RECOLLECT_EMBEDDER": "none"})
+    assert run(none, "worker", "--once") == {"embedded": 0, "read": 1, "failed": 0}
 
 
 def test_the_default_model_in_processes_of_their_own(

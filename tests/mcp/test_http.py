@@ -80,6 +80,34 @@ async def test_a_key_opens_only_its_owners_memories(server: Running) -> None:
         assert kept.structured_content == stored.structured_content
 
 
+async def test_links_are_made_served_and_asked_as_of_a_moment(server: Running) -> None:
+    async with connected(server, server.new_key()) as client:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        old = (
+            await call(client, "memory_store", content="the ferry leaves at six")
+        ).structured_content
+        link = {"kind": "supersedes", "target": old["id"]}
+        new = await call(client, "memory_store", content="the ferry leaves at seven", links=[link])
+        assert new.structured_content["links"] == [link]
+        found = await call(client, "memory_recall", query="ferry")
+        fits(found.structured_content, tools["memory_recall"].output_schema)
+        (hit,) = found.structured_content["hits"]
+        assert (hit["memory"]["id"], hit["stands_for"]) == (
+            new.structured_content["id"],
+            [old["id"]],
+        )
+        then = await call(client, "memory_recall", query="ferry", as_of=old["created_at"])
+        assert [one["memory"]["id"] for one in then.structured_content["hits"]] == [old["id"]]
+        changed = await call(client, "memory_update", id=hit["memory"]["id"], links=[])
+        assert changed.structured_content["links"] == []
+        assert (
+            len((await call(client, "memory_recall", query="ferry")).structured_content["hits"])
+            == 2
+        )
+        odd = {"kind": "marries", "target": old["id"]}
+        assert (await call(client, "memory_update", id=old["id"], links=[odd])).is_error
+
+
 async def test_a_recall_is_counted_like_any_other(server: Running) -> None:
     async def counted() -> float:
         async with httpx.AsyncClient(timeout=SECONDS) as http:

@@ -33,6 +33,7 @@ from tests.sync.machine import Ledger, tokens_in, tokens_of
 
 from recollect.adapters.postgres.rows import to_memory
 from recollect.core.errors import Conflict, NotFound, StoreUnavailable
+from recollect.core.links import KINDS, Link
 from recollect.core.memory import Changes, Draft, Memory
 from recollect.core.sync import ChangePage
 
@@ -112,6 +113,22 @@ class Apart(RuleBasedStateMachine):
         self.wait(client.recollect.update(str(memory.id), changes))
         self.ledger.wrote(memory, *new)
         self.ledger.superseded |= over
+
+    @rule(who=clients, place=places, end=places, kind=st.sampled_from(KINDS))
+    def link_or_unlink(self, who: int, place: int, end: int, kind: str) -> None:
+        """What is linked so already is unlinked. A link holds no token: that both sides agree on it
+        in the end is what is looked at.
+        """
+        ran["steps"] += 1
+        client = self.clients[who]
+        memory = self.pick(client, place)
+        if memory is None:
+            return
+        ran["links"] += 1
+        known = [one for one in sorted(self.ledger.by_memory) if one != memory.id]
+        target = [*known, UUID(int=7)][end % (len(known) + 1)]
+        links = {*memory.links} ^ {Link(kind, target)}
+        self.wait(client.recollect.update(str(memory.id), Changes(links=tuple(links))))
 
     @rule(who=clients, place=places, forever=st.booleans())
     def forget(self, who: int, place: int, forever: bool) -> None:

@@ -87,6 +87,58 @@ def texts(tab: Tab, selector: str) -> list[str]:
     return found
 
 
+def test_the_page_shows_links(server: Running, tab: Tab) -> None:
+    key = server.new_key()
+    with server.client(key) as client:
+
+        def stored(content: str, **links: str) -> str:
+            sent = [{"kind": kind, "target": target} for kind, target in links.items()]
+            answer = client.post("memories", json={"content": content, "links": sent})
+            return str(answer.json()["id"])
+
+        old = stored("the ferry leaves at six")
+        cause = stored("<b>fog</b> over the harbour")
+        stored("the ferry leaves at seven", supersedes=old, resolved_by=cause)
+    tab.go(f"{server.url}/")
+    tab.fill("#key", key)
+    tab.press("Enter")
+    tab.wait("document.querySelectorAll('#recent li').length === 3")
+    told = [f"resolved by {cause[:13]}", f"supersedes {old[:13]}"]
+    assert texts(tab, "#recent .linked") == told
+    tab.fill("#query", "ferry")
+    tab.press("Enter")
+    tab.wait("document.querySelectorAll('#hits li').length === 1")
+    assert texts(tab, "#hits .linked") == [
+        *told,
+        f"stands for {old[:13]}, which it supersedes",
+        "resolved by: <b>fog</b> over the harbour",
+    ]
+
+
+def test_the_page_names_the_path_that_led_to_a_hit(server: Running, tab: Tab) -> None:
+    first = "019a0000-0000-7000-8000-000000000001"
+    memory = {"id": first, "content": "a", "category": "fact", "tags": [], "links": []}
+    tab.go(f"{server.url}/")
+    for path, told in (
+        ([first, "<b>Ada</b>"], "by 019a0000-0000 → <b>Ada</b>"),
+        (["Ada"], "by the query → Ada"),
+    ):
+        leg = {"rank": 1, "score": 1, "contribution": 1, "path": path}
+        hit = {
+            "memory": {**memory, "created_at": "2026-01-31T00:00:00Z", "importance": 0.5},
+            "score": 1,
+            "explanation": {"fused": 1, "bonus": 1, "prior": 1, "legs": {"graph": leg}},
+            "stands_for": [],
+            "attached": [],
+        }
+        tab.run(
+            "import('/assets/view.js').then((view) =>"
+            f" document.body.replaceChildren(view.hitItem({json.dumps(hit)}, 1, () => {{}})))"
+            ".then(() => true)"
+        )
+        tab.wait(f"document.querySelector('.legs .linked')?.textContent === {json.dumps(told)}")
+
+
 def test_a_person_uses_the_page_by_keyboard_alone(server: Running, tab: Tab) -> None:
     key = server.new_key()
     hostile = "<img src=x onerror=alert(1)> & <b>staging</b>"

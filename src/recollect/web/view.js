@@ -18,8 +18,20 @@ export function memoryItem(memory, onForget, ...details) {
   forget.addEventListener("click", () => onForget(memory));
   return element("li", { className: "card memory", "data-id": memory.id },
     element("p", { className: "content", text: memory.content, dir: "auto" }),
+    ...memory.links.map((link) => linkLine(`${link.kind.replace("_", " ")} `, link.target)),
     element("div", { className: "facts" }, ...facts(memory), forget),
     ...details);
+}
+
+// What joins a memory to another, which is named by the beginning of its id as on the command line.
+function linkLine(before, id, after = "") {
+  return element("p", { className: "quiet linked" },
+    before, element("code", { text: id.slice(0, 13), title: id }), after);
+}
+
+function attachedLine(memory) {
+  return element("p", { className: "quiet linked" }, "resolved by: ",
+    element("span", { text: memory.content, dir: "auto" }));
 }
 
 function facts(memory) {
@@ -50,6 +62,8 @@ export function hitItem(hit, best, onForget) {
     `${number(why.fused)} fused${bonus} × ${number(why.prior)} prior ` +
     `(importance ${hit.memory.importance}) = ${number(why.fused * why.bonus * why.prior)}` });
   return memoryItem(hit.memory, onForget,
+    ...hit.stands_for.map((id) => linkLine("stands for ", id, ", which it supersedes")),
+    ...hit.attached.map(attachedLine),
     element("details", { className: "why" },
       element("summary", {},
         element("span", { className: "score", text: number(hit.score) }), " ",
@@ -66,7 +80,16 @@ function legRow(leg, place, best) {
     element("th", { scope: "row", text: leg }),
     element("td", { text: `#${place.rank}` }),
     element("td", { text: number(place.score) }),
-    element("td", { className: "bar" }, bar, ` ${number(place.contribution)}`));
+    element("td", { className: "bar" }, bar, ` ${number(place.contribution)}`, ...led(place.path)));
+}
+
+// What led the graph to a hit: a path that begins with no memory begins with the query.
+function led(path) {
+  if (!path.length) return [];
+  const isId = (step) => /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}$/.test(step);
+  const steps = path.map((step) => (isId(step) ? step.slice(0, 13) : step));
+  const from = isId(path[0]) ? [] : ["the query"];
+  return [element("p", { className: "quiet linked", text: `by ${[...from, ...steps].join(" → ")}` })];
 }
 
 function inWords(why) {

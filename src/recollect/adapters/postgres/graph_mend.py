@@ -130,7 +130,7 @@ async def merge(
     connection: Connection, owner: str, into: UUID, gone: UUID, *, by_hand: bool
 ) -> bool:
     """Make one concept of two: `gone` becomes other names of `into`. False when one of them is not
-    there any more, or a hand has mended one and this is no hand.
+    there any more, or a hand has mended `gone` and this is no hand.
     """
     await connection.execute(ALONE, {"owner": owner})
     both = await concepts(connection, owner, {into, gone})

@@ -18,9 +18,10 @@ from recollect.bench.machine import provenance
 from recollect.bench.metrics import METRICS
 from recollect.bench.plots import sweep_plot
 from recollect.bench.report import Report
+from recollect.bench.report_json import as_json, from_json
 from recollect.bench.scoring import scored
 from recollect.bench.studies import STUDIES, Study, chosen_studies
-from recollect.bench.study_page import page, write_study_page
+from recollect.bench.study_page import page, write_figures, write_study_page
 from recollect.bench.summary import make_report
 from recollect.core.errors import InvalidInput
 
@@ -100,6 +101,22 @@ def test_the_page_answers_shows_and_limits() -> None:
     assert "| p95 ms |" in page([(replace(FUSION, is_timed=True), _report())], ORIGIN)
 
 
+def test_the_page_says_what_was_measured_before_there_was_a_graph() -> None:
+    old = {name: {**one, "layout": {}} for name, one in ORIGIN["configs"].items()}
+    before = replace(_report(), provenance={**ORIGIN, "configs": old})
+    after = replace(FUSION, slug="graph", title="The graph")
+    text = page([(FUSION, before), (after, _report())], ORIGIN)
+    told = "measured before recall had a concept graph: RRF, or convex?. In them `default` is"
+    assert text.count(told) == 1
+    assert "before recall had" not in page([(after, _report())], ORIGIN)
+
+
+def test_a_report_is_read_as_it_was_written() -> None:
+    report = _report()
+    assert as_json(from_json(as_json(report))) == as_json(report)
+    assert from_json(as_json(report)).configs == report.configs
+
+
 def test_the_page_shows_only_the_rows_of_the_study() -> None:
     text = page([(replace(FUSION, rows=("convex",)), _report())], ORIGIN)
     assert "| convex |" in text
@@ -109,7 +126,8 @@ def test_the_page_shows_only_the_rows_of_the_study() -> None:
 @pytest.mark.parametrize("plot", ["sets", "strata", "latency", "tradeoff"])
 def test_each_study_has_its_figures_and_its_plot(plot: studies.Plot, tmp_path: Path) -> None:
     report = _report()
-    write_study_page([(replace(FUSION, plot=plot), report)], ORIGIN, tmp_path)
+    write_figures([(replace(FUSION, plot=plot), report)], tmp_path)
+    assert write_study_page([FUSION, replace(FUSION, slug="unmeasured")], tmp_path) == 1
     assert json.loads((tmp_path / "benchmark/fusion.json").read_text())["against"] == "rrf"
     assert (tmp_path / "benchmark/fusion.png").stat().st_size > 5_000
     assert (tmp_path / "benchmark.md").read_text().startswith("# Benchmark\n")
@@ -117,7 +135,7 @@ def test_each_study_has_its_figures_and_its_plot(plot: studies.Plot, tmp_path: P
 
 def test_a_study_of_a_sweep_has_its_curves(tmp_path: Path) -> None:
     report = _report(("rrf:rrf_k=1", "rrf:rrf_k=10", "rrf:rrf_k=60"))
-    write_study_page([(replace(FUSION, plot="sweep"), report)], ORIGIN, tmp_path)
+    write_figures([(replace(FUSION, plot="sweep"), report)], tmp_path)
     sweep_plot(report, "R@10", tmp_path / "same.png")
     drawn = (tmp_path / "benchmark/fusion.png").read_bytes()
     assert drawn == (tmp_path / "same.png").read_bytes()
@@ -143,13 +161,21 @@ def test_the_command_measures_and_writes(
     cli = Cli(tmp_path / "home", {"RECOLLECT_MODELS": str(models_folder)})
     result = cli("bench", "study", "--out", str(tmp_path / "docs"))
     assert result.exit_code == 0, result.stderr
-    assert "2 studies on 1 sets" in result.stdout
+    assert "benchmark.md: 2 studies" in result.stdout
     text = (tmp_path / "docs" / "benchmark.md").read_text()
     assert text.count("| ts_rank |") == 2 * 2 * 2 + 1  # studies × metrics × tables, and one time
     figures = json.loads((tmp_path / "docs/benchmark/words.json").read_text())
     assert {row["config"] for row in figures["results"]} == {"lexical", "ts_rank"}
     assert {row["stratum"] for row in figures["results"]} == {"overall"}
     assert not (tmp_path / "docs/benchmark/elsewhere.json").exists()
+    monkeypatch.setattr(cli_study, "STUDIES", (replace(lexical, verdict="Neither."), *here[1:]))
+    result = cli("bench", "study", "--page-only", "--out", str(tmp_path / "docs"))
+    assert result.exit_code == 0, result.stderr
+    again = (tmp_path / "docs" / "benchmark.md").read_text()
+    assert again == text.replace("Words](#words): Either.", "Words](#words): Neither.").replace(
+        "## Words\n\nWhich lexical ranking?\n\n**Verdict.** Either.",
+        "## Words\n\nWhich lexical ranking?\n\n**Verdict.** Neither.",
+    )
 
 
 @pytest.mark.parametrize(
@@ -158,6 +184,7 @@ def test_the_command_measures_and_writes(
         (("--only", "everything"), "no study named 'everything'"),
         (("--data", "nowhere"), "no folder nowhere"),
         (("--out", "/proc/docs"), "cannot be made"),
+        (("--page-only", "--out", "."), "there are no figures"),
     ],
 )
 def test_what_cannot_be_done_is_told_at_once(

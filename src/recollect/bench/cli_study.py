@@ -17,7 +17,7 @@ from recollect.bench.report import Report
 from recollect.bench.run import Run
 from recollect.bench.scoring import scored
 from recollect.bench.studies import STUDIES, Study, chosen_studies
-from recollect.bench.study_page import FOLDER, PAGE, write_study_page
+from recollect.bench.study_page import FOLDER, PAGE, write_figures, write_study_page
 from recollect.bench.summary import make_report
 from recollect.core.errors import InvalidInput
 from recollect.settings import load
@@ -33,24 +33,32 @@ def study(
         str | None, typer.Option(help="Which studies, by their slugs; else all.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same numbers.")] = 1,
+    page_only: Annotated[
+        bool, typer.Option("--page-only", help="Measure nothing; write the page of what is there.")
+    ] = False,
 ) -> None:
-    """Settle the open questions, and write the page that says how."""
-    chosen = chosen_sets(data, ALL)
-    studies = _possible(chosen_studies(STUDIES, only), chosen)
+    """Settle the open questions, and write the page that says how. Studies that are not measured
+    keep the figures that are there.
+    """
+    sets = [] if page_only else chosen_sets(data, ALL)
+    studies = [] if page_only else _possible(chosen_studies(STUDIES, only), sets)
     make_folder(out / FOLDER)
     check_writable([out / PAGE])
+    if studies:
+        write_figures(_measured(studies, sets, seed), out)
+    typer.echo(f"{out / PAGE}: {write_study_page(STUDIES, out)} studies")
+
+
+def _measured(
+    studies: Sequence[Study], sets: Sequence[EvaluationSet], seed: int
+) -> list[tuple[Study, Report]]:
     settings = load()
-    work = [(one, _configs(studies, one)) for one in chosen]
+    work = [(one, _configs(studies, one)) for one in sets]
     clocked = {config.name for each in studies if each.is_timed for config in each.parsed()}
     runs = measured([one for one in work if one[1]], settings, clocked=clocked)
-
-    def report(each: Study) -> Report:
-        return _report(each, chosen, runs, seed=seed, embedder=settings.embedder)
-
-    configs = _unique(config for each in studies for config in each.parsed())
-    origin = provenance(chosen, configs, seed=seed, embedder=settings.embedder)
-    write_study_page([(each, report(each)) for each in studies], origin, out)
-    typer.echo(f"{out / PAGE}: {len(studies)} studies on {len(chosen)} sets")
+    return [
+        (each, _report(each, sets, runs, seed=seed, embedder=settings.embedder)) for each in studies
+    ]
 
 
 def _possible(studies: Sequence[Study], sets: Sequence[EvaluationSet]) -> list[Study]:

@@ -10,7 +10,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from recollect.bench.report import LegFigures, Report
+from recollect.bench.diagnostics import LegShare
+from recollect.bench.report import (
+    Compared,
+    Latency,
+    LegFigures,
+    Mean,
+    MeanCompared,
+    Moved,
+    Report,
+    Result,
+)
 
 
 def as_dict(report: Report) -> dict[str, Any]:
@@ -32,6 +42,32 @@ def as_dict(report: Report) -> dict[str, Any]:
 
 def as_json(report: Report) -> str:
     return _text(as_dict(report), "") + "\n"
+
+
+def from_json(text: str) -> Report:
+    """A report that `as_json` wrote; sets, configurations and metrics as they come first there."""
+    told = json.loads(text)
+    results = tuple(Result(**row) for row in told["results"])
+    return Report(
+        sets=tuple(dict.fromkeys(row.set for row in results)),
+        configs=tuple(dict.fromkeys(row.config for row in results)),
+        against=told["against"],
+        seed=told["seed"],
+        metrics=tuple(dict.fromkeys(row.metric for row in results)),
+        results=results,
+        differences=tuple(Compared(**row) for row in told["differences"]),
+        means=tuple(Mean(**row) for row in told["means"]),
+        mean_differences=tuple(MeanCompared(**row) for row in told["mean_differences"]),
+        legs=tuple(_leg_figures(row) for row in told["diagnostics"]["legs"]),
+        moved=tuple(Moved(**row) for row in told["diagnostics"]["changes"]),
+        latency=tuple(Latency(**row) for row in told["latency"]),
+        provenance=told["provenance"],
+    )
+
+
+def _leg_figures(row: Mapping[str, Any]) -> LegFigures:
+    share = {key: value for key, value in row.items() if key not in ("set", "config", "queries")}
+    return LegFigures(row["set"], row["config"], LegShare(**share, questions=row["queries"]))
 
 
 def _leg(row: LegFigures) -> dict[str, Any]:

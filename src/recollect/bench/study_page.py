@@ -14,7 +14,7 @@ from recollect.bench.plots import (
     tradeoff_plot,
 )
 from recollect.bench.report import OVERALL, RULE, Report
-from recollect.bench.report_json import as_json
+from recollect.bench.report_json import as_json, from_json
 from recollect.bench.report_markdown import (
     EXPLAINED,
     difference_table,
@@ -23,6 +23,7 @@ from recollect.bench.report_markdown import (
     quality_table,
 )
 from recollect.bench.studies import Study
+from recollect.core.errors import InvalidInput
 
 PAGE: Final = "benchmark.md"
 FOLDER: Final = "benchmark"
@@ -71,24 +72,68 @@ _LIMITS: Final = """\
 """
 
 
-def write_study_page(studied: Studied, origin: Mapping[str, Any], out: Path) -> None:
-    """The page, and below it for each study its figures and its plot. `origin` is the provenance of
-    all of them together.
-    """
+_LAST: Final = """\
+Studies may have been measured at different times; each one's own versions, settings and hashes are
+in its JSON. These are of all the data, and of the last study on this page:
+"""
+
+
+def write_figures(studied: Studied, out: Path) -> None:
+    """For each study its figures and its plot."""
     folder = out / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     for study, report in studied:
         (folder / f"{study.slug}.json").write_text(as_json(report), encoding="utf-8")
         _plot(study, report, folder / f"{study.slug}.png")
+
+
+def write_study_page(studies: Sequence[Study], out: Path) -> int:
+    """The page, of those studies whose figures are there; how many they are."""
+    files = [(study, out / FOLDER / f"{study.slug}.json") for study in studies]
+    studied = [
+        (study, from_json(file.read_text(encoding="utf-8")))
+        for study, file in files
+        if file.is_file()
+    ]
+    if not studied:
+        raise InvalidInput(
+            f"there are no figures in {out / FOLDER}",
+            field="--out",
+            remedy="Measure some studies first: leave --page-only out.",
+        )
+    data: dict[str, Any] = {}
+    for _, report in studied:
+        data |= report.provenance["data"]
+    origin = {**studied[-1][1].provenance, "data": dict(sorted(data.items()))}
     (out / PAGE).write_text(page(studied, origin), encoding="utf-8")
+    return len(studied)
 
 
 def page(studied: Studied, origin: Mapping[str, Any]) -> str:
-    parts = [_INTRODUCTION, f"{EXPLAINED}\n", _RULE, "## The answers\n", _answers(studied)]
+    parts = [_INTRODUCTION, f"{EXPLAINED}\n", _RULE, *_renamed(studied)]
+    parts += ["## The answers\n", _answers(studied)]
     for study, report in studied:
         parts += _section(study, report)
-    parts += [_LIMITS, "## Where the figures come from\n", f"{provenance_table(origin)}\n"]
+    parts += [_LIMITS, "## Where the figures come from\n", _LAST, f"{provenance_table(origin)}\n"]
     return "\n".join(parts)
+
+
+def _renamed(studied: Studied) -> Iterator[str]:
+    """What was measured before there was a graph is true of what is now called otherwise."""
+    before = [
+        study.title
+        for study, report in studied
+        if any(
+            "graph" not in one["layout"] for one in report.provenance.get("configs", {}).values()
+        )
+    ]
+    if before:
+        yield (
+            "These studies were measured before recall had a concept graph: "
+            f"{'; '.join(before)}. In them `default` is what `base` is now, both legs without the "
+            "graph, and other configurations that begin with `default` have none either. To repeat "
+            "them, write `base` for `default`.\n"
+        )
 
 
 def _answers(studied: Studied) -> str:

@@ -212,10 +212,11 @@ class PostgresStore:
     async def fetch(self, owner: str, ids: Collection[UUID], as_of: AsOf = None) -> Fetched:
         if not ids:
             return Fetched()
+        if as_of is None:
+            async with self._reading() as connection:
+                return await links.fetch(connection, owner, ids)
         async with self._transaction() as connection:
-            if as_of is not None:
-                return await versions.fetch(connection, owner, ids, as_of)
-            return await links.fetch(connection, owner, ids)
+            return await versions.fetch(connection, owner, ids, as_of)
 
     async def follow(
         self, owner: str, old: Collection[UUID], named: Collection[UUID], as_of: AsOf = None

@@ -9,8 +9,8 @@ import pytest
 from recollect.agents.clients import CLIENTS, Machine, Scope, client_named, slots
 from recollect.core.errors import InvalidInput
 
-LINUX = Machine("linux", PurePosixPath("/home/ada"), PurePosixPath("/work/app"), {})
-MAC = Machine("darwin", PurePosixPath("/Users/ada"), PurePosixPath("/work/app"), {})
+LINUX = Machine("linux", PurePosixPath("/home/ada"), PurePosixPath("/srv/app"), {})
+MAC = Machine("darwin", PurePosixPath("/Users/ada"), PurePosixPath("/srv/app"), {})
 WINDOWS = Machine(
     "windows",
     PureWindowsPath("C:\\Users\\ada"),
@@ -45,11 +45,11 @@ def test_the_users_settings(name: str, machine: Machine, expected: list[str]) ->
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("claude-code", ["/work/app/.claude/settings.json", "/work/app/.mcp.json"]),
-        ("cursor", ["/work/app/.cursor/mcp.json"]),
-        ("vscode", ["/work/app/.vscode/mcp.json"]),
-        ("codex", ["/work/app/.codex/config.toml"]),
-        ("gemini", ["/work/app/.gemini/settings.json"]),
+        ("claude-code", ["/srv/app/.claude/settings.json", "/srv/app/.mcp.json"]),
+        ("cursor", ["/srv/app/.cursor/mcp.json"]),
+        ("vscode", ["/srv/app/.vscode/mcp.json"]),
+        ("codex", ["/srv/app/.codex/config.toml"]),
+        ("gemini", ["/srv/app/.gemini/settings.json"]),
     ],
 )
 def test_a_projects_settings(name: str, expected: list[str]) -> None:

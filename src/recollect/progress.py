@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from recollect.core.errors import RecollectError
 from recollect.core.space import StoredSpace
 from recollect.ports import EmbeddingQueue
+from recollect.usecases.tasks import end
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -63,8 +64,7 @@ async def embedding_bar(queue: EmbeddingQueue) -> AsyncIterator[None]:
         try:
             yield
         finally:
-            following.cancel()
-            await asyncio.wait([following])
+            await end(following)
 
 
 async def _follow(queue: EmbeddingQueue, bar: Progress) -> None:

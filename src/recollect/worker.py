@@ -24,6 +24,7 @@ from recollect.settings import Settings
 from recollect.usecases.embed import NO_EMBEDDER, Embedded, EmbeddingParts, Tell, Trouble
 from recollect.usecases.extract import Compared, Extracted, GraphTrouble, TellGraph
 from recollect.usecases.graph_work import GraphWorker
+from recollect.usecases.tasks import end
 from recollect.usecases.work import Sleep, Worker
 from recollect.wiring import Server, open_server
 
@@ -71,9 +72,7 @@ async def _run(settings: Settings, *, once: bool) -> dict[str, int]:
             working = asyncio.create_task(_work(worker, graph, once=once))
             told_to_stop = asyncio.create_task(stopping.wait())
             await asyncio.wait([working, told_to_stop], return_when=asyncio.FIRST_COMPLETED)
-            for task in (working, told_to_stop):
-                task.cancel()
-            await asyncio.wait([working, told_to_stop])
+            await end(working, told_to_stop)
         if not working.cancelled():
             working.result()
     return counts
@@ -131,10 +130,7 @@ async def working_inside(server: Server) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
+        await end(*tasks)
 
 
 async def persist(parts: EmbeddingParts, tell: Tell, sleep: Sleep = asyncio.sleep) -> None:

@@ -74,6 +74,28 @@ async def _has(client: Client, id: object) -> bool:
     return id in await client.listed()
 
 
+@pytest.mark.parametrize("turns", range(8))
+async def test_it_ends_when_it_is_cancelled_while_it_wakes(
+    new_clients: NewClients, turns: int
+) -> None:
+    """Whoever closes a store waits for it, also when something was written just before."""
+    async with AsyncExitStack() as stack:
+        (one,) = [await stack.enter_async_context(one) for one in new_clients(1)]
+        engine = Engine(one.sync_store, one.server, one.clock, interval=3600)
+        task = asyncio.create_task(engine.run())
+        await until(lambda: _was_synced(one))
+        engine.wake()
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        task.cancel()
+        async with asyncio.timeout(SECONDS):
+            await asyncio.wait([task])
+
+
+async def _was_synced(client: Client) -> bool:
+    return (await client.sync_store.status()).last_sync_at is not None
+
+
 async def test_it_notices_what_other_processes_write(new_clients: NewClients) -> None:
     async with AsyncExitStack() as stack:
         (one,) = [await stack.enter_async_context(one) for one in new_clients(1)]

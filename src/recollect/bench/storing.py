@@ -21,7 +21,7 @@ from recollect.bench.rig import Dense, Rig
 from recollect.core.ids import uuid7
 from recollect.core.memory import Draft, Memory
 from recollect.usecases.embed import Embedded, EmbeddingParts, Trouble
-from recollect.usecases.tasks import ms_since
+from recollect.usecases.tasks import end, ms_since
 from recollect.usecases.work import Worker
 
 WITHOUT: Final = "without embedding"
@@ -104,5 +104,4 @@ async def _worker_at_work(dense: Dense) -> AsyncIterator[list[int]]:
         told.clear()
         yield told
     finally:
-        working.cancel()
-        await asyncio.wait([working])
+        await end(working)

@@ -13,6 +13,8 @@ from typing import Any, Final
 
 from mcp.server.context import ServerRequestContext
 
+from recollect.usecases.tasks import end
+
 INTERVAL_SECONDS: Final = 1.0
 
 
@@ -24,8 +26,7 @@ async def reported(context: ServerRequestContext[Any, Any], doing: str) -> Async
     try:
         yield
     finally:
-        reporting.cancel()
-        await asyncio.wait([reporting])
+        await end(reporting)
 
 
 async def _report(context: ServerRequestContext[Any, Any], doing: str) -> None:

@@ -74,7 +74,8 @@ class Engine:
         while True:
             await self._reached.wait()
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._written.wait(), self._interval)
+                async with asyncio.timeout(self._interval):
+                    await self._written.wait()
             self._written.clear()
             if await self._tried(self._push):
                 failures = 0

@@ -16,6 +16,7 @@ from recollect.core.errors import StoreError
 from recollect.core.recall import Recollection
 from recollect.ports import Clock
 from recollect.usecases.audit import RecallRecord
+from recollect.usecases.tasks import end
 
 _SECONDS: Final = 30.0
 # Above this the oldest are dropped: the store has not taken any for long.
@@ -52,8 +53,7 @@ async def recall_log(record: RecallRecord, clock: Clock) -> AsyncIterator[Recall
     try:
         yield log
     finally:
-        writing.cancel()
-        await asyncio.wait([writing])
+        await end(writing)
         await log.write()
 
 

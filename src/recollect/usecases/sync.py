@@ -15,6 +15,7 @@ from uuid import UUID
 from recollect.core.errors import InvalidInput, StoreError
 from recollect.core.sync import Outgoing, Revision
 from recollect.ports import Clock, SyncServer, SyncStore
+from recollect.usecases.tasks import end
 
 # One request carries so many writes: large enough that a request is not what costs, small enough
 # that a page fits into memory many times.
@@ -49,9 +50,7 @@ async def _both(push: Coroutine[Any, Any, int], pull: Coroutine[Any, Any, None])
     try:
         await asyncio.gather(pushing, pulling)
     finally:
-        for task in (pushing, pulling):
-            task.cancel()
-        await asyncio.wait([pushing, pulling])
+        await end(pushing, pulling)
     return pushing.result()
 
 

@@ -23,6 +23,7 @@ from recollect.ports import (
 from recollect.settings import Settings
 from recollect.usecases.owned import OwnedRecollect
 from recollect.usecases.recall_log import RecallLog, recall_log
+from recollect.usecases.tasks import end
 from recollect.wiring.parts import SystemClock, parts_on
 
 if TYPE_CHECKING:
@@ -112,8 +113,7 @@ class Cached:
         try:
             yield
         finally:
-            running.cancel()
-            await asyncio.wait([running])
+            await end(running)
 
     async def _run(self) -> None:
         while True:

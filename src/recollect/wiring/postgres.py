@@ -64,7 +64,8 @@ async def _keep_alive(embedded: EmbeddedPostgres, leaving: asyncio.Event) -> Non
     """Nobody else looks after the embedded Postgres: start it again when it dies."""
     while not leaving.is_set():
         with suppress(TimeoutError):
-            await asyncio.wait_for(leaving.wait(), _LOOK_SECONDS)
+            async with asyncio.timeout(_LOOK_SECONDS):
+                await leaving.wait()
         try:
             if await asyncio.to_thread(embedded.restart_if_dead):
                 log.warning("the embedded Postgres had died and was started again")

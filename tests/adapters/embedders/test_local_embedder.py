@@ -66,7 +66,8 @@ def test_a_query_does_not_wait_behind_documents(gate: Gate) -> None:
             await asyncio.to_thread(gate.entered.wait)
             try:
                 query = embedder.embed_query("hello")
-                assert await asyncio.wait_for(query, timeout=180) == [1.0, 0.0]
+                async with asyncio.timeout(180):
+                    assert await query == [1.0, 0.0]
                 assert not documents.done()
             finally:
                 gate.open.set()

@@ -50,7 +50,8 @@ def test_a_run_cancelled_while_it_waits_its_turn_never_starts() -> None:
             first = asyncio.create_task(reranker.scores("q", ["one"]))
             await asyncio.to_thread(model.reached.wait)
             with pytest.raises(TimeoutError):
-                await asyncio.wait_for(reranker.scores("q", ["late"]), 0.01)
+                async with asyncio.timeout(0.01):
+                    await reranker.scores("q", ["late"])
             model.gate.set()
             return await first
 

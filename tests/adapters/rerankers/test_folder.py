@@ -116,7 +116,8 @@ def test_a_run_past_its_time_is_interrupted_inside_a_pair(tmp_path: Path) -> Non
         reranker = folder_reranker(tmp_path)
         async with reranker:
             with pytest.raises(TimeoutError):
-                await asyncio.wait_for(reranker.scores(QUERY, ["friday"]), 0.3)
+                async with asyncio.timeout(0.3):
+                    await reranker.scores(QUERY, ["friday"])
             async with asyncio.timeout(180):
                 await reranker.__aexit__(None, None, None)
 

@@ -14,6 +14,7 @@ from typing import Final
 from psycopg import AsyncConnection, sql
 
 from recollect.adapters.postgres import patience
+from recollect.usecases.tasks import end
 
 POLL: Final = 2.0
 """Seconds between two looks where nobody rings."""
@@ -43,8 +44,7 @@ class Doorbell:
 
     async def close(self) -> None:
         if self._listening is not None:
-            self._listening.cancel()
-            await asyncio.wait([self._listening])
+            await end(self._listening)
             self._listening = None
 
     async def _listen(self) -> None:

@@ -17,6 +17,7 @@ from psycopg import AsyncConnection
 
 from recollect.adapters.postgres import lexical
 from recollect.core.errors import StoreError
+from recollect.usecases.tasks import end
 
 _SMALL = 2_000
 _BE_QUICK = f"set local lock_timeout = '{lexical.PATIENCE}'"
@@ -48,8 +49,7 @@ class Statistics:
 
     async def close(self) -> None:
         if self._refresh is not None:
-            self._refresh.cancel()
-            await asyncio.wait([self._refresh])
+            await end(self._refresh)
 
     async def added(self, count: int) -> None:
         """Called after a write that is already acknowledged by Postgres."""

@@ -42,6 +42,9 @@ class IdleClock(asyncio.SelectorEventLoop):
     def time(self) -> float:
         return self._moment
 
+    def add_reader(self, *_: object) -> None:
+        raise NotImplementedError("its time would run away while a socket is waited for")
+
     def _pass(self, seconds: float) -> None:
         self._moment += seconds
 

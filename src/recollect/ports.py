@@ -22,7 +22,7 @@ from recollect.core.paging import Cursor, Page
 from recollect.core.recall import Candidate, Declined, RecallRequest, Recollection
 from recollect.core.recall_settings import RecallSettings, SettingChange
 from recollect.core.recall_settings import WordQuery as WordQuery
-from recollect.core.space import EmbeddingJob, EmbeddingProgress, Space, StoredSpace
+from recollect.core.space import EmbeddingJob, EmbeddingProgress, Space, StoredSpace, Survey
 from recollect.core.sync import (
     Answer,
     ChangePage,
@@ -120,10 +120,13 @@ class Embedders(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class VectorQuery:
-    """What the dense leg looks for: the vectors nearest to `vector`, in its own space alone."""
+    """What the dense leg looks for: the vectors nearest to `vector`, in its own space alone, in a
+    scope of about so many rows.
+    """
 
     space: StoredSpace
     vector: Sequence[float]
+    rows: int
     depth: int = 50
     exclude: frozenset[UUID] = frozenset()
 
@@ -131,8 +134,8 @@ class VectorQuery:
 class VectorIndex(Protocol):
     """The vectors of memories, where the store has a place for them."""
 
-    async def active_space(self) -> StoredSpace | None:
-        """The space that recall asks, when there is one."""
+    async def survey(self, owner: str, scope: Scope) -> Survey:
+        """What can be known before there is a vector."""
 
     async def nearest(self, owner: str, scope: Scope, query: VectorQuery) -> list[Candidate]:
         """The dense leg: memories by cosine, best first; never fewer than exist in the scope,

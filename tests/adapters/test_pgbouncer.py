@@ -15,7 +15,7 @@ from typing import Any
 import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
-from tests.adapters.vectors import NORTH, SPACE, embed_all, nearest, opened
+from tests.adapters.vectors import NORTH, SPACE, active, embed_all, nearest, opened
 from tests.conformance.samples import OWNER, fill_background, ids, memory, search
 from tests.waiting import SECONDS, wait_until
 
@@ -129,9 +129,9 @@ def test_a_new_space_is_filled_indexed_and_switched_to(pooled_url: str) -> None:
             await embed_all(vectors, new, [0.0, 1.0, 0.0])
             await asyncio.gather(vectors.build_index(new), vectors.build_index(new))
             await vectors.activate(new)
-            active = await vectors.active_space()
-            assert active is not None
-            assert await nearest(vectors, active, [0.0, 1.0, 0.0]) == ids(1)
+            serving = await active(vectors)
+            assert serving is not None
+            assert await nearest(vectors, serving, [0.0, 1.0, 0.0]) == ids(1)
             await vectors.drop_space(old)
             assert [one.id for one in await vectors.spaces()] == [new.id]
 

@@ -9,7 +9,7 @@ from typing import LiteralString
 
 import psycopg
 import pytest
-from tests.adapters.vectors import NORTH, SPACE, embed_all, nearest, opened, rows
+from tests.adapters.vectors import NORTH, SPACE, active, embed_all, nearest, opened, rows
 from tests.conformance.samples import ids, memory
 
 from recollect.adapters.postgres import spaces
@@ -30,14 +30,14 @@ def index_of(space: StoredSpace) -> dict[str, object]:
 def test_the_first_space_is_active_and_the_next_one_fills(emptied_database_url: str) -> None:
     async def run() -> None:
         async with opened(emptied_database_url) as (store, vectors):
-            assert await vectors.active_space() is None
+            assert await active(vectors) is None
             first = await vectors.open_space("compass", SPACE)
             assert (first.state, first.space, first.embedder) == ("active", SPACE, "compass")
-            assert await vectors.active_space() == first
+            assert await active(vectors) == first
             assert await rows(store, _INDEXES, True) == [index_of(first)], "at once, while empty"
             second = await vectors.open_space("voyage", Space("voyage", "", 1024))
             assert second.state == "filling"
-            assert await vectors.active_space() == first
+            assert await active(vectors) == first
             assert await vectors.spaces() == [first, second]
             assert await rows(store, _INDEXES, True) == [index_of(first)]
 
@@ -66,7 +66,7 @@ def test_a_query_instruction_and_a_new_name_are_no_new_space(emptied_database_ur
             dressed = replace(SPACE, query_instruction="Find: ")
             again = await vectors.open_space("folder:/compass", dressed)
             assert again == replace(first, embedder="folder:/compass", space=dressed)
-            assert await vectors.active_space() == again
+            assert await active(vectors) == again
 
     asyncio.run(run())
 
@@ -97,12 +97,12 @@ def test_switching_and_dropping(emptied_database_url: str) -> None:
             await embed_all(vectors, second, [0.0, 0.0, 1.0])
             await vectors.build_index(second)
             await vectors.activate(second)
-            active = await vectors.active_space()
-            assert active == replace(second, state="active")
-            assert await nearest(vectors, active, [0.0, 0.0, 1.0]) == ids(1, 2)
+            serving = await active(vectors)
+            assert serving == replace(second, state="active")
+            assert await nearest(vectors, serving, [0.0, 0.0, 1.0]) == ids(1, 2)
             assert await nearest(vectors, first) == ids(1, 2), "kept for the way back"
             await vectors.drop_space(first)
-            assert await vectors.spaces() == [active]
+            assert await vectors.spaces() == [serving]
             assert await rows(store, _INDEXES, True) == [index_of(second)]
             assert len(await rows(store, "select 1 from embeddings")) == 2
             with pytest.raises(Conflict, match="no longer there"):

@@ -39,7 +39,7 @@ def test_cosine_orders_and_ties_go_by_id(emptied_database_url: str, plan: str) -
             await store.add_many([memory(number) for number in (1, 2, 3, 4)])
             wanted = dict(zip(ids(1, 2, 3, 4), (SOUTH, [3.0, 3.0], NORTH, NORTH), strict=True))
             await embed_as(vectors, space, wanted)
-            found = await vectors.nearest(OWNER, EVERYWHERE, VectorQuery(space, [2.0, 0.0]))
+            found = await vectors.nearest(OWNER, EVERYWHERE, VectorQuery(space, [2.0, 0.0], rows=4))
             assert [hit.id for hit in found] == ids(3, 4, 2, 1)
             assert [hit.score for hit in found] == pytest.approx(
                 [1.0, 1.0, math.cos(math.pi / 4), -1.0], abs=1e-3

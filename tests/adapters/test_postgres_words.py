@@ -16,6 +16,7 @@ from tests.conformance.samples import memory
 from tests.conftest import TEMPLATE, Cluster
 
 from recollect.adapters.postgres import lexical
+from recollect.adapters.postgres.asking import ask
 from recollect.adapters.postgres.lexical_plan import (
     MAX_LEXEMES,
     SMALL_SCOPE,
@@ -101,7 +102,8 @@ async def found(
 async def _scope_rows(store: PostgresStore, scope: Scope) -> int:
     condition, params = within(OWNER, scope)
     async with store._transaction() as connection:
-        return await lexical.scope_rows(connection, condition, params)
+        (explained,) = await ask(connection, params, lexical.scope_size(condition))
+        return lexical.rows_of(explained)
 
 
 async def test_the_scopes_of_these_tests_take_both_paths(store: PostgresStore) -> None:

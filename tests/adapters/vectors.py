@@ -53,8 +53,14 @@ async def nearest(
     owner: str = OWNER,
     **query: Any,
 ) -> list[UUID]:
-    found = await vectors.nearest(owner, scope, VectorQuery(space, vector, **query))
+    rows = (await vectors.survey(owner, scope)).rows
+    found = await vectors.nearest(owner, scope, VectorQuery(space, vector, rows, **query))
     return [candidate.id for candidate in found]
+
+
+async def active(vectors: PostgresVectors) -> StoredSpace | None:
+    """The space that recall asks."""
+    return (await vectors.survey(OWNER, EVERYWHERE)).space
 
 
 async def rows(store: PostgresStore, statement: LiteralString, *params: object) -> list[Any]:

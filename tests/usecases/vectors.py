@@ -14,7 +14,7 @@ from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.errors import ModelUnavailable
 from recollect.core.memory import Scope
 from recollect.core.recall import Candidate
-from recollect.core.space import Space, StoredSpace
+from recollect.core.space import Space, StoredSpace, Survey
 from recollect.ports import Embedder, VectorQuery
 
 SPACE = Space("meanings", "1", 3)
@@ -76,8 +76,8 @@ class AllVectors:
     vectors: dict[UUID, list[float]] = field(default_factory=dict)
     queries: list[VectorQuery] = field(default_factory=list)
 
-    async def active_space(self) -> StoredSpace | None:
-        return self.stored
+    async def survey(self, owner: str, scope: Scope) -> Survey:
+        return Survey(self.stored, len(await self.store.page(owner, scope, None, 100_000)))
 
     async def nearest(self, owner: str, scope: Scope, query: VectorQuery) -> list[Candidate]:
         self.queries.append(query)

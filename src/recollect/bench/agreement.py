@@ -65,10 +65,10 @@ async def _dense(rig: Rig, scope: Scope, question: str) -> float:
     """Over the whole depth that recall asks for, not only the first ten."""
     if rig.dense is None:
         return 1.0
-    query = await rig.dense.query(question)
+    vector = await rig.dense.embedder.embed_query(question)
     # Deeper than an index scan may look (pgvector's largest ef_search), so every vector is read.
-    wanted = await rig.dense.vectors.nearest(OWNER, scope, replace(query, depth=1_001))
-    got = await rig.dense.vectors.nearest(OWNER, scope, query)
+    wanted = await rig.dense.nearest(vector, scope, depth=1_001)
+    got = await rig.dense.nearest(vector, scope)
     return _share([hit.id for hit in wanted[:DEPTH]], [hit.id for hit in got])
 
 

@@ -15,7 +15,7 @@ from recollect.adapters.postgres.vectors import PostgresVectors
 from recollect.bench.corpus import OWNER, Corpus
 from recollect.bench.vectors import Matrix, Subjects, copy_vectors, embedded, scattered
 from recollect.core.fusion import fuse
-from recollect.core.memory import EVERYWHERE
+from recollect.core.memory import EVERYWHERE, Scope
 from recollect.core.recall import Candidate, LegName
 from recollect.core.recall_settings import RecallSettings
 from recollect.core.space import StoredSpace
@@ -66,8 +66,13 @@ class Dense:
         await vectors.claim(space, 1)  # finds nothing, and knows then that nothing was missed
         return cls(vectors, space, embedders, embedder, among, subjects.questions)
 
-    async def query(self, question: str) -> VectorQuery:
-        return VectorQuery(self.space, await self.embedder.embed_query(question), depth=DEPTH)
+    async def nearest(
+        self, vector: Sequence[float], scope: Scope = EVERYWHERE, depth: int = DEPTH
+    ) -> list[Candidate]:
+        """The dense leg without its model."""
+        survey = await self.vectors.survey(OWNER, scope)
+        query = VectorQuery(self.space, vector, survey.rows, depth)
+        return await self.vectors.nearest(OWNER, scope, query)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,10 +138,10 @@ class Rig:
         took["lexical"] = ms_since(started)
         if self.dense is not None:
             started = perf_counter()
-            query = await self.dense.query(question)
+            vector = await self.dense.embedder.embed_query(question)
             took["embed"] = ms_since(started)
             started = perf_counter()
-            answers["dense"] = await self.dense.vectors.nearest(OWNER, EVERYWHERE, query)
+            answers["dense"] = await self.dense.nearest(vector)
             took["dense"] = ms_since(started)
         settings = RecallSettings()
         started = perf_counter()

@@ -5,7 +5,8 @@ orders, and the second stage's say.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from operator import attrgetter
+from typing import NamedTuple
 from uuid import UUID
 
 from recollect.core.fusion import Fused
@@ -43,8 +44,7 @@ def exactness(query: str, content: str) -> float:
     return 1.0 if is_phrase else ALL_WORDS
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
+class Ranked(NamedTuple):
     """A fused memory with its final score, `fused × bonus × prior`."""
 
     fused: Fused
@@ -73,7 +73,7 @@ def rank(
         for factor in (prior(one.candidate.importance, strength),)
         for bonus in (1.0 if bonuses is None else bonuses.get(one.candidate.id, 1.0),)
     ]
-    ranked.sort(key=lambda one: -one.score)
+    ranked.sort(key=attrgetter("score"), reverse=True)
     if sort_by == "importance":
         ranked.sort(key=lambda one: -one.fused.candidate.importance)
     elif sort_by == "recency":
@@ -86,7 +86,7 @@ def place_if_vital(
 ) -> int:
     """The place that one of them would have with importance 1."""
     raised = [
-        replace(one.fused, candidate=replace(one.fused.candidate, importance=1.0))
+        one.fused._replace(candidate=one.fused.candidate._replace(importance=1.0))
         if one.id == id
         else one.fused
         for one in ranked
@@ -100,7 +100,7 @@ def rearranged(ranked: Sequence[Ranked], scores: Mapping[UUID, float]) -> list[R
     theirs by score, and ties keep the order they had.
     """
     judged = [
-        (place, replace(one, rerank=RerankPlace(scores[one.id], place + 1)))
+        (place, one._replace(rerank=RerankPlace(scores[one.id], place + 1)))
         for place, one in enumerate(ranked)
         if one.id in scores
     ]

@@ -60,6 +60,16 @@ class StoredSpace:
 
 
 @dataclass(frozen=True, slots=True)
+class Survey:
+    """What a store tells of a search by meaning to come: the active space, when there is one, and
+    about how many memories the scope holds.
+    """
+
+    space: StoredSpace | None
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
 class EmbeddingJob:
     """One text that a space still needs. The ticket changes when the text does, so a vector that
     was made for an older text is recognised and dropped.

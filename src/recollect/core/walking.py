@@ -11,7 +11,7 @@ How this was chosen, and what else was tried: docs/adr/0024.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
@@ -137,11 +137,11 @@ def reordered(
             candidate = Candidate(one.id, one.score, memory.importance, memory.created_at)
             order.append(Fused(candidate, score, {"graph": place}))
         else:
-            order.append(replace(before, score=score, legs={**before.legs, "graph": place}))
+            order.append(before._replace(score=score, legs={**before.legs, "graph": place}))
     last = order[-1].score
     best = max((left.score for left in known.values()), default=0.0)
     for left in known.values():
         score = last * left.score / best if best > 0.0 else 0.0
         place = LegPlace(len(order) + 1, 0.0, score - left.score)
-        order.append(replace(left, score=score, legs={**left.legs, "graph": place}))
+        order.append(left._replace(score=score, legs={**left.legs, "graph": place}))
     return order

@@ -1,7 +1,7 @@
 """The lexical leg on plain Postgres: words found by GIN, ranked by how rare they are.
 
 `ts_rank` counts a common word like a rare one, and asking it of every row that holds any word grows
-with the store. So recall takes three short trips: the frequencies of the query's words, the
+with the store. So recall takes two short trips: the frequencies of the query's words with the
 planner's guess of how many rows the scope holds, and one statement made for exactly these words
 (`lexical_plan` decides which rows it looks at). Made per query, its constants are folded once and
 not once per row. No statement is prepared, so it works behind PgBouncer in transaction mode.
@@ -17,8 +17,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, LiteralString
 
 from psycopg import AsyncConnection, sql
-from psycopg.rows import tuple_row
 
+from recollect.adapters.postgres.asking import ask
 from recollect.adapters.postgres.lexical_plan import (
     LENGTH_CELLS,
     Arm,
@@ -62,14 +62,17 @@ _ROWS_KEY: Final = ""
 _LENGTH_KEYS: Final = tuple(f" length {cell:02}" for cell in range(1, LENGTH_CELLS + 1))
 
 # What the query's words are to the index, and how common each is. A word without a row was in no
-# memory, or in one, when the frequencies were taken. Compiling the search to come would take longer
-# than running it, so that is off until the transaction ends.
-_FREQUENCIES: Final[LiteralString] = """
-with fast as materialized (select set_config('jit', 'off', true))
+# memory, or in one, when the frequencies were taken.
+_FREQUENCIES: Final = sql.SQL("""
 select w.lexeme, s.ndoc
-from fast, unnest(tsvector_to_array(to_tsvector('english', %(text)s)) || %(keys)s::text[]) w(lexeme)
+from unnest(
+    tsvector_to_array(to_tsvector('english', %(lexical_text)s)) || %(lexical_keys)s::text[]
+) w(lexeme)
 left join lexeme_stats s using (lexeme)
-"""
+""")
+
+# Compiling a search would take longer than running it.
+_UNCOMPILED: Final = sql.SQL("select set_config('jit', 'off', true)")
 
 # The planner's guess took 1.4 ms where counting up to 3,001 rows took 10.
 _SCOPE: Final[LiteralString] = """
@@ -103,10 +106,11 @@ _NOT_BEFORE: Final[LiteralString] = " and not m.search_vector @@ {match}::tsquer
 # over rank-by-length) had a mean nDCG@10 of 62.7 over seven sets, ts_rank's own logarithm 62.3;
 # best of some 40 forms tried on these same sets, so part of that is luck.
 _BY_IDF: Final[LiteralString] = """
-select c.id, c.importance, c.created_at,
+select c.id,
     ({score}) / sqrt(sqrt(
         ts_rank(c.search_vector, {any_word}::tsquery)
-        / ts_rank(c.search_vector, {any_word}::tsquery, 2))) as score
+        / ts_rank(c.search_vector, {any_word}::tsquery, 2))) as score,
+    c.importance, c.created_at
 from ({candidates}) c
 order by score desc, c.id
 limit {depth}
@@ -119,7 +123,7 @@ _WORD_SCORE: Final[LiteralString] = """
 # normalisation, as in the findings; flag 1 is a far stronger baseline on long turns (LongMemEval
 # R@10 55.8 against 36.0) and a weaker one on LoCoMo (54.7 against 58.2, first 470 queries).
 _BY_TS_RANK: Final[LiteralString] = """
-select r.id, r.importance, r.created_at, r.score
+select r.id, r.score, r.importance, r.created_at
 from (
     select m.id, m.importance, m.created_at,
         case when m.search_vector @@ %(lexical_all)s::tsquery
@@ -197,21 +201,20 @@ async def search(
     taken. No text raises; a text of stop words alone finds nothing. `source` is read through
     instead of the table, whose indexes it does not have.
     """
-    lexemes, statistics = await _frequencies(conn, query)
+    lexemes, statistics, rows = await _known(conn, query, where, params)
     if not lexemes or depth < 1:
         return []
     if ranking == "ts_rank":
         return await _by_ts_rank(conn, lexemes, where, params, depth, source or _TABLE)
     # The yardstick: a scope of no size is read whole, and whatever matches is scored.
     whole = ranking == "idf_exhaustive" or source is not None
-    rows = 0 if whole else await scope_rows(conn, where, params)
-    planned = plan(lexemes, statistics, rows)
+    planned = plan(lexemes, statistics, 0 if whole else rows)
     return await _by_idf(conn, planned, where, params, depth, source or _TABLE)
 
 
 async def statistics_due(conn: AsyncConnection[Any]) -> bool:
     """Whether the store has grown by half since the frequencies were taken."""
-    grown = await _fetch(conn, sql.SQL(_GROWN), {"growth": GROWTH})
+    (grown,) = await ask(conn, {"growth": GROWTH}, sql.SQL(_GROWN))
     return bool(grown and grown[0][0])
 
 
@@ -221,10 +224,12 @@ async def refresh_statistics(conn: AsyncConnection[Any]) -> bool:
     Fails with the driver's LockNotAvailable when somebody holds the table for long.
     """
     async with conn.transaction():
-        locked = await _fetch(conn, sql.SQL(_TRY_LOCK), {"lock": _LOCK, "patience": PATIENCE})
+        lock = {"lock": _LOCK, "patience": PATIENCE}
+        (locked,) = await ask(conn, lock, sql.SQL(_TRY_LOCK))
         if not locked[0][0]:
             return False
-        rows = (await _fetch(conn, sql.SQL(_SIZE), {}))[0][0]
+        ((size,),) = await ask(conn, {}, sql.SQL(_SIZE))
+        (rows,) = size
         percent = min(100.0, 100.0 * STATISTICS_SAMPLE / max(rows, 1))
         sample = sql.SQL(_SAMPLE).format(percent=sql.Literal(percent))
         statement = sql.SQL(_REBUILD).format(
@@ -241,22 +246,28 @@ async def refresh_statistics(conn: AsyncConnection[Any]) -> bool:
     return True
 
 
-async def _frequencies(conn: AsyncConnection[Any], query: str) -> tuple[list[Lexeme], Statistics]:
+async def _known(
+    conn: AsyncConnection[Any], query: str, where: sql.Composable, params: Mapping[str, object]
+) -> tuple[list[Lexeme], Statistics, int]:
+    """The query's words, what is known of the store's, and about how many rows the scope holds."""
     # 13,000 characters cost 11 ms to parse and 105 ms to search.
     text = query[:MAX_QUERY_CHARS].replace("\0", " ").encode("utf-8", "ignore").decode()
-    keys = [_ROWS_KEY, *_LENGTH_KEYS]
-    found = dict(await _fetch(conn, sql.SQL(_FREQUENCIES), {"text": text, "keys": keys}))
+    values = {**params, "lexical_text": text, "lexical_keys": [_ROWS_KEY, *_LENGTH_KEYS]}
+    frequencies, explained = await ask(conn, values, _FREQUENCIES, scope_size(where))
+    found = dict(frequencies)
     rows = found.pop(_ROWS_KEY) or 0
     lengths = [found.pop(key) for key in _LENGTH_KEYS]
     lexemes = [Lexeme(text, frequency or 0) for text, frequency in found.items()]
-    return lexemes, Statistics(rows, [length for length in lengths if length is not None])
+    statistics = Statistics(rows, [length for length in lengths if length is not None])
+    return lexemes, statistics, rows_of(explained)
 
 
-async def scope_rows(
-    conn: AsyncConnection[Any], where: sql.Composable, params: Mapping[str, object]
-) -> int:
-    """About how many memories a scope holds, as the planner guesses."""
-    explained = await _fetch(conn, sql.SQL(_SCOPE).format(where=where), params)
+def scope_size(where: sql.Composable) -> sql.Composed:
+    """The statement that asks how many memories a scope holds, about; `rows_of` its answer."""
+    return sql.SQL(_SCOPE).format(where=where)
+
+
+def rows_of(explained: Sequence[Any]) -> int:
     return int(explained[0][0][0]["Plan"]["Plan Rows"])
 
 
@@ -297,7 +308,8 @@ async def _by_idf(
     statement = sql.SQL(_BY_IDF).format(
         score=score, any_word=bind(planned.any_word), candidates=candidates, depth=bind(depth)
     )
-    found = _candidates(await _fetch(conn, statement, values))
+    _, rows = await ask(conn, values, _UNCOMPILED, statement)
+    found = [Candidate._make(row) for row in rows]
     return [one for one in found if one.score >= MIN_SHARE_OF_BEST * found[0].score]
 
 
@@ -329,18 +341,5 @@ async def _by_ts_rank(
         "lexical_floor": MIN_TS_RANK,
     }
     statement = sql.SQL(_BY_TS_RANK).format(source=source, where=where)
-    return _candidates(await _fetch(conn, statement, values))
-
-
-async def _fetch(
-    conn: AsyncConnection[Any], statement: sql.SQL | sql.Composed, params: Mapping[str, object]
-) -> list[Any]:
-    async with conn.cursor(row_factory=tuple_row) as cursor:
-        await cursor.execute(statement, params, prepare=False)
-        return await cursor.fetchall()
-
-
-def _candidates(found: Sequence[Any]) -> list[Candidate]:
-    return [
-        Candidate(id, score, importance, created_at) for id, importance, created_at, score in found
-    ]
+    _, rows = await ask(conn, values, _UNCOMPILED, statement)
+    return [Candidate._make(row) for row in rows]

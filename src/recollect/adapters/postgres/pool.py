@@ -1,4 +1,4 @@
-"""Connections to one Postgres, lent for a transaction or for one statement that reads."""
+"""Connections to one Postgres, lent for a transaction or for reading without one."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ class Pool:
         return self._connection(autocommit=False)
 
     def reading(self) -> AbstractAsyncContextManager[Connection]:
-        """For one statement that changes nothing: beginning and ending a transaction around it
-        would be two trips more, and before every prompt that counts.
+        """For statements that change nothing, each by itself: beginning and ending a transaction
+        around them would be two trips more, and before every prompt that counts.
         """
         return self._connection(autocommit=True)
 

@@ -8,11 +8,12 @@ the change of two rows.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from psycopg import AsyncConnection, errors, sql
 
+from recollect.adapters.postgres.asking import ask
 from recollect.core.errors import Conflict, InvalidInput
 from recollect.core.space import Space, StoredSpace
 
@@ -34,9 +35,19 @@ _BUILDER_LOOKS_AGAIN: Final = 0.5
 _TRY_ALONE = "select pg_try_advisory_xact_lock({}, {}) as is_mine"
 _RING = "select pg_notify(%s, '')"
 
-_COLUMNS = sql.SQL("id, embedder, model, revision, dimension, distance, query_instruction, state")
+_NAMES: Final = (
+    "id",
+    "embedder",
+    "model",
+    "revision",
+    "dimension",
+    "distance",
+    "query_instruction",
+    "state",
+)
+_COLUMNS = sql.SQL(", ").join(map(sql.Identifier, _NAMES))
 _SPACES = sql.SQL("select {} from spaces order by id").format(_COLUMNS)
-_ACTIVE = sql.SQL("select {} from spaces where state = 'active'").format(_COLUMNS)
+ACTIVE: Final = sql.SQL("select {} from spaces where state = 'active'").format(_COLUMNS)
 _FIND = """
 select id from spaces
 where model = %(model)s and revision = %(revision)s and dimension = %(dimension)s
@@ -112,9 +123,13 @@ async def all_spaces(connection: Connection) -> list[StoredSpace]:
 
 
 async def active(connection: Connection) -> StoredSpace | None:
-    cursor = await connection.execute(_ACTIVE)
-    row = await cursor.fetchone()
-    return None if row is None else _stored(row)
+    (found,) = await ask(connection, {}, ACTIVE)
+    return the_active(found)
+
+
+def the_active(found: Sequence[Sequence[Any]]) -> StoredSpace | None:
+    """What `ACTIVE` found: at most one."""
+    return _stored(dict(zip(_NAMES, found[0], strict=True))) if found else None
 
 
 async def open_space(connection: Connection, embedder: str, space: Space) -> StoredSpace:

@@ -267,7 +267,7 @@ class PostgresStore:
 
     async def search_words(self, owner: str, scope: Scope, query: WordQuery) -> list[Candidate]:
         condition, params = within(owner, scope, query.exclude)
-        async with self._transaction() as connection:
+        async with self._reading() as connection:
             if query.as_of is not None:
                 return await versions.search(connection, owner, scope, query, query.as_of)
             return await lexical.search(

@@ -13,9 +13,12 @@ from typing import Any, Final, LiteralString
 
 from psycopg import AsyncConnection, sql
 
-from recollect.adapters.postgres.lexical import scope_rows
+from recollect.adapters.postgres import spaces
+from recollect.adapters.postgres.asking import ask
+from recollect.adapters.postgres.lexical import rows_of, scope_size
 from recollect.adapters.postgres.vector_text import vector_text
 from recollect.core.recall import Candidate
+from recollect.core.space import Survey
 from recollect.ports import VectorQuery
 
 EXACT_ROWS: Final = 4_000
@@ -35,14 +38,14 @@ MAX_SCAN: Final = 20_000
 
 # For this transaction only, in one trip. Pages are mostly in memory, so jumping costs little more
 # than reading on; compiling costs more than it saves; where the index has the order, take it.
-_SETTINGS: Final[LiteralString] = """
+_SETTINGS: Final = sql.SQL("""
 select set_config('jit', 'off', true),
     set_config('random_page_cost', '1.1', true),
     set_config('enable_sort', 'off', true),
-    set_config('hnsw.ef_search', %(ef)s, true),
+    set_config('hnsw.ef_search', %(dense_ef)s::text, true),
     set_config('hnsw.iterative_scan', 'relaxed_order', true),
-    set_config('hnsw.max_scan_tuples', %(most)s, true)
-"""
+    set_config('hnsw.max_scan_tuples', %(dense_most)s::text, true)
+""")
 
 # OFFSET 0: the scope comes first, through its own index.
 _COMPARED: Final[LiteralString] = """
@@ -51,7 +54,7 @@ from (select m.id from memories m where {where} offset 0) m
 join embeddings e on e.memory_id = m.id and e.space_id = {space}
 where e.vector is not null
 order by score desc, e.memory_id
-limit {depth}
+limit {most}
 """
 # The same cast and the same space as in the definition of the index, or it is not used.
 _WALKED: Final[LiteralString] = """
@@ -59,14 +62,28 @@ select e.memory_id, 1 - (e.vector::halfvec({dimension}) <=> {vector}) as score
 from embeddings e join memories m on m.id = e.memory_id
 where e.space_id = {space} and e.vector is not null and {where}
 order by e.vector::halfvec({dimension}) <=> {vector}
-limit {depth}
+limit {most}
 """
-# What ranking needs to know is fetched for the rows found, not for every row compared. They are not
-# sorted here: to Postgres the rows of a walk are in order already.
+# A walk meets its rows only nearly in order. What ranking needs to know is fetched for the best of
+# them, not for every row compared.
 _FOUND: Final[LiteralString] = """
-select m.id, m.importance, m.created_at, n.score
-from ({nearest}) n join memories m on m.id = n.memory_id
+select m.id, n.score, m.importance, m.created_at, n.met
+from (
+    select n.memory_id, n.score, count(*) over () as met
+    from ({nearest}) n
+    order by n.score desc, n.memory_id
+    limit {depth}
+) n
+join memories m on m.id = n.memory_id
+order by n.score desc, m.id
 """
+
+
+async def survey(
+    connection: AsyncConnection[Any], where: sql.Composable, params: Mapping[str, object]
+) -> Survey:
+    found, explained = await ask(connection, params, spaces.ACTIVE, scope_size(where))
+    return Survey(spaces.the_active(found), rows_of(explained))
 
 
 async def nearest(
@@ -79,17 +96,22 @@ async def nearest(
     nearest, best first. Names that begin with `dense_` are taken.
     """
     depth = query.depth
-    values = {**params, "dense_vector": vector_text(query.space.space, query.vector)}
+    values = {
+        **params,
+        "dense_vector": vector_text(query.space.space, query.vector),
+        "dense_depth": depth,
+        "dense_ef": min(max(EF_PER_ROW * depth, EF_LEAST), EF_MOST),
+        "dense_most": MAX_SCAN,
+    }
     if depth < 1:
         return []
-    ef = min(max(EF_PER_ROW * depth, EF_LEAST), EF_MOST)
-    await connection.execute(_SETTINGS, {"ef": str(ef), "most": str(MAX_SCAN)})
-    if depth <= EF_MOST and await scope_rows(connection, where, params) > EXACT_ROWS:
+    if depth <= EF_MOST and query.rows > EXACT_ROWS:
         walk = WALK_PER_ROW * depth
-        found = await _run(connection, _WALKED, query, where, {**values, "dense_depth": walk})
-        if len(found) == walk:
-            return found[:depth]
-    return await _run(connection, _COMPARED, query, where, {**values, "dense_depth": depth})
+        found = await _run(connection, _WALKED, query, where, {**values, "dense_walk": walk})
+        if found and found[0][-1] == walk:
+            return [Candidate._make(row[:-1]) for row in found]
+    found = await _run(connection, _COMPARED, query, where, {**values, "dense_walk": depth})
+    return [Candidate._make(row[:-1]) for row in found]
 
 
 async def _run(
@@ -98,18 +120,15 @@ async def _run(
     query: VectorQuery,
     where: sql.Composable,
     values: Mapping[str, object],
-) -> list[Candidate]:
+) -> list[Any]:
     dimension = sql.Literal(query.space.space.dimension)
     inner = sql.SQL(statement).format(
         where=where,
         space=sql.Literal(query.space.id),
         dimension=dimension,
         vector=sql.SQL("%(dense_vector)s::halfvec({})").format(dimension),
-        depth=sql.Placeholder("dense_depth"),
+        most=sql.Placeholder("dense_walk"),
     )
-    cursor = await connection.execute(sql.SQL(_FOUND).format(nearest=inner), values)
-    found = [
-        Candidate(row["id"], row["score"], row["importance"], row["created_at"])
-        for row in await cursor.fetchall()
-    ]
-    return sorted(found, key=lambda each: (-each.score, each.id))
+    found = sql.SQL(_FOUND).format(nearest=inner, depth=sql.Placeholder("dense_depth"))
+    _, rows = await ask(connection, values, _SETTINGS, found)
+    return rows

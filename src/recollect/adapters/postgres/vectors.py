@@ -20,7 +20,7 @@ from recollect.adapters.postgres.errors import translated
 from recollect.adapters.postgres.rows import within
 from recollect.core.memory import Scope
 from recollect.core.recall import Candidate
-from recollect.core.space import EmbeddingJob, EmbeddingProgress, Space, StoredSpace
+from recollect.core.space import EmbeddingJob, EmbeddingProgress, Space, StoredSpace, Survey
 from recollect.ports import VectorQuery
 
 LEASE: Final = 60.0
@@ -49,13 +49,14 @@ class PostgresVectors:
     async def close(self) -> None:
         await self._doorbell.close()
 
-    async def active_space(self) -> StoredSpace | None:
+    async def survey(self, owner: str, scope: Scope) -> Survey:
+        condition, params = within(owner, scope)
         async with self._reading() as connection:
-            return await spaces.active(connection)
+            return await vector_search.survey(connection, condition, params)
 
     async def nearest(self, owner: str, scope: Scope, query: VectorQuery) -> list[Candidate]:
         condition, params = within(owner, scope, query.exclude)
-        async with self._transaction() as connection:
+        async with self._reading() as connection:
             return await vector_search.nearest(connection, query, condition, params)
 
     async def spaces(self) -> list[StoredSpace]:

@@ -1,0 +1,28 @@
+"""Several statements in one trip: before every prompt, each trip to Postgres counts.
+
+Postgres runs statements that come together as one transaction, so what the first of them sets "for
+this transaction" holds for the others and is gone after them; and each is planned when its turn
+comes, so it is planned under what was set. No beginning and no end has to be sent, and it works
+behind PgBouncer in transaction mode. The protocol for this takes no parameters: they are written
+into the text, quoted by the driver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from psycopg import AsyncClientCursor, AsyncConnection, sql
+from psycopg.rows import tuple_row
+
+
+async def ask(
+    connection: AsyncConnection[Any], params: Mapping[str, object], *statements: sql.Composable
+) -> list[list[Any]]:
+    """The rows of each statement, in order."""
+    async with AsyncClientCursor(connection, row_factory=tuple_row) as cursor:
+        await cursor.execute(sql.SQL(";").join(statements), params)
+        answers = [await cursor.fetchall()]
+        while cursor.nextset():
+            answers.append(await cursor.fetchall())
+    return answers

@@ -16,6 +16,7 @@ from recollect.bench.datasets import (
     QUERIES,
     Document,
     Question,
+    conversations,
     find_sets,
     read_set,
 )
@@ -61,6 +62,21 @@ def test_a_set_is_read_whole(tmp_path: Path) -> None:
     assert found.gold == {"q1": {"d1": 2}, "q2": {"d2": 1, "d3": 1}}
     assert (found.unlabelled, found.empty) == (1, 1)
     assert found.digest == hashlib.sha256("".join(GOOD.values()).encode()).hexdigest()
+
+
+def test_turns_of_one_time_and_place_are_a_conversation() -> None:
+    documents = [
+        Document("a1", "Hello.", scope="a", time="8 May"),
+        Document("a2", "Hello!", scope="a", time="8 May"),
+        Document("b1", "Yes?", scope="b", time="8 May"),
+        Document("b2", "No.", scope="b", time="8 May"),
+        Document("b3", "Alone at its time.", scope="b", time="9 May"),
+        Document("c1", "A text.", title="Ducks", time="8 May"),
+        Document("c2", "Another.", title="Ducks", time="8 May"),
+        Document("d1", "Without a time."),
+        Document("d2", "Without one, too."),
+    ]
+    assert conversations(documents) == {"a1": "a a1", "a2": "a a1", "b1": "b b1", "b2": "b b1"}
 
 
 def test_any_byte_changes_the_digest(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def _report(configs: list[str], *took_ms: float) -> Report:
             id="a grid is curves both ways",
         ),
         pytest.param(
-            [f"default:embedded={text}" for text in ("content", "text", "window")],
+            [f"default:embedded={text}" for text in ("content", "alone", "text", "window")],
             {},
             id="names are no numbers",
         ),

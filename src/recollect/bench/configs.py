@@ -20,7 +20,7 @@ from recollect.core.errors import InvalidInput
 from recollect.core.recall_settings import RecallSettings
 
 Engine = Literal["postgres", "sqlite", "bm25s"]
-Embedded = Literal["content", "text", "window"]
+Embedded = Literal["content", "alone", "text", "window"]
 Graph = Literal["own", "given", "none"]
 Importance = Literal["equal", "noise", "signal"]
 
@@ -30,10 +30,11 @@ class Layout:
     """What is stored and where; configurations with the same layout share a store.
 
     `engine`: the server's store, the local one, or an outside BM25 as a yardstick. `embedder`: the
-    model; empty is the configured one. `embedded`: the whole content, the text without its title,
-    or the content between its neighbours in a conversation. `importance`: the same for all, drawn
-    by chance, or higher for what some question asks for. `graph`: filled by our own rules, by the
-    set's ready-made facts alone, or not at all; without a dense leg there is none either.
+    model; empty is the configured one. `embedded`: the content as the product embeds it, which is a
+    turn with those before it; a turn alone; the text without its title; or the content between its
+    neighbours in a conversation. `importance`: the same for all, drawn by chance, or higher for
+    what some question asks for. `graph`: filled by our own rules, by the set's ready-made facts
+    alone, or not at all; without a dense leg there is none either.
     """
 
     engine: Engine = "postgres"

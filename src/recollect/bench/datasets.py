@@ -22,6 +22,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
@@ -62,6 +63,20 @@ class Document:
     def moment(self) -> datetime | None:
         """When it was said, if `time` can be read; where no zone is named, UTC is meant."""
         return None if self.time is None else _moment(self.time)
+
+
+def conversations(documents: Sequence[Document]) -> dict[str, str]:
+    """The conversation that each turn belongs to, by the document's id. Documents that stand one
+    after the other without titles, in one scope and at one time, are its turns.
+    """
+    found: dict[str, str] = {}
+    for (scope, time, title), run in groupby(
+        documents, key=lambda one: (one.scope, one.time, one.title)
+    ):
+        turns = list(run)
+        if time is not None and not title and len(turns) > 1:
+            found |= dict.fromkeys((turn.id for turn in turns), f"{scope or ''} {turns[0].id}")
+    return found
 
 
 @dataclass(frozen=True, slots=True)

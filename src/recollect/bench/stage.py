@@ -22,12 +22,12 @@ from recollect.adapters.walkers.either import either_walk
 from recollect.adapters.walkers.hops import hops_walker
 from recollect.adapters.walkers.pagerank import PageRank
 from recollect.bench.configs import Layout
-from recollect.bench.datasets import FACTS, Document, EvaluationSet
+from recollect.bench.datasets import FACTS, Document, EvaluationSet, conversations
 from recollect.bench.importance import importance_of
 from recollect.bench.views import Viewed, texts_to_embed
 from recollect.core.errors import InvalidInput, ModelUnavailable, StoreError
 from recollect.core.ids import uuid7
-from recollect.core.memory import MAX_CONTENT_LIMIT, Draft
+from recollect.core.memory import DEFAULT_CATEGORY, EPISODE, MAX_CONTENT_LIMIT, Draft
 from recollect.graph_ports import GraphStore
 from recollect.ports import Embedder, Embedders
 from recollect.settings import Settings, load
@@ -146,6 +146,8 @@ async def _store(
     data: EvaluationSet, layout: Layout, parts: Parts, progress: Progress
 ) -> dict[UUID, str]:
     importances = importance_of(data, layout.importance)
+    # Where the embedded text is the measure's own, every document is a fact of its own.
+    talks = conversations(data.documents) if layout.embedded == "content" else {}
     waiting = list(enumerate(data.documents))
     stored: dict[UUID, str] = {}
 
@@ -153,7 +155,9 @@ async def _store(
         while waiting:
             number, document = waiting.pop(0)
             moment = document.moment or _BEGINNING + timedelta(seconds=number)
-            draft = _draft(document, moment, importances[document.id])
+            if document.id in talks:
+                moment += timedelta(milliseconds=number)  # the sets tell only when a talk began
+            draft = _draft(document, moment, importances[document.id], talks.get(document.id))
             memory = await remember(replace(parts, clock=_At(moment)), OWNER, draft)
             stored[memory.id] = document.id
             progress(f"{data.name}: storing", len(stored), len(data.documents))
@@ -164,10 +168,12 @@ async def _store(
     return stored
 
 
-def _draft(document: Document, moment: datetime, importance: float) -> Draft:
+def _draft(document: Document, moment: datetime, importance: float, talk: str | None) -> Draft:
     """The id follows from the document, so that ties are broken alike in every run."""
     return Draft(
         content=document.content[:MAX_CONTENT_LIMIT],
+        category=DEFAULT_CATEGORY if talk is None else EPISODE,
+        session=talk,
         importance=importance,
         is_sensitive=False,  # public text, and the dense leg is to see all of it
         project=document.scope,

@@ -173,16 +173,14 @@ STUDIES: Final[tuple[Study, ...]] = (
     ),
     Study(
         slug="dense-window",
-        title="What is embedded: a turn, or a turn between its neighbours",
-        question="A turn of a conversation says little alone. Does embedding it between the turns "
-        "before and after it help?",
-        configs="default,default:embedded=window,dense,dense:embedded=window",
-        baseline="default",
-        verdict="It helps a great deal: 5.3 points of R@10, and half as much again on "
-        "paraphrases. It is not the default yet, because a vector that holds its "
-        "neighbours' words must go when a neighbour becomes sensitive or is erased (ADR "
-        "0016).",
-        sets=("locomo",),
+        title="What is embedded: a turn alone, with those before it, or between its neighbours",
+        question="A turn of a conversation says little alone. Does embedding it with the turns "
+        "before it help, or between those before and after?",
+        configs="default:embedded=alone,default,default:embedded=window,"
+        "dense:embedded=alone,dense,dense:embedded=window",
+        baseline="default:embedded=alone",
+        verdict="VERDICT",
+        sets=("locomo", "longmemeval_oracle_turn"),
         strata=(OVERALL, _PARAPHRASE),
     ),
     Study(

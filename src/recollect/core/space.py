@@ -8,8 +8,10 @@ trained to see it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from itertools import takewhile
+from typing import Final, Literal
 from uuid import UUID
 
 
@@ -67,6 +69,21 @@ class Survey:
 
     space: StoredSpace | None
     rows: int
+
+
+# What was measured: docs/adr/0029.
+TURNS_BEFORE: Final = 2
+_SHORT: Final = 300
+
+
+def context_of(turn: str, before: Sequence[str]) -> Sequence[str]:
+    """Which of the turns before one are embedded with it; oldest first, as they are given. A short
+    remark is understood from the short ones just before it; what is longer speaks for itself.
+    """
+    if len(turn) > _SHORT:
+        return ()
+    kept = list(takewhile(lambda said: len(said) <= _SHORT, reversed(before[-TURNS_BEFORE:])))
+    return kept[::-1]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,17 +5,31 @@ can be missing. What was there before a space was opened is found by a sweep ove
 part at a time, whenever no job is left; it remembers how far it came. A claim is a lease that is
 committed before the model runs: nobody's edit waits for a model, and what a dead worker held is
 free again when its lease runs out. See docs/adr/0008.
+
+A turn of a conversation is embedded with the turns before it (docs/adr/0029). A claim writes down
+whose words these are, and while it does so nobody can change them; afterwards a change takes the
+ticket away, and with it whatever is being made of the old words.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from operator import itemgetter
 from typing import Any, Final
+from uuid import UUID
 
 from psycopg import AsyncConnection
 
 from recollect.adapters.postgres.vector_text import vector_text
-from recollect.core.space import EmbeddingJob, EmbeddingProgress, StoredSpace
+from recollect.core.memory import EPISODE
+from recollect.core.space import (
+    TURNS_BEFORE,
+    EmbeddingJob,
+    EmbeddingProgress,
+    StoredSpace,
+    context_of,
+)
 
 Connection = AsyncConnection[Any]
 
@@ -33,28 +47,53 @@ SWEEP: Final = 1_000
 _START: Final = "00000000-0000-0000-0000-000000000000"
 _END: Final = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 
-# A text that was tried often enough and is due once more has ended its workers: it is parked.
+_DUE: Final = """
+select e.memory_id, encode(e.content_hash, 'hex') as ticket, m.content, m.category
+from embeddings e join memories m on m.id = e.memory_id and not m.is_sensitive
+where e.space_id = %(space)s and e.vector is null and e.due_at <= now()
+order by e.due_at
+limit %(limit)s
+for update of e skip locked
+"""
+# A text that was tried often enough and is due once more has ended its workers: it is parked. Once
+# only is each row written: for the second time Postgres would look at its memory again, and wait
+# for somebody who edits it, who waits for the row.
 _CLAIM: Final = """
-with due as (
-    select memory_id from embeddings
-    where space_id = %(space)s and vector is null and due_at <= now()
-    order by due_at
-    limit %(limit)s
-    for update skip locked
-), claimed as (
-    update embeddings e set
-        attempts = e.attempts + 1,
-        due_at = case when e.attempts >= %(most)s then 'infinity'
-            else now() + %(lease)s * interval '1 second' end,
-        last_error = case when e.attempts >= %(most)s then %(silence)s else e.last_error end
-    from due where e.space_id = %(space)s and e.memory_id = due.memory_id
-    returning e.memory_id, e.content_hash, e.due_at = 'infinity' as is_parked
-)
-select c.memory_id, encode(c.content_hash, 'hex') as ticket, m.content, c.is_parked
-from claimed c join memories m on m.id = c.memory_id and not m.is_sensitive
-order by c.memory_id
+update embeddings e set
+    attempts = e.attempts + 1,
+    due_at = case when e.attempts >= %(most)s then 'infinity'
+        else now() + %(lease)s * interval '1 second' end,
+    context_hash = d.hash,
+    last_error = case when e.attempts >= %(most)s then %(silence)s else e.last_error end
+from unnest(%(ids)s::uuid[], %(hashes)s::bytea[]) d(memory_id, hash)
+where e.space_id = %(space)s and e.memory_id = d.memory_id
+returning e.memory_id, e.due_at = 'infinity' as is_parked
 """
 _SILENCE: Final = "its workers ended without an answer"
+
+# Whoever is changing a turn is not waited for: without its words the vector is a good one, too.
+_BEFORE: Final = """
+select m.id as memory_id, b.id, b.content
+from memories m
+cross join lateral (
+    select p.id from memories p
+    where p.owner = m.owner and p.session = m.session and p.category = m.category
+        and p.deleted_at is null and (p.created_at, p.id) < (m.created_at, m.id)
+    order by p.created_at desc, p.id desc
+    limit %(turns)s
+) p
+join memories b on b.id = p.id and not b.is_sensitive and b.deleted_at is null
+where m.id = any(%(ids)s)
+order by b.created_at, b.id
+for share of b skip locked
+"""
+_NO_CONTEXT: Final = """
+delete from embedding_context where space_id = %(space)s and memory_id = any(%(ids)s)
+"""
+_CONTEXT: Final = """
+insert into embedding_context (space_id, memory_id, before_id)
+select %(space)s, * from unnest(%(ids)s::uuid[], %(before)s::uuid[])
+"""
 
 # Whoever is editing the memory holds its row, and makes this vector worthless: never wait for that.
 _FINISH: Final = """
@@ -64,7 +103,7 @@ with done as (
 ), mine as (
     select e.memory_id, d.vector from embeddings e join done d using (memory_id)
     where e.space_id = %(space)s and e.vector is null
-        and e.content_hash = decode(d.ticket, 'hex')
+        and e.content_hash || coalesce(e.context_hash, '') = decode(d.ticket, 'hex')
     for update of e skip locked
 )
 update embeddings e
@@ -78,7 +117,7 @@ with failed as (
 ), mine as (
     select e.memory_id from embeddings e join failed d using (memory_id)
     where e.space_id = %(space)s and e.vector is null
-        and e.content_hash = decode(d.ticket, 'hex')
+        and e.content_hash || coalesce(e.context_hash, '') = decode(d.ticket, 'hex')
     for update of e skip locked
 )
 update embeddings e
@@ -95,7 +134,7 @@ with given as (
 ), mine as (
     select e.memory_id from embeddings e join given d using (memory_id)
     where e.space_id = %(space)s and e.vector is null
-        and e.content_hash = decode(d.ticket, 'hex')
+        and e.content_hash || coalesce(e.context_hash, '') = decode(d.ticket, 'hex')
     for update of e skip locked
 )
 update embeddings e set attempts = greatest(e.attempts - 1, 0), due_at = now()
@@ -161,23 +200,64 @@ select
 async def claim(
     connection: Connection, space: StoredSpace, limit: int, lease: float
 ) -> list[EmbeddingJob]:
-    params = {
-        "space": space.id,
-        "limit": limit,
-        "lease": lease,
-        "most": MAX_ATTEMPTS,
-        "silence": _SILENCE,
-    }
     while True:
-        cursor = await connection.execute(_CLAIM, params)
-        rows = await cursor.fetchall()
-        jobs = [
-            EmbeddingJob(row["memory_id"], row["ticket"], row["content"])
-            for row in rows
-            if not row["is_parked"]
-        ]
-        if jobs or not rows:
-            return jobs
+        cursor = await connection.execute(_DUE, {"space": space.id, "limit": limit})
+        due = sorted(await cursor.fetchall(), key=itemgetter("memory_id"))
+        if not due:
+            return []
+        turns = {row["memory_id"]: row["content"] for row in due if row["category"] == EPISODE}
+        contexts = await _contexts(connection, space, turns) if turns else {}
+        params = {
+            "space": space.id,
+            "ids": [row["memory_id"] for row in due],
+            "hashes": [_hash(contexts.get(row["memory_id"])) for row in due],
+            "lease": lease,
+            "most": MAX_ATTEMPTS,
+            "silence": _SILENCE,
+        }
+        claimed = await (await connection.execute(_CLAIM, params)).fetchall()
+        parked = {row["memory_id"] for row in claimed if row["is_parked"]}
+        if len(parked) < len(due):
+            return [
+                _job(row, contexts.get(row["memory_id"]))
+                for row in due
+                if row["memory_id"] not in parked
+            ]
+
+
+def _job(row: Mapping[str, Any], context: str | None) -> EmbeddingJob:
+    """A turn's own words come first: what a model does not read of a long text is its end."""
+    text = row["content"] if context is None else f"{row['content']}\n{context}"
+    ticket = row["ticket"] + (_hash(context) or b"").hex()
+    return EmbeddingJob(row["memory_id"], ticket, text)
+
+
+async def _contexts(
+    connection: Connection, space: StoredSpace, turns: Mapping[UUID, str]
+) -> dict[UUID, str]:
+    """What is embedded with each of these turns; whose words these are, is written down."""
+    params = {"space": space.id, "ids": list(turns), "turns": TURNS_BEFORE}
+    await connection.execute(_NO_CONTEXT, params)
+    cursor = await connection.execute(_BEFORE, params)
+    before: dict[UUID, list[tuple[UUID, str]]] = {}
+    for row in await cursor.fetchall():
+        before.setdefault(row["memory_id"], []).append((row["id"], row["content"]))
+    contexts: dict[UUID, str] = {}
+    pairs: list[tuple[UUID, UUID]] = []
+    for id, said in before.items():
+        kept = context_of(turns[id], [content for _, content in said])
+        if kept:
+            contexts[id] = "\n".join(kept)
+            pairs += [(id, other) for other, _ in said[-len(kept) :]]
+    if pairs:
+        ids, others = zip(*pairs, strict=True)
+        params = {"space": space.id, "ids": list(ids), "before": list(others)}
+        await connection.execute(_CONTEXT, params)
+    return contexts
+
+
+def _hash(context: str | None) -> bytes | None:
+    return None if context is None else sha256(context.encode()).digest()
 
 
 async def sweep(connection: Connection, space: StoredSpace) -> bool:

@@ -88,7 +88,9 @@ def test_a_locked_database(cli: Cli) -> None:
 
 @contextmanager
 def ordinary_user() -> Iterator[None]:
-    """Root may write anything: for a while this process is somebody else."""
+    """Root may write anything: for a while this process is somebody else. That one may be unable to
+    read the Python itself, so whatever runs here has run before, and has nothing left to import.
+    """
     if os.geteuid() != 0:
         yield
         return
@@ -102,6 +104,7 @@ def ordinary_user() -> Iterator[None]:
 def test_a_read_only_database(open_folder: Path) -> None:
     cli = Cli(open_folder / "read-only-cli")
     id = cli.json("remember", "kept")["id"]
+    cli.json("show", id)
     cli.home.chmod(0o777)
     (cli.home / "memories.db").chmod(0o444)
     with ordinary_user():
@@ -116,6 +119,7 @@ def test_doctor_on_a_database_that_cannot_be_opened_tells_nobody_to_replace_it(
 ) -> None:
     cli = Cli(open_folder / "closed-cli")
     cli.json("remember", "kept")
+    cli("doctor", "--json")
     (cli.home / "memories.db").chmod(0o000)
     cli.home.chmod(0o755)
     with ordinary_user():

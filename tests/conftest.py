@@ -4,6 +4,7 @@ a test.
 
 from __future__ import annotations
 
+import logging
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from typing import LiteralString
 
 import psycopg
 import pytest
+import structlog
 from hypothesis import HealthCheck, settings
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
@@ -24,6 +26,7 @@ from recollect.adapters.embedders import local
 from recollect.adapters.postgres import patience
 from recollect.adapters.postgres.migrate import migrate
 from recollect.core.recall_settings import RecallSettings
+from recollect.logs import log_to_stderr
 
 TEMPLATE = "recollect_template"
 
@@ -64,6 +67,24 @@ def unhurried() -> Iterator[None]:
             patch.setattr(patience, name, 60)
         patch.setattr(local, "_QUERY_WAITS", 60.0)
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quiet() -> None:
+    """A server in this process logs after it has answered: its lines would come among those of a
+    command, of another test, or of the test run itself. Tests of the log ask for it.
+    """
+    structlog.configure(logger_factory=structlog.ReturnLoggerFactory())
+
+
+@pytest.fixture
+def log_shown() -> Iterator[None]:
+    """What is logged is written to stderr, as by a process that runs for long."""
+    before, handlers = structlog.get_config(), list(logging.getLogger().handlers)
+    log_to_stderr()
+    yield
+    structlog.configure(**before)
+    logging.getLogger().handlers[:] = handlers
 
 
 @pytest.fixture(scope="session")

@@ -14,9 +14,8 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from tests.cli.commands import quiet_server
 from tests.conftest import TEMPLATE, Cluster
-from tests.serving import Running
+from tests.serving import Running, running
 from tests.waiting import SECONDS, wait_until
 
 import recollect
@@ -41,7 +40,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "chat.py"
 @pytest.fixture(scope="module")
 def server(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     home = tmp_path_factory.mktemp("client")
-    with quiet_server(cluster.create("client_tests", TEMPLATE), home) as up:
+    with running(cluster.create("client_tests", TEMPLATE), home) as up:
         yield up
     cluster.drop("client_tests")
 

@@ -11,7 +11,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
-from tests.cli.commands import Cli, client_of, quiet_server
+from tests.cli.commands import Cli, client_of
+from tests.serving import running
 
 SAME_START = ("01890a5d-ac96-774b-bcce-b302099a8057", "01890a5d-ac96-774b-bcce-b302099a8058")
 
@@ -139,7 +140,7 @@ def test_a_damaged_database(cli: Cli) -> None:
 
 
 def test_a_server_that_goes_away(tmp_path: Path, database_url: str) -> None:
-    with quiet_server(database_url, tmp_path / "server") as server:
+    with running(database_url, tmp_path / "server") as server:
         cli = client_of(server, tmp_path / "home")
         cli.json("remember", "kept")
     for command in (("recall", "kept"), ("remember", "more"), ("status",)):
@@ -149,7 +150,7 @@ def test_a_server_that_goes_away(tmp_path: Path, database_url: str) -> None:
 
 
 def test_a_key_that_is_not_known(tmp_path: Path, database_url: str) -> None:
-    with quiet_server(database_url, tmp_path / "server") as server:
+    with running(database_url, tmp_path / "server") as server:
         code, error = client_of(server, tmp_path / "home", "rk_wrong").error("status")
     assert code == 4
     assert error["remedy"]

@@ -124,7 +124,7 @@ def test_a_postgres_that_stops_and_comes_back_needs_no_restart(
 
 
 def test_a_fault_of_our_own_is_answered_without_its_text(
-    database_url: str, cluster: Cluster, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    database_url: str, tmp_path: Path, log_shown: None, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """A handler that raises what nobody expected, on the real app."""
     from recollect.api.app import create_app

@@ -342,7 +342,7 @@ def test_a_server_does_not_wait_for_its_model(
 
 
 def test_a_fault_of_our_own_ends_neither_worker_nor_server(
-    capsys: pytest.CaptureFixture[str],
+    log_shown: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     slept: list[float] = []
 

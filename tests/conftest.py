@@ -19,6 +19,7 @@ import structlog
 from hypothesis import HealthCheck, settings
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from tests.leftovers import ended_with_us
 
 from recollect.adapters.embedded_postgres import EmbeddedPostgres
 from recollect.adapters.embedded_postgres.passwords import ROLE, SUPERUSER, Passwords
@@ -125,7 +126,8 @@ def open_folder() -> Iterator[Path]:
     """A temporary folder whose parents the unprivileged account of a root run can pass through."""
     folder = Path(tempfile.mkdtemp(prefix="recollect-test-"))
     folder.chmod(0o711)
-    yield folder
+    with ended_with_us(folder):
+        yield folder
     shutil.rmtree(folder)
 
 

@@ -4,6 +4,7 @@ a test.
 
 from __future__ import annotations
 
+import logging
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -14,9 +15,11 @@ from typing import LiteralString
 
 import psycopg
 import pytest
+import structlog
 from hypothesis import HealthCheck, settings
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from tests.leftovers import ended_with_us
 
 from recollect.adapters.embedded_postgres import EmbeddedPostgres
 from recollect.adapters.embedded_postgres.passwords import ROLE, SUPERUSER, Passwords
@@ -24,6 +27,7 @@ from recollect.adapters.embedders import local
 from recollect.adapters.postgres import patience
 from recollect.adapters.postgres.migrate import migrate
 from recollect.core.recall_settings import RecallSettings
+from recollect.logs import log_to_stderr
 
 TEMPLATE = "recollect_template"
 
@@ -66,6 +70,24 @@ def unhurried() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def quiet() -> None:
+    """A server in this process logs after it has answered: its lines would come among those of a
+    command, of another test, or of the test run itself. Tests of the log ask for it.
+    """
+    structlog.configure(logger_factory=structlog.ReturnLoggerFactory())
+
+
+@pytest.fixture
+def log_shown() -> Iterator[None]:
+    """What is logged is written to stderr, as by a process that runs for long."""
+    before, handlers = structlog.get_config(), list(logging.getLogger().handlers)
+    log_to_stderr()
+    yield
+    structlog.configure(**before)
+    logging.getLogger().handlers[:] = handlers
+
+
 @pytest.fixture(scope="session")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The published files of all-MiniLM-L6-v2; without an index to reach, the tests fail."""
@@ -104,7 +126,8 @@ def open_folder() -> Iterator[Path]:
     """A temporary folder whose parents the unprivileged account of a root run can pass through."""
     folder = Path(tempfile.mkdtemp(prefix="recollect-test-"))
     folder.chmod(0o711)
-    yield folder
+    with ended_with_us(folder):
+        yield folder
     shutil.rmtree(folder)
 
 

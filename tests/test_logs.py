@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 
 import pytest
-import structlog
 
 from recollect.logs import log_to_stderr
 
 
 @pytest.fixture
-def log() -> Iterator[logging.Logger]:
-    before, handlers = structlog.get_config(), list(logging.getLogger().handlers)
-    log_to_stderr()
-    log_to_stderr()  # and no line comes twice
-    yield logging.getLogger("some.library")
-    structlog.configure(**before)
-    logging.getLogger().handlers[:] = handlers
+def log(log_shown: None) -> logging.Logger:
+    log_to_stderr()  # a second time, and no line comes twice
+    return logging.getLogger("some.library")
 
 
 def test_an_error_of_a_library_is_one_line_without_its_text(

@@ -12,8 +12,9 @@ from uuid import UUID
 import psycopg
 import pytest
 from tests.adapters.vectors import SPACE
-from tests.cli.commands import Cli, client_of, quiet_server
+from tests.cli.commands import Cli, client_of
 from tests.conformance.samples import OWNER, fill, ids, memory
+from tests.serving import running
 from tests.strategies import MOMENT
 
 from recollect.adapters.postgres.store import PostgresStore
@@ -129,7 +130,7 @@ def test_recalls_are_noted_by_the_command(tmp_path: Path) -> None:
 
 
 def test_a_server_notes_recalls_when_it_ends(tmp_path: Path, database_url: str) -> None:
-    with quiet_server(database_url, tmp_path / "server") as server:
+    with running(database_url, tmp_path / "server") as server:
         client = client_of(server, tmp_path / "client", server.new_key("ada"))
         shown = client.json("remember", "the harbour opens at six")["id"]
         client.json("recall", "harbour")

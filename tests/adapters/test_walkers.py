@@ -26,9 +26,9 @@ from recollect.core.recall_settings import RecallSettings
 from recollect.core.walking import MOST_MEMORIES, Walked
 from recollect.graph_ports import Walker
 from recollect.settings import load
+from recollect.usecases import recall as recall_module
 from recollect.usecases.parts import Parts
 from recollect.usecases.recall import recall
-from recollect.usecases.tune import change_settings
 from recollect.usecases.why import why
 from recollect.wiring import parts_on
 
@@ -332,9 +332,10 @@ class Late:
 
 @pytest.mark.parametrize("walker", [Broken(), Late()])
 async def test_a_walk_that_fails_or_is_late_leaves_the_fused_order(
-    parts: Parts, walker: Walker
+    parts: Parts, walker: Walker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await change_settings(parts, OWNER, {"deadline_ms": 2_000})
+    # For the walk little or nothing, for the rest as long as a busy machine takes.
+    monkeypatch.setattr(recall_module, "_SHARE_FOR_WALK", 0.005)
     answer = await recall(replace(parts, walker=walker), OWNER, RecallRequest(QUERY))
     assert answer.degraded == ("graph",)
     assert [hit.memory.id.int for hit in answer.hits] == [1]

@@ -6,14 +6,13 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import structlog
-from tests.serving import Running, running
+from tests.serving import Running
 from tests.waiting import SECONDS
 from typer.testing import CliRunner, Result
 
@@ -44,7 +43,11 @@ class Cli:
         return {"RECOLLECT_HOME": str(self.home), **self.settings}
 
     def __call__(self, *arguments: str, input: str | bytes | None = None) -> Result:
-        return CliRunner().invoke(build(), arguments, input=input, env=self.variables)
+        logging_before = structlog.get_config()  # `worker` and `serve` change it for good
+        try:
+            return CliRunner().invoke(build(), arguments, input=input, env=self.variables)
+        finally:
+            structlog.configure(**logging_before)
 
     def json(self, *arguments: str, input: str | None = None) -> Any:
         """The document that a command prints with --json."""
@@ -76,18 +79,6 @@ def unhurried_home(home: Path) -> Path:
     """A home on which the recalls of other processes, too, may take as long as they need."""
     Cli(home).json("settings", "set", "deadline_ms", "60000")
     return home
-
-
-@contextmanager
-def quiet_server(database_url: str, home: Path) -> Iterator[Running]:
-    """A server in this process whose log does not mix with what the command prints."""
-    before = structlog.get_config()
-    structlog.configure(logger_factory=structlog.ReturnLoggerFactory())
-    try:
-        with running(database_url, home) as server:
-            yield server
-    finally:
-        structlog.configure(**before)
 
 
 def client_of(server: Running, home: Path, key: str | None = None) -> Cli:

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.cli.commands import Cli, quiet_server
+from tests.cli.commands import Cli
 from tests.conftest import TEMPLATE, Cluster
-from tests.serving import Running
+from tests.serving import Running, running
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
 @pytest.fixture(scope="module")
 def server(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """One server for all tests; they do not meet, since each has owners of its own."""
-    with quiet_server(cluster.create("cli_tests", TEMPLATE), tmp_path_factory.mktemp("cli")) as up:
+    with running(cluster.create("cli_tests", TEMPLATE), tmp_path_factory.mktemp("cli")) as up:
         yield up
     cluster.drop("cli_tests")
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.commands import Cli, quiet_server
+from tests.cli.commands import Cli
+from tests.serving import running
 
 from recollect.cli import health
 from recollect.core.checks import Check
@@ -76,7 +77,7 @@ def test_an_agent_that_has_it(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_sync_with_a_server_and_with_none(tmp_path: Path, database_url: str) -> None:
-    with quiet_server(database_url, tmp_path / "server") as server:
+    with running(database_url, tmp_path / "server") as server:
         named = {"RECOLLECT_API_URL": server.url, "RECOLLECT_API_KEY": server.new_key()}
         cli = Cli(tmp_path / "home", named)
         cli.json("remember", "the harbour opens at six")

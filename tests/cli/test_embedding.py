@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 from tests.adapters.embedders.local_tiny import tiny_files, tiny_model
-from tests.cli.commands import Cli, client_of, quiet_server
+from tests.cli.commands import Cli, client_of
 from tests.loopback import Loopback
+from tests.serving import running
 
 from recollect.adapters.embedders.local_cache import build
 from recollect.adapters.embedders.local_models import MINILM
@@ -43,7 +44,7 @@ def stored(database_url: str, tmp_path: Path) -> Callable[[str], Any]:
     """Stores a text through a server that has no worker."""
 
     def store(text: str) -> Any:
-        with quiet_server(database_url, tmp_path / "server") as up:
+        with running(database_url, tmp_path / "server") as up:
             return client_of(up, tmp_path / "client", up.new_key("ada")).json("remember", text)
 
     return store
@@ -81,7 +82,7 @@ def test_a_worker_embeds_and_the_model_is_changed_and_changed_back(
     assert active == ("compatible/x@8", "active", 2, 0)
     assert retired[:2] == ("compatible/y@8", "retired")
 
-    with quiet_server(database_url, tmp_path / "server") as up:
+    with running(database_url, tmp_path / "server") as up:
         client = client_of(up, tmp_path / "client", up.new_key("ada"))
         assert client.json("status")["stats"]["embedding"] == {
             "space": "compatible/x/8",
@@ -138,7 +139,7 @@ def test_the_default_model_in_processes_of_their_own(
     assert run(admin, "worker", "--once") == {"embedded": 3, "read": 3, "failed": 0}
     assert [one["built"] for one in admin.json("models")["models"]] == [True, False, False]
     assert admin.json("models", "get", "minilm")["space"] == MINILM.space.name
-    with quiet_server(database_url, home_with_model) as up:
+    with running(database_url, home_with_model) as up:
         client = client_of(up, tmp_path / "client", up.new_key("ada"))
         found = client.json("recall", "what does she like to drink")
         assert found["hits"][0]["memory"]["content"] == TEXTS[0]

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from tests.cli.commands import Cli, client_of, quiet_server
+from tests.cli.commands import Cli, client_of
+from tests.serving import running
 
 TEXTS = ("Anna Berg works at Initech", "Initech uses Kubernetes & <Helm>")
 
@@ -23,7 +24,7 @@ def admin(database_url: str, tmp_path: Path) -> Cli:
 def stored(database_url: str, tmp_path: Path) -> list[str]:
     """The ids of memories in the database, which nobody has read yet."""
     with (
-        quiet_server(database_url, tmp_path) as server,
+        running(database_url, tmp_path) as server,
         server.client(server.new_key("me")) as mine,
     ):
         return [mine.post("memories", json={"content": text}).json()["id"] for text in TEXTS]
@@ -52,7 +53,7 @@ def test_build_show_path_and_mend(
     assert "relationships" in admin("graph", "stats").stdout
     assert "also called" in admin("graph", "merge", "Initech", "Anna Berg").stdout
     assert admin.json("graph", "split", "Initech", "Anna Berg")["name"] == "Anna Berg"
-    with quiet_server(database_url, tmp_path) as server:
+    with running(database_url, tmp_path) as server:
         client = client_of(server, tmp_path / "other", server.new_key("me"))
         assert client.json("graph", "show", "initech") == admin.json("graph", "show", "initech")
         asked = ("graph", "path", "Anna Berg", "Kubernetes")

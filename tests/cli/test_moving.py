@@ -6,8 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.cli.commands import Cli, client_of, quiet_server
+from tests.cli.commands import Cli, client_of
 from tests.imports.test_importers import FILES
+from tests.serving import running
 
 ODD = "tabs\there, “quotes”, \u2028 a separator, 𝄞 and a back\\slash\nsecond line"
 
@@ -191,7 +192,7 @@ def test_short_ids_of_imported_memories_differ(tmp_path: Path) -> None:
 def test_through_a_server_that_is_asked_directly(tmp_path: Path, database_url: str) -> None:
     everything = ("--sensitive", "--forgotten")
     first = exported(filled(Cli(tmp_path / "local")), tmp_path / "first.jsonl", *everything)
-    with quiet_server(database_url, tmp_path / "server") as server:
+    with running(database_url, tmp_path / "server") as server:
         client = client_of(server, tmp_path / "client")
         done = client.json("import", str(tmp_path / "first.jsonl"))
         assert (done["new"], done["failed"]) == (4, 0)
@@ -203,7 +204,7 @@ def test_through_a_server_that_is_asked_directly(tmp_path: Path, database_url: s
 
 
 def test_what_is_imported_is_synced(tmp_path: Path, database_url: str) -> None:
-    with quiet_server(database_url, tmp_path / "server") as server:
+    with running(database_url, tmp_path / "server") as server:
         key = server.new_key()
         named = {"RECOLLECT_API_URL": server.url, "RECOLLECT_API_KEY": key}
         here = Cli(tmp_path / "here", named)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
-from tests.cli.commands import quiet_server
 from tests.conftest import TEMPLATE, Cluster
-from tests.serving import Running
+from tests.serving import Running, running
 from tests.waiting import SECONDS, wait_until
 
 import recollect
@@ -32,6 +32,7 @@ from recollect import (
     Scope,
 )
 from recollect.client.asynchronous import Options
+from recollect.client.blocking import _LoopThread
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "chat.py"
 
@@ -39,7 +40,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "chat.py"
 @pytest.fixture(scope="module")
 def server(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     home = tmp_path_factory.mktemp("client")
-    with quiet_server(cluster.create("client_tests", TEMPLATE), home) as up:
+    with running(cluster.create("client_tests", TEMPLATE), home) as up:
         yield up
     cluster.drop("client_tests")
 
@@ -131,6 +132,38 @@ def test_threads_share_a_client(tmp_path: Path) -> None:
             stored = list(pool.map(lambda n: memory.remember(f"Fact number {n}."), range(40)))
         assert len({one.id for one in stored}) == 40
         assert memory.stats().memories == 40
+
+
+def test_a_thread_that_comes_while_another_closes_is_told_so() -> None:
+    """The loop still takes work while it ends what is left, but nobody would ever do it."""
+    begun, ending, go_on = threading.Event(), threading.Event(), threading.Event()
+    refused: Future[str] = Future()
+
+    async def slow_to_end() -> None:
+        try:
+            begun.set()
+            await asyncio.Event().wait()
+        finally:
+            ending.set()
+            go_on.wait(SECONDS)
+
+    def come_late() -> None:
+        with pytest.raises(InvalidInput) as told:
+            loop.wait(asyncio.Event().wait())
+        refused.set_result(str(told.value))
+
+    loop = _LoopThread()
+    with ThreadPoolExecutor(2) as pool:
+        pool.submit(loop.wait, slow_to_end())
+        assert begun.wait(SECONDS)
+        stopping = pool.submit(loop.stop)
+        try:
+            assert ending.wait(SECONDS)
+            threading.Thread(target=come_late, daemon=True).start()
+            assert refused.result(60) == "the client is not open"
+        finally:
+            go_on.set()
+            stopping.result(SECONDS)
 
 
 @pytest.mark.anyio

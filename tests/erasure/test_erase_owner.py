@@ -13,8 +13,9 @@ from uuid import UUID
 import psycopg
 import pytest
 from tests.adapters.graphs import read_all
-from tests.cli.commands import Cli, client_of, quiet_server
+from tests.cli.commands import Cli, client_of
 from tests.conformance.samples import OWNER, fill, listed, memory, search
+from tests.serving import running
 
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.adapters.sqlite.owner_erasure import SqliteOwnerErasure
@@ -175,7 +176,7 @@ async def test_the_planner_forgets_as_well(database_url: str) -> None:
 
 
 def test_the_command_and_what_synced_clients_hear(tmp_path: Path, database_url: str) -> None:
-    with quiet_server(database_url, tmp_path / "server") as server:
+    with running(database_url, tmp_path / "server") as server:
         key = server.new_key("ada")
         named = {"RECOLLECT_API_URL": server.url, "RECOLLECT_API_KEY": key}
         laptop, desk = Cli(tmp_path / "laptop", named), Cli(tmp_path / "desk", named)
@@ -198,7 +199,7 @@ def test_the_command_and_what_synced_clients_hear(tmp_path: Path, database_url: 
 
 
 def test_erasing_the_local_store_reaches_the_server(tmp_path: Path, database_url: str) -> None:
-    with quiet_server(database_url, tmp_path / "server") as server:
+    with running(database_url, tmp_path / "server") as server:
         named = {"RECOLLECT_API_URL": server.url, "RECOLLECT_API_KEY": server.new_key("ada")}
         laptop = Cli(tmp_path / "laptop", named)
         laptop.json("remember", "the lighthouse keeper drinks elderflower")
@@ -211,7 +212,7 @@ def test_erasing_the_local_store_reaches_the_server(tmp_path: Path, database_url
 
 
 def test_an_owner_erases_his_own_over_the_api(tmp_path: Path, database_url: str) -> None:
-    with quiet_server(database_url, tmp_path / "server") as server:
+    with running(database_url, tmp_path / "server") as server:
         mine = client_of(server, tmp_path / "mine", server.new_key("ada"))
         theirs = client_of(server, tmp_path / "theirs", server.new_key("bob"))
         mine.json("remember", "the lighthouse keeper drinks elderflower")

@@ -11,7 +11,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
-from tests.cli.commands import Cli, client_of, quiet_server
+from tests.cli.commands import Cli, client_of
+from tests.serving import running
 
 SAME_START = ("01890a5d-ac96-774b-bcce-b302099a8057", "01890a5d-ac96-774b-bcce-b302099a8058")
 
@@ -88,7 +89,9 @@ def test_a_locked_database(cli: Cli) -> None:
 
 @contextmanager
 def ordinary_user() -> Iterator[None]:
-    """Root may write anything: for a while this process is somebody else."""
+    """Root may write anything: for a while this process is somebody else. That one may be unable to
+    read the Python itself, so whatever runs here has run before, and has nothing left to import.
+    """
     if os.geteuid() != 0:
         yield
         return
@@ -102,6 +105,7 @@ def ordinary_user() -> Iterator[None]:
 def test_a_read_only_database(open_folder: Path) -> None:
     cli = Cli(open_folder / "read-only-cli")
     id = cli.json("remember", "kept")["id"]
+    cli.json("show", id)
     cli.home.chmod(0o777)
     (cli.home / "memories.db").chmod(0o444)
     with ordinary_user():
@@ -116,6 +120,7 @@ def test_doctor_on_a_database_that_cannot_be_opened_tells_nobody_to_replace_it(
 ) -> None:
     cli = Cli(open_folder / "closed-cli")
     cli.json("remember", "kept")
+    cli("doctor", "--json")
     (cli.home / "memories.db").chmod(0o000)
     cli.home.chmod(0o755)
     with ordinary_user():
@@ -135,7 +140,7 @@ def test_a_damaged_database(cli: Cli) -> None:
 
 
 def test_a_server_that_goes_away(tmp_path: Path, database_url: str) -> None:
-    with quiet_server(database_url, tmp_path / "server") as server:
+    with running(database_url, tmp_path / "server") as server:
         cli = client_of(server, tmp_path / "home")
         cli.json("remember", "kept")
     for command in (("recall", "kept"), ("remember", "more"), ("status",)):
@@ -145,7 +150,7 @@ def test_a_server_that_goes_away(tmp_path: Path, database_url: str) -> None:
 
 
 def test_a_key_that_is_not_known(tmp_path: Path, database_url: str) -> None:
-    with quiet_server(database_url, tmp_path / "server") as server:
+    with running(database_url, tmp_path / "server") as server:
         code, error = client_of(server, tmp_path / "home", "rk_wrong").error("status")
     assert code == 4
     assert error["remedy"]

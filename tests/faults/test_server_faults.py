@@ -124,7 +124,7 @@ def test_a_postgres_that_stops_and_comes_back_needs_no_restart(
 
 
 def test_a_fault_of_our_own_is_answered_without_its_text(
-    database_url: str, cluster: Cluster, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    database_url: str, tmp_path: Path, log_shown: None, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """A handler that raises what nobody expected, on the real app."""
     from recollect.api.app import create_app
@@ -155,29 +155,36 @@ def test_a_fault_of_our_own_is_answered_without_its_text(
     assert "the text of a memory" not in out + err
 
 
+def log_of(ready_file: Path) -> Path:
+    return ready_file.with_suffix(".log")
+
+
 @contextmanager
 def serving(
     database_url: str | None, home: Path, ready_file: Path, **environment: str
 ) -> Iterator[tuple[subprocess.Popen[str], dict[str, Any]]]:
-    """`recollect serve` as a process, when it says that it is ready."""
+    """`recollect serve` as a process, when it says that it is ready. Its log goes to a file: a pipe
+    that nobody reads is full after some hundred requests, and would stop it.
+    """
     variables = os.environ | {
         "RECOLLECT_HOME": str(home),
         "RECOLLECT_PORT": "0",
         **({} if database_url is None else {"RECOLLECT_DATABASE_URL": database_url}),
         **environment,
     }
-    process = subprocess.Popen(
-        [*COMMAND, "--ready-file", str(ready_file)],
-        env=variables,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
+    with log_of(ready_file).open("w") as log:
+        process = subprocess.Popen(
+            [*COMMAND, "--ready-file", str(ready_file)],
+            env=variables,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=log,
+        )
     try:
         assert process.stdout is not None
         printed = "".join(takewhile(lambda line: line != END, process.stdout))
         if not printed.startswith("Recollect is ready\n"):
-            raise AssertionError(printed + "".join(process.communicate(timeout=SECONDS)))
+            raise AssertionError(printed + log_of(ready_file).read_text())
         yield process, {**json.loads(ready_file.read_text()), "printed": printed}
     finally:
         if process.poll() is None:
@@ -204,8 +211,8 @@ def test_serve_prints_its_first_key_once_and_logs_no_secret(
         assert httpx.get(ready["page"], timeout=SECONDS).status_code == 200
         assert httpx.get(ready["docs"], timeout=SECONDS).status_code == 200
         process.send_signal(signal.SIGTERM)
-        _, err = process.communicate(timeout=SECONDS)
-    out = ready["printed"]
+        process.communicate(timeout=SECONDS)
+    out, err = ready["printed"], log_of(ready_file).read_text()
     assert process.returncode == 0
     assert not ready_file.exists()
     assert key in out

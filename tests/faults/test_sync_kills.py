@@ -12,6 +12,7 @@ import os
 import random
 import re
 import signal
+import socket
 import subprocess
 import sys
 from collections import Counter
@@ -25,8 +26,6 @@ import pytest
 from tests.cli.commands import Cli, environment
 from tests.serving import running
 from tests.sync.clients import Client, settle
-
-from recollect.asgi.listening import listen
 
 pytestmark = pytest.mark.anyio
 
@@ -54,6 +53,7 @@ class Zygote:
         line = self.process.stdout.readline()
         assert line, "the children's parent has ended"
         said: dict[str, Any] = json.loads(line)
+        assert "failed" not in said, said
         self.said.update(said.keys())
         if "stored" in said:
             self.stored.add(said["stored"])
@@ -115,12 +115,14 @@ class House:
 
 
 @pytest.fixture
-def house(database_url: str, tmp_path: Path) -> House:
+def house(database_url: str, tmp_path: Path) -> Iterator[House]:
     with running(database_url, tmp_path / "server") as up:
         key = up.new_key("kills")
-    with listen("127.0.0.1", 0) as free:
-        port: int = free.getsockname()[1]
-    return House(database_url, tmp_path / "server", port, key)
+    # Bound, and never listening: the port is given to nobody else while no server has it.
+    with socket.socket() as kept:
+        kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        kept.bind(("127.0.0.1", 0))
+        yield House(database_url, tmp_path / "server", kept.getsockname()[1], key)
 
 
 async def check(house: House, homes: list[Path], zygote: Zygote) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import socket
 import subprocess
 import threading
@@ -271,3 +272,26 @@ def test_the_local_store_is_made_by_the_first_call(tmp_path: Path) -> None:
         pipe.send(STATS)
         pipe.answer(3)
         assert (tmp_path / "home" / "memories.db").exists()
+
+
+@pytest.mark.parametrize("messages", [(INITIALIZE,), (INITIALIZE, STATS)])
+def test_ctrl_c_ends_it_while_stdin_is_open(
+    tmp_path: Path, messages: tuple[dict[str, Any], ...]
+) -> None:
+    """With and without a store that must be closed."""
+    with subprocess.Popen(
+        [*COMMAND, "mcp"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(RECOLLECT_HOME=str(tmp_path / "home")),
+        # A run in the background inherits that Ctrl-C is ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    ) as process:
+        pipe = Pipe(process)
+        pipe.send(*messages)
+        pipe.answer(messages[-1]["id"])
+        process.send_signal(signal.SIGINT)
+        assert process.wait(SECONDS) == 130
+        assert process.stderr is not None
+        assert process.stderr.read() == b""

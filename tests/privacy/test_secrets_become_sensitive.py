@@ -15,9 +15,9 @@ from uuid import uuid4
 import pytest
 from mcp.client.stdio import stdio_client
 from mcp_types import CallToolResult
-from tests.cli.commands import COMMAND, Cli, client_of, environment, quiet_server
+from tests.cli.commands import COMMAND, Cli, client_of, environment
 from tests.core.secret_samples import some
-from tests.serving import Running
+from tests.serving import Running, running
 
 from mcp import Client, StdioServerParameters
 from recollect.adapters.in_memory import InMemoryStore
@@ -43,7 +43,7 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
 
 @pytest.fixture
 def server(database_url: str, tmp_path: Path) -> Iterator[Running]:
-    with quiet_server(database_url, tmp_path / "server") as up:
+    with running(database_url, tmp_path / "server") as up:
         yield up
 
 

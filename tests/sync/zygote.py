@@ -14,7 +14,6 @@ import random
 import signal
 import sys
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,6 @@ import recollect.adapters.sqlite.sync
 import recollect.usecases.cached  # noqa: F401  # as above
 from recollect import settings
 from recollect.asgi.listening import listen
-from recollect.core.errors import RecollectError
 from recollect.core.memory import Draft
 from recollect.serving import serve
 from recollect.wiring import open_recollect, open_server
@@ -84,8 +82,12 @@ def forked(what: dict[str, Any]) -> int:
     own = os.dup(1)
     os.dup2(2, 1)
     globals()["say"] = lambda **told: os.write(own, json.dumps(told).encode() + b"\n")
-    with suppress(RecollectError, KeyboardInterrupt):
+    try:
         asyncio.run(work(**what))
+    except KeyboardInterrupt:
+        pass
+    except BaseException as error:  # noqa: BLE001  # else a test would wait for what it would say
+        say(failed=repr(error))
     os._exit(0)
 
 

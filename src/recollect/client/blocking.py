@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
 from functools import wraps
-from threading import Thread
+from threading import Lock, Thread
 from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar, Unpack
 
 from recollect.client.asynchronous import AsyncClient, Options, not_open
@@ -70,10 +70,11 @@ class Client:
     memory_tool = _blocking(AsyncClient.memory_tool)
 
     def _wait(self, work: Coroutine[Any, Any, Answer]) -> Answer:
-        if self._loop is None:
+        loop = self._loop
+        if loop is None:
             work.close()
             raise not_open()
-        return self._loop.wait(work)
+        return loop.wait(work)
 
 
 class MemoryTool:
@@ -111,9 +112,16 @@ class _LoopThread:
         self._thread = Thread(target=self._run, name="recollect-client", daemon=True)
         self._thread.start()
         self._loop, self._ended = self._started.result()
+        self._asking = Lock()
+        self._is_ending = False
 
     def wait(self, work: Coroutine[Any, Any, Answer]) -> Answer:
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        with self._asking:
+            # A loop that is closing takes work without a word, and never does it.
+            if self._is_ending:
+                work.close()
+                raise not_open()
+            future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
         except BaseException:  # Ctrl-C ends the waiting: then nobody wants the answer
@@ -121,6 +129,8 @@ class _LoopThread:
             raise
 
     def stop(self) -> None:
+        with self._asking:
+            self._is_ending = True
         self._loop.call_soon_threadsafe(self._ended.set)
         self._thread.join()
 

@@ -11,8 +11,9 @@ import asyncio
 import gc
 import logging
 import os
+import signal
 import sys
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,7 +49,7 @@ class OnFirstCall:
 
 
 def run() -> None:
-    """Serve until stdin closes."""
+    """Serve until stdin closes, or Ctrl-C."""
     if not os.environ.get("RECOLLECT_DEBUG"):
         logging.getLogger().addHandler(logging.NullHandler())
     # What the imports made stays to the end: the garbage collector need not look at it again.
@@ -68,7 +69,23 @@ def _project_here() -> str | None:
 
 
 async def _serve() -> None:
+    interrupted = asyncio.Event()
+    if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:  # as whoever started it may have wished
+        with suppress(NotImplementedError):  # Windows: there Ctrl-C ends it with the next line
+            asyncio.get_running_loop().add_signal_handler(signal.SIGINT, interrupted.set)
     async with AsyncExitStack() as stack:
-        server = build_server(OnFirstCall(stack), _project_here)
-        async with stdio_server() as (incoming, outgoing):
-            await server.run(incoming, outgoing, server.create_initialization_options())
+        answering = asyncio.create_task(_answer(stack))
+        told_to_stop = asyncio.create_task(interrupted.wait())
+        await asyncio.wait([answering, told_to_stop], return_when=asyncio.FIRST_COMPLETED)
+        told_to_stop.cancel()
+        answering.cancel()
+    if not answering.done():
+        # A thread waits for stdin, and only who holds the other end could wake it.
+        os._exit(_INTERRUPTED)
+    await answering
+
+
+async def _answer(stack: AsyncExitStack) -> None:
+    server = build_server(OnFirstCall(stack), _project_here)
+    async with stdio_server() as (incoming, outgoing):
+        await server.run(incoming, outgoing, server.create_initialization_options())

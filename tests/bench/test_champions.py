@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.bench.champions import with_champions
+from recollect.bench.runs.champions import with_champions
 
 RANKING = tuple("abcdefghijkl")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.bench.configs import NAMED, Layout, parse_configs
+from recollect.bench.runs.configs import NAMED, Layout, parse_configs
 from recollect.core.errors import InvalidInput
 from recollect.core.recall_settings import RecallSettings
 

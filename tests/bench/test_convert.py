@@ -16,11 +16,19 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from recollect.bench import cli_data
-from recollect.bench.convert import Converted, write_set
-from recollect.bench.convert_locomo import locomo
-from recollect.bench.convert_longmemeval import longmemeval
-from recollect.bench.datasets import CORPUS, FILES, QRELS, QUERIES, Document, Question, read_set
+from recollect.bench.cli import data as cli_data
+from recollect.bench.data.convert import Converted, write_set
+from recollect.bench.data.datasets import (
+    CORPUS,
+    FILES,
+    QRELS,
+    QUERIES,
+    Document,
+    Question,
+    read_set,
+)
+from recollect.bench.data.locomo import locomo
+from recollect.bench.data.longmemeval import longmemeval
 from recollect.core.errors import InvalidInput
 
 DATA = Path(os.environ.get("RECOLLECT_BENCH_DATA", "nowhere"))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from recollect.bench.datasets import (
+from recollect.bench.data.datasets import (
     CORPUS,
     FILES,
     NO_STRATUM,

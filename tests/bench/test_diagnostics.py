@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recollect.bench.diagnostics import (
+from recollect.bench.scores.diagnostics import (
     Change,
     GoldPlace,
     Legs,
@@ -11,7 +11,7 @@ from recollect.bench.diagnostics import (
     leg_shares,
     side_by_side,
 )
-from recollect.bench.metrics import score
+from recollect.bench.scores.metrics import score
 
 FILLER = [f"f{number}" for number in range(1, 21)]
 

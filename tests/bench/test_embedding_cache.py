@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from recollect.bench.embedding_cache import CachedEmbedder, CachedEmbedders, open_cache
+from recollect.bench.runs.embedding_cache import CachedEmbedder, CachedEmbedders, open_cache
 from recollect.core.space import Space
 from recollect.ports import Embedder
 

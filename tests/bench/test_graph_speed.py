@@ -11,11 +11,11 @@ from random import Random
 import pytest
 from typer.testing import CliRunner
 
-from recollect.bench.cli import app
-from recollect.bench.corpus import OWNER, Corpus
-from recollect.bench.graph_rig import time_legs
-from recollect.bench.graph_speed import CONCEPTS_PER_MEMORY, made_up
-from recollect.bench.vectors import Subjects
+from recollect.bench.cli.app import app
+from recollect.bench.speed.corpus import OWNER, Corpus
+from recollect.bench.speed.graph import CONCEPTS_PER_MEMORY, made_up
+from recollect.bench.speed.graph_rig import time_legs
+from recollect.bench.speed.vectors import Subjects
 from recollect.core.space import Space
 from recollect.ports import Embedder
 from recollect.settings import load

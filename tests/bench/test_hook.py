@@ -9,10 +9,17 @@ import pytest
 from tests.cli.commands import environment
 from typer.testing import CliRunner
 
-from recollect.bench.cli import app
-from recollect.bench.corpus import Corpus
-from recollect.bench.floor import Asked, FloorRow, table
-from recollect.bench.hook import Call, as_document, fill, stalling_server, summed_up, time_calls
+from recollect.bench.cli.app import app
+from recollect.bench.speed.corpus import Corpus
+from recollect.bench.speed.hook import (
+    Call,
+    as_document,
+    fill,
+    stalling_server,
+    summed_up,
+    time_calls,
+)
+from recollect.bench.studies.floor import Asked, FloorRow, table
 from recollect.settings import load
 from recollect.wiring import open_recollect
 

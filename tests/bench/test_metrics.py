@@ -9,7 +9,7 @@ from random import Random
 import pytest
 import pytrec_eval
 
-from recollect.bench.metrics import ALL_GOLD, METRICS, TOP, means, score
+from recollect.bench.scores.metrics import ALL_GOLD, METRICS, TOP, means, score
 from recollect.core.errors import RecollectError
 
 _TREC = {

@@ -14,10 +14,10 @@ from tests.cli.commands import Cli
 from tests.privacy.canaries import BIRD, birds_in, canary
 
 from recollect.adapters.in_memory import InMemoryStore
-from recollect.bench import own as own_module
-from recollect.bench.own import evaluation_set, read_own
-from recollect.bench.own_labels import taken, topped_up
-from recollect.bench.own_words import OwnWords
+from recollect.bench.own import memories as own_module
+from recollect.bench.own.labels import taken, topped_up
+from recollect.bench.own.memories import evaluation_set, read_own
+from recollect.bench.own.words import OwnWords
 from recollect.settings import load
 from recollect.usecases.owned import OwnedRecollect
 from recollect.wiring import parts_on

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.bench.memories import filler, memory
 
-from recollect.bench.own_labels import (
+from recollect.bench.own.labels import (
     FILE,
     Label,
     content_digest,
@@ -24,8 +24,8 @@ from recollect.bench.own_labels import (
     topped_up,
     write_labels,
 )
-from recollect.bench.own_words import OwnWords
-from recollect.bench.private import private_folder
+from recollect.bench.own.private import private_folder
+from recollect.bench.own.words import OwnWords
 from recollect.core.errors import InvalidInput
 from recollect.core.memory import Memory
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from tests.bench.memories import filler, memory
 
-from recollect.bench.own_questions import Proposal, proposals
-from recollect.bench.own_words import OwnStratum, OwnWords, names
-from recollect.bench.strata import stems
+from recollect.bench.data.strata import stems
+from recollect.bench.own.questions import Proposal, proposals
+from recollect.bench.own.words import OwnStratum, OwnWords, names
 from recollect.core.memory import Memory
 
 KESTREL = memory(1, "After each backup the Kestrel cluster reboots. Nobody is told in advance.")

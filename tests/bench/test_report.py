@@ -8,16 +8,16 @@ from dataclasses import replace
 import pytest
 from tests.bench.runs import evaluation_set, right, run
 
-from recollect.bench.configs import parse_configs
-from recollect.bench.datasets import NO_STRATUM
-from recollect.bench.machine import provenance
-from recollect.bench.readable import SHOWN, readable
-from recollect.bench.report import Report
-from recollect.bench.report_json import as_dict, as_json
-from recollect.bench.report_markdown import difference_table, markdown, quality_table
-from recollect.bench.scoring import scored, strata_of
-from recollect.bench.significance import holm
-from recollect.bench.summary import make_report
+from recollect.bench.data.datasets import NO_STRATUM
+from recollect.bench.reports.as_json import as_dict, as_json
+from recollect.bench.reports.as_markdown import difference_table, markdown, quality_table
+from recollect.bench.reports.machine import provenance
+from recollect.bench.reports.readable import SHOWN, readable
+from recollect.bench.runs.configs import parse_configs
+from recollect.bench.scores.report import Report
+from recollect.bench.scores.scoring import scored, strata_of
+from recollect.bench.scores.significance import holm
+from recollect.bench.scores.summary import make_report
 from recollect.core.errors import InvalidInput
 from recollect.core.memory import MAX_CONTENT_LIMIT
 

@@ -17,7 +17,7 @@ import pytest
 from tests.cli.commands import Cli
 
 from recollect.adapters.embedders.local import LocalEmbedder
-from recollect.bench.metrics import METRICS
+from recollect.bench.scores.metrics import METRICS
 from recollect.core.errors import ModelUnavailable
 
 CONFIGS = ("default", "lexical", "dense", "convex", "ts_rank", "local-fts", "bm25s")

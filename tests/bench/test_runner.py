@@ -11,9 +11,9 @@ import pytest
 from tests.bench.runs import evaluation_set
 
 from recollect.adapters.in_memory import InMemoryStore
-from recollect.bench.configs import parse_configs
-from recollect.bench.run import _AFTER_THE_LEGS, LIMIT, Runner
-from recollect.bench.stage import OWNER, Stage
+from recollect.bench.runs.configs import parse_configs
+from recollect.bench.runs.run import _AFTER_THE_LEGS, LIMIT, Runner
+from recollect.bench.runs.stage import OWNER, Stage
 from recollect.core.errors import StoreError
 from recollect.core.memory import Draft
 from recollect.core.recall import Candidate, RecallRequest

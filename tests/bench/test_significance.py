@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from recollect.bench import significance
-from recollect.bench.significance import (
+from recollect.bench.scores import significance
+from recollect.bench.scores.significance import (
     Difference,
     difference,
     differences,

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from tests.cli.commands import COMMAND, Cli, environment
 
-from recollect.bench.corpus import KINDS, LONGEST, PROJECTS, SHORTEST, Corpus, vocabulary
-from recollect.bench.speed import Timing, timing
+from recollect.bench.speed.corpus import KINDS, LONGEST, PROJECTS, SHORTEST, Corpus, vocabulary
+from recollect.bench.speed.recall import Timing, timing
 
 # The smallest store and a little more: each further memory is embedded for real.
 SIZES = (100, 110)

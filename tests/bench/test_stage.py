@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from tests.bench.runs import evaluation_set
 
-from recollect.bench import stage as staging
-from recollect.bench.configs import Layout
-from recollect.bench.datasets import Document, EvaluationSet, Question
-from recollect.bench.stage import OWNER, staged
+from recollect.bench.data.datasets import Document, EvaluationSet, Question
+from recollect.bench.runs import stage as staging
+from recollect.bench.runs.configs import Layout
+from recollect.bench.runs.stage import OWNER, staged
 from recollect.core.errors import InvalidInput, ModelUnavailable
 from recollect.core.recall import RecallRequest
 from recollect.core.space import Space

@@ -12,17 +12,18 @@ import pytest
 from tests.bench.runs import evaluation_set, right, run
 from tests.cli.commands import Cli
 
-from recollect.bench import cli_study, studies
-from recollect.bench.configs import parse_configs
-from recollect.bench.machine import provenance
-from recollect.bench.metrics import METRICS
-from recollect.bench.plots import sweep_plot
-from recollect.bench.report import Report
-from recollect.bench.report_json import as_json, from_json
-from recollect.bench.scoring import scored
-from recollect.bench.studies import STUDIES, Study, chosen_studies
-from recollect.bench.study_page import page, write_figures, write_study_page
-from recollect.bench.summary import make_report
+from recollect.bench.cli import study as cli_study
+from recollect.bench.reports.as_json import as_json, from_json
+from recollect.bench.reports.machine import provenance
+from recollect.bench.reports.plots import sweep_plot
+from recollect.bench.runs.configs import parse_configs
+from recollect.bench.scores.metrics import METRICS
+from recollect.bench.scores.report import Report
+from recollect.bench.scores.scoring import scored
+from recollect.bench.scores.summary import make_report
+from recollect.bench.studies import studies
+from recollect.bench.studies.page import page, write_figures, write_study_page
+from recollect.bench.studies.studies import STUDIES, Study, chosen_studies
 from recollect.core.errors import InvalidInput
 
 FUSION = Study(

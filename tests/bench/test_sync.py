@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from recollect.bench.cli import app
-from recollect.bench.sync import SyncReport
+from recollect.bench.cli.app import app
+from recollect.bench.speed.sync import SyncReport
 
 
 def test_the_report_adds_up() -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from recollect.bench.convert import write_set
-from recollect.bench.datasets import EvaluationSet, read_set
-from recollect.bench.strata import rule_strata, stems
-from recollect.bench.synthetic import synthetic, synthetic_set
+from recollect.bench.data.convert import write_set
+from recollect.bench.data.datasets import EvaluationSet, read_set
+from recollect.bench.data.strata import rule_strata, stems
+from recollect.bench.data.synthetic import synthetic, synthetic_set
 from recollect.core.memory import Draft, Scope
 from recollect.core.recall import RecallRequest
 from recollect.core.secrets import looks_sensitive

@@ -8,11 +8,11 @@ from random import Random
 
 import pytest
 
-from recollect.bench.configs import Config, Layout, parse_configs
-from recollect.bench.datasets import Document, EvaluationSet, Question
-from recollect.bench.run import Answer, Run
-from recollect.bench.scoring import Scored, scored
-from recollect.bench.tune import (
+from recollect.bench.data.datasets import Document, EvaluationSet, Question
+from recollect.bench.runs.configs import Config, Layout, parse_configs
+from recollect.bench.runs.run import Answer, Run
+from recollect.bench.scores.scoring import Scored, scored
+from recollect.bench.studies.tune import (
     CURRENT,
     DEFAULT_SWEEP,
     FEWEST_QUESTIONS,

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from tests.cli.commands import Cli
 
-from recollect.bench.cli_tune import remark
-from recollect.bench.configs import parse_configs
-from recollect.bench.datasets import CORPUS, HEADER, QRELS, QUERIES
+from recollect.bench.cli.tune import remark
+from recollect.bench.data.datasets import CORPUS, HEADER, QRELS, QUERIES
+from recollect.bench.runs.configs import parse_configs
 from recollect.settings import load
 
 # Cheap to run, and real: the local store, and a setting that matters there. The fusion is named

@@ -7,9 +7,9 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from recollect.bench.corpus import Corpus
-from recollect.bench.synthetic import synthetic_set
-from recollect.bench.vectors import Subjects, scattered
+from recollect.bench.data.synthetic import synthetic_set
+from recollect.bench.speed.corpus import Corpus
+from recollect.bench.speed.vectors import Subjects, scattered
 
 CORPUS = Corpus.seeded(3)
 

@@ -6,10 +6,10 @@ import sys
 
 import pytest
 
-from recollect.bench.configs import NAMED
-from recollect.bench.datasets import Document, EvaluationSet, Question
-from recollect.bench.run import Run
-from recollect.bench.yardstick import run_yardstick
+from recollect.bench.data.datasets import Document, EvaluationSet, Question
+from recollect.bench.runs.configs import NAMED
+from recollect.bench.runs.run import Run
+from recollect.bench.runs.yardstick import run_yardstick
 from recollect.core.errors import RecollectError
 
 DOCUMENTS = (

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, TypeVar
 
-from recollect.bench.scores.report import OVERALL, RULE, Compared, MeanCompared, Report
+from recollect.bench.scores.report import (
+    OVERALL,
+    RULE,
+    Compared,
+    Mean,
+    MeanCompared,
+    Report,
+    Result,
+)
 
 MEAN: Final = "mean of sets"
 SIGNIFICANT: Final = 0.05
@@ -13,13 +21,8 @@ STRATA_BY: Final = "R@10"
 """The one metric that strata are shown by, as in the plots."""
 
 
-class _Interval(Protocol):
-    @property
-    def value(self) -> float: ...
-    @property
-    def low(self) -> float: ...
-    @property
-    def high(self) -> float: ...
+_OfSet = TypeVar("_OfSet", Result, Compared)
+_OfMean = TypeVar("_OfMean", Mean, MeanCompared)
 
 
 def markdown(report: Report, *, title: str = "Benchmark") -> str:
@@ -49,49 +52,19 @@ EXPLAINED: Final = (
 
 
 def quality_table(
-    report: Report,
-    metric: str,
-    stratum: str = OVERALL,
-    *,
-    configs: Sequence[str] = (),
-    sets: Sequence[str] = (),
+    report: Report, metric: str, stratum: str = OVERALL, *, configs: Sequence[str] = ()
 ) -> str:
     """A row for each configuration, a column for each set."""
-    columns = _sets(report, sets, stratum)
-    cells = {
-        (row.config, row.set): _interval(row)
-        for row in report.results
-        if (row.metric, row.stratum) == (metric, stratum)
-    }
-    if _has_mean(columns):
-        of_sets = (row for row in report.means if (row.metric, row.stratum) == (metric, stratum))
-        cells.update({(row.config, MEAN): _interval(row) for row in of_sets})
-    return _grid("configuration", configs or report.configs, columns, cells)
+    cells = _cells(report.results, report.means, metric, stratum, _interval)
+    return _grid("configuration", configs or report.configs, _columns(report, stratum), cells)
 
 
 def difference_table(
-    report: Report,
-    metric: str,
-    stratum: str = OVERALL,
-    *,
-    configs: Sequence[str] = (),
-    sets: Sequence[str] = (),
+    report: Report, metric: str, stratum: str = OVERALL, *, configs: Sequence[str] = ()
 ) -> str:
     """As the table of quality, of the differences from the one that all are compared with."""
-    columns = _sets(report, sets, stratum)
-    cells = {
-        (row.config, row.set): _difference(row)
-        for row in report.differences
-        if (row.metric, row.stratum) == (metric, stratum)
-    }
-    if _has_mean(columns):
-        cells.update(
-            {
-                (row.config, MEAN): _difference(row)
-                for row in report.mean_differences
-                if (row.metric, row.stratum) == (metric, stratum)
-            }
-        )
+    cells = _cells(report.differences, report.mean_differences, metric, stratum, _difference)
+    columns = _columns(report, stratum)
     names = [name for name in configs or report.configs if name != report.against]
     table = _grid("configuration", names, columns, cells)
     smallest = {
@@ -174,19 +147,33 @@ def provenance_table(found: Mapping[str, Any]) -> str:
     )
 
 
-def _sets(report: Report, sets: Sequence[str], stratum: str) -> list[str]:
-    """The columns: the sets that have the stratum, and where it means something their mean."""
+def _columns(report: Report, stratum: str) -> list[str]:
+    """The sets that have the stratum, and where it means something their mean."""
     here = {row.set for row in report.results if row.stratum == stratum}
-    columns = [name for name in sets or report.sets if name in here]
+    columns = [name for name in report.sets if name in here]
     common = stratum == OVERALL or stratum.startswith(RULE)
-    return [*columns, MEAN] if not sets and common and len(columns) > 1 else columns
+    return [*columns, MEAN] if common and len(columns) > 1 else columns
 
 
-def _has_mean(columns: Sequence[str]) -> bool:
-    return MEAN in columns
+def _cells(
+    of_sets: Iterable[_OfSet],
+    of_means: Iterable[_OfMean],
+    metric: str,
+    stratum: str,
+    written: Callable[[_OfSet | _OfMean], str],
+) -> dict[tuple[str, str], str]:
+    """What stands in a table of a metric, by configuration and set."""
+    wanted = metric, stratum
+    cells = {
+        (row.config, row.set): written(row)
+        for row in of_sets
+        if (row.metric, row.stratum) == wanted
+    }
+    means = (row for row in of_means if (row.metric, row.stratum) == wanted)
+    return cells | {(row.config, MEAN): written(row) for row in means}
 
 
-def _interval(row: _Interval) -> str:
+def _interval(row: Result | Mean) -> str:
     return f"{100 * row.value:.1f} ({100 * row.low:.1f}–{100 * row.high:.1f})"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.bench.runs import evaluation_set, right, run
+from tests.bench.made_runs import evaluation_set, right, run
 
 from recollect.bench.reports.plots import write_plots
 from recollect.bench.reports.sweeps import curves

@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from tests.bench.runs import evaluation_set, right, run
+from tests.bench.made_runs import evaluation_set, right, run
 
 from recollect.bench.data.datasets import NO_STRATUM
 from recollect.bench.reports.as_json import as_dict, as_json

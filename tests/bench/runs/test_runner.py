@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
-from tests.bench.runs import evaluation_set
+from tests.bench.made_runs import evaluation_set
 
 from recollect.adapters.in_memory import InMemoryStore
 from recollect.bench.runs.configs import parse_configs

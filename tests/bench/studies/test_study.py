@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.bench.runs import evaluation_set, right, run
+from tests.bench.made_runs import evaluation_set, right, run
 from tests.cli.commands import Cli
 
 from recollect.bench.cli import study as cli_study

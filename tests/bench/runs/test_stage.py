@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from tests.bench.runs import evaluation_set
+from tests.bench.made_runs import evaluation_set
 
 from recollect.bench.data.datasets import Document, EvaluationSet, Question
 from recollect.bench.runs import stage as staging

@@ -83,7 +83,7 @@ def _hook(arguments: list[str]) -> None:
 def _bench(arguments: list[str]) -> object:
     from typer.main import get_command
 
-    from recollect.bench.cli import app
+    from recollect.bench.cli.app import app
 
     gc.enable()
     return get_command(app).main(arguments, "recollect bench", standalone_mode=False)

@@ -24,8 +24,9 @@ from recollect.settings import Settings
 from recollect.usecases.embed import NO_EMBEDDER, Embedded, EmbeddingParts, Tell, Trouble
 from recollect.usecases.extract import Compared, Extracted, GraphTrouble, TellGraph
 from recollect.usecases.graph_work import GraphWorker
+from recollect.usecases.rests import Sleep
 from recollect.usecases.tasks import end
-from recollect.usecases.work import Sleep, Worker
+from recollect.usecases.work import Worker
 from recollect.wiring import Server, open_server
 
 log = structlog.get_logger("recollect")

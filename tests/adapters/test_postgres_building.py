@@ -13,7 +13,7 @@ from tests.adapters.vectors import embed_all, opened
 from tests.conformance.samples import memory
 from tests.conftest import Cluster
 
-from recollect.adapters.postgres import spaces
+from recollect.adapters.postgres import space_index
 from recollect.core.space import Space, StoredSpace
 
 LONG = Space("long", "1", 4_000)
@@ -47,7 +47,7 @@ async def room_after_building(url: str, space: StoredSpace) -> str:
         await AsyncConnection.connect(url, autocommit=True, row_factory=dict_row) as guard,
         await AsyncConnection.connect(url, autocommit=True, row_factory=dict_row) as connection,
     ):
-        await spaces.build_index(guard, connection, space)
+        await space_index.build_index(guard, connection, space)
         cursor = await connection.execute("show maintenance_work_mem")
         row = await cursor.fetchone() or {}
     return str(row["maintenance_work_mem"])
@@ -70,7 +70,7 @@ def test_who_builds_asks_for_the_memory_that_the_graph_takes(little_room_url: st
 def test_nobody_asks_for_more_than_the_bound(
     little_room_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spaces, "MOST_ROOM_MB", 2)
+    monkeypatch.setattr(space_index, "MOST_ROOM_MB", 2)
     space = asyncio.run(filled_space(little_room_url))
     assert asyncio.run(room_after_building(little_room_url, space)) == "2MB"
 

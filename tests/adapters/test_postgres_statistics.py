@@ -12,7 +12,7 @@ import pytest
 from tests.conformance.samples import OWNER, memory, search
 from tests.waiting import SECONDS
 
-from recollect.adapters.postgres import lexical
+from recollect.adapters.postgres import lexeme_stats
 from recollect.adapters.postgres import statistics as module
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.core.errors import Conflict
@@ -121,7 +121,7 @@ async def test_maintaining_waits_for_a_refresh_under_way(
     ready, finish = asyncio.Event(), asyncio.Event()
 
     async def under_way() -> None:
-        with held(database_url, f"select pg_advisory_xact_lock({lexical._LOCK})"):
+        with held(database_url, f"select pg_advisory_xact_lock({lexeme_stats._LOCK})"):
             ready.set()
             await finish.wait()
 
@@ -149,7 +149,7 @@ async def test_while_one_process_takes_them_no_other_does(
 ) -> None:
     await store.add(memory(1))
     async with asyncio.timeout(LIMIT):
-        with held(database_url, f"select pg_advisory_xact_lock({lexical._LOCK})"):
+        with held(database_url, f"select pg_advisory_xact_lock({lexeme_stats._LOCK})"):
             await store.add(memory(2))
             await store.maintain()
             assert rows(database_url) == 1

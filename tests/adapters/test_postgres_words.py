@@ -25,7 +25,7 @@ from recollect.adapters.postgres.lexical_plan import (
 )
 from recollect.adapters.postgres.rows import within
 from recollect.adapters.postgres.store import PostgresStore
-from recollect.bench.corpus import KINDS, OWNER, Corpus
+from recollect.bench.speed.corpus import KINDS, OWNER, Corpus
 from recollect.core.memory import EVERYWHERE, Memory, Scope
 from recollect.core.recall_settings import LexicalRanking
 from recollect.ports import WordQuery

@@ -33,7 +33,7 @@ from tests.waiting import SECONDS, wait_until
 from recollect.adapters.embedders import local
 from recollect.adapters.embedders.hosted import HostedEmbedder
 from recollect.adapters.embedders.hosted_providers import COMPATIBLE
-from recollect.adapters.embedders.hosted_retries import Patience
+from recollect.adapters.hosted.retries import Patience
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.core.errors import ModelUnavailable
 from recollect.core.space import EmbeddingProgress

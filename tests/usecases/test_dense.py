@@ -2,40 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.usecases.conftest import parts_on
-from tests.usecases.vectors import SPACE, AllVectors, MeaningEmbedder, OneEmbedder
+from tests.usecases.setups import TwoLegs
+from tests.usecases.vectors import SPACE
 
 from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.errors import ModelUnavailable
-from recollect.core.memory import Draft, Memory, Scope
+from recollect.core.memory import Scope
 from recollect.core.recall import LegReport, RecallRequest, Recollection
 from recollect.core.recall_settings import RecallSettings
 from recollect.core.space import Space, StoredSpace
-from recollect.usecases.dense import dense_leg
-from recollect.usecases.parts import Parts
 from recollect.usecases.recall import recall
-from recollect.usecases.remember import remember
 from recollect.usecases.tune import change_settings
 
 pytestmark = pytest.mark.anyio
 VOTE, DENSE = RecallSettings().vote, RecallSettings().dense_weight
 
 
-@dataclass
-class Setup:
-    parts: Parts
-    vectors: AllVectors
-    model: MeaningEmbedder
-
-    async def remember(self, content: str, **fields: Any) -> Memory:
-        stored = await remember(self.parts, "me", replace(Draft(content), **fields))
-        await self.vectors.embed("me")
-        return stored
-
+class Setup(TwoLegs):
     async def recall(self, query: str, **fields: Any) -> Recollection:
         request = replace(RecallRequest(query), **fields)
         return await recall(self.parts, "me", request)
@@ -46,10 +33,7 @@ class Setup:
 
 @pytest.fixture
 def setup(store: InMemoryStore) -> Setup:
-    vectors, model = AllVectors(store), MeaningEmbedder()
-    parts = parts_on(store)
-    legs = {**parts.legs, "dense": dense_leg(vectors, OneEmbedder(model))}
-    return Setup(replace(parts, legs=legs), vectors, model)
+    return Setup.on(store)
 
 
 async def test_a_memory_that_shares_no_word_is_found_and_says_why(setup: Setup) -> None:

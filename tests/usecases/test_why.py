@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.usecases.conftest import parts_on
 from tests.usecases.legs import Hanging, Raising
-from tests.usecases.vectors import AllVectors, MeaningEmbedder, OneEmbedder, TableReranker
+from tests.usecases.setups import TwoLegs
+from tests.usecases.vectors import TableReranker
 
 from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.errors import NotFound, StoreUnavailable
 from recollect.core.explain import WhyReport
-from recollect.core.memory import Draft, Memory, Scope
+from recollect.core.memory import Memory, Scope
 from recollect.core.recall import Candidate, Declined, RecallRequest
 from recollect.core.recall_settings import RecallSettings
 from recollect.usecases import why as why_module
-from recollect.usecases.dense import dense_leg
 from recollect.usecases.forget import forget
-from recollect.usecases.parts import Parts
 from recollect.usecases.recall import recall
-from recollect.usecases.remember import remember
 from recollect.usecases.tune import change_settings
 from recollect.usecases.why import why
 
@@ -30,17 +27,7 @@ pytestmark = pytest.mark.anyio
 VOTE, DENSE = RecallSettings().vote, RecallSettings().dense_weight
 
 
-@dataclass
-class Setup:
-    parts: Parts
-    vectors: AllVectors
-    model: MeaningEmbedder
-
-    async def remember(self, content: str, **fields: Any) -> Memory:
-        stored = await remember(self.parts, "me", replace(Draft(content), **fields))
-        await self.vectors.embed("me")
-        return stored
-
+class Setup(TwoLegs):
     async def why(self, memory: Memory, query: str = "car", **fields: Any) -> WhyReport:
         """Held against the recall itself each time: the two must agree."""
         request = replace(RecallRequest(query), **fields)
@@ -62,10 +49,7 @@ class Setup:
 
 @pytest.fixture
 def setup(store: InMemoryStore) -> Setup:
-    vectors, model = AllVectors(store), MeaningEmbedder()
-    parts = parts_on(store)
-    legs = {**parts.legs, "dense": dense_leg(vectors, OneEmbedder(model))}
-    return Setup(replace(parts, legs=legs), vectors, model)
+    return Setup.on(store)
 
 
 def kinds(report: WhyReport) -> list[tuple[str, str | None]]:

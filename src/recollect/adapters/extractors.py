@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
 
-from recollect.adapters.embedders.hosted_retries import Patience
+from recollect.adapters.hosted.retries import Patience
 from recollect.adapters.language_model import LanguageModel
 from recollect.core.capture import Statement
 from recollect.core.capture_answers import INSTRUCTION, believed, material

@@ -90,22 +90,22 @@ class RemoteRecollect:
 
     async def remember(self, draft: Draft) -> Memory:
         self._keep_home(said=draft.is_sensitive, secret=secret_in_draft(draft))
-        answer = await self._ask(MemoryOut, "POST", "memories", body=DraftIn.from_draft(draft))
+        answer = await self.ask(MemoryOut, "POST", "memories", body=DraftIn.from_draft(draft))
         return answer.to_memory()
 
     async def recall(self, request: RecallRequest) -> Recollection:
         question = RecallIn.from_request(self._may_leave(request))
         question = question.model_copy(update={"explain": True})
-        answer = await self._ask(RecollectionOut, "POST", "recall", body=question)
+        answer = await self.ask(RecollectionOut, "POST", "recall", body=question)
         return answer.to_recollection()
 
     async def why(self, reference: str, request: RecallRequest) -> WhyReport:
         id = IdPrefix.parse(reference).text
         question = WhyIn.from_request(self._may_leave(request)).model_copy(update={"id": id})
-        return (await self._ask(WhyOut, "POST", "why", body=question)).to_report()
+        return (await self.ask(WhyOut, "POST", "why", body=question)).to_report()
 
     async def get(self, reference: str) -> Memory:
-        return (await self._ask(MemoryOut, "GET", _path(reference))).to_memory()
+        return (await self.ask(MemoryOut, "GET", _path(reference))).to_memory()
 
     async def page(self, scope: Scope, cursor: str | None, limit: int) -> Page:
         check_page_size(limit)
@@ -113,7 +113,7 @@ class RemoteRecollect:
         query = {**asked, "limit": limit, **({"cursor": cursor} if cursor else {})}
         if scope.forgotten:
             query["forgotten"] = True
-        return (await self._ask(PageOut, "GET", "memories", query=query)).to_page()
+        return (await self.ask(PageOut, "GET", "memories", query=query)).to_page()
 
     async def update(
         self, reference: str, changes: Changes, *, based_on: int | None = None
@@ -124,60 +124,48 @@ class RemoteRecollect:
             if said is None:  # then a sensitive memory stays one, and its new text is sensitive
                 self._keep_home(said=(await self.get(reference)).is_sensitive, secret=None)
         body = ChangesIn.from_changes(changes, based_on)
-        return (await self._ask(MemoryOut, "PATCH", _path(reference), body=body)).to_memory()
+        return (await self.ask(MemoryOut, "PATCH", _path(reference), body=body)).to_memory()
 
     async def link(self, reference: str, kind: str, target: str) -> Memory:
         path = _link_path(reference, kind, target)
-        return (await self._ask(MemoryOut, "PUT", path)).to_memory()
+        return (await self.ask(MemoryOut, "PUT", path)).to_memory()
 
     async def unlink(self, reference: str, kind: str, target: str) -> Memory:
         path = _link_path(reference, kind, target)
-        return (await self._ask(MemoryOut, "DELETE", path)).to_memory()
+        return (await self.ask(MemoryOut, "DELETE", path)).to_memory()
 
     async def forget(self, reference: str, *, forever: bool = False) -> UUID:
         query = {"forever": forever}
-        return (await self._ask(ForgottenOut, "DELETE", _path(reference), query=query)).id
+        return (await self.ask(ForgottenOut, "DELETE", _path(reference), query=query)).id
 
     async def stats(self) -> Stats:
-        return (await self._ask(StatsOut, "GET", "stats")).to_stats()
+        return (await self.ask(StatsOut, "GET", "stats")).to_stats()
 
     async def settings(self) -> RecallSettings:
-        return (await self._ask(SettingsOut, "GET", "settings")).to_settings()
+        return (await self.ask(SettingsOut, "GET", "settings")).to_settings()
 
     async def change_settings(self, changes: Mapping[str, object]) -> RecallSettings:
         # Checked here as well: values typed on a command line are text, and JSON needs numbers.
         checked = RecallSettings().changed(changes).as_dict()
         body = {name: value for name, value in checked.items() if name in changes}
-        return (await self._ask(SettingsOut, "PATCH", "settings", body=body)).to_settings()
+        return (await self.ask(SettingsOut, "PATCH", "settings", body=body)).to_settings()
 
     async def settings_log(self, limit: int) -> list[SettingChange]:
         check_log_limit(limit)
-        answer = await self._ask(SettingsLogOut, "GET", "settings/audit", query={"limit": limit})
+        answer = await self.ask(SettingsLogOut, "GET", "settings/audit", query={"limit": limit})
         return [one.to_change() for one in answer.changes]
 
     async def conflicts(self) -> list[ConflictReport]:
-        answer = await self._ask(ConflictsOut, "GET", "conflicts")
+        answer = await self.ask(ConflictsOut, "GET", "conflicts")
         return [one.to_report() for one in answer.conflicts]
 
     async def resolve(self, reference: str, keep: Keep) -> ConflictReport:
         path = f"conflicts/{IdPrefix.parse(reference).text}/resolve"
-        return (await self._ask(ConflictOut, "POST", path, body={"keep": keep})).to_report()
-
-    async def ask(
-        self,
-        shape: type[Answer],
-        method: str,
-        path: str,
-        *,
-        query: Mapping[str, Any] | None = None,
-        body: BaseModel | Mapping[str, object] | None = None,
-    ) -> Answer:
-        """One request of the API, for what has an adapter of its own."""
-        return await self._ask(shape, method, path, query=query, body=body)
+        return (await self.ask(ConflictOut, "POST", path, body={"keep": keep})).to_report()
 
     async def erase_owner(self, owner: str) -> ErasureReport:
         """All that the key's owner has on the server; he must be named."""
-        return (await self._ask(ErasedOut, "POST", "erase", body={"owner": owner})).to_report()
+        return (await self.ask(ErasedOut, "POST", "erase", body={"owner": owner})).to_report()
 
     def _may_leave(self, request: RecallRequest) -> RecallRequest:
         if not self._is_here and request.must_stay:
@@ -204,7 +192,7 @@ class RemoteRecollect:
             remedy=f"Unset RECOLLECT_API_URL to keep it in the local store.{overrule}",
         )
 
-    async def _ask(
+    async def ask(
         self,
         shape: type[Answer],
         method: str,
@@ -213,6 +201,7 @@ class RemoteRecollect:
         query: Mapping[str, Any] | None = None,
         body: BaseModel | Mapping[str, object] | None = None,
     ) -> Answer:
+        """One request of the API, also for what has an adapter of its own."""
         headers = {} if body is None else {"Content-Type": "application/json"}
         try:
             response = await self._client.request(

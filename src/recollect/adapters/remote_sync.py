@@ -24,7 +24,7 @@ class RemoteSync(RemoteRecollect):
         self, store: UUID, items: Sequence[Outgoing], revisions: Sequence[Revision]
     ) -> Pushed:
         body = push_body(store, [*items], [*revisions], sensitive=self._sensitive)
-        answer = await self._ask(PushedOut, "POST", "sync/push", body=body)
+        answer = await self.ask(PushedOut, "POST", "sync/push", body=body)
         check_protocol(answer.protocol, by="server")
         return answer.to_pushed(self._owner)
 
@@ -37,6 +37,6 @@ class RemoteSync(RemoteRecollect):
             "sensitive": self._sensitive,
             "count": count,
         }
-        answer = await self._ask(ChangesOut, "GET", "sync/pull", query=query)
+        answer = await self.ask(ChangesOut, "GET", "sync/pull", query=query)
         check_protocol(answer.protocol, by="server")
         return answer.to_page(self._owner)

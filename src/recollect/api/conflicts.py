@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from fastapi import APIRouter
 
 from recollect.api import examples
 from recollect.api.context import Mine, Reference
-from recollect.api.openapi import PREFIX, problems
+from recollect.api.openapi import OWNED, PREFIX, REFERRED, SENT, problems
 from recollect.api.sync_examples import CONFLICT, CONFLICTS
-from recollect.asgi.problems import MALFORMED, NO_SUCH_PATH
-from recollect.core.errors import (
-    AmbiguousId,
-    Conflict,
-    InvalidInput,
-    NotAllowed,
-    NotFound,
-    StoreUnavailable,
-)
+from recollect.asgi.problems import MALFORMED
+from recollect.core.errors import Conflict
 from recollect.wire.conflicts import ConflictOut, ConflictsOut, ResolveIn
 from recollect.wire.problems import KINDS
-
-_ALWAYS: Final = (KINDS[NotAllowed], KINDS[InvalidInput], KINDS[StoreUnavailable])
-_ONE: Final = (KINDS[NotFound], NO_SUCH_PATH, KINDS[AmbiguousId])
 
 router = APIRouter(prefix=PREFIX, tags=["Conflicts"])
 
@@ -34,7 +22,7 @@ router = APIRouter(prefix=PREFIX, tags=["Conflicts"])
     summary="List",
     responses={
         200: examples.of(CONFLICTS, "The open conflicts."),
-        **problems(KINDS[NotAllowed], KINDS[StoreUnavailable]),
+        **problems(*OWNED),
     },
 )
 async def list_conflicts(mine: Mine) -> ConflictsOut:
@@ -49,7 +37,7 @@ async def list_conflicts(mine: Mine) -> ConflictsOut:
     summary="Resolve",
     responses={
         200: examples.of(CONFLICT, "The conflict, resolved."),
-        **problems(*_ALWAYS, MALFORMED, *_ONE, KINDS[Conflict]),
+        **problems(*SENT, MALFORMED, *REFERRED, KINDS[Conflict]),
     },
 )
 async def resolve_conflict(reference: Reference, sent: ResolveIn, mine: Mine) -> ConflictOut:

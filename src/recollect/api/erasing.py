@@ -8,12 +8,11 @@ from fastapi import APIRouter
 
 from recollect.api import examples
 from recollect.api.context import Owner, TheServer
-from recollect.api.openapi import PREFIX, problems
+from recollect.api.openapi import PREFIX, SENT, problems
 from recollect.asgi.problems import MALFORMED
-from recollect.core.errors import InvalidInput, NotAllowed, StoreUnavailable
+from recollect.core.errors import NotAllowed
 from recollect.usecases.erase import erase_owner
 from recollect.wire.erasure import ErasedOut, EraseIn
-from recollect.wire.problems import KINDS
 
 _EXAMPLE: Final = ErasedOut(
     owner="ada", memories=12, told=12, keys=1, searched=["memories.content"], remains=[]
@@ -28,7 +27,7 @@ router = APIRouter(prefix=PREFIX, tags=["Memories"])
     summary="Erase everything",
     responses={
         200: examples.of(_EXAMPLE, "What was erased, and what a search found afterwards."),
-        **problems(KINDS[NotAllowed], KINDS[InvalidInput], KINDS[StoreUnavailable], MALFORMED),
+        **problems(*SENT, MALFORMED),
     },
 )
 async def erase(sent: EraseIn, server: TheServer, owner: Owner) -> ErasedOut:

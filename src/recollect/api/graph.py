@@ -9,9 +9,9 @@ from fastapi import APIRouter, Depends, Query
 from recollect.api import examples
 from recollect.api.context import Owner, TheServer
 from recollect.api.graph_examples import CONCEPT, NEIGHBOURHOOD, PATH, STATS
-from recollect.api.openapi import PREFIX, problems
+from recollect.api.openapi import OWNED, PREFIX, SENT, problems
 from recollect.asgi.problems import MALFORMED
-from recollect.core.errors import InvalidInput, NotAllowed, NotFound, StoreUnavailable
+from recollect.core.errors import NotFound
 from recollect.graph_ports import Graph
 from recollect.wire.graph import (
     ConceptName,
@@ -25,12 +25,7 @@ from recollect.wire.graph import (
 from recollect.wire.problems import KINDS
 from recollect.wire.values import Moment
 
-_ONE: Final = (
-    KINDS[NotAllowed],
-    KINDS[InvalidInput],
-    KINDS[NotFound],
-    KINDS[StoreUnavailable],
-)
+_NAMED: Final = (*SENT, KINDS[NotFound])
 
 router = APIRouter(prefix=PREFIX, tags=["Concept graph"])
 
@@ -49,7 +44,7 @@ AsOf = Annotated[Moment | None, Query(description="What was true at this moment.
     summary="Count",
     responses={
         200: examples.of(STATS, "The numbers."),
-        **problems(KINDS[NotAllowed], KINDS[StoreUnavailable]),
+        **problems(*OWNED),
     },
 )
 async def graph_stats(graph: MyGraph) -> GraphStatsOut:
@@ -61,7 +56,7 @@ async def graph_stats(graph: MyGraph) -> GraphStatsOut:
     "/graph/concept",
     operation_id="graph_concept",
     summary="Show a concept",
-    responses={200: examples.of(NEIGHBOURHOOD, "What is around it."), **problems(*_ONE)},
+    responses={200: examples.of(NEIGHBOURHOOD, "What is around it."), **problems(*_NAMED)},
 )
 async def graph_concept(
     graph: MyGraph,
@@ -82,7 +77,7 @@ async def graph_concept(
     "/graph/path",
     operation_id="graph_path",
     summary="Connect two concepts",
-    responses={200: examples.of(PATH, "The shortest path."), **problems(*_ONE)},
+    responses={200: examples.of(PATH, "The shortest path."), **problems(*_NAMED)},
 )
 async def graph_path(
     graph: MyGraph,
@@ -100,7 +95,7 @@ async def graph_path(
     summary="Make one of two",
     responses={
         200: examples.of(CONCEPT, "The concept, with its new names."),
-        **problems(*_ONE, MALFORMED),
+        **problems(*_NAMED, MALFORMED),
     },
 )
 async def graph_merge(graph: MyGraph, sent: MergeIn) -> ConceptOut:
@@ -114,7 +109,7 @@ async def graph_merge(graph: MyGraph, sent: MergeIn) -> ConceptOut:
     summary="Make two of one",
     responses={
         200: examples.of(CONCEPT, "The new concept."),
-        **problems(*_ONE, MALFORMED),
+        **problems(*_NAMED, MALFORMED),
     },
 )
 async def graph_split(graph: MyGraph, sent: SplitIn) -> ConceptOut:

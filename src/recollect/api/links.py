@@ -8,26 +8,13 @@ from fastapi import APIRouter, Path
 
 from recollect.api import examples
 from recollect.api.context import Mine, Reference
-from recollect.api.openapi import PREFIX, problems
-from recollect.asgi.problems import NO_SUCH_PATH
-from recollect.core.errors import (
-    AmbiguousId,
-    Conflict,
-    InvalidInput,
-    NotAllowed,
-    NotFound,
-    StoreUnavailable,
-)
+from recollect.api.openapi import PREFIX, REFERRED, SENT, problems
+from recollect.core.errors import Conflict
 from recollect.core.links import KINDS
 from recollect.wire import MemoryOut
 from recollect.wire.problems import KINDS as PROBLEMS
 
-_PROBLEMS: Final = problems(
-    *(PROBLEMS[kind] for kind in (NotAllowed, InvalidInput, StoreUnavailable, NotFound)),
-    NO_SUCH_PATH,
-    PROBLEMS[AmbiguousId],
-    PROBLEMS[Conflict],
-)
+_PROBLEMS: Final = problems(*SENT, *REFERRED, PROBLEMS[Conflict])
 _PATH: Final = "/memories/{reference}/links/{kind}/{target}"
 Kind = Annotated[
     str,

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
 from recollect.api import examples
 from recollect.api.context import Mine, Reference
-from recollect.api.openapi import PREFIX, problems
-from recollect.asgi.problems import MALFORMED, NO_SUCH_PATH
-from recollect.core.errors import (
-    AmbiguousId,
-    Conflict,
-    InvalidInput,
-    NotAllowed,
-    NotFound,
-    StoreUnavailable,
-)
+from recollect.api.openapi import PREFIX, REFERRED, SENT, problems
+from recollect.asgi.problems import MALFORMED
+from recollect.core.errors import Conflict
 from recollect.wire import (
     ChangesIn,
     DraftIn,
@@ -28,9 +21,6 @@ from recollect.wire import (
     WrittenOut,
 )
 from recollect.wire.problems import KINDS
-
-_ALWAYS: Final = (KINDS[NotAllowed], KINDS[InvalidInput], KINDS[StoreUnavailable])
-_ONE: Final = (KINDS[NotFound], NO_SUCH_PATH, KINDS[AmbiguousId])
 
 router = APIRouter(prefix=PREFIX, tags=["Memories"])
 
@@ -51,7 +41,7 @@ router = APIRouter(prefix=PREFIX, tags=["Memories"])
             },
             "links": examples.LINKS,
         },
-        **problems(*_ALWAYS, MALFORMED, KINDS[Conflict]),
+        **problems(*SENT, MALFORMED, KINDS[Conflict]),
     },
 )
 async def remember(sent: DraftIn, mine: Mine, response: Response) -> WrittenOut:
@@ -69,7 +59,7 @@ async def remember(sent: DraftIn, mine: Mine, response: Response) -> WrittenOut:
     "/memories",
     operation_id="list_memories",
     summary="List",
-    responses={200: examples.of(examples.PAGE, "A page, newest first."), **problems(*_ALWAYS)},
+    responses={200: examples.of(examples.PAGE, "A page, newest first."), **problems(*SENT)},
 )
 async def list_memories(query: Annotated[ListIn, Query()], mine: Mine) -> PageOut:
     """One page of the memories in a scope. What is written meanwhile shifts no page."""
@@ -80,7 +70,7 @@ async def list_memories(query: Annotated[ListIn, Query()], mine: Mine) -> PageOu
     "/memories/{reference}",
     operation_id="get_memory",
     summary="Read",
-    responses={200: examples.of(examples.MEMORY, "The memory."), **problems(*_ALWAYS, *_ONE)},
+    responses={200: examples.of(examples.MEMORY, "The memory."), **problems(*SENT, *REFERRED)},
 )
 async def get_memory(reference: Reference, mine: Mine) -> MemoryOut:
     """One memory, by its id or the beginning of it."""
@@ -93,7 +83,7 @@ async def get_memory(reference: Reference, mine: Mine) -> MemoryOut:
     summary="Change",
     responses={
         200: examples.of(examples.MEMORY, "The memory as it is now."),
-        **problems(*_ALWAYS, MALFORMED, *_ONE, KINDS[Conflict]),
+        **problems(*SENT, MALFORMED, *REFERRED, KINDS[Conflict]),
     },
 )
 async def update_memory(reference: Reference, sent: ChangesIn, mine: Mine) -> WrittenOut:
@@ -111,7 +101,7 @@ async def update_memory(reference: Reference, sent: ChangesIn, mine: Mine) -> Wr
     summary="Forget",
     responses={
         200: examples.of(examples.FORGOTTEN, "Which memory it was."),
-        **problems(*_ALWAYS, *_ONE, KINDS[Conflict]),
+        **problems(*SENT, *REFERRED, KINDS[Conflict]),
     },
 )
 async def forget_memory(

@@ -67,6 +67,12 @@ _EXAMPLES: Final[dict[Kind, tuple[str, str]]] = {
 }
 _ANY_REQUEST: Final = (TOO_LARGE, WRONG_HOST, UNEXPECTED)
 
+# What goes wrong together: wherever a store is asked for somebody; wherever something is sent that
+# can be wrong; wherever a memory is named by a reference in the path.
+OWNED: Final = (KINDS[NotAllowed], KINDS[StoreUnavailable])
+SENT: Final = (KINDS[NotAllowed], KINDS[InvalidInput], KINDS[StoreUnavailable])
+REFERRED: Final = (KINDS[NotFound], NO_SUCH_PATH, KINDS[AmbiguousId])
+
 Responses = dict[int | str, dict[str, Any]]
 
 

@@ -9,8 +9,8 @@ from fastapi import APIRouter, Response
 from recollect.api import examples
 from recollect.api.context import Mine, TheMetrics, TheServer
 from recollect.api.metrics import CONTENT_TYPE
-from recollect.api.openapi import PREFIX, problems
-from recollect.core.errors import NotAllowed, StoreUnavailable
+from recollect.api.openapi import OWNED, PREFIX, problems
+from recollect.core.errors import StoreUnavailable
 from recollect.wire import HealthOut, StatsOut
 from recollect.wire.problems import KINDS
 
@@ -26,7 +26,7 @@ open = APIRouter(prefix=PREFIX, tags=["Operations"])
     summary="Count",
     responses={
         200: examples.of(examples.STATS, "The numbers."),
-        **problems(KINDS[NotAllowed], KINDS[StoreUnavailable]),
+        **problems(*OWNED),
     },
 )
 async def stats(mine: Mine) -> StatsOut:

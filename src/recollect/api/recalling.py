@@ -8,14 +8,11 @@ from fastapi import APIRouter, Query
 
 from recollect.api import examples
 from recollect.api.context import Mine
-from recollect.api.openapi import PREFIX, problems
+from recollect.api.openapi import OWNED, PREFIX, SENT, problems
 from recollect.asgi.problems import MALFORMED
 from recollect.core.errors import (
     AmbiguousId,
-    InvalidInput,
-    NotAllowed,
     NotFound,
-    StoreUnavailable,
 )
 from recollect.wire import (
     EpisodesIn,
@@ -31,8 +28,7 @@ from recollect.wire import (
 )
 from recollect.wire.problems import KINDS
 
-_ALWAYS: Final = (KINDS[NotAllowed], KINDS[StoreUnavailable])
-_BODY: Final = (*_ALWAYS, KINDS[InvalidInput], MALFORMED)
+_BODY: Final = (*SENT, MALFORMED)
 
 router = APIRouter(prefix=PREFIX, tags=["Recall"])
 
@@ -76,7 +72,7 @@ async def why(question: WhyIn, mine: Mine) -> WhyOut:
     summary="Search conversations",
     responses={
         200: examples.of(examples.RECOLLECTION, "The episodes, best first."),
-        **problems(*_ALWAYS, KINDS[InvalidInput]),
+        **problems(*SENT),
     },
 )
 async def search_episodes(search: Annotated[EpisodesIn, Query()], mine: Mine) -> RecollectionOut:
@@ -91,7 +87,7 @@ async def search_episodes(search: Annotated[EpisodesIn, Query()], mine: Mine) ->
     "/settings",
     operation_id="get_settings",
     summary="Read the settings",
-    responses={200: examples.of(examples.SETTINGS, "The settings."), **problems(*_ALWAYS)},
+    responses={200: examples.of(examples.SETTINGS, "The settings."), **problems(*OWNED)},
 )
 async def get_settings(mine: Mine) -> SettingsOut:
     """How recall ranks at this moment."""
@@ -118,7 +114,7 @@ async def change_settings(changes: SettingsIn, mine: Mine) -> SettingsOut:
     summary="Who changed the settings",
     responses={
         200: examples.of(examples.SETTINGS_LOG, "The latest changes, newest first."),
-        **problems(*_ALWAYS, KINDS[InvalidInput]),
+        **problems(*SENT),
     },
 )
 async def settings_audit(query: Annotated[SettingsLogIn, Query()], mine: Mine) -> SettingsLogOut:

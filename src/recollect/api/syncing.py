@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated
 
 from fastapi import APIRouter, Query
 
 from recollect.api import examples
 from recollect.api.context import Owner, TheServer
-from recollect.api.openapi import PREFIX, problems
+from recollect.api.openapi import PREFIX, SENT, problems
 from recollect.api.sync_examples import CHANGES, PUSHED
 from recollect.asgi.problems import MALFORMED
-from recollect.core.errors import InvalidInput, NotAllowed, StoreUnavailable
 from recollect.core.sync import check_protocol
 from recollect.usecases.pull import pull
 from recollect.usecases.push import push
-from recollect.wire.problems import KINDS
 from recollect.wire.sync import ChangesOut, PullIn, PushedOut, PushIn
-
-_ALWAYS: Final = (KINDS[NotAllowed], KINDS[InvalidInput], KINDS[StoreUnavailable])
 
 router = APIRouter(prefix=PREFIX, tags=["Sync"])
 
@@ -29,7 +25,7 @@ router = APIRouter(prefix=PREFIX, tags=["Sync"])
     summary="Push",
     responses={
         200: examples.of(PUSHED, "An answer to each write."),
-        **problems(*_ALWAYS, MALFORMED),
+        **problems(*SENT, MALFORMED),
     },
 )
 async def sync_push(sent: PushIn, server: TheServer, owner: Owner) -> PushedOut:
@@ -54,7 +50,7 @@ async def sync_push(sent: PushIn, server: TheServer, owner: Owner) -> PushedOut:
     "/sync/pull",
     operation_id="sync_pull",
     summary="Pull",
-    responses={200: examples.of(CHANGES, "A page of changes."), **problems(*_ALWAYS)},
+    responses={200: examples.of(CHANGES, "A page of changes."), **problems(*SENT)},
 )
 async def sync_pull(
     query: Annotated[PullIn, Query()], server: TheServer, owner: Owner

@@ -13,16 +13,8 @@ from typing import IO, TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from recollect.cli.options import (
-    AsJson,
-    Categories,
-    Project,
-    Sessions,
-    Since,
-    TagsOfScope,
-    Until,
-    scope,
-)
+from recollect.cli.made import made_of_options
+from recollect.cli.options import AsJson, scope
 from recollect.cli.output import note, print_json, show
 from recollect.core.errors import InvalidInput, StoreUnavailable
 from recollect.core.memory import Scope
@@ -34,6 +26,7 @@ _STDOUT: Final = "-"
 _FORMATS: Final = ("jsonl", "md")
 
 
+@made_of_options(where=scope)
 def export(
     file: Annotated[
         str, typer.Argument(metavar="[FILE]", help="Where to; without it, or with -, stdout.")
@@ -42,12 +35,7 @@ def export(
     format: Annotated[
         str, typer.Option("--format", help="jsonl, which can be imported again, or md for people.")
     ] = "jsonl",
-    project: Project = None,
-    session: Sessions = None,
-    category: Categories = None,
-    tag: TagsOfScope = None,
-    since: Since = None,
-    until: Until = None,
+    where: Scope,
     sensitive: Annotated[
         bool, typer.Option("--sensitive", help="Sensitive memories as well.")
     ] = False,
@@ -70,9 +58,9 @@ def export(
             field="file",
             remedy="Name a file, or leave out --json: the export itself is JSON Lines.",
         )
-    where = replace(scope(project, session, category, tag, since, until), forgotten=forgotten)
     with _opened(file, force=force) as out:
-        taken = asyncio.run(_write(out, where, format, sensitive=sensitive))
+        chosen = replace(where, forgotten=forgotten)
+        taken = asyncio.run(_write(out, chosen, format, sensitive=sensitive))
     _tell(taken, file, as_json=as_json)
 
 

@@ -8,20 +8,15 @@ from typing import Annotated, cast, get_args
 
 import typer
 
+from recollect.cli.made import made_of_options
 from recollect.cli.options import (
     AsJson,
     AsOf,
-    Categories,
     Exclude,
     Expanded,
     Limit,
-    Project,
     SensitiveQuery,
-    Sessions,
-    Since,
     SortedBy,
-    TagsOfScope,
-    Until,
     Weights,
     leg_weights,
     scope,
@@ -40,32 +35,45 @@ _STDIN = "-"
 _PAGE = 20
 
 
-def recall(
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="Any text; - reads it from stdin.")],
+@made_of_options(where=scope)
+def _request(
     *,
     limit: Limit = 10,
     sort_by: SortedBy = "relevance",
-    project: Project = None,
-    session: Sessions = None,
-    category: Categories = None,
-    tag: TagsOfScope = None,
-    since: Since = None,
-    until: Until = None,
+    where: Scope,
     exclude: Exclude = None,
     weight: Weights = None,
     expanded: Expanded = "",
     sensitive: SensitiveQuery = False,
     as_of: AsOf = None,
+) -> RecallRequest:
+    """What is asked, all but the query."""
+    return RecallRequest(
+        query="",
+        expanded_query=expanded,
+        limit=limit,
+        sort_by=_sort_order(sort_by),
+        scope=where,
+        exclude=frozenset(whole_id(one, "exclude") for one in exclude or ()),
+        weights=leg_weights(weight),
+        is_sensitive=sensitive,
+        as_of=then(as_of),
+    )
+
+
+@made_of_options(request=_request)
+def recall(
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="Any text; - reads it from stdin.")],
+    *,
+    request: RecallRequest,
     explain: Annotated[
         bool, typer.Option("--explain", help="Say of each hit why it is there.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Find the memories most useful for a query, best first."""
-    where = scope(project, session, category, tag, since, until)
-    request = _request(query, where, limit, sort_by, exclude, weight, expanded, sensitive=sensitive)
-    request = replace(request, as_of=then(as_of))
-    found = ask(lambda recollect: recollect.recall(request))
+    asked = replace(request, query=_query(query))
+    found = ask(lambda recollect: recollect.recall(asked))
     if as_json:
         from recollect.wire.recalled import RecollectionOut
 
@@ -74,32 +82,19 @@ def recall(
         _show_hits(found, explain=explain)
 
 
+@made_of_options(request=_request)
 def why(
     id: Annotated[str, typer.Argument(metavar="ID", help="An id, or the beginning of one.")],
     *,
     query: Annotated[
         str, typer.Option("--query", help="The query it should answer; - reads it from stdin.")
     ],
-    limit: Limit = 10,
-    sort_by: SortedBy = "relevance",
-    project: Project = None,
-    session: Sessions = None,
-    category: Categories = None,
-    tag: TagsOfScope = None,
-    since: Since = None,
-    until: Until = None,
-    exclude: Exclude = None,
-    weight: Weights = None,
-    expanded: Expanded = "",
-    sensitive: SensitiveQuery = False,
-    as_of: AsOf = None,
+    request: RecallRequest,
     as_json: AsJson = False,
 ) -> None:
     """Say why a memory is recalled for a query or is not, and what would bring it in."""
-    where = scope(project, session, category, tag, since, until)
-    request = _request(query, where, limit, sort_by, exclude, weight, expanded, sensitive=sensitive)
-    request = replace(request, as_of=then(as_of))
-    report = ask(lambda recollect: recollect.why(id, request))
+    asked = replace(request, query=_query(query))
+    report = ask(lambda recollect: recollect.why(id, asked))
     if as_json:
         from recollect.wire.explained import WhyOut
 
@@ -110,14 +105,10 @@ def why(
         show(rendered(report))
 
 
+@made_of_options(where=scope)
 def list_memories(
     *,
-    project: Project = None,
-    session: Sessions = None,
-    category: Categories = None,
-    tag: TagsOfScope = None,
-    since: Since = None,
-    until: Until = None,
+    where: Scope,
     limit: Annotated[
         int, typer.Option("--limit", help=f"How many memories, 1 to {MAX_PAGE}.")
     ] = _PAGE,
@@ -127,7 +118,6 @@ def list_memories(
     as_json: AsJson = False,
 ) -> None:
     """List memories, newest first."""
-    where = scope(project, session, category, tag, since, until)
     page = ask(lambda recollect: recollect.page(where, cursor, limit))
     if as_json:
         from recollect.wire.answers import PageOut
@@ -162,30 +152,6 @@ def _show_hits(found: Recollection, *, explain: bool) -> None:
         note(f"the hits were not reranked ({found.rerank.status}): {found.rerank.note}")
 
 
-def _request(
-    query: str,
-    where: Scope,
-    limit: int,
-    sort_by: str,
-    exclude: list[str] | None,
-    weight: list[str] | None,
-    expanded: str,
-    *,
-    sensitive: bool,
-) -> RecallRequest:
-    """What the options of `recall` and `why` ask."""
-    return RecallRequest(
-        query=_stdin_query() if query == _STDIN else query,
-        expanded_query=expanded,
-        limit=limit,
-        sort_by=_sort_order(sort_by),
-        scope=where,
-        exclude=frozenset(whole_id(one, "exclude") for one in exclude or ()),
-        weights=leg_weights(weight),
-        is_sensitive=sensitive,
-    )
-
-
 def _sort_order(text: str) -> SortBy:
     if text not in get_args(SortBy):
         raise InvalidInput(
@@ -196,7 +162,9 @@ def _sort_order(text: str) -> SortBy:
     return cast("SortBy", text)
 
 
-def _stdin_query() -> str:
-    """As much of stdin as a recall looks at; any bytes are a legal query."""
+def _query(text: str) -> str:
+    """The text, or as much of stdin as a recall looks at; any bytes are a legal query."""
+    if text != _STDIN:
+        return text
     data = sys.stdin.buffer.read(MAX_QUERY_CHARS * MOST_BYTES_A_CHARACTER)
     return data.decode("utf-8", "replace")

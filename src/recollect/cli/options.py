@@ -74,19 +74,20 @@ _UNITS: Final = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 def scope(
-    project: str | None,
-    sessions: list[str] | None,
-    categories: list[str] | None,
-    tags: list[str] | None,
-    since: str | None,
-    until: str | None,
+    *,
+    project: Project = None,
+    session: Sessions = None,
+    category: Categories = None,
+    tag: TagsOfScope = None,
+    since: Since = None,
+    until: Until = None,
 ) -> Scope:
     now = datetime.now(UTC)
     return Scope(
         project=project,
-        sessions=tuple(sessions or ()),
-        categories=tuple(categories or ()),
-        tags=tuple(tags or ()),
+        sessions=tuple(session or ()),
+        categories=tuple(category or ()),
+        tags=tuple(tag or ()),
         since=moment(since, "since", now) if since else None,
         until=moment(until, "until", now) if until else None,
     )

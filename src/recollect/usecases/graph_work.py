@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Final, Literal
 
 from recollect.core.errors import RecollectError, StoreError
@@ -23,25 +22,11 @@ from recollect.usecases.extract import (
     extract_batch,
 )
 from recollect.usecases.read import read_batch
+from recollect.usecases.rests import LEAST_PAUSE, Rest, Sleep, rest_after, wait_for_news
 
-# How long work can go unnoticed when nobody says that there is some.
-_POLL_SECONDS: Final = 10.0
 _QUIET_SECONDS: Final = 0.2
-_LEAST_PAUSE: Final = 1.0
-_FIRST_REST: Final = 1.0
-_LONGEST_REST: Final = 60.0
 
-Sleep = Callable[[float], Awaitable[None]]
 Part = Literal["store", "language model", "embedder"]
-
-
-@dataclass(slots=True)
-class _Rest:
-    """A pause after trouble, twice as long each time."""
-
-    error: RecollectError
-    seconds: float
-    until: float
 
 
 class GraphWorker:
@@ -59,7 +44,7 @@ class GraphWorker:
         self._tell = tell
         self._sleep = sleep
         self._now = now
-        self._rests: dict[Part, _Rest] = {}
+        self._rests: dict[Part, Rest] = {}
         self._failed: set[object] = set()
 
     async def run(self) -> None:
@@ -80,7 +65,7 @@ class GraphWorker:
                     raise rest.error
                 if (await self._parts.progress()).waiting <= len(self._failed):
                     return
-                await self._parts.store.wait_for_work(_LEAST_PAUSE)  # somebody else has it
+                await self._parts.store.wait_for_work(LEAST_PAUSE)  # somebody else has it
 
     async def _round(self) -> bool:
         """One batch of the most urgent kind of work; whether there was any."""
@@ -115,18 +100,13 @@ class GraphWorker:
         return worked
 
     async def _wait(self) -> None:
-        now = self._now()
-        pauses = [rest.until - now for rest in self._rests.values()]
-        if pauses:
-            # What waits for its model would wake us again at once, and in vain.
-            await self._sleep(_LEAST_PAUSE)
-        await self._parts.store.wait_for_work(max(0.0, min([_POLL_SECONDS, *pauses])))
+        rests = self._rests.values()
+        wait_for_work = self._parts.store.wait_for_work
+        await wait_for_news(wait_for_work, rests, sleep=self._sleep, now=self._now())
         # Memories are often stored several at a time: one batch of them is less work than many.
         await self._sleep(_QUIET_SECONDS)
 
-    def _trouble(self, part: Part, error: RecollectError) -> _Rest:
-        before = self._rests.get(part)
-        seconds = _FIRST_REST if before is None else min(2 * before.seconds, _LONGEST_REST)
-        self._rests[part] = rest = _Rest(error, seconds, self._now() + seconds)
-        self._tell(GraphTrouble(part, error, seconds))
+    def _trouble(self, part: Part, error: RecollectError) -> Rest:
+        self._rests[part] = rest = rest_after(error, self._rests.get(part), self._now())
+        self._tell(GraphTrouble(part, error, rest.seconds))
         return rest

@@ -17,7 +17,7 @@ from uuid import UUID
 from recollect.core.errors import Conflict, InvalidInput, ModelUnavailable, NotFound, StoreError
 from recollect.core.space import EmbeddingProgress, StoredSpace
 from recollect.usecases.embed import NO_EMBEDDER, EmbeddingParts, Tell, Trouble, embed_batch
-from recollect.usecases.work import Sleep
+from recollect.usecases.rests import Sleep
 
 _PAUSE: Final = 1.0
 # After this many failures in a row of the whole model, about a minute apart at the end, a person

@@ -8,33 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Final
 from uuid import UUID
 
 from recollect.core.errors import RecollectError, StoreError
 from recollect.core.space import StoredSpace
 from recollect.usecases.embed import NO_EMBEDDER, EmbeddingParts, Tell, Trouble, embed_batch
+from recollect.usecases.rests import LEAST_PAUSE, Rest, Sleep, rest_after, wait_for_news
 
-# How long work can go unnoticed when nobody says that there is some.
-_POLL_SECONDS: Final = 10.0
 _QUIET_SECONDS: Final = 0.1
 _LONGEST_BURST: Final = 1.0
-_LEAST_PAUSE: Final = 1.0
-_FIRST_REST: Final = 1.0
-_LONGEST_REST: Final = 60.0
-
-Sleep = Callable[[float], Awaitable[None]]
-
-
-@dataclass(slots=True)
-class _Rest:
-    """A pause after trouble, twice as long each time."""
-
-    error: RecollectError
-    seconds: float
-    until: float
 
 
 class Worker:
@@ -54,18 +38,18 @@ class Worker:
         self._now = now
         self._working: set[int] = set()  # spaces whose model is known to work
         self._failed: set[tuple[int, UUID]] = set()  # space and memory
-        self._rests: dict[int | None, _Rest] = {}  # by space; None: the first space cannot be made
+        self._rests: dict[int | None, Rest] = {}  # by space; None: the first space cannot be made
 
     async def run(self) -> None:
         """Work for ever: while there is something to do, and then whenever there may be."""
-        lost: _Rest | None = None
+        lost: Rest | None = None
         while True:
             try:
                 if not await self._round():
                     await self._wait()
                 lost = None
             except StoreError as error:
-                lost = self._rest(error, lost)
+                lost = rest_after(error, lost, self._now())
                 self._tell(Trouble(None, error, lost.seconds))
                 await self._sleep(lost.seconds)
 
@@ -78,7 +62,7 @@ class Worker:
             if not worked and await self._waiting() <= len(self._failed):
                 return
             if not worked:  # somebody else has it in hand
-                await self._parts.queue.wait_for_work(_LEAST_PAUSE)
+                await self._parts.queue.wait_for_work(LEAST_PAUSE)
 
     async def _round(self) -> bool:
         """One batch for each space, the active one first; whether there was anything to do."""
@@ -123,12 +107,9 @@ class Worker:
         return sum([(await self._parts.queue.progress(space)).waiting for space in spaces])
 
     async def _wait(self) -> None:
-        now = self._now()
-        pauses = [rest.until - now for rest in self._rests.values()]
-        if pauses:
-            # Work that must wait for its model would wake us again at once, and in vain.
-            await self._sleep(_LEAST_PAUSE)
-        await self._parts.queue.wait_for_work(max(0.0, min([_POLL_SECONDS, *pauses])))
+        rests = self._rests.values()
+        wait_for_work = self._parts.queue.wait_for_work
+        await wait_for_news(wait_for_work, rests, sleep=self._sleep, now=self._now())
         await self._let_a_burst_pass()
 
     async def _let_a_burst_pass(self) -> None:
@@ -148,12 +129,8 @@ class Worker:
 
     def _trouble(self, space: StoredSpace | None, error: RecollectError) -> None:
         key = None if space is None else space.id
-        self._rests[key] = self._rest(error, self._rests.get(key))
-        self._tell(Trouble(space, error, self._rests[key].seconds))
-
-    def _rest(self, error: RecollectError, before: _Rest | None) -> _Rest:
-        seconds = _FIRST_REST if before is None else min(2 * before.seconds, _LONGEST_REST)
-        return _Rest(error, seconds, self._now() + seconds)
+        self._rests[key] = rest = rest_after(error, self._rests.get(key), self._now())
+        self._tell(Trouble(space, error, rest.seconds))
 
 
 async def open_first_space(parts: EmbeddingParts) -> StoredSpace | None:

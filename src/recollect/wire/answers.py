@@ -92,13 +92,7 @@ class EmbeddingOut(Shape):
 
     @classmethod
     def from_stats(cls, stats: EmbeddingStats) -> EmbeddingOut:
-        return cls(
-            space=stats.space,
-            embedded=stats.embedded,
-            waiting=stats.waiting,
-            parked=stats.parked,
-            last_error=stats.last_error,
-        )
+        return cls(**asdict(stats))
 
     def to_stats(self) -> EmbeddingStats:
         return EmbeddingStats(**dict(self))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated
 from uuid import UUID
 
@@ -34,17 +35,10 @@ class ConceptOut(Shape):
 
     @classmethod
     def from_concept(cls, one: Concept) -> ConceptOut:
-        return cls(
-            id=one.id,
-            key=one.key,
-            name=one.name,
-            kind=one.kind,
-            aliases=list(one.aliases),
-            mentions=one.mentions,
-        )
+        return cls(**asdict(one))
 
     def to_concept(self) -> Concept:
-        return Concept(self.id, self.key, self.name, self.kind, tuple(self.aliases), self.mentions)
+        return Concept(**(dict(self) | {"aliases": tuple(self.aliases)}))
 
 
 class RelationshipOut(Shape):
@@ -157,14 +151,7 @@ class StepOut(Shape):
 
     @classmethod
     def from_step(cls, step: PathStep) -> StepOut:
-        return cls(
-            source=step.source,
-            source_label=step.source_label,
-            relation=step.relation,
-            target=step.target,
-            target_label=step.target_label,
-            evidence=list(step.evidence),
-        )
+        return cls(**asdict(step))
 
     def to_step(self) -> PathStep:
         return PathStep(**(dict(self) | {"evidence": tuple(self.evidence)}))
@@ -207,7 +194,7 @@ class GraphStatsOut(Shape):
 
     @classmethod
     def from_stats(cls, stats: GraphStats) -> GraphStatsOut:
-        return cls(**{name: getattr(stats, name) for name in cls.model_fields})
+        return cls(**asdict(stats))
 
     def to_stats(self) -> GraphStats:
         return GraphStats(**dict(self))

@@ -11,7 +11,7 @@ from tests.loopback import Api, Loopback, Spoiled, vector_of
 
 from recollect.adapters.embedders.hosted import HostedEmbedder
 from recollect.adapters.embedders.hosted_providers import PROVIDERS
-from recollect.adapters.embedders.hosted_retries import DOCUMENT_PATIENCE
+from recollect.adapters.hosted.retries import DOCUMENT_PATIENCE
 
 APIS: tuple[Api, ...] = ("voyage", "openai", "cohere", "compatible")
 KEY = "key-that-must-not-show"

@@ -13,7 +13,7 @@ from tests.loopback import Api, Cut, Fault, Garbage, Loopback, Spoiled, Stall, S
 
 from recollect.adapters.embedders.hosted import HostedEmbedder
 from recollect.adapters.embedders.hosted_providers import PROVIDERS
-from recollect.adapters.embedders.hosted_retries import Patience
+from recollect.adapters.hosted.retries import Patience
 from recollect.core.errors import ModelUnavailable
 
 APIS: tuple[Api, ...] = ("voyage", "openai", "cohere", "compatible")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from recollect.adapters.embedders.hosted import BYTES_PER_TOKEN, batches
 from recollect.adapters.embedders.hosted_providers import OPENAI, VOYAGE
-from recollect.adapters.embedders.hosted_retries import (
+from recollect.adapters.hosted.retries import (
     DOCUMENT_PATIENCE,
     QUERY_PATIENCE,
     Patience,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.chat_loopback import ChatLoopback, Fault, Sent, model, says
 
-from recollect.adapters.embedders.hosted_retries import Patience
+from recollect.adapters.hosted.retries import Patience
 from recollect.adapters.language_model import MAX_ANSWER
 from recollect.adapters.readers.compatible import CompatibleReader, compatible_reader
 from recollect.core.errors import InvalidInput, ModelUnavailable

@@ -1,9 +1,7 @@
 """Embeddings from another server: one engine for every provider.
 
-What the providers have in common is everything that can go wrong, so it is handled once: batches,
-time limits, retries, the order and size of what comes back, and that nothing secret shows in an
-error. Whether text may go there at all is asked when the embedder is made, so that no caller can
-forget to ask.
+What the providers have in common is everything that can go wrong, so it is handled once: the size
+of what is sent and the order and size of what comes back here, the way between in hosted/api.py.
 """
 
 from __future__ import annotations
@@ -11,32 +9,24 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-import re
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Final, Self
 
 import httpx
 
-from recollect.adapters.embedders.hosted_answers import LATER, Failure, read_status, read_vectors
+from recollect.adapters.embedders.hosted_answers import read_vectors
 from recollect.adapters.embedders.hosted_providers import Ask, Model, Provider, Purpose
-from recollect.adapters.embedders.hosted_retries import (
-    DOCUMENT_PATIENCE,
-    QUERY_PATIENCE,
-    Patience,
-    retry_after,
-    wait_before,
-)
-from recollect.core.egress import Egress, is_loopback, require_allowed, require_private
-from recollect.core.errors import InvalidInput, ModelUnavailable
+from recollect.adapters.hosted.api import HostedApi, Sleep, can_be_key, refusal
+from recollect.adapters.hosted.failures import Failure
+from recollect.adapters.hosted.retries import DOCUMENT_PATIENCE, QUERY_PATIENCE, Patience
+from recollect.core.egress import Egress
+from recollect.core.errors import InvalidInput
 from recollect.core.space import Space
 
 # Tokenizers give 2.5 to 4.5 bytes of ordinary writing to a token; reckoning with fewer keeps a
 # request below a provider's limit without knowing its tokenizer.
 BYTES_PER_TOKEN: Final = 2
-# What can stand in a header. Checked here because HTTP libraries quote the value they refuse.
-_KEY: Final = re.compile(r"[\x21-\x7e]+")
 
 
 class HostedEmbedder:
@@ -55,17 +45,24 @@ class HostedEmbedder:
         query_instruction: str = "",
         query_patience: Patience = QUERY_PATIENCE,
         document_patience: Patience = DOCUMENT_PATIENCE,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        sleep: Sleep = asyncio.sleep,
         jitter: Callable[[], float] = random.random,
     ) -> None:
-        base_url = (base_url or provider.base_url).rstrip("/")
-        require_allowed(base_url, egress)
-        self._headers = _headers(provider, key, base_url)
+        key = (key or "").strip()
+        self._api = HostedApi(
+            "embedding service",
+            (base_url or provider.base_url).rstrip("/"),
+            provider.path,
+            egress=egress,
+            key=key,
+            sleep=sleep,
+            jitter=jitter,
+        )
+        _require_key(provider, key)
         self._provider = provider
         self._model = model or provider.default_model
         chosen = _model(provider, self._model, dimension)
         self._asked_dimension = chosen.dimension if chosen.adjustable else None
-        self._url = base_url + provider.path
         self._space = Space(
             model=f"{provider.name}/{self._model}",
             revision=revision,
@@ -76,12 +73,9 @@ class HostedEmbedder:
             "query": query_patience,
             "document": document_patience,
         }
-        self._sleep = sleep
-        self._jitter = jitter
-        self._client: httpx.AsyncClient | None = None
 
     def __repr__(self) -> str:
-        return f"HostedEmbedder({self._space.model!r} at {self._url})"
+        return f"HostedEmbedder({self._space.model!r} at {self._api.url})"
 
     @property
     def space(self) -> Space:
@@ -89,18 +83,10 @@ class HostedEmbedder:
 
     @property
     def is_hosted(self) -> bool:
-        return not is_loopback(self._url)
+        return not self._api.is_here
 
     async def __aenter__(self) -> Self:
-        self._client = httpx.AsyncClient(
-            headers=self._headers,
-            timeout=None,  # noqa: S113  # each request is limited as a whole, see _attempt
-            # Certificates take 50 ms to load, and plain http has no use for them.
-            verify=self._url.startswith("https:"),
-            follow_redirects=False,
-            # A proxy named in the environment would carry text for this machine to another one.
-            trust_env=not is_loopback(self._url),
-        )
+        await self._api.__aenter__()
         return self
 
     async def __aexit__(
@@ -109,9 +95,7 @@ class HostedEmbedder:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        client, self._client = self._client, None
-        if client is not None:
-            await client.aclose()
+        await self._api.__aexit__(kind, error, trace)
 
     async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
         """A vector of length 1 for each text; ModelUnavailable when there is not one for each."""
@@ -130,48 +114,14 @@ class HostedEmbedder:
     async def _embed(self, purpose: Purpose, texts: Sequence[str]) -> list[list[float]]:
         ask = Ask(self._model, self._asked_dimension, purpose, texts)
         body = json.dumps(self._provider.payload(ask), ensure_ascii=False).encode()
-        patience = self._patience[purpose]
-        clock = asyncio.get_running_loop().time
-        give_up = clock() + patience.total_seconds
-        attempt = 1
-        while True:
-            seconds = min(patience.request_seconds, give_up - clock())
-            outcome = await self._attempt(body, len(texts), seconds)
-            if not isinstance(outcome, Failure):
-                return outcome
-            wait = wait_before(attempt, patience, self._jitter(), outcome.asked_wait)
-            last = attempt == patience.attempts or clock() + wait >= give_up
-            if last or not outcome.again:
-                raise self._unavailable(outcome, attempt)
-            await self._sleep(wait)
-            attempt += 1
 
-    async def _attempt(
-        self, body: bytes, count: int, seconds: float
-    ) -> list[list[float]] | Failure:
-        """One request. A failure is returned, not raised: an exception of the HTTP library holds
-        the request, with its key and its texts, and must not become the context of another.
-        """
-        if self._client is None:
-            raise RuntimeError("A hosted embedder is used inside `async with`.")
-        try:
-            async with asyncio.timeout(seconds):
-                response = await self._client.post(self._url, content=body)
-        except TimeoutError:
-            return Failure(f"did not answer within {seconds:.1f} s", LATER, again=True)
-        except httpx.RequestError as error:
-            name = type(error).__name__
-            return Failure(f"could not be reached ({name})", LATER, again=True)
-        asked_wait = retry_after(response.headers.get("retry-after"), datetime.now(UTC))
-        return read_status(response.status_code, asked_wait) or read_vectors(
-            self._provider, response.content, count=count, dimension=self._space.dimension
-        )
+        async def read(response: httpx.Response) -> list[list[float]] | Failure:
+            answer = await response.aread()
+            return refusal(response) or read_vectors(
+                self._provider, answer, count=len(texts), dimension=self._space.dimension
+            )
 
-    def _unavailable(self, failure: Failure, attempts: int) -> ModelUnavailable:
-        tried = f" (tried {attempts} times)" if attempts > 1 else ""
-        return ModelUnavailable(
-            f"The embedding service at {self._url} {failure.reason}{tried}.", remedy=failure.remedy
-        )
+        return await self._api.ask(body, self._patience[purpose], read)
 
 
 def batches(texts: Sequence[str], provider: Provider) -> Iterator[list[str]]:
@@ -198,25 +148,19 @@ def _sendable(text: str, max_tokens: int | None) -> tuple[str, int]:
     return encoded.decode("utf-8", "ignore") or " ", len(encoded) // BYTES_PER_TOKEN + 1
 
 
-def _headers(provider: Provider, key: str | None, base_url: str) -> dict[str, str]:
-    headers = {"Accept": "application/json", "Content-Type": "application/json"}
-    key = (key or "").strip()
-    if key and _KEY.fullmatch(key) is None:
+def _require_key(provider: Provider, key: str) -> None:
+    if key and not can_be_key(key):
         raise InvalidInput(
             f"The key for {provider.name} has characters that no key has.",
             field="key",
             remedy="Set the key again, as the provider shows it, without quotes or line breaks.",
         )
-    if key:
-        require_private(base_url)
-        headers["Authorization"] = f"Bearer {key}"
-    elif provider.needs_key:
+    if provider.needs_key and not key:
         raise InvalidInput(
             f"{provider.name} needs a key.",
             field="key",
             remedy="Set the key that the provider gave you, or use the local model.",
         )
-    return headers
 
 
 def _model(provider: Provider, name: str, dimension: int | None) -> Model:

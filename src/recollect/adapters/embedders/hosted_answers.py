@@ -1,8 +1,7 @@
 """What a hosted API's answer amounts to: vectors that can be stored, or the reason there are none.
 
 An answer is checked to the last number, because a vector of the wrong text or size would spoil
-recall without a sound. A reason never quotes the answer: servers like to repeat what they were
-sent, and a reason ends in logs.
+recall without a sound.
 """
 
 from __future__ import annotations
@@ -10,46 +9,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from http import HTTPStatus
 from typing import Final
 
 from recollect.adapters.embedders.hosted_providers import Provider
-from recollect.adapters.embedders.hosted_retries import worth_retrying
+from recollect.adapters.hosted.failures import Failure
 
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """Why there are no vectors, what to do, and whether asking again can help."""
-
-    reason: str
-    remedy: str
-    again: bool = False
-    asked_wait: float | None = None
-
-
-LATER: Final = "Try again later; meanwhile recall goes on with its other legs."
 _CHECK_SERVER: Final = "Check that the address is an embedding API of this kind."
-_REFUSED: Final = "Check the model, its dimension and the length of the texts."
-_REMEDIES: Final[dict[int, str]] = {
-    HTTPStatus.UNAUTHORIZED: "Check the key: the service does not accept it.",
-    HTTPStatus.FORBIDDEN: "Check the key: it may not use this model.",
-    HTTPStatus.NOT_FOUND: "Check the name of the model and the address.",
-    HTTPStatus.TOO_MANY_REQUESTS: "Wait, or raise the rate limit or the quota of the key.",
-}
-
-
-def read_status(status: int, asked_wait: float | None) -> Failure | None:
-    """What an HTTP status says went wrong, if it did."""
-    if status == HTTPStatus.OK:
-        return None
-    again = worth_retrying(status)
-    if 300 <= status < 400:
-        # A redirect could lead the text to a machine that nobody allowed.
-        remedy = "Name the final address: redirects are not followed."
-    else:
-        remedy = _REMEDIES.get(status, LATER if again else _REFUSED)
-    return Failure(f"answered with status {status}", remedy, again, asked_wait)
 
 
 def read_vectors(

@@ -16,7 +16,14 @@ from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from recollect.adapters.postgres.erasure import ERASE
-from recollect.adapters.postgres.rows import MEMORY_COLUMNS, from_memory, to_memory, utc
+from recollect.adapters.postgres.rows import (
+    INSERT_MEMORY,
+    MEMORY_COLUMNS,
+    UPDATE_MEMORY,
+    from_memory,
+    to_memory,
+    utc,
+)
 from recollect.adapters.postgres.statistics import Statistics, Transaction
 from recollect.core.errors import NotFound, StoreBusy
 from recollect.core.sync import (
@@ -46,23 +53,7 @@ from changes c left join memories m on m.id = c.memory_id
 where c.owner = %(owner)s and c.memory_id = any(%(ids)s)
 """).format(MEMORY_COLUMNS)
 
-_ADD = """
-insert into memories (id, owner, content, category, tags, expanded_keywords, importance,
-    is_sensitive, project, session, version, created_at, updated_at, deleted_at, links)
-values (%(id)s, %(owner)s, %(content)s, %(category)s, %(tags)s, %(expanded_keywords)s,
-    %(importance)s, %(is_sensitive)s, %(project)s, %(session)s, %(version)s, %(created_at)s,
-    %(updated_at)s, %(deleted_at)s, %(links)s)
-on conflict (id) do nothing
-"""
-
-_REPLACE = """
-update memories set content = %(content)s, category = %(category)s, tags = %(tags)s,
-    expanded_keywords = %(expanded_keywords)s, importance = %(importance)s,
-    is_sensitive = %(is_sensitive)s, project = %(project)s, session = %(session)s,
-    version = %(version)s, updated_at = %(updated_at)s, deleted_at = %(deleted_at)s,
-    links = %(links)s
-where owner = %(owner)s and id = %(id)s
-"""
+_ADD = f"{INSERT_MEMORY} on conflict (id) do nothing"
 
 _NOTE_EDIT = """
 update changes set extra = %(extra)s, edits = edits || %(edit)s where memory_id = %(id)s
@@ -262,7 +253,7 @@ async def _write(
         if item.id in states
     ]
     async with connection.cursor() as cursor:
-        for statement, params in ((_ADD, new), (_REPLACE, changed), (_NOTE_EDIT, notes)):
+        for statement, params in ((_ADD, new), (UPDATE_MEMORY, changed), (_NOTE_EDIT, notes)):
             if not params:
                 continue
             await cursor.executemany(statement, params)

@@ -111,35 +111,33 @@ set vector = mine.vector::halfvec, attempts = 0, due_at = now(), last_error = nu
 from mine where e.space_id = %(space)s and e.memory_id = mine.memory_id
 """
 
-_FAIL: Final = """
-with failed as (
+# Of the jobs named, those that nobody has changed, erased or finished since.
+_MINE: Final = """
+with named as (
     select * from unnest(%(ids)s::uuid[], %(tickets)s::text[]) as d(memory_id, ticket)
 ), mine as (
-    select e.memory_id from embeddings e join failed d using (memory_id)
+    select e.memory_id from embeddings e join named d using (memory_id)
     where e.space_id = %(space)s and e.vector is null
         and e.content_hash || coalesce(e.context_hash, '') = decode(d.ticket, 'hex')
     for update of e skip locked
 )
+"""
+
+_FAIL: Final = f"""
+{_MINE}
 update embeddings e
 set last_error = %(error)s,
     due_at = case when e.attempts >= %(most)s then 'infinity'
         else now() + interval '1 second'
             * least(%(first)s * %(growth)s ^ greatest(e.attempts - 1, 0), %(longest)s) end
 from mine where e.space_id = %(space)s and e.memory_id = mine.memory_id
-"""
+"""  # noqa: S608  # composed of constants
 
-_GIVE_BACK: Final = """
-with given as (
-    select * from unnest(%(ids)s::uuid[], %(tickets)s::text[]) as d(memory_id, ticket)
-), mine as (
-    select e.memory_id from embeddings e join given d using (memory_id)
-    where e.space_id = %(space)s and e.vector is null
-        and e.content_hash || coalesce(e.context_hash, '') = decode(d.ticket, 'hex')
-    for update of e skip locked
-)
+_GIVE_BACK: Final = f"""
+{_MINE}
 update embeddings e set attempts = greatest(e.attempts - 1, 0), due_at = now()
 from mine where e.space_id = %(space)s and e.memory_id = mine.memory_id
-"""
+"""  # noqa: S608  # composed of constants
 _TROUBLE: Final = "update spaces set last_error = %(error)s where id = %(space)s"
 _NO_TROUBLE: Final = """
 update spaces set last_error = null where id = %(space)s and last_error is not null

@@ -7,8 +7,8 @@ planner's guess of how many rows the scope holds, and one statement made for exa
 not once per row. No statement is prepared, so it works behind PgBouncer in transaction mode.
 Times given below were taken on two cores under a load of 5 to 9: read them as ratios.
 
-Needs, besides the table and its GIN index: `lexeme_stats (lexeme text primary key, ndoc integer)`
-and an index on `memories (owner, length(search_vector))`, not partial, or its statistics go unused.
+Needs, besides the table and its GIN index: the frequencies that `lexeme_stats` takes, and an index
+on `memories (owner, length(search_vector))`, not partial, or its statistics go unused.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from typing import Any, Final, LiteralString
 from psycopg import AsyncConnection, sql
 
 from recollect.adapters.postgres.asking import ask
+from recollect.adapters.postgres.lexeme_stats import FREQUENCIES, known_of, words_asked
 from recollect.adapters.postgres.lexical_plan import (
-    LENGTH_CELLS,
     Arm,
     Lexeme,
     Plan,
@@ -32,7 +32,6 @@ from recollect.adapters.postgres.lexical_plan import (
 )
 from recollect.core.recall import Candidate
 from recollect.core.recall_settings import LexicalRanking
-from recollect.core.text import MAX_QUERY_CHARS
 
 MAX_CANDIDATES: Final = 20_000
 """Rows one arm may bring when every estimate was wrong: a bound on time. Most seen: 11,144."""
@@ -43,33 +42,7 @@ MIN_SHARE_OF_BEST: Final = 0.05
 MIN_TS_RANK: Final = 0.001
 """The floor of plain `ts_rank`. One word of content among 64 asked for scores 0.0095. Not tuned."""
 
-STATISTICS_SAMPLE: Final = 100_000
-"""Rows a rebuild reads at most: at 300k rows 2.8 s, not 8.6 s, and 98.4% of the same top tens."""
-
-GROWTH: Final = 1.5
-"""Frequencies from half the rows give the same top ten 99 times in 100 (findings, section 2)."""
-
-PATIENCE: Final = "100ms"
-"""How long frequencies may keep anybody waiting who only wants to write."""
-
-_LOCK: Final = 0x5EC0_11EC
-"""The advisory lock that a rebuild holds, so that two processes never rebuild at once."""
-
 _TABLE: Final = sql.SQL("memories")
-
-# Rows of lexeme_stats that are no words: the parser yields neither '' nor a word with a space.
-_ROWS_KEY: Final = ""
-_LENGTH_KEYS: Final = tuple(f" length {cell:02}" for cell in range(1, LENGTH_CELLS + 1))
-
-# What the query's words are to the index, and how common each is. A word without a row was in no
-# memory, or in one, when the frequencies were taken.
-_FREQUENCIES: Final = sql.SQL("""
-select w.lexeme, s.ndoc
-from unnest(
-    tsvector_to_array(to_tsvector('english', %(lexical_text)s)) || %(lexical_keys)s::text[]
-) w(lexeme)
-left join lexeme_stats s using (lexeme)
-""")
 
 # Compiling a search would take longer than running it.
 _UNCOMPILED: Final = sql.SQL("select set_config('jit', 'off', true)")
@@ -138,52 +111,6 @@ where r.score >= %(lexical_floor)s
 order by r.score desc, r.id
 """
 
-# The size as the server keeps it: 0.5 ms where counting 300k rows took 241.
-_GROWN: Final[LiteralString] = """
-select greatest(c.reltuples, pg_stat_get_live_tuples(c.oid))
-    > %(growth)s * coalesce((select ndoc from lexeme_stats where lexeme = ''), 0)
-from pg_class c where c.oid = 'memories'::regclass
-"""
-
-# A write may be waiting for the rebuild, so the rebuild waits for nobody who holds the table.
-_TRY_LOCK: Final[LiteralString] = """
-select pg_try_advisory_xact_lock(%(lock)s), set_config('lock_timeout', %(patience)s, true)
-"""
-
-_SIZE: Final[LiteralString] = """
-select count(*) from memories where deleted_at is null
-"""
-
-# Whole pages at random, the same ones each time it is read: it reads only what it counts.
-_SAMPLE: Final[LiteralString] = """
-select search_vector from memories tablesample system ({percent}) repeatable (1)
-where deleted_at is null
-"""
-
-# A word in one memory alone is not kept: a word without a row counts as 1 anyway, the table is
-# half as long, and a word that only an erased memory held is nowhere else. ts_stat takes text.
-# Readers see the old frequencies until the commit; nobody waits.
-_REBUILD: Final[LiteralString] = """
-with sampled as materialized (
-    select count(*)::float8 as rows,
-        percentile_disc(%(cells)s::float8[]) within group (order by length(s.v)) as lengths
-    from ({sample}) s(v)
-), fresh as materialized (
-    select t.word as lexeme, least(t.ndoc / sampled.rows * %(rows)s, %(rows)s)::integer as ndoc
-    from ts_stat({sample_text}) t, sampled where t.ndoc > 1
-    union all
-    select %(rows_key)s, %(rows)s
-    union all
-    select k.lexeme, k.length
-    from sampled, unnest(%(length_keys)s::text[], sampled.lengths) k(lexeme, length)
-    where k.length is not null
-), gone as (
-    delete from lexeme_stats s where not exists (select from fresh f where f.lexeme = s.lexeme)
-)
-insert into lexeme_stats (lexeme, ndoc) select lexeme, ndoc from fresh
-on conflict (lexeme) do update set ndoc = excluded.ndoc where lexeme_stats.ndoc <> excluded.ndoc
-"""
-
 
 async def search(
     conn: AsyncConnection[Any],
@@ -212,54 +139,13 @@ async def search(
     return await _by_idf(conn, planned, where, params, depth, source or _TABLE)
 
 
-async def statistics_due(conn: AsyncConnection[Any]) -> bool:
-    """Whether the store has grown by half since the frequencies were taken."""
-    (grown,) = await ask(conn, {"growth": GROWTH}, sql.SQL(_GROWN))
-    return bool(grown and grown[0][0])
-
-
-async def refresh_statistics(conn: AsyncConnection[Any]) -> bool:
-    """Take the frequencies anew; False when another process is at it.
-
-    Fails with the driver's LockNotAvailable when somebody holds the table for long.
-    """
-    async with conn.transaction():
-        lock = {"lock": _LOCK, "patience": PATIENCE}
-        (locked,) = await ask(conn, lock, sql.SQL(_TRY_LOCK))
-        if not locked[0][0]:
-            return False
-        ((size,),) = await ask(conn, {}, sql.SQL(_SIZE))
-        (rows,) = size
-        percent = min(100.0, 100.0 * STATISTICS_SAMPLE / max(rows, 1))
-        sample = sql.SQL(_SAMPLE).format(percent=sql.Literal(percent))
-        statement = sql.SQL(_REBUILD).format(
-            sample=sample, sample_text=sql.Literal(sample.as_string(conn))
-        )
-        values = {
-            "rows": rows,
-            "rows_key": _ROWS_KEY,
-            "length_keys": list(_LENGTH_KEYS),
-            "cells": [cell / LENGTH_CELLS for cell in range(1, LENGTH_CELLS + 1)],
-        }
-        async with conn.cursor() as cursor:
-            await cursor.execute(statement, values, prepare=False)
-    return True
-
-
 async def _known(
     conn: AsyncConnection[Any], query: str, where: sql.Composable, params: Mapping[str, object]
 ) -> tuple[list[Lexeme], Statistics, int]:
     """The query's words, what is known of the store's, and about how many rows the scope holds."""
-    # 13,000 characters cost 11 ms to parse and 105 ms to search.
-    text = query[:MAX_QUERY_CHARS].replace("\0", " ").encode("utf-8", "ignore").decode()
-    values = {**params, "lexical_text": text, "lexical_keys": [_ROWS_KEY, *_LENGTH_KEYS]}
-    frequencies, explained = await ask(conn, values, _FREQUENCIES, scope_size(where))
-    found = dict(frequencies)
-    rows = found.pop(_ROWS_KEY) or 0
-    lengths = [found.pop(key) for key in _LENGTH_KEYS]
-    lexemes = [Lexeme(text, frequency or 0) for text, frequency in found.items()]
-    statistics = Statistics(rows, [length for length in lengths if length is not None])
-    return lexemes, statistics, rows_of(explained)
+    values = {**params, **words_asked(query)}
+    frequencies, explained = await ask(conn, values, FREQUENCIES, scope_size(where))
+    return *known_of(frequencies), rows_of(explained)
 
 
 def scope_size(where: sql.Composable) -> sql.Composed:

@@ -21,6 +21,23 @@ MEMORY_COLUMNS = sql.SQL(
     " m.links"
 )
 
+# What `from_memory` gives a value for.
+INSERT_MEMORY = """
+insert into memories (id, owner, content, category, tags, expanded_keywords, importance,
+    is_sensitive, project, session, version, created_at, updated_at, deleted_at, links)
+values (%(id)s, %(owner)s, %(content)s, %(category)s, %(tags)s, %(expanded_keywords)s,
+    %(importance)s, %(is_sensitive)s, %(project)s, %(session)s, %(version)s, %(created_at)s,
+    %(updated_at)s, %(deleted_at)s, %(links)s)
+"""
+UPDATE_MEMORY = """
+update memories set content = %(content)s, category = %(category)s, tags = %(tags)s,
+    expanded_keywords = %(expanded_keywords)s, importance = %(importance)s,
+    is_sensitive = %(is_sensitive)s, project = %(project)s, session = %(session)s,
+    version = %(version)s, updated_at = %(updated_at)s, deleted_at = %(deleted_at)s,
+    links = %(links)s
+where owner = %(owner)s and id = %(id)s
+"""
+
 
 def to_memory(row: Mapping[str, Any]) -> Memory:
     return Memory(

@@ -15,12 +15,12 @@ from typing import Any
 
 from psycopg import AsyncConnection
 
-from recollect.adapters.postgres import lexical
+from recollect.adapters.postgres import lexeme_stats
 from recollect.core.errors import StoreError
 from recollect.usecases.tasks import end
 
 _SMALL = 2_000
-_BE_QUICK = f"set local lock_timeout = '{lexical.PATIENCE}'"
+_BE_QUICK = f"set local lock_timeout = '{lexeme_stats.PATIENCE}'"
 _KNOWN_ROWS = "select ndoc from lexeme_stats where lexeme = ''"
 # Without waiting for an index that is being built, which may take an hour.
 _ANALYZE = "analyze (skip_locked) memories"
@@ -43,7 +43,7 @@ class Statistics:
         with suppress(StoreError):
             async with self._transaction() as connection:
                 await self._read_rows(connection)
-                due = await lexical.statistics_due(connection)
+                due = await lexeme_stats.statistics_due(connection)
         if due:
             await self._after_growth()
 
@@ -75,12 +75,12 @@ class Statistics:
         self._added = 0
         with suppress(StoreError):
             async with self._transaction() as connection:
-                if await lexical.refresh_statistics(connection):
+                if await lexeme_stats.refresh_statistics(connection):
                     await connection.execute(_ANALYZE)
                 await self._read_rows(connection)
 
     def _has_grown(self) -> bool:
-        return self._rows + self._added >= lexical.GROWTH * self._rows
+        return self._rows + self._added >= lexeme_stats.GROWTH * self._rows
 
     async def _after_growth(self) -> None:
         if self._rows + self._added <= _SMALL:

@@ -27,7 +27,9 @@ from recollect.adapters.postgres.owner_erasure import PostgresOwnerErasure
 from recollect.adapters.postgres.pool import Connection, Pool
 from recollect.adapters.postgres.recalls import PostgresRecalls
 from recollect.adapters.postgres.rows import (
+    INSERT_MEMORY,
     MEMORY_COLUMNS,
+    UPDATE_MEMORY,
     from_memory,
     to_key,
     to_memory,
@@ -46,29 +48,14 @@ from recollect.core.recall_settings import SettingChange
 from recollect.core.text import clean_query
 from recollect.ports import WordQuery
 
-_ADD = """
-insert into memories (id, owner, content, category, tags, expanded_keywords, importance,
-    is_sensitive, project, session, version, created_at, updated_at, deleted_at, links)
-values (%(id)s, %(owner)s, %(content)s, %(category)s, %(tags)s, %(expanded_keywords)s,
-    %(importance)s, %(is_sensitive)s, %(project)s, %(session)s, %(version)s, %(created_at)s,
-    %(updated_at)s, %(deleted_at)s, %(links)s)
-"""
-
-_ADD_NEW = f"{_ADD} on conflict (id) do nothing returning id"
+_ADD_NEW = f"{INSERT_MEMORY} on conflict (id) do nothing returning id"
 
 _ADD_MANY = """
 copy memories (id, owner, content, category, tags, expanded_keywords, importance, is_sensitive,
     project, session, version, created_at, updated_at, deleted_at, links) from stdin
 """
 
-_REPLACE = """
-update memories set content = %(content)s, category = %(category)s, tags = %(tags)s,
-    expanded_keywords = %(expanded_keywords)s, importance = %(importance)s,
-    is_sensitive = %(is_sensitive)s, project = %(project)s, session = %(session)s,
-    version = %(version)s, updated_at = %(updated_at)s, deleted_at = %(deleted_at)s,
-    links = %(links)s
-where owner = %(owner)s and id = %(id)s and version = %(based_on)s
-"""
+_REPLACE = f"{UPDATE_MEMORY} and version = %(based_on)s"
 
 _IDS_WITH_PREFIX = """
 select id from memories
@@ -162,7 +149,7 @@ class PostgresStore:
 
     async def add(self, memory: Memory) -> None:
         async with self._transaction() as connection:
-            await connection.execute(_ADD, from_memory(memory))
+            await connection.execute(INSERT_MEMORY, from_memory(memory))
         await self._statistics.added(1)
 
     async def add_many(self, memories: Iterable[Memory]) -> None:

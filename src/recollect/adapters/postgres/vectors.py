@@ -14,7 +14,13 @@ from typing import Any, Final
 from psycopg import AsyncConnection
 from psycopg.rows import DictRow, dict_row
 
-from recollect.adapters.postgres import embedding_queue, patience, spaces, vector_search
+from recollect.adapters.postgres import (
+    embedding_queue,
+    patience,
+    space_index,
+    spaces,
+    vector_search,
+)
 from recollect.adapters.postgres.doorbell import Doorbell
 from recollect.adapters.postgres.errors import translated
 from recollect.adapters.postgres.rows import within
@@ -111,13 +117,13 @@ class PostgresVectors:
     async def build_index(self, space: StoredSpace) -> None:
         with translated():
             async with await self._connect() as guard, await self._connect() as connection:
-                await spaces.build_index(guard, connection, space)
+                await space_index.build_index(guard, connection, space)
 
     async def drop_index(self, space: StoredSpace) -> None:
         """Make a space quick to fill with very much; `build_index` makes it quick to ask again."""
         with translated():
             async with await self._connect() as guard, await self._connect() as connection:
-                await spaces.drop_index(guard, connection, space)
+                await space_index.drop_index(guard, connection, space)
 
     async def activate(self, space: StoredSpace) -> None:
         async with self._transaction() as connection:

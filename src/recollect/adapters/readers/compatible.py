@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Final, Self
 
-from recollect.adapters.embedders.hosted_retries import Patience
+from recollect.adapters.hosted.retries import Patience
 from recollect.adapters.language_model import LanguageModel, Reply
 from recollect.core.egress import Egress
 from recollect.core.errors import InvalidInput

@@ -23,6 +23,24 @@ _ALL_TAGS: Final = (
     "NOT EXISTS (SELECT value FROM json_each(:tags) EXCEPT SELECT value FROM json_each(m.tags))"
 )
 
+# What `to_row` gives a value for: as columns, as values, and as a change of all but the id.
+COLUMNS: Final = """
+    id, owner, category, project, session, importance, is_sensitive, version, created_at,
+    updated_at, deleted_at, tags, tag_words, expanded_keywords, expanded_words, content, links
+"""
+VALUES: Final = """
+    :id, :owner, :category, :project, :session, :importance, :is_sensitive, :version, :created_at,
+    :updated_at, :deleted_at, :tags, :tag_words, :expanded_keywords, :expanded_words, :content,
+    :links
+"""
+CHANGES: Final = """
+    category = :category, project = :project, session = :session, importance = :importance,
+    is_sensitive = :is_sensitive, version = :version, created_at = :created_at,
+    updated_at = :updated_at, deleted_at = :deleted_at, tags = :tags, tag_words = :tag_words,
+    expanded_keywords = :expanded_keywords, expanded_words = :expanded_words, content = :content,
+    links = :links
+"""
+
 
 def to_row(memory: Memory) -> Parameters:
     return {

@@ -21,6 +21,9 @@ from recollect.adapters.sqlite import links, versions, words
 from recollect.adapters.sqlite.erasure import erase_where
 from recollect.adapters.sqlite.lane import Lane, transaction
 from recollect.adapters.sqlite.rows import (
+    CHANGES,
+    COLUMNS,
+    VALUES,
     from_row,
     id_list,
     inside,
@@ -40,26 +43,12 @@ from recollect.ports import WordQuery
 
 BUSY_TIMEOUT_SECONDS: Final = 5.0
 
-_ADD: Final = """
-INSERT INTO memories (
-    id, owner, category, project, session, importance, is_sensitive, version,
-    created_at, updated_at, deleted_at, tags, tag_words, expanded_keywords, expanded_words, content,
-    links
-) VALUES (
-    :id, :owner, :category, :project, :session, :importance, :is_sensitive, :version,
-    :created_at, :updated_at, :deleted_at, :tags, :tag_words, :expanded_keywords, :expanded_words,
-    :content, :links
-) ON CONFLICT (id) DO NOTHING
-"""
-_REPLACE: Final = """
-UPDATE memories SET
-    category = :category, project = :project, session = :session, importance = :importance,
-    is_sensitive = :is_sensitive, version = :version, created_at = :created_at,
-    updated_at = :updated_at, deleted_at = :deleted_at, tags = :tags, tag_words = :tag_words,
-    expanded_keywords = :expanded_keywords, expanded_words = :expanded_words, content = :content,
-    links = :links
-WHERE owner = :owner AND id = :id AND version = :based_on
-"""
+_ADD: Final = f"""
+INSERT INTO memories ({COLUMNS}) VALUES ({VALUES}) ON CONFLICT (id) DO NOTHING
+"""  # noqa: S608  # composed of constants
+_REPLACE: Final = f"""
+UPDATE memories SET {CHANGES} WHERE owner = :owner AND id = :id AND version = :based_on
+"""  # noqa: S608  # composed of constants
 _GET: Final = "SELECT * FROM memories WHERE owner = ? AND id = ?"
 _GET_MANY: Final = """
 SELECT * FROM memories

@@ -9,7 +9,16 @@ from dataclasses import replace
 from typing import Any, Final
 from uuid import UUID
 
-from recollect.adapters.sqlite.rows import from_row, id_list, microseconds, moment, to_row
+from recollect.adapters.sqlite.rows import (
+    CHANGES,
+    COLUMNS,
+    VALUES,
+    from_row,
+    id_list,
+    microseconds,
+    moment,
+    to_row,
+)
 from recollect.adapters.sqlite.sync_schema import STATE_COLUMNS
 from recollect.core.merge import Known
 from recollect.core.sync import Revision, State
@@ -26,26 +35,12 @@ _LOCALS: Final = "SELECT * FROM memories WHERE id IN (SELECT value FROM json_eac
 _IN_ROLE: Final = """
 SELECT * FROM states WHERE role = ? AND id IN (SELECT value FROM json_each(?))
 """
-_PUT: Final = """
-INSERT INTO memories (
-    id, owner, category, project, session, importance, is_sensitive, version, created_at,
-    updated_at, deleted_at, tags, tag_words, expanded_keywords, expanded_words, content, extra,
-    links
-) VALUES (
-    :id, :owner, :category, :project, :session, :importance, :is_sensitive, :version, :created_at,
-    :updated_at, :deleted_at, :tags, :tag_words, :expanded_keywords, :expanded_words, :content,
-    :extra, :links
-)
-"""
-_REPLACE: Final = """
-UPDATE memories SET
-    category = :category, project = :project, session = :session, importance = :importance,
-    is_sensitive = :is_sensitive, version = :version, created_at = :created_at,
-    updated_at = :updated_at, deleted_at = :deleted_at, tags = :tags, tag_words = :tag_words,
-    expanded_keywords = :expanded_keywords, expanded_words = :expanded_words, content = :content,
-    extra = :extra, links = :links
-WHERE id = :id
-"""
+_PUT: Final = f"""
+INSERT INTO memories ({COLUMNS}, extra) VALUES ({VALUES}, :extra)
+"""  # noqa: S608  # composed of constants
+_REPLACE: Final = f"""
+UPDATE memories SET {CHANGES}, extra = :extra WHERE id = :id
+"""  # noqa: S608  # composed of constants
 _SYNCED: Final = "INSERT OR REPLACE INTO synced (id, version, change, withheld, gone) VALUES "
 _KEEP_REVISION: Final = """
 INSERT INTO revisions (id, owner, memory_id, kind, fields, made_at, resolved_at, unsent)

@@ -1,0 +1,1 @@
+"""`recollect bench`, command by command."""

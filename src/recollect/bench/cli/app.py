@@ -1,0 +1,40 @@
+"""`recollect bench`: measure it on your own machine."""
+
+from __future__ import annotations
+
+import typer
+
+from recollect.bench.cli import data
+from recollect.bench.cli.floor import floor
+from recollect.bench.cli.graph import graph_speed
+from recollect.bench.cli.hook import hook
+from recollect.bench.cli.own import own
+from recollect.bench.cli.run import run
+from recollect.bench.cli.speed import speed
+from recollect.bench.cli.study import study
+from recollect.bench.cli.sync import sync
+from recollect.bench.cli.tune import tune_settings
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback()
+def bench() -> None:
+    """Measure recall on stores of its own; only `own` and `tune --own` read your memories."""
+
+
+app.command()(run)
+app.command()(study)
+app.command()(speed)
+app.command("graph-speed")(graph_speed)
+app.command()(sync)
+app.command()(hook)
+app.command()(floor)
+app.command()(own)
+app.command("tune")(tune_settings)
+data.register(app)

@@ -1,0 +1,110 @@
+"""`recollect bench convert` and `recollect bench sets`: the data that is measured on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Column, Table
+
+from recollect.bench.data.convert import Converted, check_target, write_set
+from recollect.bench.data.datasets import EvaluationSet, find_sets, read_set
+from recollect.bench.data.locomo import locomo
+from recollect.bench.data.longmemeval import Unit, longmemeval
+from recollect.bench.data.strata import RULE_STRATA, rule_strata
+from recollect.bench.data.synthetic import synthetic_set
+from recollect.progress import step_bar
+
+_HELP = {"help_option_names": ["-h", "--help"]}
+convert_app = typer.Typer(
+    no_args_is_help=True, add_completion=False, rich_markup_mode=None, context_settings=_HELP
+)
+
+File = Annotated[Path, typer.Argument(help="The JSON file as its authors publish it.")]
+Out = Annotated[Path, typer.Argument(help="The folder for the set; it is made.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace the set in a folder in use.")]
+Data = Annotated[
+    Path | None,
+    typer.Option(
+        envvar="RECOLLECT_BENCH_DATA",
+        help="The folder with the evaluation sets; without it, the synthetic set.",
+    ),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands to `recollect bench`."""
+    app.add_typer(convert_app, name="convert")
+    app.command("sets")(sets)
+
+
+@convert_app.callback()
+def convert() -> None:
+    """Turn a published data set into a folder that bench can read."""
+
+
+@convert_app.command("locomo")
+def convert_locomo(file: File, out: Out, *, force: Force = False) -> None:
+    """LoCoMo (locomo10.json): one memory for each turn of a conversation."""
+    _convert(lambda: locomo(file), out, force=force)
+
+
+@convert_app.command("longmemeval")
+def convert_longmemeval(
+    file: File,
+    out: Out,
+    *,
+    unit: Annotated[Unit, typer.Option(help="What becomes one memory.")] = "session",
+    force: Force = False,
+) -> None:
+    """LongMemEval (longmemeval_oracle.json): one memory for each session, or each turn."""
+    _convert(lambda: longmemeval(file, unit), out, force=force)
+
+
+def sets(data: Data = None) -> None:
+    """What each evaluation set holds, and how its questions fall into strata by rule."""
+    # Without lines and with long names folded, every number fits into eighty columns.
+    name = Column("set", overflow="fold")
+    heads = [name, *map(_number, ("memories", "questions", "labels", *RULE_STRATA))]
+    table = Table(*heads, box=None, padding=(0, 1, 0, 0))
+    with step_bar() as step:
+        if data is None:
+            table.add_row(*_row(synthetic_set()))
+        else:
+            folders = find_sets(data, None)
+            for number, folder in enumerate(folders):
+                step(f"reading {folder.name}", number / len(folders))
+                table.add_row(*_row(read_set(folder)))
+    Console(highlight=False, markup=False).print(table)
+
+
+def _convert(read: Callable[[], Converted], out: Path, *, force: bool) -> None:
+    check_target(out, force=force)
+    with step_bar() as step:
+        step("reading", 0.0)
+        converted = read()
+        step("writing", 0.8)
+        write_set(converted, out, force=force)
+    typer.echo(
+        f"{out}: {len(converted.documents):,} memories, {len(converted.asked):,} questions, "
+        f"{converted.labels:,} labels; {converted.left_out:,} questions without gold left out"
+    )
+
+
+def _number(heading: str) -> Column:
+    return Column(heading, justify="right", no_wrap=True)
+
+
+def _row(evaluation_set: EvaluationSet) -> list[str]:
+    by_rule = Counter(rule_strata(evaluation_set).values())
+    numbers = (
+        len(evaluation_set.documents),
+        len(evaluation_set.questions),
+        sum(map(len, evaluation_set.gold.values())),
+        *(by_rule[stratum] for stratum in RULE_STRATA),
+    )
+    return [evaluation_set.name, *(f"{number:,}" for number in numbers)]

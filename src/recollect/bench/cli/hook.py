@@ -1,0 +1,126 @@
+"""`recollect bench hook`: what a hook costs a prompt, in each state it may find."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+import recollect
+from recollect.bench.cli.measuring import check_writable
+from recollect.bench.cli.sync import one_bar, throw_away_server
+from recollect.bench.speed.corpus import Corpus
+from recollect.bench.speed.hook import (
+    HookResult,
+    Progress,
+    as_document,
+    fill,
+    forget_pages,
+    stalling_server,
+    summed_up,
+    time_calls,
+)
+from recollect.settings import load
+from recollect.usecases.sync import sync
+from recollect.wiring import open_cached, open_recollect
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    name: str
+    settings: dict[str, str]
+    prepare: Callable[[], None] = lambda: None
+
+
+def hook(
+    *,
+    calls: Annotated[int, typer.Option(min=1, help="Calls in each state.")] = 200,
+    rows: Annotated[int, typer.Option(min=1, help="How many memories each store holds.")] = 1_000,
+    seed: Annotated[int, typer.Option(help="Same seed, same memories and prompts.")] = 1,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", help="Also write the report to this file as JSON.")
+    ] = None,
+) -> None:
+    """Whole calls of `recollect hook recall`: cold, warm, with a server, without it, stalled."""
+    if json_file is not None:
+        check_writable([json_file])
+    budget = load().hook_budget_ms
+    corpus = Corpus.seeded(seed)
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="recollect-bench-")))
+        folder.chmod(0o711)  # as root, Postgres runs as another account, which must pass through
+        progress = stack.enter_context(one_bar())
+        questions = asyncio.run(_fill_local(folder / "local", corpus, rows, progress))
+        results: list[HookResult] = []
+
+        def measure(state: _State) -> None:
+            variables = _variables(state.settings, budget)
+            made = time_calls(state.name, calls, variables, questions, progress, state.prepare)
+            results.append(summed_up(state.name, made, budget))
+
+        local = {"RECOLLECT_HOME": str(folder / "local")}
+        package = Path(recollect.__file__).parent
+        measure(_State("cold", local, lambda: forget_pages(package, folder / "local")))
+        measure(_State("warm", local))
+        with throw_away_server(folder / "server") as (url, key):
+            cached = {
+                "RECOLLECT_HOME": str(folder / "cached"),
+                "RECOLLECT_API_URL": url,
+                "RECOLLECT_API_KEY": key,
+            }
+            asyncio.run(_fill_cached(folder / "cached", url, key, corpus, rows, progress))
+            measure(_State("server", cached))
+        measure(_State("stopped", cached))
+        stalled = stack.enter_context(stalling_server())
+        measure(_State("stalled", {**cached, "RECOLLECT_API_URL": stalled}))
+    Console(highlight=False).print(_table(results, budget))
+    if json_file is not None:
+        document = as_document(results, budget, rows)
+        json_file.write_text(json.dumps(document, indent=2) + "\n")
+
+
+async def _fill_local(home: Path, corpus: Corpus, rows: int, progress: Progress) -> list[str]:
+    async with open_recollect(load(home=home, api_url=None)) as memory:
+        return await fill(memory, corpus, rows, progress)
+
+
+async def _fill_cached(
+    home: Path, url: str, key: str, corpus: Corpus, rows: int, progress: Progress
+) -> None:
+    async with open_cached(load(home=home, api_url=url, api_key=key)) as cached:
+        await fill(cached.recollect, corpus, rows, progress)
+        await sync(cached.sync, cached.server, cached.clock, lambda *_: None)
+
+
+def _variables(settings: dict[str, str], budget: int) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if "RECOLLECT_" not in name}
+    return {**kept, **settings, "RECOLLECT_HOOK_BUDGET_MS": str(budget)}
+
+
+def _table(results: list[HookResult], budget: int) -> Table:
+    table = Table(
+        "state", "calls", "answered", "p50 ms", "p95 ms", "max ms", "not 0", f"over {budget} ms",
+        box=None, pad_edge=False,
+    )  # fmt: skip
+    for one in results:
+        table.add_row(
+            one.state,
+            f"{one.calls}",
+            f"{one.answered}",
+            f"{one.p50_ms:.0f}",
+            f"{one.p95_ms:.0f}",
+            f"{one.max_ms:.0f}",
+            f"{one.nonzero_exits}",
+            f"{one.over_budget}",
+        )
+    return table

@@ -1,0 +1,123 @@
+"""`recollect bench run`: configurations measured on evaluation sets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+from rich.console import Console
+from rich.table import Column, Table
+
+from recollect.bench.cli.data import Data
+from recollect.bench.cli.measuring import ALL, check_writable, chosen_sets, make_folder, measured
+from recollect.bench.data.datasets import EvaluationSet, read_facts
+from recollect.bench.reports.as_json import as_json
+from recollect.bench.reports.as_markdown import MEAN, markdown
+from recollect.bench.reports.machine import provenance
+from recollect.bench.reports.plots import write_plots
+from recollect.bench.reports.readable import readable
+from recollect.bench.runs.configs import parse_configs
+from recollect.bench.runs.measure import TIMED
+from recollect.bench.scores.report import OVERALL, Report
+from recollect.bench.scores.scoring import scored
+from recollect.bench.scores.summary import check_against, make_report
+from recollect.core.errors import InvalidInput
+from recollect.settings import load
+
+STDOUT: Final = Path("-")
+_SHOWN: Final = ("R@10", "nDCG@10")
+
+
+def run(
+    *,
+    data: Data = None,
+    sets: Annotated[str, typer.Option(help="Which sets: their names, or all.")] = ALL,
+    configs: Annotated[
+        str, typer.Option(help="Which configurations: names, with :setting=value|value.")
+    ] = "default,lexical,dense,rrf,convex",
+    json_file: Annotated[
+        Path | None, typer.Option("--json", help="Write the report here as JSON; - is stdout.")
+    ] = None,
+    markdown_file: Annotated[
+        Path | None, typer.Option("--markdown", help="Write the report here as Markdown.")
+    ] = None,
+    plots: Annotated[Path | None, typer.Option(help="Draw the plots into this folder.")] = None,
+    readable_file: Annotated[
+        Path | None,
+        typer.Option("--readable", help="Write the questions won and lost here, side by side."),
+    ] = None,
+    against: Annotated[
+        str | None, typer.Option(help="Compare with this configuration; else with the first.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same numbers.")] = 1,
+    timed: Annotated[
+        int, typer.Option(min=0, help="How many questions of each set to time as well.")
+    ] = TIMED,
+    facts: Annotated[
+        Path | None,
+        typer.Option(help="For graph=given on one set: its ready-made facts, in place of its own."),
+    ] = None,
+) -> None:
+    """How well configurations recall, on real stores that are thrown away afterwards."""
+    parsed = parse_configs(configs)
+    base = against or parsed[0].name
+    check_against(base, [config.name for config in parsed])
+    chosen = chosen_sets(data, sets)
+    if facts is not None:
+        chosen = [_with_facts(chosen, facts)]
+    named = (json_file, markdown_file, readable_file)
+    check_writable(file for file in named if file not in (None, STDOUT))
+    if plots is not None:
+        make_folder(plots)
+    settings = load()
+    runs = measured([(one, parsed) for one in chosen], settings, timed=timed)
+    found = scored(chosen, runs)
+    origin = provenance(chosen, parsed, seed=seed, embedder=settings.embedder)
+    report = make_report(found, against=base, seed=seed, provenance=origin)
+    _show(report, to_stderr=json_file == STDOUT)
+    if json_file == STDOUT:
+        typer.echo(as_json(report), nl=False)
+    elif json_file is not None:
+        json_file.write_text(as_json(report), encoding="utf-8")
+    if markdown_file is not None:
+        markdown_file.write_text(markdown(report), encoding="utf-8")
+    if readable_file is not None:
+        readable_file.write_text(readable(found, base), encoding="utf-8")
+    if plots is not None:
+        write_plots(report, plots)
+
+
+def _with_facts(sets: Sequence[EvaluationSet], file: Path) -> EvaluationSet:
+    if len(sets) != 1:
+        raise InvalidInput(
+            f"{file} speaks of one set's documents, and there are {len(sets)} sets",
+            field="--facts",
+            remedy="Name the one set with --sets.",
+        )
+    return replace(sets[0], facts=read_facts(file))
+
+
+def _show(report: Report, *, to_stderr: bool) -> None:
+    """The first lines of the report: overall, in percent."""
+    cells = {
+        (row.config, row.set, row.metric): row.value
+        for row in report.results
+        if row.stratum == OVERALL
+    }
+    sets = list(report.sets)
+    if len(sets) > 1:
+        sets.append(MEAN)
+        of_sets = (row for row in report.means if row.stratum == OVERALL)
+        cells.update({(row.config, MEAN, row.metric): row.value for row in of_sets})
+    table = Table(
+        Column("configuration", overflow="fold"),
+        *(Column(name, overflow="fold") for name in sets),
+        title=f"{' / '.join(_SHOWN)}, %",
+    )
+    for name in report.configs:
+        values = ([cells[name, each, metric] for metric in _SHOWN] for each in sets)
+        table.add_row(name, *(" / ".join(f"{100 * one:.1f}" for one in row) for row in values))
+    Console(stderr=to_stderr, highlight=False, markup=False).print(table)

@@ -1,0 +1,140 @@
+"""`recollect bench speed`: how long recall takes as the store grows."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+from psycopg import AsyncConnection
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+
+from recollect.bench.cli.data import Data
+from recollect.bench.cli.measuring import ALL, check_writable, chosen_sets
+from recollect.bench.speed.corpus import KINDS, OWNER, Corpus
+from recollect.bench.speed.recall import Measured, measure
+from recollect.bench.speed.report import SpeedReport, show
+from recollect.bench.speed.rig import Dense, Rig
+from recollect.bench.speed.server import measure_server
+from recollect.bench.speed.vectors import Subjects
+from recollect.bench.temporary import throw_away_home
+from recollect.settings import Settings, load
+from recollect.usecases.dense import dense_leg
+from recollect.usecases.embed import NO_EMBEDDER
+from recollect.usecases.owned import OwnedRecollect
+from recollect.wiring import catalogue, open_postgres, parts_on
+
+_DEADLINE_MS: Final = 60_000
+
+
+def speed(
+    *,
+    rows: Annotated[
+        str, typer.Option(help="How many memories the store holds at each step, ascending.")
+    ] = "5000,50000",
+    queries: Annotated[int, typer.Option(min=2, help="Queries of each kind.")] = 100,
+    seed: Annotated[int, typer.Option(help="Same seed, same memories and queries.")] = 1,
+    data: Data = None,
+    dense: Annotated[
+        bool, typer.Option(help="Also the dense leg, with the model that RECOLLECT_EMBEDDER names.")
+    ] = True,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", help="Also write the report to this file as JSON.")
+    ] = None,
+) -> None:
+    """How long recall takes as the store grows, on a throw-away embedded Postgres. With a folder of
+    evaluation sets, vectors and the questions that test them are those of real texts.
+    """
+    from recollect.adapters.embedded_postgres import EmbeddedPostgres
+
+    sizes = _sizes(rows)
+    if json_file is not None:
+        check_writable([json_file])
+    corpus, yours = Corpus.seeded(seed), load()
+    subjects = Subjects.made_up(corpus, sizes[-1])
+    if data is not None and dense:
+        subjects = Subjects.of_sets(chosen_sets(data, ALL), seed)
+    embedder = yours.embedder if dense else NO_EMBEDDER
+    with throw_away_home() as home:
+        with EmbeddedPostgres(home, account=yours.postgres_account) as url:
+            mine = load(home=home, database_url=url, owner=OWNER)
+            measuring = _measured(mine, yours, url, embedder, corpus, subjects, sizes, queries)
+            measured, embedder = asyncio.run(measuring)
+        # Its Postgres is stopped, so that the server starts it as any server does.
+        server = measure_server(home, yours, embedder, corpus.queries(KINDS[0], 20, sizes[0]))
+    report = SpeedReport(measured, server, tuple(sizes), queries, seed)
+    show(report, Console(highlight=False))
+    if json_file is not None:
+        json_file.write_text(json.dumps(report.as_dict(), indent=2) + "\n")
+
+
+def _sizes(text: str) -> list[int]:
+    try:
+        sizes = [int(part.replace("_", "")) for part in text.split(",")]
+    except ValueError:
+        sizes = []
+    if not sizes or sizes[0] < 100 or sizes != sorted(set(sizes)):
+        raise typer.BadParameter(
+            f"{text!r} is not a list of ascending sizes; give for example 5000,300000 "
+            "(100 is the smallest).",
+            param_hint="--rows",
+        )
+    return sizes
+
+
+async def _measured(
+    mine: Settings,
+    yours: Settings,
+    url: str,
+    embedder: str,
+    corpus: Corpus,
+    subjects: Subjects,
+    sizes: list[int],
+    queries: int,
+) -> tuple[Measured, str]:
+    """What was found, and the name of the model that was measured."""
+    with _bar() as bar:
+        task = bar.add_task("starting", total=None)
+
+        def progress(what: str, done: int, total: int) -> None:
+            bar.update(task, description=what, completed=done, total=total)
+
+        def building(what: str, share: float) -> None:
+            progress(what, round(100 * share), 100)
+
+        async with (
+            open_postgres(mine) as (store, _),
+            # A model is not made again for every run: it comes from, and stays in, the user's
+            # folder.
+            catalogue(yours, building) as embedders,
+            await AsyncConnection.connect(url, autocommit=True) as connection,
+        ):
+            parts, dense = parts_on(store, mine), None
+            if store.vectors is None:
+                bar.console.print(f"without the dense leg: {store.vector_note}")
+            elif embedder != NO_EMBEDDER:
+                dense = await Dense.opened(store.vectors, embedders, embedder, subjects, progress)
+                legs = {**parts.legs, "dense": dense_leg(store.vectors, embedders)}
+                parts = replace(parts, legs=legs)
+            recollect = OwnedRecollect(parts, OWNER)
+            # A busy machine must be slow here and not leave a leg out.
+            await recollect.change_settings({"deadline_ms": _DEADLINE_MS})
+            rig = Rig(store, connection, recollect, dense)
+            found = await measure(rig, corpus, sizes, queries=queries, progress=progress)
+            return found, NO_EMBEDDER if dense is None else embedder
+
+
+def _bar() -> Bar:
+    return Bar(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True, highlight=False),
+        transient=True,
+    )

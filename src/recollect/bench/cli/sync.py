@@ -1,0 +1,130 @@
+"""`recollect bench sync`: a throw-away server, a client that was away, and how it catches up."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from recollect.bench.speed.sync import SyncReport, measure
+from recollect.core.errors import StoreUnavailable
+
+_START_SECONDS: Final = 180.0
+console = Console(stderr=True, highlight=False)
+
+
+def sync(
+    *,
+    writes: Annotated[int, typer.Option(min=1, help="How many wait when the server is back.")] = (
+        10_000
+    ),
+    straight: Annotated[
+        int, typer.Option(min=1, help="How many are written straight to the server.")
+    ] = 1_000,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", help="Also write the report to this file as JSON.")
+    ] = None,
+) -> None:
+    """Writes accepted offline, the time to catch up, requests a write; on a throw-away server."""
+    with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder:
+        # As root, Postgres runs as another account, which must be able to pass through.
+        Path(folder).chmod(0o711)
+        with throw_away_server(Path(folder) / "server") as (url, key), one_bar() as progress:
+            report = asyncio.run(measure(url, key, Path(folder), writes, straight, progress))
+    Console(highlight=False).print(_table(report))
+    if json_file is not None:
+        json_file.write_text(json.dumps(report.as_dict(), indent=2) + "\n")
+
+
+@contextmanager
+def throw_away_server(home: Path) -> Iterator[tuple[str, str]]:
+    """`recollect serve` on a free port, without a worker: embedding is not what is measured."""
+    ready = home / "ready.json"
+    home.mkdir(mode=0o711)
+    command = [sys.executable, "-m", "recollect.main", "serve", "--port", "0"]
+    kept = {name: value for name, value in os.environ.items() if "RECOLLECT_" not in name}
+    process = subprocess.Popen(  # noqa: S603  # our own command
+        [*command, "--ready-file", str(ready)],
+        env={**kept, "RECOLLECT_HOME": str(home), "RECOLLECT_WORKER": "off"},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        until = time.monotonic() + _START_SECONDS
+        while not ready.exists():
+            if process.poll() is not None or time.monotonic() > until:
+                raise StoreUnavailable(
+                    "the server for the benchmark did not start",
+                    remedy="See why with `recollect serve` and `recollect doctor`.",
+                )
+            time.sleep(0.05)
+        told = json.loads(ready.read_text())
+        yield told["url"], told["key"]
+    finally:
+        process.terminate()
+        process.wait()
+
+
+@contextmanager
+def one_bar() -> Iterator[_Tell]:
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as bar:
+        yield _Tell(bar)
+
+
+class _Tell:
+    """One bar for each thing that is measured."""
+
+    def __init__(self, bar: Progress) -> None:
+        self._bar = bar
+        self._what = ""
+        self._task = bar.add_task("")
+
+    def __call__(self, what: str, done: int, total: int) -> None:
+        if what != self._what:
+            self._what = what
+            self._bar.reset(self._task, description=what, total=total)
+        self._bar.update(self._task, completed=done)
+
+
+def _table(report: SyncReport) -> Table:
+    told = report.as_dict()
+    table = Table("measured", "value", "against straight", box=None, pad_edge=False)
+    straight = told["straight_writes_per_second"]
+    table.add_row("straight to the server", f"{straight:,.0f} writes/s", "1.0 ×")
+    table.add_row(
+        "accepted offline",
+        f"{told['offline_writes_per_second']:,.0f} writes/s",
+        f"{told['offline_to_straight']:.1f} ×",
+    )
+    table.add_row(
+        f"catching up on {report.writes:,}",
+        f"{told['catch_up_seconds']:.1f} s, {told['catch_up_writes_per_second']:,.0f} writes/s",
+        f"{told['catch_up_to_straight']:.1f} ×",
+    )
+    table.add_row("requests per synced write", f"{told['requests_per_synced_write']:.4f}", "of 1")
+    table.add_row(
+        f"first sync of {report.writes + report.straight_writes:,} elsewhere",
+        f"{told['first_sync_seconds']:.1f} s in {told['first_sync_requests']:.0f} requests",
+        "",
+    )
+    return table

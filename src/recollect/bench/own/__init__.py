@@ -1,0 +1,1 @@
+"""A user's own memories as an evaluation set."""

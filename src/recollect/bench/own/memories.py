@@ -1,0 +1,102 @@
+"""A user's own memories as an evaluation set: what takes part, and what is told of the result.
+
+What is measured is a copy in a throw-away store; the user's store is only read. Sensitive memories
+and those that look as if they held a credential take no part, so nothing of them is copied, asked
+or embedded. The copy holds contents alone: expanded keywords and tags are what paraphrases are made
+of, and would turn them into exact questions.
+
+The report is made to be shown to others: counts and figures, no text and no id.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from recollect import __version__
+from recollect.bench.data.datasets import Document, EvaluationSet, Question
+from recollect.bench.own.labels import Label
+from recollect.core.errors import InvalidInput
+from recollect.core.memory import EVERYWHERE, Memory
+from recollect.core.paging import MAX_PAGE
+from recollect.core.secrets import looks_sensitive
+from recollect.ports import Recollect
+
+NAME: Final = "own"
+
+
+@dataclass(frozen=True, slots=True)
+class OwnMemories:
+    """The memories that take part, and how many do not."""
+
+    memories: Mapping[str, Memory]
+    sensitive: int
+
+
+async def read_own(recollect: Recollect) -> OwnMemories:
+    """Everything in the store, parted into what may take part and what may not."""
+    found: dict[str, Memory] = {}
+    sensitive, cursor = 0, None
+    while True:
+        page = await recollect.page(EVERYWHERE, cursor, MAX_PAGE)
+        for memory in page.memories:
+            if takes_part(memory):
+                found[str(memory.id)] = memory
+            else:
+                sensitive += 1
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+    return OwnMemories(found, sensitive)
+
+
+def takes_part(memory: Memory) -> bool:
+    """Also one that was said not to be sensitive stays out when its text looks like a secret."""
+    texts = (memory.content, *memory.tags, *memory.expanded_keywords)
+    return not memory.is_sensitive and looks_sensitive("\n".join(texts)) is None
+
+
+def evaluation_set(own: OwnMemories, labels: Sequence[Label]) -> EvaluationSet:
+    """The labels that count, over all memories that take part."""
+    if not own.memories:
+        raise InvalidInput(
+            f"the store holds no memory that can take part ({own.sensitive} sensitive)",
+            field="own",
+            remedy="Store some memories first; sensitive ones take no part.",
+        )
+    asked = [one for one in labels if one.counts]
+    if not asked:
+        raise InvalidInput(
+            "no question about your memories was confirmed",
+            field="own",
+            remedy="Run `recollect bench own` and confirm some; --yes takes all as they are, and "
+            "with --ask you write some yourself.",
+        )
+    documents = tuple(
+        Document(id, memory.content, time=memory.created_at.isoformat())
+        for id, memory in own.memories.items()
+    )
+    digest = hashlib.sha256(repr((documents, [(one.text, one.gold) for one in asked])).encode())
+    return EvaluationSet(
+        name=NAME,
+        documents=documents,
+        questions=tuple(Question(one.id, one.text, one.stratum) for one in asked),
+        gold={one.id: dict.fromkeys(one.gold, 1) for one in asked},
+        digest=digest.hexdigest(),
+    )
+
+
+def counts(own: OwnMemories, labels: Sequence[Label]) -> dict[str, Any]:
+    """What the report says of where its figures come from."""
+    states = Counter(one.state for one in labels)
+    return {
+        "version": __version__,
+        "memories": len(own.memories),
+        "sensitive_left_out": own.sensitive,
+        "confirmed": states["confirmed"],
+        "taken_unconfirmed": states["taken"],
+        "struck": states["struck"],
+    }

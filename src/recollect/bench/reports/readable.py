@@ -1,0 +1,41 @@
+"""The questions that each change won and lost, side by side, for a person to judge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from recollect.bench.scores.diagnostics import Change, side_by_side
+from recollect.bench.scores.scoring import Scored
+from recollect.bench.scores.summary import CHANGES_BY, changes_of
+
+SHOWN: Final = 20
+"""How many of each are shown: the largest changes first, and nobody reads more."""
+
+
+def readable(found: Sequence[Scored], against: str) -> str:
+    """Markdown. It quotes the evaluation data, so it goes where that may go."""
+    return "\n".join(line for one in found for line in _of_set(one, against))
+
+
+def _of_set(one: Scored, against: str) -> Iterator[str]:
+    for name in one.runs:
+        if name == against or against not in one.runs:
+            continue
+        moved = changes_of(one, against, name)
+        yield f"# {one.data.name}: from {against} to {name}\n"
+        yield (
+            f"By {CHANGES_BY}: {len(moved.won)} won, {len(moved.lost)} lost, {moved.equal} equal.\n"
+        )
+        for what, each in (("Won", moved.won), ("Lost", moved.lost)):
+            shown = f", the {SHOWN} largest of {len(each)}" if len(each) > SHOWN else ""
+            yield f"## {what}{shown}\n"
+            yield from _sides(one, each[:SHOWN], (against, name))
+
+
+def _sides(one: Scored, each: Sequence[Change], names: tuple[str, str]) -> Iterator[str]:
+    questions = {question.id: question.text for question in one.data.questions}
+    texts = {document.id: document.content for document in one.data.documents}
+    for change in each:
+        question = questions[change.question]
+        yield side_by_side(change, metric=CHANGES_BY, names=names, question=question, texts=texts)

@@ -1,0 +1,161 @@
+"""Configurations as named values: what a run varies, written in one line.
+
+    lexical                        a name
+    rrf:rrf_k=10:depth=100         a name with parameters
+    convex:dense_weight=1|2|4      a sweep: one configuration for each value
+    default+rerank                 a name with something added
+
+A parameter is one of the run-time settings (`recollect settings`), one of `Layout`'s (what is
+stored, and where), or `champions`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from itertools import product
+from typing import Final, Literal, get_args
+
+from recollect.core.errors import InvalidInput
+from recollect.core.recall_settings import RecallSettings
+
+Engine = Literal["postgres", "sqlite", "bm25s"]
+Embedded = Literal["content", "alone", "text", "window"]
+Graph = Literal["own", "given", "none"]
+Importance = Literal["equal", "noise", "signal"]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What is stored and where; configurations with the same layout share a store.
+
+    `engine`: the server's store, the local one, or an outside BM25 as a yardstick. `embedder`: the
+    model; empty is the configured one. `embedded`: the content as the product embeds it, which is a
+    turn with those before it; a turn alone; the text without its title; or the content between its
+    neighbours in a conversation. `importance`: the same for all, drawn by chance, or higher for
+    what some question asks for. `graph`: filled by our own rules, by the set's ready-made facts
+    alone, or not at all; without a dense leg there is none either.
+    """
+
+    engine: Engine = "postgres"
+    embedder: str = ""
+    embedded: Embedded = "content"
+    importance: Importance = "equal"
+    graph: Graph = "own"
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """One way to recall, under the name that the report calls it by. `champions` is no setting of
+    the product but a question to it (`champions.py`).
+    """
+
+    name: str
+    layout: Layout = field(default_factory=Layout)
+    settings: Mapping[str, object] = field(default_factory=dict)
+    champions: int = 0
+
+
+_LEXICAL: Final[Mapping[str, object]] = {"dense_weight": 0.0, "graph_weight": 0.0}
+NAMED: Final[Mapping[str, Config]] = {
+    one.name: one
+    for one in (
+        Config("default"),
+        Config("base", settings={"graph_weight": 0.0}),
+        Config("local-fts", Layout(engine="sqlite"), _LEXICAL),
+        Config("ts_rank", settings={**_LEXICAL, "lexical_ranking": "ts_rank"}),
+        Config("lexical", settings=_LEXICAL),
+        Config("dense", settings={"lexical_weight": 0.0, "graph_weight": 0.0}),
+        Config(
+            "rrf",
+            settings={
+                "fusion": "rrf",
+                "rrf_k": 60,
+                "dense_weight": 1.0,
+                "depth": 50,
+                "graph_weight": 0.0,
+            },
+        ),
+        Config(
+            "convex",
+            settings={"fusion": "convex", "dense_weight": 1.0, "depth": 50, "graph_weight": 0.0},
+        ),
+        Config("bm25s", Layout(engine="bm25s"), _LEXICAL),
+    )
+}
+ADDED: Final[Mapping[str, Mapping[str, object]]] = {
+    "rerank": {"rerank": True},
+    "graph": {"graph_weight": RecallSettings().graph_weight},
+}
+_CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
+    "engine": get_args(Engine),
+    "embedded": get_args(Embedded),
+    "importance": get_args(Importance),
+    "graph": get_args(Graph),
+    "champions": tuple("012345"),
+}
+_LAYOUT: Final = tuple(one.name for one in fields(Layout))
+
+
+def parse_configs(text: str) -> list[Config]:
+    """The configurations that a comma-separated list names, each once, in its order."""
+    found: dict[str, Config] = {}
+    for part in text.split(","):
+        for config in _expanded(part.strip()):
+            found.setdefault(config.name, config)
+    return list(found.values())
+
+
+def _expanded(text: str) -> Iterable[Config]:
+    name, *parameters = text.split(":")
+    pairs: list[list[tuple[str, str]]] = []
+    for parameter in parameters:
+        key, equals, values = parameter.partition("=")
+        if not equals or not all(values.split("|")):
+            raise InvalidInput(
+                f"{parameter[:60]!r} in {text[:100]!r} is not a parameter",
+                field="--configs",
+                remedy="Write name=value, or name=value|value for a sweep.",
+            )
+        pairs.append([(key, value) for value in values.split("|")])
+    for chosen in product(*pairs):
+        yield _config(name, dict(chosen))
+
+
+def _config(text: str, parameters: Mapping[str, str]) -> Config:
+    name, *added = text.split("+")
+    base = NAMED.get(name or "default")
+    unknown = [one for one in added if one not in ADDED]
+    if base is None or unknown:
+        raise InvalidInput(
+            f"there is no configuration named {text[:60]!r}",
+            field="--configs",
+            remedy=f"Choose from {', '.join(NAMED)}, with +{' or +'.join(ADDED)}; settings follow "
+            "as :name=value.",
+        )
+    settings = dict(base.settings)
+    for one in added:
+        settings.update(ADDED[one])
+    layout = base.layout
+    champions = 0
+    for key, value in parameters.items():
+        if key == "champions":
+            champions = int(_chosen(key, value))
+        elif key in _LAYOUT:
+            layout = replace(layout, **{key: _chosen(key, value)})  # type: ignore[arg-type]  # checked against the choices
+        else:
+            settings[key] = value
+    checked = RecallSettings().changed(settings).as_dict()
+    told = "".join(f":{key}={value}" for key, value in parameters.items())
+    chosen = {key: checked[key] for key in settings}
+    return Config(f"{text or base.name}{told}", layout, chosen, champions)
+
+
+def _chosen(key: str, value: str) -> str:
+    if key in _CHOICES and value not in _CHOICES[key]:
+        raise InvalidInput(
+            f"{key} cannot be {value[:60]!r}",
+            field="--configs",
+            remedy=f"Choose one of: {', '.join(_CHOICES[key])}.",
+        )
+    return value

@@ -1,0 +1,30 @@
+"""Importance for sets that have none, to see what the prior does with it.
+
+`signal` raises what some question asks for, as a person who marks what matters would, but not
+always; `noise` is drawn by chance and means nothing.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Final
+
+from recollect.bench.data.datasets import EvaluationSet
+from recollect.bench.runs.configs import Importance
+from recollect.core.memory import DEFAULT_IMPORTANCE
+
+# With `signal`, gold is drawn from the upper part and all the rest from the whole range, so that a
+# third of the other memories is as important as the average gold one.
+_GOLD_FROM: Final = 0.4
+
+
+def importance_of(data: EvaluationSet, kind: Importance) -> dict[str, float]:
+    """The importance of each document; the same in every run."""
+    if kind == "equal":
+        return dict.fromkeys((one.id for one in data.documents), DEFAULT_IMPORTANCE)
+    gold = {id for wanted in data.gold.values() for id in wanted} if kind == "signal" else set()
+    drawn: dict[str, float] = {}
+    for one in data.documents:
+        random = Random(f"{data.name} {one.id}")
+        drawn[one.id] = random.uniform(_GOLD_FROM if one.id in gold else 0.0, 1.0)
+    return drawn

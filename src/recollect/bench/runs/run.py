@@ -1,0 +1,189 @@
+"""Ask a set's questions under a configuration, through the recall use case itself.
+
+Configurations of one layout differ in how the legs' answers are fused, so a leg is asked a question
+once and its answer kept for the next configuration that asks it the same, and texts are read once.
+Such a recall says nothing of how long one takes: `timed` asks some of the questions again, with
+nothing kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Final
+from uuid import UUID
+
+from recollect.adapters.in_memory import InMemoryStore
+from recollect.bench.data.datasets import Question
+from recollect.bench.runs.champions import with_champions
+from recollect.bench.runs.configs import Config
+from recollect.bench.runs.stage import OWNER, Progress, Stage
+from recollect.core.errors import StoreError
+from recollect.core.memory import EVERYWHERE, Scope
+from recollect.core.recall import LEGS, Candidate, Declined, LegName, RecallRequest, Recollection
+from recollect.core.recall_settings import RecallSettings
+from recollect.ports import Leg
+from recollect.usecases.parts import Parts
+from recollect.usecases.recall import recall
+
+LIMIT: Final = 20
+"""As many hits as the deepest metric looks at."""
+
+# Nothing is left out for being late: a benchmark on a busy machine measures the same ranking.
+_UNHURRIED: Final[Mapping[str, object]] = {"deadline_ms": 60_000, "rerank_timeout_ms": 10_000}
+# Reading all of a set's texts at once would be one very large answer.
+_READ_AT_ONCE: Final = 1_000
+
+# The settings that no leg looks at. One that is missing here costs time; one too many would hand a
+# configuration another one's answers.
+_AFTER_THE_LEGS: Final = frozenset(
+    (
+        *(f"{leg}_weight" for leg in LEGS),
+        *("fusion", "vote", "rrf_k", "exact_bonus", "prior_strength", "deadline_ms"),
+        *("rerank", "rerank_depth", "rerank_timeout_ms"),
+    )
+)
+
+_Question = tuple[str, Scope, tuple[tuple[str, object], ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a recall found, and what each leg that took part had found."""
+
+    ranking: tuple[str, ...]
+    legs: Mapping[LegName, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One configuration on one set: an answer to every question, by its id; and the milliseconds
+    that single recalls took, where they were timed.
+    """
+
+    set_name: str
+    config: Config
+    answers: Mapping[str, Answer]
+    took_ms: tuple[float, ...] = ()
+
+    @property
+    def ranking(self) -> dict[str, Sequence[str]]:
+        return {id: answer.ranking for id, answer in self.answers.items()}
+
+
+@dataclass(slots=True)
+class AskedOnce:
+    """A leg that remembers its answers, and which documents they are."""
+
+    leg: Leg
+    documents: Mapping[UUID, str]
+    _known: dict[_Question, Sequence[Candidate] | Declined] = field(default_factory=dict)
+    _names: dict[_Question, tuple[str, ...]] = field(default_factory=dict)
+
+    async def __call__(
+        self, owner: str, request: RecallRequest, settings: RecallSettings
+    ) -> Sequence[Candidate] | Declined:
+        key = _question(request, settings)
+        if key not in self._known:
+            found = await self.leg(owner, request, settings)
+            self._known[key] = found
+            listed = () if isinstance(found, Declined) else found
+            self._names[key] = tuple(self.documents[one.id] for one in listed)
+        return self._known[key]
+
+    def found(self, request: RecallRequest, settings: RecallSettings) -> tuple[str, ...]:
+        """The documents that it has answered with."""
+        return self._names[_question(request, settings)]
+
+
+class Runner:
+    """Runs configurations on one stage; what they ask of it is shared."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+        self._legs = {
+            name: AskedOnce(leg, stage.documents) for name, leg in stage.parts.legs.items()
+        }
+        self._texts: InMemoryStore | None = None
+
+    async def run(self, config: Config, progress: Progress, *, timed: int = 0) -> Run:
+        """`timed`: how many questions, spread over the set, are asked again by the clock."""
+        settings = RecallSettings().changed({**config.settings, **_UNHURRIED})
+        parts = await self._parts(settings)
+        data = self._stage.data
+        answers: dict[str, Answer] = {}
+        for number, question in enumerate(data.questions, start=1):
+            answers[question.id] = await self._answer(parts, settings, question, config.champions)
+            progress(f"{data.name}: {config.name}", number, len(data.questions))
+        took_ms = await self._times(settings, timed) if timed else ()
+        return Run(data.name, config, answers, took_ms)
+
+    async def _parts(self, settings: RecallSettings) -> Parts:
+        """The stage's parts, with this configuration's settings as the store's rows."""
+        if self._texts is None:
+            self._texts = await _texts(self._stage)
+        rows = InMemoryStore()
+        await rows.write_settings(settings.as_dict(), by=OWNER, at=self._stage.parts.clock.now())
+        return replace(self._stage.parts, store=self._texts, settings=rows, legs=dict(self._legs))
+
+    async def _answer(
+        self, parts: Parts, settings: RecallSettings, question: Question, champions: int
+    ) -> Answer:
+        request = _request(question)
+        found = _whole(await recall(parts, OWNER, request), question)
+        legs = {
+            name: leg.found(request, settings)
+            for name, leg in self._legs.items()
+            if found.legs[name].status == "ran"
+        }
+        name_of = self._stage.documents
+        ranking = tuple(name_of[hit.memory.id] for hit in found.hits)
+        return Answer(with_champions(ranking, legs, champions), legs)
+
+    async def _times(self, settings: RecallSettings, count: int) -> tuple[float, ...]:
+        parts, questions = self._stage.parts, self._stage.data.questions
+        await parts.settings.write_settings(settings.as_dict(), by=OWNER, at=parts.clock.now())
+        spread = questions[:: max(1, len(questions) // count)][:count]
+        return tuple(
+            [_whole(await recall(parts, OWNER, _request(one)), one).took_ms for one in spread]
+        )
+
+
+async def _texts(stage: Stage) -> InMemoryStore:
+    """The stage's memories where reading one costs nothing."""
+    kept, ids = InMemoryStore(), list(stage.documents)
+    for first in range(0, len(ids), _READ_AT_ONCE):
+        some = await stage.parts.store.get_many(OWNER, ids[first : first + _READ_AT_ONCE])
+        for memory in some.values():
+            await kept.add(memory)
+    return kept
+
+
+def _whole(found: Recollection, question: Question) -> Recollection:
+    """A recall in which everything that should answer did: anything else is no measurement."""
+    notes = [f"{name}: {found.legs[name].note}" for name in found.degraded]
+    if found.rerank is not None and found.rerank.status != "ran":
+        notes.append(f"second stage: {found.rerank.note}")
+    if notes:
+        raise StoreError(
+            f"not all that should answer the question {question.id} did: {'; '.join(notes)}",
+            remedy="Run it again, on a machine that is less busy if it was late.",
+        )
+    return found
+
+
+def _request(question: Question) -> RecallRequest:
+    scope = EVERYWHERE if question.scope is None else Scope(project=question.scope)
+    return RecallRequest(question.text, limit=LIMIT, scope=scope).checked()
+
+
+def _question(request: RecallRequest, settings: RecallSettings) -> _Question:
+    return request.query, request.scope, _seen_by_legs(settings)
+
+
+@lru_cache
+def _seen_by_legs(settings: RecallSettings) -> tuple[tuple[str, object], ...]:
+    return tuple(
+        (name, value) for name, value in settings.as_dict().items() if name not in _AFTER_THE_LEGS
+    )

@@ -1,0 +1,268 @@
+"""A set of evaluation data in a real store, put there as any user's memories would be.
+
+Memories are stored by the use case, embedded and read for the concept graph by the workers, and
+asked for by the legs that a server uses. Each stage has a store of its own: word frequencies must
+not depend on what else was measured.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final
+from uuid import UUID
+
+from recollect.adapters.sqlite.store import SqliteStore
+from recollect.adapters.walkers.either import either_walk
+from recollect.adapters.walkers.hops import hops_walker
+from recollect.adapters.walkers.pagerank import PageRank
+from recollect.bench.data.datasets import FACTS, Document, EvaluationSet, conversations
+from recollect.bench.runs.configs import Layout
+from recollect.bench.runs.importance import importance_of
+from recollect.bench.runs.views import Viewed, texts_to_embed
+from recollect.core.errors import InvalidInput, ModelUnavailable, StoreError
+from recollect.core.ids import uuid7
+from recollect.core.memory import DEFAULT_CATEGORY, EPISODE, MAX_CONTENT_LIMIT, Draft
+from recollect.graph_ports import GraphStore
+from recollect.ports import Embedder, Embedders
+from recollect.settings import Settings, load
+from recollect.usecases.dense import dense_leg
+from recollect.usecases.embed import Embedded, EmbeddingParts, Trouble
+from recollect.usecases.extract import (
+    Compared,
+    Extracted,
+    GraphParts,
+    GraphTrouble,
+    compare_batch,
+)
+from recollect.usecases.graph_import import import_facts
+from recollect.usecases.graph_work import GraphWorker
+from recollect.usecases.parts import Parts
+from recollect.usecases.remember import remember
+from recollect.usecases.work import Worker
+from recollect.wiring import open_postgres, parts_on
+
+OWNER: Final = "bench"
+# Enough to keep a store busy while each of them waits for its disk.
+_WRITERS: Final = 8
+# As long as it may take to build a model on a slow machine.
+_LOADING_SECONDS: Final = 300.0
+_LOOK_SECONDS: Final = 0.2
+_BEGINNING: Final = datetime(2026, 1, 1, tzinfo=UTC)
+
+NO_FACTS: Final = (
+    f"Put {' or '.join(FACTS)} into the set's folder, as `recollect graph import` reads it, with "
+    "the documents' ids; or name such a file with --facts."
+)
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A set that is stored and ready to be asked. `documents` tells which memory is which."""
+
+    data: EvaluationSet
+    parts: Parts
+    documents: Mapping[UUID, str]
+
+
+@asynccontextmanager
+async def staged(
+    data: EvaluationSet,
+    layout: Layout,
+    embedders: Embedders | None,
+    place: Path | str,
+    progress: Progress,
+) -> AsyncIterator[Stage]:
+    """`place` is the URL of an empty database, or for the local store an empty folder; the caller
+    removes it. Without embedders nothing is embedded, and the dense leg is absent.
+    """
+    placed = {"home": place} if isinstance(place, Path) else {"database_url": place}
+    settings = load(api_url=None, owner=OWNER, max_content=MAX_CONTENT_LIMIT, **placed)
+    opened = _on_sqlite if layout.engine == "sqlite" else _on_postgres
+    async with opened(data, layout, embedders, settings, progress) as stage:
+        yield stage
+
+
+@asynccontextmanager
+async def _on_sqlite(
+    data: EvaluationSet,
+    layout: Layout,
+    embedders: Embedders | None,  # noqa: ARG001  # the local store has no vectors
+    settings: Settings,
+    progress: Progress,
+) -> AsyncIterator[Stage]:
+    async with SqliteStore(settings.sqlite_path) as store:
+        parts = parts_on(store, settings)
+        yield Stage(data, parts, await _store(data, layout, parts, progress))
+
+
+@asynccontextmanager
+async def _on_postgres(
+    data: EvaluationSet,
+    layout: Layout,
+    embedders: Embedders | None,
+    settings: Settings,
+    progress: Progress,
+) -> AsyncIterator[Stage]:
+    name = layout.embedder or settings.embedder
+    async with open_postgres(settings) as (store, _):
+        parts = parts_on(store, settings)
+        documents = await _store(data, layout, parts, progress)
+        await store.maintain()
+        if embedders is None:
+            yield Stage(data, parts, documents)
+            return
+        if store.vectors is None:
+            raise StoreError(
+                "the dense leg cannot be measured here", remedy=f"{store.vector_note}."
+            )
+        viewed = Viewed(embedders, texts_to_embed(data, layout.embedded))
+        await _embed(EmbeddingParts(store.vectors, viewed, name), data, progress)
+        await wake(await viewed.embedder(name))
+        legs = {**parts.legs, "dense": dense_leg(store.vectors, viewed)}
+        parts = replace(parts, legs=legs)
+        if layout.graph == "none":
+            yield Stage(data, parts, documents)
+            return
+        if layout.graph == "given":
+            await _import(store.graph, data, documents, progress)
+            await _compare(GraphParts(store.graph, embedders=embedders), data, progress)
+        else:
+            await _read(GraphParts(store.graph), data, progress)
+        async with PageRank(store.graph) as pagerank:
+            await pagerank.ready(OWNER)
+            walker = either_walk({"pagerank": pagerank, "hops": hops_walker(store.graph)})
+            yield Stage(data, replace(parts, walker=walker), documents)
+
+
+async def _store(
+    data: EvaluationSet, layout: Layout, parts: Parts, progress: Progress
+) -> dict[UUID, str]:
+    importances = importance_of(data, layout.importance)
+    # Where the embedded text is the measure's own, every document is a fact of its own.
+    talks = conversations(data.documents) if layout.embedded == "content" else {}
+    waiting = list(enumerate(data.documents))
+    stored: dict[UUID, str] = {}
+
+    async def write() -> None:
+        while waiting:
+            number, document = waiting.pop(0)
+            moment = document.moment or _BEGINNING + timedelta(seconds=number)
+            if document.id in talks:
+                moment += timedelta(milliseconds=number)  # the sets tell only when a talk began
+            draft = _draft(document, moment, importances[document.id], talks.get(document.id))
+            memory = await remember(replace(parts, clock=_At(moment)), OWNER, draft)
+            stored[memory.id] = document.id
+            progress(f"{data.name}: storing", len(stored), len(data.documents))
+
+    async with asyncio.TaskGroup() as writers:
+        for _ in range(_WRITERS):
+            writers.create_task(write())
+    return stored
+
+
+def _draft(document: Document, moment: datetime, importance: float, talk: str | None) -> Draft:
+    """The id follows from the document, so that ties are broken alike in every run."""
+    return Draft(
+        content=document.content[:MAX_CONTENT_LIMIT],
+        category=DEFAULT_CATEGORY if talk is None else EPISODE,
+        session=talk,
+        importance=importance,
+        is_sensitive=False,  # public text, and the dense leg is to see all of it
+        project=document.scope,
+        id=uuid7(moment, hashlib.sha256(document.id.encode()).digest()),
+    )
+
+
+async def _embed(parts: EmbeddingParts, data: EvaluationSet, progress: Progress) -> None:
+    done = 0
+
+    def tell(note: Embedded | Trouble) -> None:
+        nonlocal done
+        if isinstance(note, Embedded):
+            done += note.kept
+            progress(f"{data.name}: embedding", done, len(data.documents))
+
+    await Worker(parts, tell).work_off()
+    if done < len(data.documents):
+        raise ModelUnavailable(
+            f"the model {parts.default} embedded {done} of {len(data.documents)} memories of "
+            f"{data.name}",
+            remedy="Name a model that reads all of them: RECOLLECT_EMBEDDER, or :embedder=NAME.",
+        )
+
+
+async def _read(parts: GraphParts, data: EvaluationSet, progress: Progress) -> None:
+    """Fill the concept graph by rules, as the worker does."""
+    done = 0
+
+    def tell(note: Extracted | Compared | GraphTrouble) -> None:
+        nonlocal done
+        if isinstance(note, Extracted):
+            done += note.kept
+            progress(f"{data.name}: reading for the graph", done, len(data.documents))
+
+    await GraphWorker(parts, tell).work_off()
+
+
+async def _import(
+    graph: GraphStore, data: EvaluationSet, documents: Mapping[UUID, str], progress: Progress
+) -> None:
+    """Fill the concept graph with the set's ready-made facts, as `recollect graph import` does."""
+    ids = {document: id for id, document in documents.items()}
+
+    def tell(done: int, of: int) -> None:
+        progress(f"{data.name}: importing facts", done, of)
+
+    imported = await import_facts(graph, OWNER, data.facts, ids=ids, progress=tell)
+    if not imported.memories:
+        first = imported.errors[0] if imported.errors else None
+        raise InvalidInput(
+            f"no fact given for {data.name} could be used"
+            + (f"; line {first.line}: {first.reason}" if first else ""),
+            field="--configs",
+            remedy=NO_FACTS,
+        )
+
+
+async def _compare(parts: GraphParts, data: EvaluationSet, progress: Progress) -> None:
+    """Compare the names with each other, as the worker does. Its rules read nothing here."""
+    waiting = (await parts.progress()).to_compare
+    names = 0
+    while (compared := await compare_batch(parts)) is not None:
+        names += compared.names
+        progress(f"{data.name}: comparing names", names, max(waiting, names))
+
+
+async def wake(model: Embedder) -> None:
+    """A query waits only a moment for a model that is being loaded, and when all documents are
+    known from an earlier run nothing has loaded it: here it is worth waiting.
+    """
+    now = asyncio.get_running_loop().time
+    begun = now()
+    while True:
+        try:
+            await model.embed_query("Is it ready?")
+        except ModelUnavailable:
+            if now() - begun > _LOADING_SECONDS:
+                raise
+            await asyncio.sleep(_LOOK_SECONDS)
+        else:
+            return
+
+
+@dataclass(frozen=True, slots=True)
+class _At:
+    """A clock that stands at the moment a document was written."""
+
+    moment: datetime
+
+    def now(self) -> datetime:
+        return self.moment

@@ -1,0 +1,66 @@
+"""Which text of a memory is embedded: the question is settled by trying each.
+
+The product embeds a memory's content. A view stands between the worker and the model and hands the
+model another text for the same memory, so that everything else is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from recollect.bench.data.datasets import EvaluationSet
+from recollect.bench.runs.configs import Embedded
+from recollect.core.space import Space
+from recollect.ports import Embedder, Embedders
+
+
+def texts_to_embed(data: EvaluationSet, embedded: Embedded) -> dict[str, str]:
+    """For each content that is embedded as something else, as what."""
+    if embedded == "text":
+        return {one.content: one.text for one in data.documents if one.text}
+    if embedded == "window":
+        around = zip(
+            (None, *data.documents), data.documents, (*data.documents[1:], None), strict=False
+        )
+        return {
+            document.content: "\n".join(
+                one.content
+                for one in (before, document, after)
+                if one is not None and one.scope == document.scope
+            )
+            for before, document, after in around
+        }
+    return {}
+
+
+class ViewedEmbedder:
+    """A model that is shown a view of each document; queries are what they are."""
+
+    def __init__(self, model: Embedder, views: Mapping[str, str]) -> None:
+        self._model = model
+        self._views = views
+
+    @property
+    def space(self) -> Space:
+        return self._model.space
+
+    @property
+    def is_hosted(self) -> bool:
+        return self._model.is_hosted
+
+    async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
+        return await self._model.embed_documents([self._views.get(text, text) for text in texts])
+
+    async def embed_query(self, text: str) -> list[float]:
+        return await self._model.embed_query(text)
+
+
+class Viewed:
+    """The models of a catalogue, each behind the view."""
+
+    def __init__(self, models: Embedders, views: Mapping[str, str]) -> None:
+        self._models = models
+        self._views = views
+
+    async def embedder(self, name: str) -> Embedder:
+        return ViewedEmbedder(await self._models.embedder(name), self._views)

@@ -1,0 +1,253 @@
+"""From runs to a report: means with intervals, differences with their significance.
+
+A *family* of differences, within which p is corrected for how many there are, is one metric in one
+kind of stratum (overall, the sets' own, by rule): all configurations on all sets. The means over
+the sets, in which each set counts once, are families of their own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from typing import Any, Final, TypeVar
+
+import numpy as np
+
+from recollect.bench.data.strata import RULE_STRATA
+from recollect.bench.scores.diagnostics import Changes, Legs, changes, leg_shares
+from recollect.bench.scores.metrics import METRICS
+from recollect.bench.scores.report import (
+    OVERALL,
+    RULE,
+    Compared,
+    Latency,
+    LegFigures,
+    Mean,
+    MeanCompared,
+    Moved,
+    Report,
+    Result,
+)
+from recollect.bench.scores.scoring import Scored
+from recollect.bench.scores.significance import (
+    Difference,
+    Numbers,
+    differences,
+    holm,
+    intervals,
+    smallest_detectable,
+)
+from recollect.core.errors import InvalidInput
+
+CHANGES_BY: Final = "nDCG@10"
+"""Which questions a change won and lost is told by this metric: it sees every place."""
+
+_DIGITS: Final = 6
+_COMMON: Final = (OVERALL, *(f"{RULE}{rule}" for rule in RULE_STRATA))
+"""The strata that sets have in common, so that a mean over the sets has a meaning."""
+
+
+def check_against(against: str, configs: Sequence[str]) -> None:
+    if against not in configs:
+        raise InvalidInput(
+            f"{against[:60]!r} is none of the configurations that are run",
+            field="--against",
+            remedy=f"Choose one of: {', '.join(configs)}.",
+        )
+
+
+def make_report(
+    found: Sequence[Scored],
+    *,
+    against: str,
+    seed: int,
+    provenance: Mapping[str, Any],
+    metrics: Sequence[str] = METRICS,
+    strata: Sequence[str] = (),
+) -> Report:
+    """`metrics` and `strata` limit what is computed; no strata are all of them."""
+    configs = tuple(dict.fromkeys(name for one in found for name in one.runs))
+    check_against(against, configs)
+    results: list[Result] = []
+    compared: list[Compared] = []
+    for one in found:
+        for stratum in one.strata:
+            if not strata or stratum in strata:
+                results += _results(one, stratum, metrics, seed)
+                compared += _compared(one, stratum, metrics, against, seed)
+    common = [stratum for stratum in _COMMON if not strata or stratum in strata]
+    return Report(
+        sets=tuple(one.data.name for one in found),
+        configs=configs,
+        against=against,
+        seed=seed,
+        metrics=tuple(metrics),
+        results=tuple(results),
+        differences=_corrected(compared),
+        means=tuple(mean for stratum in common for mean in _means(found, stratum, metrics, seed)),
+        mean_differences=_corrected(
+            [
+                mean
+                for stratum in common
+                for mean in _mean_differences(found, stratum, metrics, against, seed)
+            ]
+        ),
+        legs=tuple(_legs(found)),
+        moved=tuple(_moved(found, against)),
+        latency=tuple(_latency(found)),
+        provenance=provenance,
+    )
+
+
+def _results(one: Scored, stratum: str, metrics: Sequence[str], seed: int) -> Iterator[Result]:
+    names = list(one.runs)
+    found = intervals([one.columns(stratum, names, metrics)], seed)
+    for (name, metric), of in zip(product(names, metrics), found, strict=True):
+        value, low, high = _six(of.value), _six(of.low), _six(of.high)
+        yield Result(one.data.name, name, stratum, metric, value, low, high, of.count)
+
+
+def _compared(
+    one: Scored, stratum: str, metrics: Sequence[str], against: str, seed: int
+) -> Iterator[Compared]:
+    names = [name for name in one.runs if name != against]
+    if against not in one.runs or not names:
+        return
+    found = differences([_each(one, stratum, names, metrics, against)], seed)
+    for (name, metric), of in zip(product(names, metrics), found, strict=True):
+        yield Compared(
+            set=one.data.name,
+            config=name,
+            against=against,
+            stratum=stratum,
+            metric=metric,
+            value=_six(of.value),
+            low=_six(of.low),
+            high=_six(of.high),
+            p=_six(of.p),
+            p_holm=of.p,
+            queries=of.count,
+            detectable=_detectable(of),
+        )
+
+
+def _each(
+    one: Scored, stratum: str, names: Sequence[str], metrics: Sequence[str], against: str
+) -> Numbers:
+    """The differences of single questions."""
+    base = one.columns(stratum, [against], metrics)
+    return one.columns(stratum, names, metrics) - np.tile(base, len(names))
+
+
+def _detectable(of: Difference) -> float | None:
+    smallest = smallest_detectable(of.deviation, of.count)
+    return _six(smallest) if math.isfinite(smallest) else None
+
+
+def _means(
+    found: Sequence[Scored], stratum: str, metrics: Sequence[str], seed: int
+) -> Iterator[Mean]:
+    here, names = _with(found, stratum)
+    if not here or not names:
+        return
+    found_here = intervals([one.columns(stratum, names, metrics) for one in here], seed)
+    for (name, metric), of in zip(product(names, metrics), found_here, strict=True):
+        value, low, high = _six(of.value), _six(of.low), _six(of.high)
+        yield Mean(name, stratum, metric, value, low, high, len(here), of.count)
+
+
+def _mean_differences(
+    found: Sequence[Scored], stratum: str, metrics: Sequence[str], against: str, seed: int
+) -> Iterator[MeanCompared]:
+    here, names = _with(found, stratum)
+    others = [name for name in names if name != against]
+    if not here or against not in names or not others:
+        return
+    each = [_each(one, stratum, others, metrics, against) for one in here]
+    for (name, metric), of in zip(product(others, metrics), differences(each, seed), strict=True):
+        yield MeanCompared(
+            config=name,
+            against=against,
+            stratum=stratum,
+            metric=metric,
+            value=_six(of.value),
+            low=_six(of.low),
+            high=_six(of.high),
+            p=_six(of.p),
+            p_holm=of.p,
+            sets=len(here),
+            queries=of.count,
+        )
+
+
+def _with(found: Sequence[Scored], stratum: str) -> tuple[list[Scored], list[str]]:
+    """The sets that have the stratum, and the configurations that were run on all of them."""
+    here = [one for one in found if stratum in one.strata]
+    names = [
+        name for name in (here[0].runs if here else ()) if all(name in one.runs for one in here)
+    ]
+    return here, names
+
+
+_Row = TypeVar("_Row", Compared, MeanCompared)
+
+
+def _corrected(rows: Sequence[_Row]) -> tuple[_Row, ...]:
+    families: dict[tuple[str, str], dict[str, float]] = {}
+    for number, row in enumerate(rows):
+        families.setdefault(_family(row), {})[str(number)] = row.p_holm
+    corrected = {number: p for family in families.values() for number, p in holm(family).items()}
+    return tuple(
+        replace(row, p_holm=_six(corrected[str(number)])) for number, row in enumerate(rows)
+    )
+
+
+def _family(row: Compared | MeanCompared) -> tuple[str, str]:
+    kind = RULE if row.stratum.startswith(RULE) else row.stratum
+    return row.metric, kind if kind in (RULE, OVERALL) else "own"
+
+
+def _legs(found: Sequence[Scored]) -> Iterator[LegFigures]:
+    for one in found:
+        for name, run in one.runs.items():
+            lists: Legs = {
+                id: {str(leg): ids for leg, ids in answer.legs.items()}
+                for id, answer in run.answers.items()
+            }
+            for share in leg_shares(one.data.gold, run.ranking, lists):
+                yield LegFigures(one.data.name, name, share)
+
+
+def _moved(found: Sequence[Scored], against: str) -> Iterator[Moved]:
+    for one in found:
+        for name in one.runs:
+            if name != against and against in one.runs:
+                moved = changes_of(one, against, name)
+                counts = len(moved.won), len(moved.lost), moved.equal
+                yield Moved(one.data.name, name, against, CHANGES_BY, *counts)
+
+
+def changes_of(one: Scored, before: str, after: str) -> Changes:
+    """The questions that going from one configuration to the other won and lost on a set."""
+    return changes(
+        one.data.gold,
+        one.runs[before].ranking,
+        one.runs[after].ranking,
+        one.values[before][CHANGES_BY],
+        one.values[after][CHANGES_BY],
+    )
+
+
+def _latency(found: Sequence[Scored]) -> Iterator[Latency]:
+    for one in found:
+        for name, run in one.runs.items():
+            if run.took_ms:
+                p50, p95 = np.quantile(run.took_ms, (0.5, 0.95)).round(3).tolist()
+                yield Latency(one.data.name, name, p50, p95, len(run.took_ms))
+
+
+def _six(value: float) -> float:
+    # Minus nothing is nothing.
+    return round(value, _DIGITS) + 0.0

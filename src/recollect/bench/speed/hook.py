@@ -1,0 +1,144 @@
+"""What a hook costs a prompt: whole calls of `recollect hook recall`, timed from outside.
+
+A call is timed as an agent feels it: from before its process is started until its answer is read
+and its exit code is known. Each state has a store of its own, and the calls of a state ask
+different questions in different sessions, so that every one has something to find and to inject.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import quantiles
+from time import perf_counter
+from typing import Final
+
+from recollect.bench.speed.corpus import Corpus
+from recollect.core.memory import Draft
+from recollect.ports import Recollect
+
+# As an agent runs it; where the command was not installed, as its module.
+_INSTALLED: Final = Path(sys.executable).with_name("recollect")
+COMMAND: Final = (
+    *((str(_INSTALLED),) if _INSTALLED.exists() else (sys.executable, "-m", "recollect.main")),
+    "hook",
+    "recall",
+)
+Progress = Callable[[str, int, int], None]
+# A generous limit for a process that must end by itself: past it, something is broken.
+_BROKEN_SECONDS: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class HookResult:
+    """One state. `answered` calls printed something; `over_budget` ones took longer than that."""
+
+    state: str
+    calls: int
+    p50_ms: float
+    p95_ms: float
+    max_ms: float
+    nonzero_exits: int
+    over_budget: int
+    answered: int
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    ms: float
+    exit_code: int
+    answered: bool
+
+
+def time_calls(
+    state: str,
+    calls: int,
+    variables: Mapping[str, str],
+    questions: Sequence[str],
+    progress: Progress,
+    prepare: Callable[[], None] = lambda: None,
+) -> list[Call]:
+    """One call after the other; `prepare` runs before each, untimed."""
+    made: list[Call] = []
+    for number in range(calls):
+        prepare()
+        event = {
+            "session_id": f"{state}-{number}",
+            "hook_event_name": "UserPromptSubmit",
+            "cwd": variables["RECOLLECT_HOME"],
+            "prompt": questions[number % len(questions)],
+        }
+        made.append(_call(json.dumps(event).encode(), variables))
+        progress(state, number + 1, calls)
+    return made
+
+
+def _call(event: bytes, variables: Mapping[str, str]) -> Call:
+    started = perf_counter()
+    done = subprocess.run(  # noqa: S603  # our own command
+        COMMAND,
+        input=event,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=dict(variables),
+        timeout=_BROKEN_SECONDS,
+        check=False,
+    )
+    return Call((perf_counter() - started) * 1000, done.returncode, bool(done.stdout))
+
+
+def summed_up(state: str, made: Sequence[Call], budget_ms: float) -> HookResult:
+    times = [call.ms for call in made]
+    cuts = quantiles(times, n=20, method="inclusive") if len(times) > 1 else times * 19
+    return HookResult(
+        state=state,
+        calls=len(made),
+        p50_ms=round(cuts[9], 1),
+        p95_ms=round(cuts[18], 1),
+        max_ms=round(max(times), 1),
+        nonzero_exits=sum(call.exit_code != 0 for call in made),
+        over_budget=sum(call.ms > budget_ms for call in made),
+        answered=sum(call.answered for call in made),
+    )
+
+
+async def fill(recollect: Recollect, corpus: Corpus, rows: int, progress: Progress) -> list[str]:
+    """Memories of no project, so that a hook in any folder finds them; and questions about some."""
+    texts: list[str] = []
+    for number, memory in enumerate(corpus.memories(0, rows)):
+        await recollect.remember(Draft(memory.content, tags=memory.tags))
+        texts.append(memory.content)
+        progress("storing", number + 1, rows)
+    step = max(len(texts) // 50, 1)
+    return [f"what do we know: {text[:200]}" for text in texts[::step]]
+
+
+def forget_pages(*folders: Path) -> None:
+    """For a start that is cold: ask the system to forget what it has read of these files."""
+    for folder in folders:
+        for file in folder.rglob("*"):
+            if file.is_file():
+                with suppress(OSError), file.open("rb") as opened:
+                    os.posix_fadvise(opened.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+@contextmanager
+def stalling_server() -> Iterator[str]:
+    """One that accepts and never says a word."""
+    with socket.create_server(("127.0.0.1", 0), backlog=1_000) as listening:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+
+
+def as_document(results: Sequence[HookResult], budget_ms: int, rows: int) -> dict[str, object]:
+    return {
+        "budget_ms": budget_ms,
+        "memories": rows,
+        "results": [asdict(result) for result in results],
+    }

@@ -1,0 +1,145 @@
+"""What `recollect bench speed` found, for people and as JSON, beside what it should be."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from rich.console import Console
+from rich.table import Table
+
+from recollect import __version__
+from recollect.bench.speed.recall import REAL, ROUNDS, Measured
+from recollect.bench.speed.server import ServerCost
+
+# The whole may take so much longer than what it has to wait for, and so much longer in the largest
+# store than in the smallest; storing should not notice the worker, but two runs of the same
+# hundred calls differ by as much as this.
+MOST_OVERHEAD: Final = 1.3
+MOST_GROWTH: Final = 4.0
+WANTED_GROWTH: Final = 2.0
+MOST_STORING: Final = 1.2
+MOST_MISSED: Final = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """The worst case of one ratio, and what it may be at the most."""
+
+    name: str
+    worst: float
+    bar: float
+    holds: bool
+    goal: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SpeedReport:
+    measured: Measured
+    server: ServerCost
+    sizes: tuple[int, ...]
+    queries: int
+    seed: int
+
+    @property
+    def bars(self) -> list[Bar]:
+        measured = self.measured
+        overhead = [one.ratio for one in measured.overhead]
+        whole = [one.ratio for one in measured.growth if one.part == "whole"]
+        storing = [one.ratio for one in measured.storing]
+        bars = [
+            _bar("whole / (embedding + slowest leg)", overhead, MOST_OVERHEAD),
+            _bar("growth of the whole's p95", whole, MOST_GROWTH, WANTED_GROWTH),
+        ]
+        if storing:
+            bars.append(_bar("storing with / without embedding", storing, MOST_STORING))
+        missed = [1 - one.agreement for one in measured.agreement if one.query_kind == REAL]
+        if missed:
+            bars.append(_bar("share of the exact dense answer that is missed", missed, MOST_MISSED))
+        return bars
+
+    def as_dict(self) -> dict[str, Any]:
+        measured = self.measured
+        return {
+            "results": [asdict(one) for one in measured.results],
+            "bars": [asdict(one) for one in self.bars],
+            "overhead": [asdict(one) for one in measured.overhead],
+            "growth": [asdict(one) for one in measured.growth],
+            "storing": [asdict(one) for one in measured.storing],
+            "server": asdict(self.server),
+            "agreement": [asdict(one) for one in measured.agreement],
+            "filling": [asdict(one) for one in measured.filling],
+            "degraded": measured.degraded,
+            "about": {
+                "recollect": __version__,
+                "python": platform.python_version(),
+                "machine": platform.machine(),
+                "cores": os.cpu_count(),
+                "embedder": self.server.embedder,
+                "sizes": list(self.sizes),
+                "queries_per_kind": self.queries,
+                "rounds": ROUNDS,
+                "seed": self.seed,
+            },
+        }
+
+
+def _bar(name: str, ratios: Sequence[float], bar: float, goal: float | None = None) -> Bar:
+    return Bar(name, max(ratios), bar, max(ratios) <= bar, goal)
+
+
+def show(report: SpeedReport, out: Console) -> None:
+    out.print(_timings(report))
+    out.print(_agreement(report.measured))
+    out.print(_overhead(report.measured))
+    for one in report.measured.storing:
+        out.print(
+            f"{one.rows:,} rows: storing beside a worker takes {one.ratio:.2f} × as long (p95)"
+        )
+    for leg, times in report.measured.degraded.items():
+        out.print(f"{leg}: missing from {times} recalls")
+    server = report.server
+    out.print(f"recollect serve: {server.start_up_s:.1f} s from its start to a healthy answer")
+    out.print(f"recollect serve: {server.resident_mb:.0f} MB resident, embedder {server.embedder}")
+    for bar in report.bars:
+        wanted = f"at most {bar.bar:g}" + (f", better {bar.goal:g}" if bar.goal else "")
+        out.print(f"{'ok' if bar.holds else 'NO'}  {bar.name}: {bar.worst:.2f} ({wanted})")
+
+
+def _timings(report: SpeedReport) -> Table:
+    sizes = report.sizes
+    table = Table("part", "query", *(f"{size:,} rows, p50 / p95 ms" for size in sizes), "growth")
+    cells = {(one.part, one.query_kind, one.rows): one for one in report.measured.results}
+    for growth in report.measured.growth:
+        columns = [cells[growth.part, growth.query_kind, size] for size in sizes]
+        table.add_row(
+            growth.part,
+            growth.query_kind,
+            *(f"{one.p50_ms:.1f} / {one.p95_ms:.1f}" for one in columns),
+            f"{growth.ratio:.2f} ×",
+        )
+    return table
+
+
+def _agreement(measured: Measured) -> Table:
+    scopes = list(dict.fromkeys(one.scope for one in measured.agreement))
+    table = Table(
+        "rows", "leg", "query", *(f"in {scope}" for scope in scopes), title="as exhaustive search"
+    )
+    shares = {
+        (one.rows, one.part, one.query_kind, one.scope): one.agreement for one in measured.agreement
+    }
+    for rows, part, kind in dict.fromkeys(key[:3] for key in shares):
+        found = (f"{100 * shares[rows, part, kind, scope]:.1f} %" for scope in scopes)
+        table.add_row(f"{rows:,}", part, kind, *found)
+    return table
+
+
+def _overhead(measured: Measured) -> Table:
+    table = Table("rows", "query", "whole / (embedding + slowest leg), p50", "p95")
+    for one in measured.overhead:
+        table.add_row(f"{one.rows:,}", one.query_kind, f"{one.ratio:.2f}", f"{one.p95_ratio:.2f}")
+    return table

@@ -1,0 +1,150 @@
+"""The store that is measured, filled to a size, and its parts one by one."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, Final
+
+from psycopg import AsyncConnection
+
+from recollect.adapters.postgres.store import PostgresStore
+from recollect.adapters.postgres.vectors import PostgresVectors
+from recollect.bench.speed.corpus import OWNER, Corpus
+from recollect.bench.speed.vectors import Matrix, Subjects, copy_vectors, embedded, scattered
+from recollect.core.fusion import fuse
+from recollect.core.memory import EVERYWHERE, Scope
+from recollect.core.recall import Candidate, LegName
+from recollect.core.recall_settings import RecallSettings
+from recollect.core.space import StoredSpace
+from recollect.ports import Embedder, Embedders, Recollect, VectorQuery, WordQuery
+from recollect.usecases.tasks import ms_since
+
+DEPTH: Final = RecallSettings().depth
+_BATCH: Final = 5_000
+# To Postgres a retired space is none: what is stored meanwhile leaves no work for a worker.
+_SET_STATE: Final = "update spaces set state = %s where id = %s"
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """What it took to bring the store to a size."""
+
+    rows: int
+    store_s: float
+    index_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Dense:
+    """What the dense leg needs, in parts that can be timed apart."""
+
+    vectors: PostgresVectors
+    space: StoredSpace
+    embedders: Embedders
+    embedder: Embedder
+    among: Matrix
+    questions: Sequence[str]
+
+    @classmethod
+    async def opened(
+        cls,
+        vectors: PostgresVectors,
+        embedders: Embedders,
+        name: str,
+        subjects: Subjects,
+        progress: Progress,
+    ) -> Dense:
+        """On a store that is still empty."""
+        embedder = await embedders.embedder(name)
+        among = await embedded(embedder, subjects.texts, progress)
+        space = await vectors.open_space(name, embedder.space)
+        await vectors.claim(space, 1)  # finds nothing, and knows then that nothing was missed
+        return cls(vectors, space, embedders, embedder, among, subjects.questions)
+
+    async def nearest(
+        self, vector: Sequence[float], scope: Scope = EVERYWHERE, depth: int = DEPTH
+    ) -> list[Candidate]:
+        """The dense leg without its model."""
+        survey = await self.vectors.survey(OWNER, scope)
+        query = VectorQuery(self.space, vector, survey.rows, depth)
+        return await self.vectors.nearest(OWNER, scope, query)
+
+
+@dataclass(frozen=True, slots=True)
+class Rig:
+    """One throw-away store and a connection of our own to it. Without `dense` only words are
+    measured.
+    """
+
+    store: PostgresStore
+    connection: AsyncConnection[Any]
+    recollect: Recollect
+    dense: Dense | None = None
+
+    async def grow(self, corpus: Corpus, first: int, last: int, progress: Progress) -> Filling:
+        """Fill first and index afterwards: one by one, vectors go into a large index slowly."""
+        started = perf_counter()
+        if self.dense is not None:
+            await self.dense.vectors.drop_index(self.dense.space)
+        async with self.embedding_off():
+            for start in range(first, last, _BATCH):
+                end = min(start + _BATCH, last)
+                await self._add(corpus, start, end)
+                progress(f"storing {last:,} memories", end - first, last - first)
+        # Otherwise Postgres would do it at a moment of its own, and be measured with it.
+        progress(f"tidying up {last:,} memories", 0, 1)
+        for table in ("memories",) if self.dense is None else ("memories", "embeddings"):
+            await self.connection.execute(f"vacuum analyze {table}")
+        await self.store.maintain()
+        stored = perf_counter()
+        if self.dense is not None:
+            progress(f"indexing {last:,} vectors", 0, 1)
+            await self.dense.vectors.build_index(self.dense.space)
+        indexed = perf_counter()
+        return Filling(last, round(stored - started, 1), round(indexed - stored, 1))
+
+    async def _add(self, corpus: Corpus, first: int, last: int) -> None:
+        memories = list(corpus.memories(first, last))
+        await self.store.add_many(memories)
+        if self.dense is not None:
+            vectors = scattered(self.dense.among, memories)
+            await copy_vectors(self.connection, self.dense.space, memories, vectors)
+
+    @asynccontextmanager
+    async def embedding_off(self) -> AsyncIterator[None]:
+        """While entered, storing is what it is where nothing is embedded."""
+        if self.dense is None:
+            yield
+            return
+        await self.connection.execute(_SET_STATE, ("retired", self.dense.space.id))
+        try:
+            yield
+        finally:
+            await self.connection.execute(_SET_STATE, ("active", self.dense.space.id))
+
+    async def time_parts(self, question: str) -> dict[str, float]:
+        """Milliseconds of each part, one after the other."""
+        took: dict[str, float] = {}
+        answers: dict[LegName, list[Candidate]] = {}
+        started = perf_counter()
+        answers["lexical"] = await self.store.search_words(
+            OWNER, EVERYWHERE, WordQuery(question, depth=DEPTH)
+        )
+        took["lexical"] = ms_since(started)
+        if self.dense is not None:
+            started = perf_counter()
+            vector = await self.dense.embedder.embed_query(question)
+            took["embed"] = ms_since(started)
+            started = perf_counter()
+            answers["dense"] = await self.dense.nearest(vector)
+            took["dense"] = ms_since(started)
+        settings = RecallSettings()
+        started = perf_counter()
+        fuse(answers, settings.weights(), settings.fusion, settings.constant)
+        took["fuse"] = ms_since(started)
+        return took

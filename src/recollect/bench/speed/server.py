@@ -1,0 +1,134 @@
+"""What a server costs: how long it takes to start, and how much memory it holds with its model.
+
+Both are taken of a real `recollect serve` in a process of its own, which starts its own Postgres on
+the store that was just measured.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+
+from recollect.bench.speed.corpus import OWNER
+from recollect.core.errors import RecollectError
+from recollect.settings import Settings
+from recollect.usecases.embed import NO_EMBEDDER
+
+_COMMAND: Final = (sys.executable, "-m", "recollect.main", "serve", "--json")
+_PATIENCE: Final = 120.0
+_LOOKS_AGAIN: Final = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class ServerCost:
+    """`start_up_s`: from the start of the process to its first healthy answer. `model_ready_s`: to
+    the first recall that the dense leg answered too. `resident_mb`: after a few such recalls.
+    """
+
+    embedder: str
+    start_up_s: float
+    model_ready_s: float | None
+    resident_mb: float
+
+
+def measure_server(
+    home: Path, yours: Settings, embedder: str, questions: Sequence[str]
+) -> ServerCost:
+    """`home` holds a filled store whose Postgres is stopped; models come from `yours`."""
+    variables = {
+        "RECOLLECT_HOME": str(home),
+        "RECOLLECT_MODELS": str(yours.models_folder),
+        "RECOLLECT_EMBEDDER": embedder,
+        "RECOLLECT_OWNER": OWNER,
+        "RECOLLECT_WORKER": "inside",
+        "RECOLLECT_HOST": "127.0.0.1",
+        "RECOLLECT_PORT": "0",
+        # An empty variable is an unset one.
+        "RECOLLECT_DATABASE_URL": "",
+        "RECOLLECT_API_URL": "",
+        "RECOLLECT_RERANKER": "",
+    }
+    started = time.perf_counter()
+    with _serving(home, variables) as (process, ready):
+        headers = {"Authorization": f"Bearer {ready['key']}"}
+        base = f"{ready['url']}/api/v1/"
+        with httpx.Client(
+            base_url=base, headers=headers, timeout=_PATIENCE, trust_env=False
+        ) as client:
+            client.get("health/ready").raise_for_status()
+            healthy = time.perf_counter() - started
+            with_model = None
+            if embedder != NO_EMBEDDER:
+                _until_dense_answers(client, questions[0])
+                with_model = round(time.perf_counter() - started, 2)
+            for question in questions:
+                client.post("recall", json={"query": question}).raise_for_status()
+        return ServerCost(embedder, round(healthy, 2), with_model, _resident_mb(process.pid))
+
+
+@contextmanager
+def _serving(
+    home: Path, variables: Mapping[str, str]
+) -> Iterator[tuple[subprocess.Popen[str], Mapping[str, Any]]]:
+    log = home / "serve.log"
+    with (
+        log.open("w") as errors,
+        subprocess.Popen(  # noqa: S603  # our own command
+            _COMMAND,
+            env={**os.environ, **variables},
+            text=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            start_new_session=True,  # Ctrl-C is for us, and we stop it
+        ) as process,
+    ):
+        try:
+            told = process.stdout.readline() if process.stdout else ""
+            if not told:
+                raise RecollectError(
+                    f"the server that was to be measured ended: {log.read_text()[-500:].strip()}",
+                    remedy="See whether `recollect serve` starts, and `recollect doctor`.",
+                )
+            yield process, json.loads(told)
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def _until_dense_answers(client: httpx.Client, question: str) -> None:
+    limit = time.monotonic() + _PATIENCE
+    while True:
+        asked = {"query": question, "explain": True}
+        answer = client.post("recall", json=asked).raise_for_status().json()
+        dense = answer["legs"]["dense"]
+        if dense["status"] == "ran":
+            return
+        if time.monotonic() > limit:
+            raise RecollectError(
+                f"the dense leg of the measured server did not answer: {dense}",
+                remedy="See `recollect doctor`, or measure with --no-dense.",
+            )
+        time.sleep(_LOOKS_AGAIN)
+
+
+def _resident_mb(pid: int) -> float:
+    """As Linux tells it itself; elsewhere `ps` does."""
+    status = Path(f"/proc/{pid}/status")
+    if status.exists():
+        found = next(line for line in status.read_text().splitlines() if line.startswith("VmRSS:"))
+        kilobytes = found.split()[1]
+    else:
+        command = ["ps", "-o", "rss=", "-p", str(pid)]
+        kilobytes = subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603  # a number of our own
+    return round(int(kilobytes) / 1024, 1)

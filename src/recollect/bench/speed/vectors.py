@@ -1,0 +1,123 @@
+"""Vectors for a corpus of any size, without embedding every memory.
+
+A local model embeds some hundred memories a second, so 300,000 would take the better part of an
+hour and measure nothing that matters here. The vectors of some texts are made by the model; those
+of the memories lie between two of them and aside, as texts that share a subject do. Queries are
+embedded for real. What texts they are matters: made-up words have nothing to say, their vectors lie
+close together, and who is nearest there is harder to find than among real texts (docs/adr/0009).
+They are copied into the table as they are: the way through the queue writes each row three times.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from random import Random
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+from psycopg import AsyncConnection
+from psycopg.adapt import Dumper
+from psycopg.pq import Format
+from psycopg.types.numeric import Int4
+
+from recollect.bench.data.datasets import EvaluationSet
+from recollect.bench.speed.corpus import Corpus
+from recollect.core.memory import Memory
+from recollect.core.space import StoredSpace
+from recollect.ports import Embedder
+
+_MADE_UP_TEXTS: Final = 1_000
+_REAL_TEXTS: Final = 14_000
+_QUESTIONS: Final = 100
+_BATCH: Final = 500
+# The share of a vector that is its own.
+_OWN: Final = 0.5
+
+_COPY: Final = """
+copy embeddings (space_id, memory_id, content_hash, vector) from stdin (format binary)
+"""
+
+Matrix = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Subjects:
+    """What the memories are about as far as vectors tell, and questions about it, if there are
+    any of their own.
+    """
+
+    texts: Sequence[str]
+    questions: Sequence[str] = ()
+
+    @classmethod
+    def made_up(cls, corpus: Corpus, size: int) -> Subjects:
+        memories = corpus.memories(0, min(_MADE_UP_TEXTS, size))
+        return cls([memory.content for memory in memories])
+
+    @classmethod
+    def of_sets(cls, sets: Sequence[EvaluationSet], seed: int) -> Subjects:
+        """Real texts and the questions that people put about them."""
+        texts = sorted({one.content for data in sets for one in data.documents})
+        questions = sorted({one.text for data in sets for one in data.questions})
+        random = Random(seed)
+        return cls(
+            random.sample(texts, min(_REAL_TEXTS, len(texts))),
+            random.sample(questions, min(_QUESTIONS, len(questions))),
+        )
+
+
+async def embedded(
+    embedder: Embedder, texts: Sequence[str], progress: Callable[[str, int, int], None]
+) -> Matrix:
+    """The vectors that those of the memories lie between."""
+    vectors: list[list[float]] = []
+    for start in range(0, len(texts), _BATCH):
+        vectors += await embedder.embed_documents(texts[start : start + _BATCH])
+        progress("embedding", len(vectors), len(texts))
+    return np.asarray(vectors, dtype=np.float32)
+
+
+def scattered(among: Matrix, memories: Sequence[Memory]) -> Matrix:
+    """A vector for each memory: the same one in every run, because it follows from the memory."""
+    return _of_length_one(np.stack([_between(among, memory.id.int) for memory in memories]))
+
+
+async def copy_vectors(
+    connection: AsyncConnection[Any],
+    space: StoredSpace,
+    memories: Sequence[Memory],
+    vectors: Matrix,
+) -> None:
+    """Put vectors in as a worker would leave them; the memories must have no row in this space."""
+    connection.adapters.register_dumper(np.ndarray, _Halfvec)
+    async with connection.cursor() as cursor, cursor.copy(_COPY) as copy:
+        for memory, vector in zip(memories, vectors, strict=True):
+            digest = sha256(memory.content.encode()).digest()
+            await copy.write_row((Int4(space.id), memory.id, digest, vector))
+
+
+class _Halfvec(Dumper):
+    """pgvector's binary form of a `halfvec`: the dimension, an unused number, then the numbers."""
+
+    format = Format.BINARY
+
+    def dump(self, obj: Matrix) -> bytes:
+        return struct.pack(">hh", len(obj), 0) + obj.astype(">f2").tobytes()
+
+
+def _between(among: Matrix, seed: int) -> Matrix:
+    random = np.random.default_rng(seed)
+    first, second = among[random.integers(0, len(among), 2)]
+    share = np.float32(random.uniform(0, 0.5))
+    aside = _of_length_one(random.standard_normal((1, among.shape[1]), dtype=np.float32))[0]
+    between: Matrix = (1 - share) * first + share * second + np.float32(_OWN) * aside
+    return between
+
+
+def _of_length_one(vectors: Matrix) -> Matrix:
+    lengths: Matrix = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors / lengths

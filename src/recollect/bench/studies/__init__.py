@@ -1,0 +1,1 @@
+"""The questions that the benchmark settles: which default, which parameter, which floor."""

@@ -1,0 +1,41 @@
+"""Options that several commands share, declared once: as the parameters of what is made of them.
+
+A command asks for a scope, say, as one parameter; the options that describe a scope become options
+of the command, in the parameter's place.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import TypeVar
+
+Result = TypeVar("Result")
+
+
+def made_of_options(
+    **makers: Callable[..., object],
+) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
+    """Hand over, for each parameter named, what its maker makes of the options that it takes."""
+
+    def decorate(command: Callable[..., Result]) -> Callable[..., Result]:
+        taken = {name: _parameters(maker) for name, maker in makers.items()}
+
+        @functools.wraps(command)
+        def run(**options: object) -> Result:
+            for name, maker in makers.items():
+                options[name] = maker(**{one: options.pop(one) for one in taken[name]})
+            return command(**options)
+
+        shown: list[inspect.Parameter] = []
+        for name, parameter in _parameters(command).items():
+            shown += taken[name].values() if name in taken else [parameter]
+        run.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]  # what typer reads
+        return run
+
+    return decorate
+
+
+def _parameters(function: Callable[..., object]) -> dict[str, inspect.Parameter]:
+    return dict(inspect.signature(function, eval_str=True).parameters)

@@ -1,0 +1,47 @@
+"""What the workers do when there is nothing to do, or when something cannot work: pause.
+
+What cannot work, a model or a store, is left alone for a while, twice as long each time, so that it
+is neither hammered nor forgotten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass
+from typing import Final
+
+from recollect.core.errors import RecollectError
+
+# How long work can go unnoticed when nobody says that there is some.
+_POLL_SECONDS: Final = 10.0
+LEAST_PAUSE: Final = 1.0
+_FIRST_REST: Final = 1.0
+_LONGEST_REST: Final = 60.0
+
+Sleep = Callable[[float], Awaitable[None]]
+Wait = Callable[[float], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """A pause after trouble: how long it is, and when it ends."""
+
+    error: RecollectError
+    seconds: float
+    until: float
+
+
+def rest_after(error: RecollectError, before: Rest | None, now: float) -> Rest:
+    seconds = _FIRST_REST if before is None else min(2 * before.seconds, _LONGEST_REST)
+    return Rest(error, seconds, now + seconds)
+
+
+async def wait_for_news(
+    wait_for_work: Wait, rests: Collection[Rest], *, sleep: Sleep, now: float
+) -> None:
+    """Until somebody says that there is work, or a rest ends, or it is time to look anyway."""
+    if rests:
+        # Work that must wait for its model would wake us again at once, and in vain.
+        await sleep(LEAST_PAUSE)
+    pauses = [rest.until - now for rest in rests]
+    await wait_for_work(max(0.0, min([_POLL_SECONDS, *pauses])))

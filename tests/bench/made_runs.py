@@ -1,0 +1,39 @@
+"""Small sets and runs made by hand, whose figures can be worked out by reading."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from recollect.bench.data.datasets import Document, EvaluationSet, Question
+from recollect.bench.runs.configs import Config
+from recollect.bench.runs.run import Answer, Run
+
+
+def evaluation_set(name: str, strata: Sequence[str]) -> EvaluationSet:
+    """A question for each stratum: `q0` wants `d0`, `q1` wants `d1`, and so on."""
+    numbers = range(len(strata))
+    return EvaluationSet(
+        name=name,
+        documents=tuple(Document(f"d{one}", f"fact number {one} of {name}") for one in numbers),
+        questions=tuple(
+            Question(f"q{one}", f"what is fact {one}?", strata[one]) for one in numbers
+        ),
+        gold={f"q{one}": {f"d{one}": 1} for one in numbers},
+        digest="0" * 64,
+    )
+
+
+def run(
+    data: EvaluationSet, config: str, found: Mapping[str, Sequence[str]], *took_ms: float
+) -> Run:
+    """A run that found these documents; the lexical leg had found the same."""
+    answers = {
+        question.id: Answer(ids := tuple(found.get(question.id, ())), {"lexical": ids})
+        for question in data.questions
+    }
+    return Run(data.name, Config(config), answers, took_ms)
+
+
+def right(data: EvaluationSet, count: int) -> dict[str, list[str]]:
+    """The right answer to the first few questions, and none to the others."""
+    return {question.id: [f"d{question.id[1:]}"] for question in data.questions[:count]}

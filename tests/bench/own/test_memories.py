@@ -1,0 +1,214 @@
+"""`recollect bench own`: what takes part, and that no memory's text gets out of the private set."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.bench.memories import filler, memory
+from tests.cli.commands import Cli
+from tests.privacy.canaries import BIRD, birds_in, canary
+
+from recollect.adapters.in_memory import InMemoryStore
+from recollect.bench.own import memories as own_module
+from recollect.bench.own.labels import taken, topped_up
+from recollect.bench.own.memories import evaluation_set, read_own
+from recollect.bench.own.words import OwnWords
+from recollect.settings import load
+from recollect.usecases.owned import OwnedRecollect
+from recollect.wiring import parts_on
+
+pytestmark = pytest.mark.anyio
+
+SECRET = "the deploy key is ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+CONFIGS = "local-fts,local-fts:exact_bonus=0.5"
+
+
+@pytest.fixture
+def cli(tmp_path: Path, open_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cli]:
+    """With a folder of its own for what is thrown away, which must be empty in the end."""
+    for name in ("RECOLLECT_API_URL", "RECOLLECT_API_KEY", "RECOLLECT_DATABASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("COLUMNS", "160")
+    thrown_away = open_folder / f"thrown-away-{tmp_path.name}"
+    thrown_away.mkdir(mode=0o711)
+    monkeypatch.setattr(tempfile, "tempdir", str(thrown_away))
+    yield Cli(tmp_path / "home")
+    assert list(thrown_away.iterdir()) == []
+
+
+@pytest.fixture
+def private(cli: Cli) -> Path:
+    return cli.home / "bench" / "own"
+
+
+def _questions(private: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads((private / "questions.json").read_text())["questions"]
+    return found
+
+
+def _fill(cli: Cli) -> None:
+    """Some memories, each with a canary in every field that a question could be made of."""
+    for number in range(4):
+        word = canary(f"content{number}")
+        text = f"Entry {number} says that {word} grows near item{number} in the cellar"
+        labels = ("--tag", canary(f"tag{number}"), "--keyword", canary(f"keyword{number}"))
+        assert cli("remember", text, *labels).exit_code == 0
+
+
+async def test_sensitive_memories_and_secrets_take_no_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own_module, "MAX_PAGE", 2)  # several pages, also of a few memories
+    kept = filler(1, 5)
+    left_out = [
+        memory(11, "private matters", is_sensitive=True),
+        memory(12, SECRET),
+        memory(13, "a harmless text", tags=(SECRET,)),
+        memory(14, "another harmless text", expanded_keywords=(SECRET,)),
+    ]
+    store = InMemoryStore()
+    for one in (*kept, *left_out):
+        await store.add(one)
+    found = await read_own(OwnedRecollect(parts_on(store, load()), "me"))
+    assert found.memories == {str(one.id): one for one in kept}
+    assert found.sensitive == len(left_out)
+    labels = taken(topped_up([], OwnWords.of(found.memories.values()), 9, 1, ask=False))
+    data = evaluation_set(found, labels)
+    assert {one.content for one in data.documents} == {one.content for one in kept}
+    assert len(data.questions) == 5
+    assert all(gold.keys() <= found.memories.keys() for gold in data.gold.values())
+
+
+def test_no_memory_text_leaves_the_private_set(cli: Cli, private: Path, tmp_path: Path) -> None:
+    _fill(cli)
+    hidden = "hiddenqqbird"
+    assert cli("remember", f"never ask about {hidden}one", "--sensitive").exit_code == 0
+    assert cli("remember", f"{hidden}two: {SECRET}", "--not-sensitive").exit_code == 0
+    typed = canary("typed")
+    answers = "".join(("y\n", f"e\nwhere was {typed}?\n", "n\n", *["y\n"] * 20))
+    done = cli("bench", "own", "--configs", CONFIGS, input=answers)
+    assert done.exit_code == 0, done.stderr
+    assert birds_in(done.stderr), "a person who judges a question is shown its memory"
+    assert hidden not in done.stderr
+    assert "local-fts:exact_bonus=0.5" in done.stdout
+    outcome = tmp_path / "tuning.json"
+    again = cli("bench", "own", "--yes", "--configs", CONFIGS)
+    tuned = cli("bench", "tune", "--own", "--configs", CONFIGS, "--json", str(outcome))
+    assert again.exit_code == 0, again.stderr
+    assert "too few" in tuned.stderr
+    for result in (done, again, tuned):
+        assert birds_in(result.stdout) == []
+    for result in (again, tuned):
+        assert birds_in(result.stderr) == []
+    held = (private / "questions.json").read_text()
+    assert typed in held
+    assert hidden not in held
+    ids = [id for one in _questions(private) for id in (one["id"], *one["gold"])]
+    elsewhere = [
+        file
+        for file in (*cli.home.rglob("*"), outcome)
+        if file.is_file() and file != private / "questions.json" and file.parent != cli.home
+    ]
+    assert {"report.json", "report.md"} <= {file.name for file in elsewhere}
+    for file in elsewhere:
+        text = file.read_bytes()
+        assert birds_in(text) == [], file
+        assert not [id for id in ids if id.encode() in text], file
+        assert hidden.encode() not in text, file
+
+
+def test_the_report_has_every_stratum_and_says_what_its_labels_are_worth(
+    cli: Cli, private: Path
+) -> None:
+    _fill(cli)
+    cli("remember", "Anna knows why Quillfish never starts", "--keyword", "boot trouble")
+    cli("remember", "The invoice for Quillfish was paid twice", "--keyword", "double payment")
+    cli("remember", "keep this out", "--sensitive")
+    done = cli("bench", "own", "--configs", CONFIGS, "--questions", "3", input="y\nn\nq\n")
+    assert done.exit_code == 0, done.stderr
+    report = json.loads((private / "report.json").read_text())
+    about = report["provenance"]
+    told = {name: about[name] for name in about if name != "version"}
+    assert told == {
+        "memories": 6,
+        "sensitive_left_out": 1,
+        "confirmed": 1,
+        "taken_unconfirmed": 0,
+        "struck": 1,
+    }
+    assert cli("bench", "own", "--configs", CONFIGS, "--questions", "3", "--yes").exit_code == 0
+    report = json.loads((private / "report.json").read_text())
+    assert report["provenance"]["confirmed"] == 1
+    strata = {one["stratum"]: one["queries"] for one in report["results"]}
+    assert strata["exact"] == 3
+    assert strata["paraphrase"] == 3
+    assert strata["multi-hop"] == 1
+    assert strata["overall"] == 7
+    found = {
+        one["stratum"]: one["value"]
+        for one in report["results"]
+        if (one["config"], one["metric"]) == ("local-fts", "R@10")
+    }
+    assert found["exact"] == 1.0, "words find what is quoted"
+    assert found["paraphrase"] == 0.0, "and not what is said in other words"
+    assert (private / "report.md").read_text().startswith("# Recall on your own memories")
+
+
+def test_labelling_goes_on_where_it_was_left(cli: Cli, private: Path) -> None:
+    _fill(cli)
+    options = ("bench", "own", "--configs", "local-fts", "--questions", "2")
+    done = cli(*options, input="y\n")
+    assert done.exit_code == 2
+    assert "nobody answered question 2 of 4" in done.stderr
+    assert [one["state"] for one in _questions(private)].count("confirmed") == 1
+    assert not (private / "report.json").exists()
+    done = cli(*options, input="y\ny\ny\n")
+    assert done.exit_code == 0, done.stderr
+    assert "1 of 3" in done.stderr
+    assert [one["state"] for one in _questions(private)] == ["confirmed"] * 4
+
+
+def test_a_person_writes_what_cannot_be_made_without_the_memorys_own_words(
+    cli: Cli, private: Path
+) -> None:
+    for number in range(3):
+        cli("remember", f"Parcel {number} waits behind door{number} of shed{number}")
+    options = ("bench", "own", "--configs", "local-fts", "--questions", "1", "--ask")
+    given_away = "is it door0, door1 or door2?"
+    done = cli(*options, input=f"y\n{given_away}\nwhere did the delivery go?\n")
+    assert "give it away" in done.stderr
+    assert done.exit_code == 0, done.stderr
+    (one,) = (one for one in _questions(private) if one["stratum"] == "paraphrase")
+    assert (one["text"], one["state"]) == ("where did the delivery go?", "confirmed")
+
+
+def test_a_memory_that_becomes_sensitive_takes_its_questions_along(cli: Cli, private: Path) -> None:
+    _fill(cli)
+    assert cli("bench", "own", "--yes", "--configs", "local-fts").exit_code == 0
+    before = _questions(private)
+    gone = cli.json("list")["memories"][0]["id"]
+    assert cli("update", gone, "--sensitive").exit_code == 0
+    assert cli("bench", "own", "--yes", "--configs", "local-fts").exit_code == 0
+    after = _questions(private)
+    assert len(after) < len(before)
+    assert not [one for one in after if gone in one["gold"]]
+
+
+@pytest.mark.parametrize("stored", [(), ("--sensitive",)])
+def test_a_store_that_has_nothing_to_ask_about_is_told(cli: Cli, stored: tuple[str, ...]) -> None:
+    if stored:
+        cli("remember", "only this", *stored)
+    done = cli("bench", "own", "--yes")
+    assert done.exit_code == 2
+    assert "no memory that can take part" in done.stderr
+
+
+def test_the_users_store_is_only_read(cli: Cli) -> None:
+    _fill(cli)
+    before = cli.json("list"), cli.json("settings"), cli.json("status")
+    assert cli("bench", "own", "--yes", "--configs", CONFIGS).exit_code == 0
+    assert (cli.json("list"), cli.json("settings"), cli.json("status")) == before
+    assert BIRD in json.dumps(before[0])

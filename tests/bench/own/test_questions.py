@@ -1,0 +1,168 @@
+"""What is proposed as a question about a user's own memories."""
+
+from __future__ import annotations
+
+import pytest
+from tests.bench.memories import filler, memory
+
+from recollect.bench.data.strata import stems
+from recollect.bench.own.questions import Proposal, proposals
+from recollect.bench.own.words import OwnStratum, OwnWords, names
+from recollect.core.memory import Memory
+
+KESTREL = memory(1, "After each backup the Kestrel cluster reboots. Nobody is told in advance.")
+NOTEBOOK = memory(2, "Marta keeps console access for Kestrel in a paper notebook at home.")
+GARDEN = memory(
+    3,
+    "Watering happens before sunrise, otherwise leaves burn.",
+    category="lesson",
+    expanded_keywords=("leaves", "irrigation schedule", "plants"),
+    tags=("sunrise", "allotment"),
+)
+TWIN = memory(4, "The lease ends in March", tags=("flat",))
+OTHER_TWIN = memory(5, "The lease ends in March", tags=("flat",))
+STORE = [KESTREL, NOTEBOOK, GARDEN, TWIN, OTHER_TWIN, *filler(100, 20)]
+OWN = OwnWords.of(STORE)
+
+
+def _made(stratum: OwnStratum, own: OwnWords = OWN, count: int = 100) -> list[Proposal]:
+    return proposals(own, {stratum: count}, 1, frozenset(), ask=False)
+
+
+def _about(found: list[Proposal], *about: Memory) -> Proposal | None:
+    gold = {str(one.id) for one in about}
+    return next((one for one in found if set(one.gold) == gold), None)
+
+
+def test_exact_questions_are_word_for_word_and_fit_one_memory_only() -> None:
+    found = _made("exact")
+    for one in found:
+        (id,) = one.gold
+        assert one.text in OWN.memories[id].content
+        assert 1 <= len(one.text.split()) <= 5
+        fitting = [m for m in STORE if stems(one.text) <= stems(m.content)]
+        assert [str(m.id) for m in fitting] == [id]
+    assert _about(found, KESTREL)
+    assert _about(found, TWIN) is None, "two memories say the same: neither is the answer"
+
+
+def test_exact_questions_quote_within_one_sentence_and_begin_and_end_with_telling_words() -> None:
+    one = _about(_made("exact"), KESTREL)
+    assert one is not None
+    assert "." not in one.text
+    assert stems(one.text.split()[0])
+    assert stems(one.text.split()[-1])
+
+
+def test_a_paraphrase_is_made_of_labels_and_holds_no_rare_word_of_its_memory() -> None:
+    found = _made("paraphrase")
+    one = _about(found, GARDEN)
+    assert one is not None
+    assert one.text.startswith("What did I learn about ")
+    assert "irrigation schedule" in one.text or "plants" in one.text or "allotment" in one.text
+    assert not {"sunrise", "leaves"} & set(one.text.split())
+    assert not stems(one.text) & OWN.rare(str(GARDEN.id))
+    assert _about(found, KESTREL) is None, "nothing is known of it but its own words"
+
+
+def test_labels_that_another_memory_has_too_make_no_paraphrase() -> None:
+    shared = [
+        memory(1, "Rain fell on Tuesday", expanded_keywords=("weather log",)),
+        memory(2, "Hail came down", expanded_keywords=("weather log", "damage")),
+        *filler(100, 10),
+    ]
+    found = _made("paraphrase", OwnWords.of(shared))
+    assert _about(found, shared[0]) is None
+    one = _about(found, shared[1])
+    assert one is not None
+    assert "damage" in one.text
+
+
+def test_a_template_that_says_a_rare_word_is_not_used() -> None:
+    learnt = memory(
+        1, "One can learn to juggle", category="lesson", expanded_keywords=("circus skill",)
+    )
+    one = _about(_made("paraphrase", OwnWords.of([learnt, *filler(100, 10)])), learnt)
+    assert one is not None
+    assert one.text == "What about circus skill?"
+
+
+def test_multi_hop_names_both_contexts_and_not_what_they_share() -> None:
+    found = _made("multi-hop")
+    one = _about(found, KESTREL, NOTEBOOK)
+    assert one is not None
+    assert "kestrel" not in one.text.lower()
+    for each in (KESTREL, NOTEBOOK):
+        assert stems(one.text) & OWN.rare(str(each.id))
+    # The twins share everything: there is no context that leads to one of them alone.
+    assert [set(each.gold) for each in found] == [{str(KESTREL.id), str(NOTEBOOK.id)}]
+
+
+def test_multi_hop_needs_a_name_that_exactly_two_memories_share() -> None:
+    third = memory(6, "Kestrel costs 40 a month.")
+    assert _made("multi-hop", OwnWords.of([*STORE, third])) == []
+
+
+def test_a_tag_links_two_memories_as_a_name_does() -> None:
+    tagged = [
+        memory(1, "pruning waits for frost", tags=("orchard",)),
+        memory(2, "ladders live behind sheds", tags=("orchard",)),
+        *filler(100, 10),
+    ]
+    (one,) = _made("multi-hop", OwnWords.of(tagged))
+    assert set(one.gold) == {str(each.id) for each in tagged[:2]}
+    assert "orchard" not in one.text
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("we met Zora near Uppsala", {"zora", "uppsala"}),
+        ("Zora came", set()),  # every sentence begins so
+        ("port db7 and max_size and eBay", {"db7", "max", "siz", "ebay"}),
+        ("ask Zora's sister", {"zora"}),
+        ("nothing to see in 2024", set()),
+    ],
+)
+def test_names_are_told_by_how_they_are_written(content: str, expected: set[str]) -> None:
+    assert names(content) == expected
+
+
+def test_the_same_seed_draws_the_same_and_a_new_memory_upsets_nothing() -> None:
+    first = proposals(OWN, {"exact": 5}, 1, frozenset(), ask=False)
+    assert first == proposals(OWN, {"exact": 5}, 1, frozenset(), ask=False)
+    assert first != proposals(OWN, {"exact": 5}, 2, frozenset(), ask=False)
+    grown = OwnWords.of([*STORE, memory(7, "Violet umbrellas cost twelve crowns")])
+    after = proposals(grown, {"exact": 5}, 1, frozenset(), ask=False)
+    assert len({one.id for one in first} & {one.id for one in after}) >= 4
+
+
+def test_what_is_known_is_not_proposed_again_and_no_more_than_wanted() -> None:
+    first = _made("exact", count=2)
+    known = frozenset(one.id for one in first)
+    second = proposals(OWN, {"exact": 2, "paraphrase": 0}, 1, known, ask=False)
+    assert len(first) == len(second) == 2
+    assert not known & {one.id for one in second}
+    assert proposals(OWN, {"exact": -1}, 1, frozenset(), ask=True) == []
+
+
+def test_with_ask_a_person_gets_the_paraphrases_that_could_not_be_made() -> None:
+    found = proposals(OWN, {"paraphrase": 4}, 1, frozenset(), ask=True)
+    assert [bool(one.text) for one in found] == [True, False, False, False]
+    assert len({one.gold for one in found}) == 4
+
+
+@pytest.mark.parametrize(
+    ("stratum", "text", "about", "given_away"),
+    [
+        ("exact", "the Kestrel cluster", [KESTREL], set()),
+        ("paraphrase", "which machines restart by themselves?", [KESTREL], set()),
+        ("paraphrase", "which clusters restart?", [KESTREL], {"cluster"}),
+        ("multi-hop", "who can reach the cluster that reboots?", [KESTREL, NOTEBOOK], set()),
+        ("multi-hop", "who can reach Kestrel?", [KESTREL, NOTEBOOK], {"kestrel"}),
+    ],
+)
+def test_what_a_person_types_must_not_give_the_answer_away(
+    stratum: OwnStratum, text: str, about: list[Memory], given_away: set[str]
+) -> None:
+    assert OWN.given_away(stratum, text, [str(one.id) for one in about]) == given_away

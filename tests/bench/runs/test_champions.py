@@ -1,0 +1,26 @@
+"""Champions keep their places, and nobody else is moved more than they need."""
+
+from __future__ import annotations
+
+import pytest
+
+from recollect.bench.runs.champions import with_champions
+
+RANKING = tuple("abcdefghijkl")
+
+
+@pytest.mark.parametrize(
+    ("lexical", "dense", "count", "expected"),
+    [
+        ("xyz", "abc", 0, "abcdefghijkl"),
+        ("abc", "cba", 3, "abcdefghijkl"),
+        ("xbc", "abc", 1, "abcdefghixjkl"),
+        ("xyz", "aij", 2, "abcdefgixyhjkl"),
+        ("kl", "lk", 2, "abcdefghklij"),
+    ],
+)
+def test_the_last_of_the_others_make_room(
+    lexical: str, dense: str, count: int, expected: str
+) -> None:
+    legs = {"lexical": tuple(lexical), "dense": tuple(dense)}
+    assert with_champions(RANKING, legs, count) == tuple(expected)  # type: ignore[arg-type]  # names of legs

@@ -1,0 +1,115 @@
+"""What configurations share in a run must not change what each of them finds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+from tests.bench.made_runs import evaluation_set
+
+from recollect.adapters.in_memory import InMemoryStore
+from recollect.bench.runs.configs import parse_configs
+from recollect.bench.runs.run import _AFTER_THE_LEGS, LIMIT, Runner
+from recollect.bench.runs.stage import OWNER, Stage
+from recollect.core.errors import StoreError
+from recollect.core.memory import Draft
+from recollect.core.recall import Candidate, RecallRequest
+from recollect.core.recall_settings import RecallSettings
+from recollect.settings import load
+from recollect.usecases.recall import recall
+from recollect.usecases.remember import remember
+from recollect.wiring import parts_on
+
+pytestmark = pytest.mark.anyio
+
+DATA = evaluation_set("facts", ["all"] * 30)
+CONFIGS = "rrf,rrf:rrf_k=1,convex:dense_weight=2,lexical,rrf:depth=20,rrf:exact_bonus=1"
+
+
+def _quiet(*_: object) -> None:
+    pass
+
+
+async def _stage(asked: Counter[int]) -> Stage:
+    """The facts in memory, with a second leg that puts the newest first and tells of its use."""
+    store = InMemoryStore()
+    parts = parts_on(store, load(owner=OWNER))
+    memories = [(await remember(parts, OWNER, Draft(one.content)), one) for one in DATA.documents]
+    known = {memory.id: document.id for memory, document in memories}
+
+    async def newest(
+        owner: str, request: RecallRequest, settings: RecallSettings
+    ) -> Sequence[Candidate]:
+        asked[settings.depth] += 1
+        return [
+            Candidate(memory.id, 1 / rank, memory.importance, memory.created_at)
+            for rank, (memory, _) in enumerate(reversed(memories[-settings.depth :]), start=1)
+        ]
+
+    return Stage(DATA, replace(parts, legs={**parts.legs, "dense": newest}), known)
+
+
+async def test_a_leg_is_asked_once_for_each_depth() -> None:
+    asked = Counter[int]()
+    runner = Runner(await _stage(asked))
+    for config in parse_configs(CONFIGS):
+        await runner.run(config, _quiet)
+    assert asked == {50: len(DATA.questions), 20: len(DATA.questions)}
+
+
+async def test_each_configuration_finds_what_a_recall_with_its_settings_finds() -> None:
+    stage = await _stage(Counter())
+    runner, rankings = Runner(stage), set()
+    for config in parse_configs(CONFIGS):
+        run = await runner.run(config, _quiet)
+        rows = InMemoryStore()
+        await rows.write_settings(config.settings, by=OWNER, at=datetime.now(UTC))
+        parts = replace(stage.parts, settings=rows)
+        for question in DATA.questions:
+            found = await recall(parts, OWNER, RecallRequest(question.text, limit=LIMIT))
+            expected = tuple(stage.documents[hit.memory.id] for hit in found.hits)
+            assert run.answers[question.id].ranking == expected
+        rankings.add(tuple(answer.ranking for answer in run.answers.values()))
+    assert len(rankings) >= 4, "the configurations must differ for this to show anything"
+
+
+async def test_an_answer_tells_what_the_legs_that_took_part_found() -> None:
+    runner = Runner(await _stage(Counter()))
+    fused, lexical = [await runner.run(one, _quiet) for one in parse_configs("rrf,lexical")]
+    newest = tuple(document.id for document in reversed(DATA.documents))
+    assert fused.answers["q3"].legs.keys() == {"lexical", "dense"}
+    assert fused.answers["q3"].legs["dense"] == newest
+    assert lexical.answers["q3"].legs.keys() == {"lexical"}
+
+
+async def test_what_is_timed_is_asked_anew_with_its_own_settings() -> None:
+    asked = Counter[int]()
+    stage = await _stage(asked)
+    runner = Runner(stage)
+    (first, shallow) = parse_configs("rrf,rrf:depth=20")
+    await runner.run(first, _quiet)
+    assert asked == {50: 30}
+    assert len((await runner.run(first, _quiet, timed=7)).took_ms) == 7
+    assert len((await runner.run(shallow, _quiet, timed=100)).took_ms) == 30
+    assert asked == {50: 30 + 7, 20: 30 + 30}
+
+
+async def test_a_leg_that_fails_ends_the_measurement() -> None:
+    async def broken(
+        owner: str, request: RecallRequest, settings: RecallSettings
+    ) -> Sequence[Candidate]:
+        raise StoreError("the index is gone", remedy="Bring it back.")
+
+    stage = await _stage(Counter())
+    parts = replace(stage.parts, legs={**stage.parts.legs, "dense": broken})
+    with pytest.raises(StoreError, match="question q0 did: dense: the index is gone"):
+        await Runner(replace(stage, parts=parts)).run(parse_configs("rrf")[0], _quiet)
+
+
+def test_only_settings_that_exist_are_kept_from_the_legs() -> None:
+    assert set(RecallSettings().as_dict()) >= _AFTER_THE_LEGS
+    assert "depth" not in _AFTER_THE_LEGS
+    assert "lexical_ranking" not in _AFTER_THE_LEGS

@@ -1,0 +1,144 @@
+"""A set in a store: all of it, as it was given, or none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from tests.bench.made_runs import evaluation_set
+
+from recollect.bench.data.datasets import Document, EvaluationSet, Question
+from recollect.bench.runs import stage as staging
+from recollect.bench.runs.configs import Layout
+from recollect.bench.runs.stage import OWNER, staged
+from recollect.core.errors import InvalidInput, ModelUnavailable
+from recollect.core.recall import RecallRequest
+from recollect.core.space import Space
+from recollect.ports import Embedder
+from recollect.usecases.recall import recall
+
+pytestmark = pytest.mark.anyio
+
+DATA = evaluation_set("facts", ["all"] * 12)
+
+
+def _quiet(*_: object) -> None:
+    pass
+
+
+@dataclass
+class Model:
+    """Vectors that point where the text's number says. `refused` holds texts it cannot read, and a
+    query fails so many times before the model is ready.
+    """
+
+    refused: str = "nothing"
+    sleeping: int = 0
+    seen: list[str] = field(default_factory=list)
+    space: Space = field(default_factory=lambda: Space("test", "1", 3))
+    is_hosted: bool = False
+
+    async def embedder(self, name: str) -> Embedder:
+        return self
+
+    async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
+        if any(self.refused in text for text in texts):
+            raise ValueError(self.refused)
+        self.seen += texts
+        return [[1.0, 0.0, 0.0] for _ in texts]
+
+    async def embed_query(self, text: str) -> list[float]:
+        if self.sleeping:
+            self.sleeping -= 1
+            raise ModelUnavailable("still asleep", remedy="Wait.")
+        return [1.0, 0.0, 0.0]
+
+
+async def test_every_document_is_stored_with_its_time_and_scope(tmp_path: Path) -> None:
+    moment = datetime(2023, 5, 8, 13, 56, tzinfo=UTC)
+    told = Document("a", "The dog is called Rex.", "Pets", "home", "1:56 pm on 8 May, 2023")
+    data = EvaluationSet("set", (told, Document("b", "No title.")), (), {}, "")
+    async with staged(data, Layout(engine="sqlite"), None, tmp_path, _quiet) as stage:
+        stored = await stage.parts.store.get_many(OWNER, list(stage.documents))
+        assert sorted(stage.documents.values()) == ["a", "b"]
+        by_name = {stage.documents[id]: memory for id, memory in stored.items()}
+    assert by_name["a"].content == "Pets\nThe dog is called Rex."
+    assert (by_name["a"].created_at, by_name["a"].project) == (moment, "home")
+    assert (by_name["b"].content, by_name["b"].project) == ("No title.", None)
+
+
+async def test_ids_are_the_same_in_every_run(tmp_path: Path) -> None:
+    ids = []
+    for name in ("1", "2"):
+        async with staged(DATA, Layout(engine="sqlite"), None, tmp_path / name, _quiet) as stage:
+            ids.append(stage.documents)
+    assert ids[0] == ids[1]
+
+
+async def test_documents_are_embedded_and_the_model_is_waited_for(empty_database_url: str) -> None:
+    model = Model(sleeping=2)
+    async with staged(DATA, Layout(), model, empty_database_url, _quiet) as stage:
+        found = await recall(stage.parts, OWNER, RecallRequest("zebra", limit=20))
+    assert {document.content for document in DATA.documents} <= set(model.seen)
+    assert len(found.hits) == len(DATA.documents)
+    assert found.legs["dense"].status == "ran"
+
+
+async def test_without_a_model_the_dense_leg_is_absent(empty_database_url: str) -> None:
+    async with staged(DATA, Layout(), None, empty_database_url, _quiet) as stage:
+        found = await recall(stage.parts, OWNER, RecallRequest("fact"))
+    assert found.legs["dense"].status == "absent"
+
+
+GIVEN = EvaluationSet(
+    "given",
+    (Document("a", "she was born there"), Document("b", "it lies by the sea"), Document("c", "no")),
+    (Question("q", "Where is Ada Byron from?", "all"),),
+    {"q": {"b": 1}},
+    "",
+    facts=(
+        '{"doc": "a", "entities": ["Ada Byron"], "triples": [["Ada Byron", "born in", "Dover"]]}',
+        '{"doc": "b", "entities": ["Dover", "Ada Byron"]}',
+    ),
+)
+
+
+async def test_given_facts_are_the_whole_graph(empty_database_url: str) -> None:
+    """Nothing is read by rules, and the documents' ids lead to the memories. This model holds all
+    names for one, so that either may be on the path.
+    """
+    layout = Layout(graph="given")
+    async with staged(GIVEN, layout, Model(), empty_database_url, _quiet) as stage:
+        found = await recall(stage.parts, OWNER, RecallRequest("Where is Ada Byron from?"))
+    assert found.legs["graph"].status == "ran"
+    paths = {stage.documents[hit.memory.id]: hit.legs["graph"].path for hit in found.hits}
+    assert paths["b"][-1] in ("Ada Byron", "Dover")
+    assert paths["c"] == ()
+
+
+async def test_given_facts_of_which_none_can_be_used_are_told(empty_database_url: str) -> None:
+    data = replace(GIVEN, facts=('{"doc": "z", "entities": ["Dover"]}',))
+    layout = Layout(graph="given")
+    with pytest.raises(InvalidInput, match="no fact given for given could be used; line 1: 'z'"):
+        async with staged(data, layout, Model(), empty_database_url, _quiet):
+            pytest.fail("measured without a graph")
+
+
+async def test_a_text_that_the_model_cannot_read_ends_it(empty_database_url: str) -> None:
+    """A leg that silently lacks a memory would be measured as if it were worse than it is."""
+    model = Model(refused="number 7 ")
+    with pytest.raises(ModelUnavailable, match="embedded 11 of 12 memories of facts"):
+        async with staged(DATA, Layout(), model, empty_database_url, _quiet):
+            pytest.fail("measured without one")
+
+
+async def test_a_model_that_never_wakes_is_told(
+    empty_database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(staging, "_LOADING_SECONDS", 0.0)
+    with pytest.raises(ModelUnavailable, match="still asleep"):
+        async with staged(DATA, Layout(), Model(sleeping=10_000), empty_database_url, _quiet):
+            pytest.fail("measured without a model")

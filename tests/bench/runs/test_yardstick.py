@@ -1,0 +1,54 @@
+"""The outside BM25: it finds words, stays in scopes, and never fails a question."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from recollect.bench.data.datasets import Document, EvaluationSet, Question
+from recollect.bench.runs.configs import NAMED
+from recollect.bench.runs.run import Run
+from recollect.bench.runs.yardstick import run_yardstick
+from recollect.core.errors import RecollectError
+
+DOCUMENTS = (
+    Document("tea", "Green tea should be steeped for two minutes.", scope="kitchen"),
+    Document("kettle", "The kettle boils water for tea and coffee.", title="Kettle"),
+    Document("rust", "Rust on the garden gate needs sanding.", scope="garden"),
+    Document("gate", "The gate of the garden squeaks; the gate needs oil.", scope="garden"),
+)
+
+
+def _run(*questions: Question) -> Run:
+    data = EvaluationSet("set", DOCUMENTS, questions, {one.id: {"tea": 1} for one in questions}, "")
+    return run_yardstick(data, NAMED["bm25s"], lambda *_: None, timed=1)
+
+
+@pytest.mark.parametrize(
+    ("text", "scope", "expected"),
+    [
+        pytest.param("squeaks", None, ("gate",), id="the one that has the word"),
+        pytest.param("garden gate sanding", None, ("rust", "gate"), id="more words are better"),
+        pytest.param("gate", "garden", ("gate", "rust"), id="said twice counts more"),
+        pytest.param("tea", "kitchen", ("tea",), id="inside a scope"),
+        pytest.param("tea", "garden", (), id="not outside of it"),
+        pytest.param("tea", "nowhere", (), id="a scope that holds nothing"),
+        pytest.param("the of and", None, (), id="stop words only"),
+        pytest.param("zebra", None, (), id="a word that nobody said"),
+        pytest.param("?! …", None, (), id="no word at all"),
+        pytest.param("kettle", None, ("kettle",), id="a title"),
+    ],
+)
+def test_what_it_finds(text: str, scope: str | None, expected: tuple[str, ...]) -> None:
+    found = _run(Question("q", text, "", scope))
+    assert found.answers["q"].ranking == expected
+    assert found.answers["q"].legs == {"lexical": expected}
+    assert len(found.took_ms) == 1
+
+
+def test_without_the_extra_one_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "bm25s", None)
+    with pytest.raises(RecollectError, match="bm25s") as told:
+        _run(Question("q", "tea", ""))
+    assert "recollect[bench]" in told.value.remedy

@@ -1,0 +1,78 @@
+"""The graph-speed command: graphs that are alike for one seed, and figures for each size."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+
+import pytest
+from typer.testing import CliRunner
+
+from recollect.bench.cli.app import app
+from recollect.bench.speed.corpus import OWNER, Corpus
+from recollect.bench.speed.graph import CONCEPTS_PER_MEMORY, made_up
+from recollect.bench.speed.graph_rig import time_legs
+from recollect.bench.speed.vectors import Subjects
+from recollect.core.space import Space
+from recollect.ports import Embedder
+from recollect.settings import load
+
+
+def test_a_made_up_graph_follows_from_its_seed() -> None:
+    one, same, other = made_up(200, 1), made_up(200, 1), made_up(200, 2)
+    assert one == same
+    assert one != other
+    assert len(one.concepts) == 200 * CONCEPTS_PER_MEMORY
+
+
+def test_every_size_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "speed.json"
+    arguments = ["graph-speed", "--memories", "200,400", "--queries", "3", "--no-legs"]
+    told = CliRunner().invoke(app, [*arguments, "--json", str(file)])
+    assert told.exit_code == 0, told.output
+    results = json.loads(file.read_text(encoding="utf-8"))["results"]
+    assert [one["memories"] for one in results] == [200, 400]
+    assert all(one["links"] > 0 and one["p95_ms"] >= one["p50_ms"] > 0 for one in results)
+
+
+@dataclass
+class Model:
+    """Vectors drawn by the text."""
+
+    space: Space = field(default_factory=lambda: Space("test", "1", 8))
+    is_hosted: bool = False
+
+    async def embedder(self, name: str) -> Embedder:
+        return self
+
+    async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
+        return [await self.embed_query(text) for text in texts]
+
+    async def embed_query(self, text: str) -> list[float]:
+        drawn = Random(text)
+        return [drawn.gauss() for _ in range(8)]
+
+
+@pytest.mark.anyio
+async def test_the_whole_leg_is_timed_beside_the_dense_one(empty_database_url: str) -> None:
+    """Every query is walked: `time_legs` refuses to time a leg that was not asked."""
+    corpus, settings = Corpus.seeded(3), load(database_url=empty_database_url, owner=OWNER)
+    subjects = Subjects.made_up(corpus, 20)
+    found = await time_legs(
+        *(settings, empty_database_url, Model(), corpus, subjects, [200, 300]),
+        queries=3,
+        progress=lambda *_: None,
+    )
+    assert [(one.memories, one.concepts) for one in found] == [(200, 800), (300, 1200)]
+    for one in found:
+        assert one.graph_p95_ms >= one.graph_p50_ms > 0
+        assert one.dense_p95_ms >= one.dense_p50_ms > 0
+        assert one.ratio == pytest.approx(one.graph_p95_ms / one.dense_p95_ms, abs=0.0051)
+
+
+@pytest.mark.parametrize("sizes", ["400,200", "1", "many", ""])
+def test_sizes_ascend(sizes: str) -> None:
+    assert CliRunner().invoke(app, ["graph-speed", "--memories", sizes]).exit_code == 2

@@ -1,0 +1,84 @@
+"""The measurements of hooks measure what they say."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.cli.commands import environment
+from typer.testing import CliRunner
+
+from recollect.bench.cli.app import app
+from recollect.bench.speed.corpus import Corpus
+from recollect.bench.speed.hook import (
+    Call,
+    as_document,
+    fill,
+    stalling_server,
+    summed_up,
+    time_calls,
+)
+from recollect.bench.studies.floor import Asked, FloorRow, table
+from recollect.settings import load
+from recollect.wiring import open_recollect
+
+pytestmark = pytest.mark.anyio
+
+
+def quiet(_what: str, _done: int, _total: int) -> None: ...
+
+
+async def test_whole_calls_are_timed_and_judged(tmp_path: Path) -> None:
+    async with open_recollect(load(home=tmp_path)) as recollect:
+        questions = await fill(recollect, Corpus.seeded(1), 20, quiet)
+    settings = {"RECOLLECT_HOME": str(tmp_path), "RECOLLECT_HOOK_BUDGET_MS": "60000"}
+    made = time_calls("warm", 3, environment(**settings), questions, quiet)
+    result = summed_up("warm", made, 60_000)
+    assert (result.calls, result.answered, result.nonzero_exits, result.over_budget) == (3, 3, 0, 0)
+    assert 0 < result.p50_ms <= result.p95_ms <= result.max_ms
+    with stalling_server() as url:
+        stalled = {**settings, "RECOLLECT_API_URL": url, "RECOLLECT_API_KEY": "rk_x"}
+        stalled["RECOLLECT_HOOK_BUDGET_MS"] = "1000"
+        (call,) = time_calls("stalled", 1, environment(**stalled), questions, quiet)
+    assert call.exit_code == 0
+
+
+def test_the_report_has_the_shape_that_is_documented() -> None:
+    made = [Call(float(ms), 0, answered=ms < 300) for ms in range(100, 401)] + [Call(1.0, 2, True)]
+    result = summed_up("cold", made, 300)
+    assert (result.nonzero_exits, result.over_budget, result.answered) == (1, 100, 201)
+    assert result.p50_ms == pytest.approx(249.5, abs=1)
+    document = as_document([result], 300, 10)
+    (told,) = json.loads(json.dumps(document))["results"]
+    wanted = {"state", "calls", "p50_ms", "p95_ms", "nonzero_exits", "over_budget"}
+    assert wanted <= told.keys()
+    assert summed_up("one", [Call(5.0, 0, answered=True)], 300).p95_ms == 5.0
+
+
+def test_a_floor_is_judged_by_what_it_loses_and_lets_through() -> None:
+    asked = [
+        Asked("s", "own", (5.0, 2.0, 1.0), (5.0, 2.0)),
+        Asked("s", "own", (2.0,), (2.0,)),
+        Asked("s", "own", (1.0,), ()),  # nothing to lose
+        Asked("s", "strange", (4.0, 1.0), ()),
+        Asked("s", "strange", (), ()),
+        Asked("s", "everyday", (1.0,), ()),
+    ]
+    assert table(asked, [3.0]) == [
+        FloorRow(3.0, lost=66.7, silent=50.0, strange=50.0, everyday=0.0)
+    ]
+
+
+def test_floors_are_measured_on_any_set(tmp_path: Path) -> None:
+    file = tmp_path / "floor.json"
+    done = CliRunner().invoke(
+        app,
+        ["floor", "--no-dense", "--json", str(file)],
+        env={"RECOLLECT_HOME": str(tmp_path), "RECOLLECT_BENCH_DATA": ""},
+    )
+    assert done.exit_code == 0, done.output
+    rows = json.loads(file.read_text())["words"]
+    lost = [row["lost"] for row in rows]
+    assert lost == sorted(lost)
+    assert [row["everyday"] for row in rows][-1] == 0.0

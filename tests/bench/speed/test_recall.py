@@ -1,0 +1,166 @@
+"""The instrument runs as a newcomer would run it, and measures the same work every time."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.commands import COMMAND, Cli, environment
+
+from recollect.bench.speed.corpus import KINDS, LONGEST, PROJECTS, SHORTEST, Corpus, vocabulary
+from recollect.bench.speed.recall import Timing, timing
+
+# The smallest store and a little more: each further memory is embedded for real.
+SIZES = (100, 110)
+STORING = ("with embedding", "without embedding")
+PARTS = [
+    *product(("embed", "lexical", "dense", "fuse", "whole"), KINDS),
+    *product(("store",), STORING),
+]
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> Cli:
+    return Cli(tmp_path / "home")
+
+
+def test_a_file_that_cannot_be_written_is_told_before_measuring(cli: Cli, tmp_path: Path) -> None:
+    done = cli.process("bench", "speed", "--json", str(tmp_path / "nowhere" / "speed.json"))
+    assert done.returncode == 2
+    assert b"cannot be written" in done.stderr
+
+
+def test_a_run_reports_every_part_and_its_ratios(home_with_model: Path, tmp_path: Path) -> None:
+    file = tmp_path / "speed.json"
+    sizes = ",".join(map(str, SIZES))
+    before = sorted(home_with_model.iterdir())
+    options = ("--rows", sizes, "--queries", "2", "--seed", "5", "--json", str(file))
+    done = subprocess.run(
+        [*COMMAND, "bench", "speed", *options],
+        env=environment(RECOLLECT_HOME=str(home_with_model)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "110 rows" in done.stdout
+    report = json.loads(file.read_text())
+    timings = {(one["rows"], one["part"], one["query_kind"]): one for one in report["results"]}
+    assert timings.keys() == {(size, *part) for size in SIZES for part in PARTS}
+    assert len(report["results"]) == len(timings)
+    for one in report["results"]:
+        assert one.keys() == {"rows", "part", "query_kind", "p50_ms", "p95_ms"}
+        assert 0 < one["p50_ms"] <= one["p95_ms"]
+    _ratios_follow_from_the_timings(report, timings)
+    _all_of_a_small_store_is_found(report["agreement"])
+    assert report["degraded"] == {}
+    assert report["server"]["resident_mb"] > 100, "the model is in memory"
+    assert 0 < report["server"]["start_up_s"] <= report["server"]["model_ready_s"]
+    assert [one["rows"] for one in report["filling"]] == list(SIZES)
+    about = report["about"]
+    assert (about["seed"], about["sizes"], about["embedder"]) == (5, list(SIZES), "minilm")
+    assert sorted(home_with_model.iterdir()) == before, "nothing of the user's is written"
+
+
+def _ratios_follow_from_the_timings(
+    report: dict[str, Any], timings: dict[tuple[int, str, str], dict[str, float]]
+) -> None:
+    grown = [(one["part"], one["query_kind"]) for one in report["growth"]]
+    assert grown == list(dict.fromkeys(key[1:] for key in timings))
+    for one in report["growth"]:
+        small, large = (timings[size, one["part"], one["query_kind"]] for size in SIZES)
+        assert one["ratio"] == pytest.approx(large["p95_ms"] / small["p95_ms"], abs=0.0051)
+    assert [(one["rows"], one["query_kind"]) for one in report["overhead"]] == [
+        *product(SIZES, KINDS)
+    ]
+    for one in report["overhead"]:
+        embed, lexical, dense, whole = (
+            timings[one["rows"], part, one["query_kind"]]["p50_ms"]
+            for part in ("embed", "lexical", "dense", "whole")
+        )
+        assert one["ratio"] == pytest.approx(whole / (embed + max(lexical, dense)), abs=0.0051)
+    for one, size in zip(report["storing"], SIZES, strict=True):
+        on, off = (timings[size, "store", kind]["p95_ms"] for kind in STORING)
+        assert (one["rows"], one["ratio"]) == (size, pytest.approx(on / off, abs=0.0051))
+    worst = {one["name"]: (one["worst"], one["bar"], one["holds"]) for one in report["bars"]}
+    overhead = max(one["ratio"] for one in report["overhead"])
+    assert worst["whole / (embedding + slowest leg)"] == (overhead, 1.3, overhead <= 1.3)
+    whole = max(one["ratio"] for one in report["growth"] if one["part"] == "whole")
+    assert worst["growth of the whole's p95"] == (whole, 4.0, whole <= 4.0)
+    storing = max(one["ratio"] for one in report["storing"])
+    assert worst["storing with / without embedding"] == (storing, 1.2, storing <= 1.2)
+
+
+def _all_of_a_small_store_is_found(agreement: list[dict[str, Any]]) -> None:
+    measured = [(one["rows"], one["part"], one["query_kind"], one["scope"]) for one in agreement]
+    asked = product(SIZES, ("lexical", "dense"), KINDS, ("all", "10%", "1%"))
+    assert sorted(measured) == sorted(asked)
+    assert {one["agreement"] for one in agreement} == {1.0}
+
+
+@pytest.mark.parametrize(
+    ("took", "p50", "p95"),
+    [
+        ([7.0], 7.0, 7.0),
+        ([1.0, 2.0], 1.5, 1.95),
+        ([3.0, 1.0, 2.0], 2.0, 2.9),
+        ([float(number) for number in range(1, 22)], 11.0, 20.0),
+    ],
+)
+def test_a_p95_lies_within_what_was_measured(took: list[float], p50: float, p95: float) -> None:
+    assert timing(5, "whole", "2 words", took) == Timing(5, "whole", "2 words", p50, p95)
+
+
+@pytest.mark.parametrize("rows", ["", "many", "400,200", "200,200", "99", "200,", "-5", "1e3"])
+def test_sizes_that_make_no_sense_are_refused(cli: Cli, rows: str) -> None:
+    result = cli("bench", "speed", "--rows", rows)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "--rows" in result.stderr
+    assert "5000,300000" in result.stderr
+
+
+@pytest.mark.parametrize("path", [("bench",), ("bench", "speed")])
+def test_its_help_looks_like_that_of_the_other_commands(cli: Cli, path: tuple[str, ...]) -> None:
+    for option in ("-h", "--help"):
+        result = cli(*path, option)
+        assert result.exit_code == 0
+        assert result.stdout.startswith(f"Usage: recollect {' '.join(path)} [OPTIONS]")
+        assert "completion" not in result.stdout
+        assert "─" not in result.stdout
+
+
+def test_the_same_seed_gives_the_same_memories_and_questions() -> None:
+    one, same, other = Corpus.seeded(1), Corpus.seeded(1), Corpus.seeded(2)
+    assert list(one.memories(0, 20)) == list(same.memories(0, 20))
+    assert list(one.memories(10, 20)) == list(one.memories(0, 20))[10:]
+    assert not {m.content for m in one.memories(0, 20)} & {m.content for m in other.memories(0, 20)}
+    for kind in KINDS:
+        assert one.queries(kind, 5, 100) == same.queries(kind, 5, 100)
+        assert one.queries(kind, 5, 100) != other.queries(kind, 5, 100)
+
+
+def test_memories_are_distinct_and_their_words_follow_zipf() -> None:
+    corpus = Corpus.seeded(1)
+    memories = list(corpus.memories(0, 500))
+    assert len({memory.id for memory in memories}) == 500
+    assert all(SHORTEST <= len(memory.content.split()) <= LONGEST for memory in memories)
+    assert {memory.project for memory in memories} == {None, *PROJECTS}
+    told = [word for memory in memories for word in memory.content.split()]
+    first, tenth = told.count(corpus.words[0]), told.count(corpus.words[9])
+    assert 7 < first / tenth < 13
+    assert len(set(vocabulary())) == len(corpus.words) == 50_000
+
+
+def test_each_kind_of_question_has_its_number_of_words() -> None:
+    corpus = Corpus.seeded(1)
+    numbers = {"2 words": 2, "7 words": 7, "12 words": 12, "common words": 3}
+    contents = [set(memory.content.split()) for memory in corpus.memories(0, 50)]
+    for kind, number in numbers.items():
+        for question in corpus.queries(kind, 10, 50):
+            assert len(set(question.split())) == number
+            if kind != "common words":
+                assert any(set(question.split()) <= content for content in contents)

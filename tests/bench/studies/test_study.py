@@ -1,0 +1,196 @@
+"""`recollect bench study` writes the page with its figures and plots, as one would publish it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.bench.made_runs import evaluation_set, right, run
+from tests.cli.commands import Cli
+
+from recollect.bench.cli import study as cli_study
+from recollect.bench.reports.as_json import as_json, from_json
+from recollect.bench.reports.machine import provenance
+from recollect.bench.reports.plots import sweep_plot
+from recollect.bench.runs.configs import parse_configs
+from recollect.bench.scores.metrics import METRICS
+from recollect.bench.scores.report import Report
+from recollect.bench.scores.scoring import scored
+from recollect.bench.scores.summary import make_report
+from recollect.bench.studies import studies
+from recollect.bench.studies.page import page, write_figures, write_study_page
+from recollect.bench.studies.studies import STUDIES, Study, chosen_studies
+from recollect.core.errors import InvalidInput
+
+FUSION = Study(
+    slug="fusion",
+    title="RRF, or convex?",
+    question="Which fusion is better?",
+    configs="rrf,convex",
+    baseline="rrf",
+    verdict="It depends. More of this below.",
+    limits=("Only two sets.",),
+)
+SETS = [evaluation_set(name, ["easy"] * 5) for name in ("one", "two")]
+ORIGIN = provenance(SETS, parse_configs(FUSION.configs), seed=1, embedder="minilm")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def without_data() -> Iterator[None]:
+    """Whoever runs the tests may have named a folder."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("RECOLLECT_BENCH_DATA", raising=False)
+        yield
+
+
+def _report(configs: tuple[str, ...] = ("rrf", "convex")) -> Report:
+    runs = [
+        run(data, config, right(data, 2 + number), 5.0, 6.0)
+        for data in SETS
+        for number, config in enumerate(configs)
+    ]
+    return make_report(
+        scored(SETS, runs),
+        against=configs[0],
+        seed=1,
+        provenance=ORIGIN,
+        metrics=FUSION.metrics,
+        strata=FUSION.strata,
+    )
+
+
+@pytest.mark.parametrize("study", STUDIES, ids=[study.slug for study in STUDIES])
+def test_every_study_can_be_run(study: Study) -> None:
+    names = [config.name for config in study.parsed()]
+    assert study.baseline in names
+    assert set(study.rows) <= set(names)
+    assert set(study.metrics) <= set(METRICS)
+    assert study.verdict.endswith(".")
+    assert re.fullmatch("[a-z0-9-]+", study.slug)
+
+
+def test_slugs_and_titles_are_their_own() -> None:
+    assert len({study.slug for study in STUDIES}) == len(STUDIES)
+    assert len({study.title for study in STUDIES}) == len(STUDIES)
+
+
+def test_studies_are_chosen_by_slug() -> None:
+    other = replace(FUSION, slug="other")
+    assert chosen_studies([FUSION, other], None) == [FUSION, other]
+    assert chosen_studies([FUSION, other], "other, fusion") == [FUSION, other]
+    assert chosen_studies([FUSION, other], "other") == [other]
+    with pytest.raises(InvalidInput, match="no study named 'fuson'"):
+        chosen_studies([FUSION, other], "fuson")
+
+
+def test_the_page_answers_shows_and_limits() -> None:
+    text = page([(FUSION, _report())], ORIGIN)
+    assert "- [RRF, or convex?](#rrf-or-convex): It depends.\n" in text
+    assert "**Verdict.** It depends. More of this below." in text
+    assert "| rrf | 40.0 (" in text
+    assert "| convex | +20.0 (" in text
+    assert "![RRF, or convex?](benchmark/fusion.png)" in text
+    assert "--configs 'rrf,convex'" in text
+    assert "- Only two sets." in text
+    assert "## Limits of the evidence" in text
+    assert "sha256 begins" in text
+    assert "ms |" not in text, "times are shown where a study asks for them"
+    assert "| p95 ms |" in page([(replace(FUSION, is_timed=True), _report())], ORIGIN)
+
+
+def test_the_page_says_what_was_measured_before_there_was_a_graph() -> None:
+    old = {name: {**one, "layout": {}} for name, one in ORIGIN["configs"].items()}
+    before = replace(_report(), provenance={**ORIGIN, "configs": old})
+    after = replace(FUSION, slug="graph", title="The graph")
+    text = page([(FUSION, before), (after, _report())], ORIGIN)
+    told = "measured before recall had a concept graph: RRF, or convex?. In them `default` is"
+    assert text.count(told) == 1
+    assert "before recall had" not in page([(after, _report())], ORIGIN)
+
+
+def test_a_report_is_read_as_it_was_written() -> None:
+    report = _report()
+    assert as_json(from_json(as_json(report))) == as_json(report)
+    assert from_json(as_json(report)).configs == report.configs
+
+
+def test_the_page_shows_only_the_rows_of_the_study() -> None:
+    text = page([(replace(FUSION, rows=("convex",)), _report())], ORIGIN)
+    assert "| convex |" in text
+    assert "| rrf |" not in text
+
+
+@pytest.mark.parametrize("plot", ["sets", "strata", "latency", "tradeoff"])
+def test_each_study_has_its_figures_and_its_plot(plot: studies.Plot, tmp_path: Path) -> None:
+    report = _report()
+    write_figures([(replace(FUSION, plot=plot), report)], tmp_path)
+    assert write_study_page([FUSION, replace(FUSION, slug="unmeasured")], tmp_path) == 1
+    assert json.loads((tmp_path / "benchmark/fusion.json").read_text())["against"] == "rrf"
+    assert (tmp_path / "benchmark/fusion.png").stat().st_size > 5_000
+    assert (tmp_path / "benchmark.md").read_text().startswith("# Benchmark\n")
+
+
+def test_a_study_of_a_sweep_has_its_curves(tmp_path: Path) -> None:
+    report = _report(("rrf:rrf_k=1", "rrf:rrf_k=10", "rrf:rrf_k=60"))
+    write_figures([(replace(FUSION, plot="sweep"), report)], tmp_path)
+    sweep_plot(report, "R@10", tmp_path / "same.png")
+    drawn = (tmp_path / "benchmark/fusion.png").read_bytes()
+    assert drawn == (tmp_path / "same.png").read_bytes()
+
+
+def test_the_command_measures_and_writes(
+    models_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two studies that share what they compare, on the synthetic set."""
+    lexical = Study(
+        slug="words",
+        title="Words",
+        question="Which lexical ranking?",
+        configs="lexical,ts_rank",
+        baseline="lexical",
+        verdict="Either.",
+        is_timed=True,
+    )
+    elsewhere = replace(lexical, slug="elsewhere", sets=("locomo",))
+    several = replace(lexical, slug="several", title="More", configs="lexical,local-fts,ts_rank")
+    here = (lexical, replace(several, is_timed=False), elsewhere)
+    monkeypatch.setattr(cli_study, "STUDIES", here)
+    cli = Cli(tmp_path / "home", {"RECOLLECT_MODELS": str(models_folder)})
+    result = cli("bench", "study", "--out", str(tmp_path / "docs"))
+    assert result.exit_code == 0, result.stderr
+    assert "benchmark.md: 2 studies" in result.stdout
+    text = (tmp_path / "docs" / "benchmark.md").read_text()
+    assert text.count("| ts_rank |") == 2 * 2 * 2 + 1  # studies × metrics × tables, and one time
+    figures = json.loads((tmp_path / "docs/benchmark/words.json").read_text())
+    assert {row["config"] for row in figures["results"]} == {"lexical", "ts_rank"}
+    assert {row["stratum"] for row in figures["results"]} == {"overall"}
+    assert not (tmp_path / "docs/benchmark/elsewhere.json").exists()
+    monkeypatch.setattr(cli_study, "STUDIES", (replace(lexical, verdict="Neither."), *here[1:]))
+    result = cli("bench", "study", "--page-only", "--out", str(tmp_path / "docs"))
+    assert result.exit_code == 0, result.stderr
+    again = (tmp_path / "docs" / "benchmark.md").read_text()
+    assert again == text.replace("Words](#words): Either.", "Words](#words): Neither.").replace(
+        "## Words\n\nWhich lexical ranking?\n\n**Verdict.** Either.",
+        "## Words\n\nWhich lexical ranking?\n\n**Verdict.** Neither.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--only", "everything"), "no study named 'everything'"),
+        (("--data", "nowhere"), "no folder nowhere"),
+        (("--out", "/proc/docs"), "cannot be made"),
+        (("--page-only", "--out", "."), "there are no figures"),
+    ],
+)
+def test_what_cannot_be_done_is_told_at_once(
+    tmp_path: Path, options: tuple[str, ...], told: str
+) -> None:
+    result = Cli(tmp_path / "home")("bench", "study", *options)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert told in result.stderr

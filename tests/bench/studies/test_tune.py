@@ -1,0 +1,222 @@
+"""Choosing and confirming, as arithmetic on runs that are given."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from random import Random
+
+import pytest
+
+from recollect.bench.data.datasets import Document, EvaluationSet, Question
+from recollect.bench.runs.configs import Config, Layout, parse_configs
+from recollect.bench.runs.run import Answer, Run
+from recollect.bench.scores.scoring import Scored, scored
+from recollect.bench.studies.tune import (
+    CURRENT,
+    DEFAULT_SWEEP,
+    FEWEST_QUESTIONS,
+    Tuning,
+    as_dict,
+    candidates,
+    changes,
+    commands,
+    halves,
+    tune,
+)
+from recollect.core.errors import InvalidInput
+from recollect.core.recall_settings import RecallSettings
+
+METRIC = "RR"
+NOTHING: dict[str, int] = {}
+
+
+def _set(name: str, count: int, strata: Sequence[str] = ("a", "b")) -> EvaluationSet:
+    """Question i is answered by document i; there are as many others."""
+    documents = tuple(Document(f"d{number}", f"text{number}") for number in range(2 * count))
+    questions = tuple(
+        Question(f"q{number}", f"question{number}", strata[number % len(strata)])
+        for number in range(count)
+    )
+    gold = {f"q{number}": {f"d{number}": 1} for number in range(count)}
+    return EvaluationSet(name, documents, questions, gold, "")
+
+
+def _run(data: EvaluationSet, config: str, ranks: Mapping[str, int]) -> Run:
+    """The run in which each question's answer stands on that place, 0 being nowhere."""
+
+    def ranking(number: int, rank: int) -> tuple[str, ...]:
+        others = tuple(f"d{len(data.questions) + place}" for place in range(9))
+        return (*others[: rank - 1], f"d{number}") if rank else others
+
+    answers = {
+        question.id: Answer(ranking(number, ranks.get(question.id, 1)), {})
+        for number, question in enumerate(data.questions)
+    }
+    return Run(data.name, Config(config), answers)
+
+
+def _tuned(data: EvaluationSet, ranks: Mapping[str, Mapping[str, int]], seed: int = 1) -> Tuning:
+    runs = [_run(data, name, each) for name, each in ranks.items()]
+    return tune(scored([data], runs), METRIC, seed)
+
+
+def _all(data: EvaluationSet, rank: int) -> dict[str, int]:
+    return {question.id: rank for question in data.questions}
+
+
+def test_what_is_better_on_both_halves_is_recommended_with_its_difference() -> None:
+    data = _set("one", 40)
+    tuning = _tuned(data, {CURRENT: _all(data, 4), "worse": _all(data, 5), "better": _all(data, 2)})
+    assert (tuning.chosen, tuning.recommended) == ("better", True)
+    assert tuning.means == pytest.approx({CURRENT: 1 / 4, "worse": 1 / 5, "better": 1 / 2})
+    assert tuning.held_out.value == pytest.approx(1 / 2 - 1 / 4)
+    assert tuning.held_out.count == 20
+    assert tuning.held_out.p < 0.001
+    assert tuning.per_set["one"].value == tuning.held_out.value
+
+
+def test_what_is_the_same_is_no_reason_to_leave_the_present_settings() -> None:
+    data = _set("one", 40)
+    for names in (("same", CURRENT), (CURRENT, "same")):
+        tuning = _tuned(data, {name: _all(data, 3) for name in names})
+        assert (tuning.chosen, tuning.recommended) == (CURRENT, False)
+        assert (tuning.held_out.value, tuning.held_out.p) == (0.0, 1.0)
+
+
+def test_the_luckiest_of_many_that_differ_by_chance_is_hardly_ever_recommended() -> None:
+    """On the half it was chosen by it looks better nearly always; the other half is not fooled
+    more often than a 95% interval may be, which errs upward once in forty.
+    """
+    data = _set("one", 60)
+    names = (CURRENT, *(f"tried{number}" for number in range(20)))
+    runs = {name: _run(data, name, {}) for name in names}
+    looked_better, recommended = 0, 0
+    for seed in range(100):
+        random = Random(seed)
+        values = {
+            name: {METRIC: {question.id: random.random() for question in data.questions}}
+            for name in names
+        }
+        tuning = tune([Scored(data, {}, runs, values)], METRIC, seed)
+        looked_better += tuning.means[tuning.chosen] > tuning.means[CURRENT]
+        recommended += tuning.recommended
+    assert looked_better > 90
+    assert recommended <= 8
+
+
+def test_what_wins_only_where_it_was_chosen_is_not_recommended() -> None:
+    data = _set("one", 40)
+    choosing, confirming = halves([data], 1)
+    fitted = {**dict.fromkeys(choosing["one"], 1), **dict.fromkeys(confirming["one"], 9)}
+    tuning = _tuned(data, {CURRENT: _all(data, 2), "fitted": fitted})
+    assert (tuning.chosen, tuning.recommended) == ("fitted", False)
+    assert tuning.held_out.value == pytest.approx(1 / 9 - 1 / 2)
+
+
+def test_what_wins_only_where_it_is_confirmed_is_not_even_chosen() -> None:
+    data = _set("one", 40)
+    choosing, confirming = halves([data], 1)
+    unseen = {**dict.fromkeys(choosing["one"], 3), **dict.fromkeys(confirming["one"], 1)}
+    tuning = _tuned(data, {CURRENT: _all(data, 2), "unseen": unseen})
+    assert (tuning.chosen, tuning.recommended) == (CURRENT, False)
+
+
+def test_each_set_counts_once_however_many_questions_it_has() -> None:
+    small, large = _set("small", 20), _set("large", 200)
+    runs = [
+        _run(small, CURRENT, _all(small, 2)),
+        _run(small, "tried", _all(small, 1)),
+        _run(large, CURRENT, _all(large, 2)),
+        _run(large, "tried", _all(large, 4)),
+    ]
+    tuning = tune(scored([small, large], runs), METRIC, 1)
+    assert tuning.means == pytest.approx({CURRENT: 1 / 2, "tried": (1 + 1 / 4) / 2})
+    assert tuning.chosen == "tried"
+    assert tuning.held_out.value == pytest.approx((1 / 2 - 1 / 4) / 2)
+    assert {name: one.count for name, one in tuning.per_set.items()} == {"small": 10, "large": 100}
+
+
+def test_every_stratum_is_parted_in_two_by_the_seed() -> None:
+    data = _set("one", 61, strata=("a", "a", "b"))
+    stratum = {question.id: question.stratum for question in data.questions}
+    for seed in range(10):
+        first, second = halves([data], seed)
+        assert sorted((*first["one"], *second["one"])) == sorted(stratum)
+        here, there = (Counter(stratum[id] for id in half["one"]) for half in (first, second))
+        for name in ("a", "b"):
+            assert abs(here[name] - there[name]) <= 1
+        assert halves([data], seed) == (first, second)
+        assert halves([data], seed + 1) != (first, second)
+
+
+def test_many_small_strata_are_parted_evenly_too() -> None:
+    data = _set("one", 40, strata=[f"s{number}" for number in range(40)])
+    first, second = halves([data], 1)
+    assert len(first["one"]) == len(second["one"]) == 20
+
+
+def test_too_few_questions_are_told() -> None:
+    halves([_set("enough", FEWEST_QUESTIONS)], 1)
+    with pytest.raises(InvalidInput, match="few has 19 questions"):
+        halves([_set("few", FEWEST_QUESTIONS - 1)], 1)
+
+
+def test_what_is_tried_is_a_change_of_what_is_set() -> None:
+    weights = {"lexical_weight": 1.0, "dense_weight": 1.0, "graph_weight": 0.35}
+    others = {"depth": 80, "rerank": True, "deadline_ms": 300}
+    present = RecallSettings().changed({**weights, **others})
+    tried = candidates(parse_configs("default:dense_weight=3,lexical,default:depth=80"), present)
+    assert [one.name for one in tried] == [CURRENT, "default:dense_weight=3", "lexical"]
+    assert tried[0].settings["depth"] == tried[1].settings["depth"] == 80
+    assert "rerank" not in tried[0].settings
+    assert changes(present, tried[0]) == NOTHING
+    assert changes(present, tried[1]) == {"dense_weight": 3.0}
+    assert changes(present, tried[2]) == {"dense_weight": 0.0, "graph_weight": 0.0}
+
+
+def test_the_layout_is_that_of_what_is_tried_and_only_one() -> None:
+    tried = candidates(parse_configs("local-fts:depth=10|20"), RecallSettings())
+    assert {one.layout for one in tried} == {Layout(engine="sqlite")}
+    with pytest.raises(InvalidInput, match="more than settings"):
+        candidates(parse_configs("lexical,local-fts"), RecallSettings())
+
+
+def test_champions_cannot_be_tuned_for_they_cannot_be_set() -> None:
+    with pytest.raises(InvalidInput, match="no setting of the product"):
+        candidates(parse_configs("rrf,rrf:champions=2"), RecallSettings())
+
+
+def test_the_commands_are_those_a_person_would_type() -> None:
+    assert commands({"dense_weight": 2.0, "fusion": "convex", "rrf_k": 10, "rerank": True}) == [
+        "recollect settings set dense_weight 2",
+        "recollect settings set fusion convex",
+        "recollect settings set rrf_k 10",
+        "recollect settings set rerank on",
+    ]
+
+
+def test_every_setting_that_the_default_sweep_tries_can_be_set() -> None:
+    tried = candidates(parse_configs(DEFAULT_SWEEP), RecallSettings())
+    assert len(tried) > 10
+    assert {one.layout for one in tried} == {Layout()}
+    for config in tried[1:]:
+        wanted = changes(RecallSettings(), config)
+        typed = dict(command.split()[-2:] for command in commands(wanted))
+        assert wanted
+        assert RecallSettings().changed(typed) == RecallSettings().changed(config.settings)
+
+
+def test_the_outcome_for_scripts() -> None:
+    data = _set("one", 40)
+    tuning = _tuned(data, {CURRENT: _all(data, 2), "better": _all(data, 1)})
+    told = as_dict(tuning, {"depth": 20})
+    assert (told["metric"], told["seed"], told["chosen"]) == (METRIC, 1, "better")
+    assert told["tried"] == [
+        {"config": CURRENT, "value": 0.5},
+        {"config": "better", "value": 1.0},
+    ]
+    assert told["held_out"].keys() == {"value", "low", "high", "p", "queries"}
+    assert told["held_out_by_set"] == {"one": told["held_out"]}
+    assert (told["recommended"], told["changes"]) == (True, {"depth": 20})
+    assert told["commands"] == ["recollect settings set depth 20"]

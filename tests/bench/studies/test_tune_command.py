@@ -1,0 +1,131 @@
+"""`recollect bench tune` on real stores: what it recommends, and that it changes nothing untold."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.commands import Cli
+
+from recollect.bench.cli.tune import remark
+from recollect.bench.data.datasets import CORPUS, HEADER, QRELS, QUERIES
+from recollect.bench.runs.configs import parse_configs
+from recollect.settings import load
+
+# Cheap to run, and real: the local store, and a setting that matters there. The fusion is named
+# because with another one the bonus may weigh less.
+SWEEP = "local-fts:fusion=rrf:exact_bonus=0|1"
+
+
+@pytest.fixture
+def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    for name in ("RECOLLECT_API_URL", "RECOLLECT_API_KEY", "RECOLLECT_DATABASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("COLUMNS", "160")
+    return Cli(tmp_path / "home")
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Each question is the phrase of a long memory; a short one that holds the same words in
+    another order has the higher score by words alone.
+    """
+    folder = tmp_path / "data" / "phrases"
+    folder.mkdir(parents=True)
+    documents, queries, labels = [], [], ["\t".join(HEADER)]
+    for number in range(24):
+        phrase = f"red{number} door{number} key{number}"
+        long = f"somebody said that the {phrase} was lost again near the old railway station"
+        queries.append({"_id": f"q{number}", "text": phrase})
+        documents.append({"_id": f"long{number}", "text": long})
+        documents.append({"_id": f"short{number}", "text": f"key{number} red{number} door{number}"})
+        labels.append(f"q{number}\tlong{number}\t1")
+    (folder / CORPUS).write_text("".join(json.dumps(one) + "\n" for one in documents))
+    (folder / QUERIES).write_text("".join(json.dumps(one) + "\n" for one in queries))
+    (folder / QRELS).write_text("\n".join(labels) + "\n")
+    return folder.parent
+
+
+def _tune(cli: Cli, data: Path, *options: str) -> tuple[str, dict[str, Any]]:
+    file = data / "outcome.json"
+    done = cli("bench", "tune", "--data", str(data), "--json", str(file), *options)
+    assert done.exit_code == 0, done.stderr
+    return done.stdout, json.loads(file.read_text())
+
+
+def test_a_change_is_recommended_and_made_only_when_told(cli: Cli, data: Path) -> None:
+    assert cli("settings", "set", "exact_bonus", "0").exit_code == 0
+    out, outcome = _tune(cli, data, "--configs", SWEEP, "--metric", "RR")
+    assert outcome["chosen"] == "local-fts:fusion=rrf:exact_bonus=1"
+    assert outcome["recommended"]
+    assert outcome["held_out"]["value"] == pytest.approx(1 - 1 / 2)
+    assert outcome["held_out"]["low"] > 0
+    assert outcome["changes"]["exact_bonus"] == 1
+    assert "recollect settings set exact_bonus 1" in out.splitlines()
+    assert cli.json("settings")["exact_bonus"] == 0, "nothing is changed unless told"
+    out, again = _tune(cli, data, "--configs", SWEEP, "--metric", "RR", "--apply")
+    assert again == outcome, "the same seed gives the same figures"
+    settings = cli.json("settings")
+    assert {name: settings[name] for name in outcome["changes"]} == outcome["changes"]
+    assert "applied" in out
+
+
+def test_nothing_is_recommended_nor_applied_where_nothing_is_better(cli: Cli, data: Path) -> None:
+    out, outcome = _tune(cli, data, "--configs", SWEEP, "--metric", "R@10", "--apply")
+    assert not outcome["recommended"]
+    assert (outcome["changes"], outcome["commands"]) == ({}, [])
+    assert "no change is recommended" in out
+    assert "applied" not in out
+    assert not cli.home.joinpath("memories.db").exists(), "a store is not made only to be asked"
+
+
+@pytest.mark.parametrize(
+    ("api_url", "config", "is_remarked"),
+    [(None, "default", True), (None, "local-fts", False), ("http://localhost", "default", False)],
+)
+def test_a_change_that_the_local_store_cannot_feel_is_remarked_on(
+    api_url: str | None, config: str, is_remarked: bool
+) -> None:
+    (chosen,) = parse_configs(config)
+    said = remark(load(api_url=api_url), chosen)
+    assert (said is not None) == is_remarked
+
+
+def test_only_the_named_sets_are_used(cli: Cli, data: Path) -> None:
+    done = cli("bench", "tune", "--data", str(data), "--sets", "poems")
+    assert done.exit_code == 2
+    assert "no evaluation set is called 'poems'" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--metric", "luck"), "no metric named 'luck'"),
+        (("--configs", "lexical,local-fts"), "more than settings"),
+        (("--json", "/nowhere/outcome.json"), "cannot be written"),
+        (("--own",), "no memory that can take part"),
+    ],
+)
+def test_what_cannot_be_done_is_told_before_measuring(
+    cli: Cli, options: tuple[str, ...], told: str
+) -> None:
+    done = cli("bench", "tune", *options)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert told in done.stderr
+
+
+def test_the_private_set_can_be_tuned_on(cli: Cli, tmp_path: Path) -> None:
+    for number in range(24):
+        cli("remember", f"Shelf{number} holds the box of thing{number} and nothing else")
+    assert "no question" in cli("bench", "tune", "--own").stderr
+    own = cli("bench", "own", "--yes", "--configs", "local-fts", "--questions", "24")
+    assert own.exit_code == 0, own.stderr
+    file = tmp_path / "outcome.json"
+    done = cli("bench", "tune", "--own", "--configs", SWEEP, "--json", str(file))
+    assert done.exit_code == 0, done.stderr
+    outcome = json.loads(file.read_text())
+    assert outcome["held_out_by_set"].keys() == {"own"}
+    assert outcome["held_out"]["queries"] == 12
+    assert not (cli.home / "bench" / "embeddings.db").exists(), "no vector of a memory is kept"

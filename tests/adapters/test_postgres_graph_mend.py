@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from uuid import UUID
@@ -12,6 +13,7 @@ from tests.conformance.samples import OWNER, fill, ids
 
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.core.errors import InvalidInput, NotFound
+from recollect.core.extraction import MAX_FACTS
 from recollect.usecases.graph import OwnedGraph
 from recollect.usecases.graph_import import import_facts
 
@@ -163,3 +165,27 @@ async def test_ready_made_facts_are_imported_once_however_often(store: PostgresS
     assert again == first
     assert replace(await store.graph.stats(OWNER), version=0) == replace(numbers, version=0)
     assert await store.graph.claim(1_000, 10) == []  # no lesser reader reads them again
+
+
+async def test_facts_that_an_import_leaves_out_are_told(store: PostgresStore) -> None:
+    await fill(store, memory(1))
+    lines = [
+        json.dumps({"memory": "d1", "triples": [["Ada", "knows", f"n{i}"] for i in first]})
+        for first in (range(MAX_FACTS - 1), range(MAX_FACTS - 1), range(MAX_FACTS, MAX_FACTS + 4))
+    ]
+    lines[0] = lines[0].replace("[[", '[["Ada", "is", "the Ada"], [')
+    lines.append(json.dumps({"memory": "d1", "triples": [["Ada", "knows " * 20, "n1"]]}))
+    # A letter that is written out: 200 of it are a name of 600.
+    lines.append(json.dumps({"memory": "d1", "triples": [["Ada", "knows", "\ufb03" * 200]]}))
+    known = {"d1": UUID(int=1)}
+    tried = await import_facts(store.graph, OWNER, lines, ids=known, dry_run=True)
+    done = await import_facts(store.graph, OWNER, lines, ids=known)
+    assert tried == done
+    assert (done.facts, done.left_out) == (MAX_FACTS, 6)
+    assert [(one.line, one.reason) for one in done.errors] == [
+        (1, "1 fact is left out: both ends are one and the same name"),
+        (3, "3 facts are left out: a memory states at most 500 facts"),
+        (4, "1 fact is left out: a relation has at most 100 characters"),
+        (5, "1 fact is left out: a name has at most 200 characters"),
+    ]
+    assert (await store.graph.stats(OWNER)).relationships == MAX_FACTS

@@ -77,6 +77,13 @@ def test_facts_are_imported_and_bad_lines_are_named(
     assert admin.error("graph", "show", "Billing")[0] == 3
     assert admin.json(*options)["errors"] == []
     assert admin.json("graph", "show", "Billing")["relationships"][0]["evidence"] == [stored[0]]
+    line["triples"].append(["Billing", "is", "the billing"])
+    file.write_text(json.dumps(line) + "\n")
+    result = admin(*options, "--json")
+    assert result.exit_code == 2
+    told = json.loads(result.stdout)
+    assert (told["facts"], told["left_out"], told["errors"][0]["line"]) == (1, 1, 1)
+    assert "1 facts (1 left out)" in admin(*options).stdout
     file.write_text("nonsense\n")
     result = admin(*options)
     assert result.exit_code == 2

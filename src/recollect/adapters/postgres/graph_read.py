@@ -40,9 +40,12 @@ group by m.id, x.extracted_by order by m.id
 _LABELS: Final = "select id, name, kind from concepts where owner = %(owner)s order by id"
 
 # Held at a moment: true then, and not taken back before. Now is such a moment too; what was said by
-# somebody whose clock is ahead holds at once.
+# somebody whose clock is ahead holds at once. The dates of an edge are those of what is still said;
+# then, it may have held since a text that was changed later.
 HELD: Final = """
-    c.valid_from <= coalesce(%(as_of)s::timestamptz, greatest(now(), c.learned_at))
+    (c.valid_from <= coalesce(%(as_of)s::timestamptz, greatest(now(), c.learned_at))
+        or exists (select from edge_evidence e where e.edge_id = c.id
+            and e.starts_at <= %(as_of)s::timestamptz and e.withdrawn_at > %(as_of)s::timestamptz))
     and (c.valid_to is null or c.valid_to > coalesce(%(as_of)s::timestamptz, now()))
     and (c.known_until is null or c.known_until > %(as_of)s::timestamptz)
 """

@@ -53,6 +53,18 @@ async def test_two_spellings_are_one_concept(store: PostgresStore) -> None:
     assert (await around(store, "zoe kravitz")).concept.mentions == 2
 
 
+async def test_names_are_found_as_they_are_written_and_phrases_are_none(
+    store: PostgresStore,
+) -> None:
+    await fill(store, memory(1, "the street music of Anna Berg"))
+    await read_all(store)
+    keys = ("anna berg", "street music", "nobody")
+    known = await store.graph.written(OWNER, keys)
+    assert known == {"anna berg": (await concept(store, "Anna Berg"), "Anna Berg")}
+    assert await concept(store, "street music") is not None
+    assert await store.graph.written("somebody else", keys) == {}
+
+
 async def test_a_memory_of_another_owner_is_another_graph(store: PostgresStore) -> None:
     await fill(store, memory(1, "about Zanzibar"), memory(2, "about Zanzibar", owner="bob"))
     await read_all(store)

@@ -81,8 +81,8 @@ def test_a_walk_is_personalised_pagerank() -> None:
     size = len(matrix.starts) - 1
     moves = np.zeros((size, size))
     for row in range(size):
-        for at in range(matrix.starts[row], matrix.starts[row + 1]):
-            moves[matrix.targets[at], row] += matrix.shares[at]
+        for link in range(matrix.starts[row], matrix.starts[row + 1]):
+            moves[matrix.targets[link], row] += matrix.shares[link]
     begun = np.zeros(size)
     begun[[0, 7]] = 0.5
     exact = np.linalg.solve(np.eye(size) - 0.5 * moves, 0.5 * begun)
@@ -184,6 +184,9 @@ class Graph:
     async def named(self, owner: str, keys: Collection[str]) -> dict[str, UUID]:
         return {"anna": UUID(int=CONCEPT)} if "anna" in keys else {}
 
+    async def written(self, owner: str, keys: Collection[str]) -> dict[str, tuple[UUID, str]]:
+        return {"anna berg": (UUID(int=CONCEPT), "Anna Berg")} if "anna berg" in keys else {}
+
     async def hops(
         self,
         owner: str,
@@ -216,7 +219,15 @@ async def test_a_query_that_names_nothing_known_is_not_walked() -> None:
     async with PageRank(graph) as walker:
         assert "names no concept" in str(await ask(walker, "what else is there"))
         assert "that the graph knows" in str(await ask(walker, "about Zanzibar"))
+        assert "names no concept" in str(await ask(walker, "about anna"))
     assert graph.reads == 0
+
+
+@pytest.mark.parametrize("query", ["about anna berg", "In Zanzibar, about anna berg"])
+async def test_a_query_names_what_is_known_in_whatever_case(query: str) -> None:
+    async with PageRank(Graph([0], [0])) as walker:
+        await walker.ready("me")
+        assert await ask(walker, query) == [0, 1]
 
 
 async def test_a_matrix_is_built_once_and_serves_until_the_graph_has_changed() -> None:
@@ -300,6 +311,11 @@ async def test_recall_finds_what_only_the_graph_leads_to(
     assert second.fused == pytest.approx(second.legs["graph"].contribution)
     if "pagerank" in request.node.name:
         assert second.legs["graph"].path == (str(UUID(int=1)), "Charles Babbage")
+
+
+async def test_a_query_in_lower_case_is_led_as_far(parts: Parts) -> None:
+    assert await found(parts, RecallRequest(QUERY.lower())) == [1, 2]
+    assert await found(parts, RecallRequest("what did lovelace dream of?")) == [1]
 
 
 async def test_scope_exclude_and_order_hold_for_the_graph(parts: Parts) -> None:

@@ -16,6 +16,7 @@ from recollect.adapters.postgres.rows import utc
 from recollect.core.extraction import BY_MODEL
 from recollect.core.graph import GraphSnapshot
 from recollect.core.recall import Candidate
+from recollect.core.walking import UNWALKED_KINDS
 
 Connection = AsyncConnection[Any]
 
@@ -26,6 +27,12 @@ _VERSION: Final = "select version from graph_versions where owner = %(owner)s"
 
 _NAMED: Final = """
 select key, concept_id from concept_names where owner = %(owner)s and key = any(%(keys)s)
+"""
+
+_WRITTEN: Final = """
+select n.key, n.concept_id, n.name from concept_names n
+join concepts c on c.id = n.concept_id and c.kind <> all(%(unnamed)s)
+where n.owner = %(owner)s and n.key = any(%(keys)s)
 """
 
 # One row a memory, so that hundreds of thousands of mentions are few rows to fetch.
@@ -162,6 +169,14 @@ async def snapshot(connection: Connection, owner: str, as_of: datetime | None) -
 async def named(connection: Connection, owner: str, keys: Collection[str]) -> dict[str, UUID]:
     cursor = await connection.execute(_NAMED, {"owner": owner, "keys": list(keys)})
     return {row["key"]: row["concept_id"] for row in await cursor.fetchall()}
+
+
+async def written(
+    connection: Connection, owner: str, keys: Collection[str]
+) -> dict[str, tuple[UUID, str]]:
+    params = {"owner": owner, "keys": list(keys), "unnamed": list(UNWALKED_KINDS)}
+    cursor = await connection.execute(_WRITTEN, params)
+    return {row["key"]: (row["concept_id"], row["name"]) for row in await cursor.fetchall()}
 
 
 async def hops(

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import numpy as np
 import pytest
-from tests.adapters.graphs import memory, read_all
+from tests.adapters.graphs import at, memory, read_all
 from tests.conformance.samples import OWNER, fill
 
 from recollect.adapters.postgres.store import PostgresStore
@@ -362,3 +362,34 @@ async def test_why_tells_what_the_graph_says(parts: Parts) -> None:
     assert (told.legs["graph"].facts.status, told.legs["graph"].facts.rank) == ("ran", 2)
     far = await why(parts, OWNER, str(UUID(int=3)), RecallRequest(QUERY))
     assert (far.recalled, far.legs["graph"].facts.rank) == (False, None)
+
+
+async def test_as_of_a_moment_the_graph_leads_by_what_was_mentioned_then(
+    store: PostgresStore,
+) -> None:
+    """The first memory no longer mentions Babbage, and the second was forgotten; the fourth, which
+    mentions him now, did not then, and the fifth is sensitive now.
+    """
+    first = memory(1, "Ada Lovelace dreamt of an engine with Charles Babbage")
+    second = memory(2, "Charles Babbage hated street music")
+    fourth = memory(4, "Rain all day")
+    fifth = memory(5, "Charles Babbage is secretly a cook")
+    await fill(store, first, second, memory(3, "Charles Babbage ate little"), fourth, fifth)
+    await read_all(store)
+    later = {"version": 2, "updated_at": at(60)}
+    for one, change in (
+        (first, {"content": "Ada Lovelace dreamt of an engine"}),
+        (second, {"deleted_at": at(60)}),
+        (fourth, {"content": "Charles Babbage in the rain"}),
+        (fifth, {"is_sensitive": True}),
+    ):
+        assert await store.replace(replace(one, **later, **change), based_on=1)
+    await read_all(store)
+    async with PageRank(store.graph) as walker:
+        parts = replace(parts_on(store, load()), walker=walker)
+        then = RecallRequest(QUERY, as_of=at(30))
+        answer = await recall(parts, OWNER, then)
+        assert answer.legs["graph"].status == "ran"
+        assert {hit.memory.id.int for hit in answer.hits} == {1, 2, 3}
+        assert answer.hits[0].memory.content == first.content
+        assert await found(parts, RecallRequest(QUERY)) == [1]

@@ -12,6 +12,7 @@ from uuid import UUID
 
 from psycopg import AsyncConnection
 
+from recollect.adapters.postgres.graph_then import Then, mentions_then
 from recollect.adapters.postgres.rows import utc
 from recollect.core.extraction import BY_MODEL
 from recollect.core.graph import GraphSnapshot
@@ -134,13 +135,15 @@ async def snapshot(connection: Connection, owner: str, as_of: datetime | None) -
     places = {id: place for place, id in enumerate(labels)}
     memories: list[UUID] = []
     mentioning, mentioned = array("i"), array("i")
-    by_model = 0
+    then = Then() if as_of is None else await mentions_then(connection, owner, as_of)
     cursor = await connection.execute(_MENTIONS, params)
-    for row in await cursor.fetchall():
-        mentioned.extend([places[id] for id in row["concepts"]])
-        mentioning.extend([len(memories)] * len(row["concepts"]))
-        memories.append(row["id"])
-        by_model += row["is_by_model"]
+    present = [row for row in await cursor.fetchall() if row["id"] not in then.outdated]
+    by_model = sum(row["is_by_model"] for row in present)
+    said = [(row["id"], row["concepts"]) for row in present]
+    for memory, concepts in (*said, *then.mentioned.items()):
+        mentioned.extend([places[id] for id in concepts])
+        mentioning.extend([len(memories)] * len(concepts))
+        memories.append(memory)
     sources, targets, weights = array("i"), array("i"), array("f")
     near = 0
     cursor = await connection.execute(_EDGES, params)

@@ -376,15 +376,16 @@ async def test_as_of_a_moment_the_graph_leads_by_what_was_mentioned_then(
     fifth = memory(5, "Charles Babbage is secretly a cook")
     await fill(store, first, second, memory(3, "Charles Babbage ate little"), fourth, fifth)
     await read_all(store)
-    later = {"version": 2, "updated_at": at(60)}
-    for one, change in (
-        (first, {"content": "Ada Lovelace dreamt of an engine"}),
-        (second, {"deleted_at": at(60)}),
-        (fourth, {"content": "Charles Babbage in the rain"}),
-        (fifth, {"is_sensitive": True}),
+    for changed in (
+        replace(first, content="Ada Lovelace dreamt of an engine"),
+        replace(second, deleted_at=at(60)),
+        replace(fourth, content="Charles Babbage in the rain"),
+        replace(fifth, is_sensitive=True),
     ):
-        assert await store.replace(replace(one, **later, **change), based_on=1)
+        assert await store.replace(replace(changed, version=2, updated_at=at(60)), based_on=1)
     await read_all(store)
+    mentioning = (await store.graph.snapshot(OWNER, at(30))).memories
+    assert {id.int for id in mentioning} == {1, 2, 3}
     async with PageRank(store.graph) as walker:
         parts = replace(parts_on(store, load()), walker=walker)
         then = RecallRequest(QUERY, as_of=at(30))

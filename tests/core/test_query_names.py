@@ -34,6 +34,7 @@ KNOWN = {
         ("what is the band that john plays in", []),  # one word alone is no name
         ("does gene expression depend on vitamin d in type 1", []),
         ("john lennon or john lennon", ["john lennon"]),
+        ("Did john lennon play?", []),  # who writes one capital writes those of names
         ("", []),
     ],
 )

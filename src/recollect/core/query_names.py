@@ -1,4 +1,4 @@
-"""Which names a query holds, whatever the case it is typed in.
+"""Which names a query holds that is typed in one case throughout.
 
 Capitals tell what a query names (`core/walking.py`), but people type "which band did the brother of
 john lennon play in". There the names that the graph knows tell it: each run of the query's words
@@ -43,7 +43,11 @@ class Run:
 
 
 def runs(query: str) -> list[Run]:
-    """The runs of words that may be a name, the longest first."""
+    """The runs of words that may be a name, the longest first; none where some of the query's
+    letters are capitals and some are not, for then its capitals tell what it names.
+    """
+    if not (query.islower() or query.isupper()):
+        return []
     found: list[Run] = []
     place = 0
     for piece in _APART.split(query):

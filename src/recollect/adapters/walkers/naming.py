@@ -15,7 +15,7 @@ UNKNOWN: Final = Declined("skipped", "the query names no concept that the graph 
 
 
 async def concepts_named(graph: ConceptGraph, owner: str, query: str) -> list[UUID] | Declined:
-    """By its capitals, and where they name nothing that is known, by its words."""
+    """By its capitals or code, and where they name nothing that is known, by its words."""
     named = named_by(query)
     if named.is_telling:
         known = await graph.named(owner, named.keys)

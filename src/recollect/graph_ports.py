@@ -42,6 +42,9 @@ class ConceptGraph(Protocol):
     async def named(self, owner: str, keys: Collection[str]) -> dict[str, UUID]:
         """The concepts known by these normalised forms, as name or alias; those that exist."""
 
+    async def written(self, owner: str, keys: Collection[str]) -> dict[str, tuple[UUID, str]]:
+        """The same with each name as a memory writes it; without phrases, which are no names."""
+
     async def hops(
         self,
         owner: str,

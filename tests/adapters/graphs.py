@@ -39,11 +39,13 @@ def memory(number: int, content: str = "something to know", **fields: Any) -> Me
     return replace(then, **fields)
 
 
-def stated(*triples: Triple, valid_from: datetime | None = None) -> Extraction:
+def stated(
+    *triples: Triple, valid_from: datetime | None = None, valid_to: datetime | None = None
+) -> Extraction:
     """What a memory that states these says."""
     mentions = [named(name) for source, _, target in triples for name in (source, target)]
     facts = [
-        Fact(concept_key(source), relation, concept_key(target), valid_from)
+        Fact(concept_key(source), relation, concept_key(target), valid_from, valid_to)
         for source, relation, target in triples
     ]
     return joined(tuple(one for one in mentions if one), tuple(facts))

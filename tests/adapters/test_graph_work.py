@@ -85,6 +85,19 @@ async def test_names_that_are_only_near_stay_two_and_are_joined(store: PostgresS
     assert len((await store.graph.snapshot(OWNER)).edge_sources) == 1
 
 
+async def test_a_batch_of_names_of_two_owners_is_compared_with_each_ones_own(
+    store: PostgresStore,
+) -> None:
+    await fill(store, memory(1, "We saw Mont Blanc"), memory(2, "Then came Monte Bianco"))
+    await fill(store, memory(3, "We climbed Mount Blanc", owner="you"))
+    await fill(store, memory(4, "They left Zermatt", owner="you"))
+    await work_off(store, Compass())
+    theirs = await store.graph.snapshot("you")
+    assert sorted(theirs.labels) == ["Mount Blanc", "Zermatt"]
+    assert theirs.near == 0
+    assert [name for name, _ in (await around(store, "Mont Blanc")).near] == ["Monte Bianco"]
+
+
 async def test_another_number_is_another_thing_however_near(store: PostgresStore) -> None:
     await fill(store, memory(1, "We saw Mont Blanc"), memory(2, "We climbed Mont Blanc 2"))
     await work_off(store, Compass())

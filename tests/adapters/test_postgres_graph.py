@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from datetime import datetime
+from itertools import permutations
 from typing import Any
 from uuid import UUID
 
@@ -49,6 +51,18 @@ async def test_two_spellings_are_one_concept(store: PostgresStore) -> None:
     await fill(store, memory(1, "We met Zoë Kravitz"), memory(2, "Then ZOE KRAVITZ's film"))
     await read_all(store)
     assert (await around(store, "zoe kravitz")).concept.mentions == 2
+
+
+async def test_names_are_found_as_they_are_written_and_phrases_are_none(
+    store: PostgresStore,
+) -> None:
+    await fill(store, memory(1, "the street music of Anna Berg"))
+    await read_all(store)
+    keys = ("anna berg", "street music", "nobody")
+    known = await store.graph.written(OWNER, keys)
+    assert known == {"anna berg": (await concept(store, "Anna Berg"), "Anna Berg")}
+    assert await concept(store, "street music") is not None
+    assert await store.graph.written("somebody else", keys) == {}
 
 
 async def test_a_memory_of_another_owner_is_another_graph(store: PostgresStore) -> None:
@@ -146,7 +160,7 @@ async def test_an_edited_text_takes_back_what_it_said(store: PostgresStore) -> N
     assert edge.known_until is None
 
 
-@pytest.mark.parametrize("order", [(1, 2, 3), (3, 2, 1), (2, 1, 3), (2, 3, 1)])
+@pytest.mark.parametrize("order", list(permutations((1, 2, 3))))
 async def test_one_holds_at_a_time_in_whatever_order_it_is_learned(
     store: PostgresStore, order: tuple[int, ...]
 ) -> None:
@@ -165,6 +179,49 @@ async def test_one_holds_at_a_time_in_whatever_order_it_is_learned(
     for minutes, employer in ((1, "Initech"), (2, "Globex"), (9, "Initech")):
         (edge,) = (await around(store, "Ada", at(minutes))).relationships
         assert found.labels[edge.target] == employer
+
+
+@pytest.mark.parametrize("relation", ["knows", "works at"])
+@pytest.mark.parametrize("order", list(permutations((1, 2, 3))))
+async def test_the_dates_of_a_relationship_are_those_of_all_that_say_it(
+    store: PostgresStore, order: tuple[int, ...], relation: str
+) -> None:
+    """The end that a text names holds, whoever says the same without one; it does not outlive its
+    text, and who says it after that end says that it begins again.
+    """
+    fact = ("Ada", relation, "Bob")
+    jobs = {
+        1: stated(fact),
+        2: stated(fact, valid_from=at(-5), valid_to=at(30)),
+        3: stated(fact, valid_to=at(20)),
+    }
+    await fill(store, *(memory(number) for number in (*jobs, 40)))
+    waiting = {job.memory_id.int: job for job in await store.graph.claim(1, 10)}
+    for number in order:
+        await store.graph.finish([(waiting[number], jobs[number])], 1)
+
+    async def dates() -> list[tuple[datetime, datetime | None]]:
+        found = (await around(store, "Ada", history=True)).relationships
+        return sorted((one.valid_from, one.valid_to) for one in found)
+
+    assert await dates() == [(at(-5), at(30))]
+    await store.erase(OWNER, UUID(int=2))
+    assert await dates() == [(at(1), at(20))]
+    await store.graph.finish([(waiting[40], stated(fact))], 1)
+    again = [(at(1), None)] if relation == "knows" else [(at(1), at(20)), (at(40), None)]
+    assert await dates() == again
+
+
+async def test_what_was_said_then_holds_then_whoever_says_it_now(store: PostgresStore) -> None:
+    first = memory(1)
+    await fill(store, first, memory(3))
+    fact = stated(("Ada", "knows", "Bob"))
+    await read_as(store, {1: fact, 3: fact})
+    await store.replace(replace(first, content="other", version=2), based_on=1)
+    (edge,) = (await around(store, "Ada")).relationships
+    assert (edge.valid_from, edge.known_until) == (at(3), None)
+    assert told(await around(store, "Ada", at(2))) == [("Ada", "knows", "Bob")]
+    assert told(await around(store, "Ada", at(0))) == []
 
 
 @pytest.mark.parametrize("way", ["erased", "edited", "forgotten", "sensitive"])

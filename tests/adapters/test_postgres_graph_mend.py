@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from uuid import UUID
 
 import pytest
-from tests.adapters.graphs import BEGAN, around, concept, memory, read_as, stated, told
+from tests.adapters.graphs import BEGAN, around, at, concept, memory, read_as, stated, told
 from tests.conformance.samples import OWNER, fill, ids
 
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.core.errors import InvalidInput, NotFound
+from recollect.core.extraction import MAX_FACTS
 from recollect.usecases.graph import OwnedGraph
 from recollect.usecases.graph_import import import_facts
 
@@ -47,6 +49,63 @@ async def test_merged_concepts_share_what_was_said_of_either(store: PostgresStor
     assert await store.graph.version(OWNER) > before
     snapshot = await store.graph.snapshot(OWNER)
     assert len(snapshot.mention_memories) == 6  # memory 3 mentions one concept, under two names
+
+
+@pytest.mark.parametrize("is_read_first", [True, False])
+async def test_what_a_merge_makes_a_loop_of_ends_nothing(
+    store: PostgresStore, is_read_first: bool
+) -> None:
+    """Read before the merge or after it: the same."""
+    jobs = {
+        1: stated(("Ada", "works at", "Initech")),
+        2: stated(("Ada", "works at", "Countess")),
+        3: stated(("Ada", "works at", "Initech")),
+        4: stated(("Countess", "knows", "Bob")),
+    }
+    await fill(store, *(memory(number) for number in jobs))
+    waiting = {job.memory_id.int: job for job in await store.graph.claim(1, 10)}
+    graph = OwnedGraph(store.graph, OWNER)
+
+    async def read(*numbers: int) -> None:
+        for number in numbers:
+            await store.graph.finish([(waiting[number], jobs[number])], 1)
+
+    await read(*((1, 2, 3, 4) if is_read_first else (1, 4)))
+    await graph.merge("Ada", "Countess")
+    await read(*(() if is_read_first else (2, 3)))
+    found = await around(store, "Ada", history=True)
+    employed = [one for one in found.relationships if one.relation == "works at"]
+    assert [(one.valid_from, one.valid_to) for one in employed] == [(at(1), None)]
+    assert employed[0].evidence == tuple(ids(1, 3))
+    await graph.split("Ada", "Countess")
+    assert told(await around(store, "Ada", history=True)) == [
+        ("Ada", "works at", "Initech"),
+        ("Ada", "works at", "Countess"),
+        ("Ada", "works at", "Initech"),
+    ]
+
+
+async def test_merged_employees_have_one_employer_at_a_time(store: PostgresStore) -> None:
+    await fill(store, *(memory(number) for number in (1, 2, 3)))
+    await read_as(
+        store,
+        {
+            1: stated(("Ada", "works at", "Initech")),
+            2: stated(("Countess", "works at", "Globex")),
+            3: stated(("Ada", "works at", "Initech")),
+        },
+    )
+    graph = OwnedGraph(store.graph, OWNER)
+    await graph.merge("Ada", "Countess")
+    found = await around(store, "Ada", history=True)
+    assert sorted((one.valid_from, one.valid_to or at(99)) for one in found.relationships) == [
+        (at(1), at(2)),
+        (at(2), at(3)),
+        (at(3), at(99)),
+    ]
+    await graph.split("Ada", "Countess")
+    (edge,) = (await around(store, "Ada", history=True)).relationships
+    assert (edge.valid_from, edge.valid_to, edge.evidence) == (at(1), None, tuple(ids(1, 3)))
 
 
 async def test_a_split_gives_each_name_what_was_said_of_it(store: PostgresStore) -> None:
@@ -163,3 +222,27 @@ async def test_ready_made_facts_are_imported_once_however_often(store: PostgresS
     assert again == first
     assert replace(await store.graph.stats(OWNER), version=0) == replace(numbers, version=0)
     assert await store.graph.claim(1_000, 10) == []  # no lesser reader reads them again
+
+
+async def test_facts_that_an_import_leaves_out_are_told(store: PostgresStore) -> None:
+    await fill(store, memory(1))
+    lines = [
+        json.dumps({"memory": "d1", "triples": [["Ada", "knows", f"n{i}"] for i in first]})
+        for first in (range(MAX_FACTS - 1), range(MAX_FACTS - 1), range(MAX_FACTS, MAX_FACTS + 4))
+    ]
+    lines[0] = lines[0].replace("[[", '[["Ada", "is", "the Ada"], [')
+    lines.append(json.dumps({"memory": "d1", "triples": [["Ada", "knows " * 20, "n1"]]}))
+    # A letter that is written out: 200 of it are a name of 600.
+    lines.append(json.dumps({"memory": "d1", "triples": [["Ada", "knows", "\ufb03" * 200]]}))
+    known = {"d1": UUID(int=1)}
+    tried = await import_facts(store.graph, OWNER, lines, ids=known, dry_run=True)
+    done = await import_facts(store.graph, OWNER, lines, ids=known)
+    assert tried == done
+    assert (done.facts, done.left_out) == (MAX_FACTS, 6)
+    assert [(one.line, one.reason) for one in done.errors] == [
+        (1, "1 fact is left out: both ends are one and the same name"),
+        (3, "3 facts are left out: a memory states at most 500 facts"),
+        (4, "1 fact is left out: a relation has at most 100 characters"),
+        (5, "1 fact is left out: a name has at most 200 characters"),
+    ]
+    assert (await store.graph.stats(OWNER)).relationships == MAX_FACTS

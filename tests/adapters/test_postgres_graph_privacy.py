@@ -102,7 +102,7 @@ async def _holds_canary(store: PostgresStore) -> list[str]:
         for table in (*TABLES, "extractions", "near_concepts")
         if any(
             CANARY.lower() in str(row).lower()
-            for row in await rows(store, f"select * from {table}")
+            for row in await rows(store, f"select t::text from {table} t")
         )
     ]
 

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import numpy as np
 import pytest
-from tests.adapters.graphs import memory, read_all
+from tests.adapters.graphs import at, memory, read_all
 from tests.conformance.samples import OWNER, fill
 
 from recollect.adapters.postgres.store import PostgresStore
@@ -81,8 +81,8 @@ def test_a_walk_is_personalised_pagerank() -> None:
     size = len(matrix.starts) - 1
     moves = np.zeros((size, size))
     for row in range(size):
-        for at in range(matrix.starts[row], matrix.starts[row + 1]):
-            moves[matrix.targets[at], row] += matrix.shares[at]
+        for link in range(matrix.starts[row], matrix.starts[row + 1]):
+            moves[matrix.targets[link], row] += matrix.shares[link]
     begun = np.zeros(size)
     begun[[0, 7]] = 0.5
     exact = np.linalg.solve(np.eye(size) - 0.5 * moves, 0.5 * begun)
@@ -184,6 +184,9 @@ class Graph:
     async def named(self, owner: str, keys: Collection[str]) -> dict[str, UUID]:
         return {"anna": UUID(int=CONCEPT)} if "anna" in keys else {}
 
+    async def written(self, owner: str, keys: Collection[str]) -> dict[str, tuple[UUID, str]]:
+        return {"anna berg": (UUID(int=CONCEPT), "Anna Berg")} if "anna berg" in keys else {}
+
     async def hops(
         self,
         owner: str,
@@ -216,7 +219,15 @@ async def test_a_query_that_names_nothing_known_is_not_walked() -> None:
     async with PageRank(graph) as walker:
         assert "names no concept" in str(await ask(walker, "what else is there"))
         assert "that the graph knows" in str(await ask(walker, "about Zanzibar"))
+        assert "names no concept" in str(await ask(walker, "about anna"))
     assert graph.reads == 0
+
+
+@pytest.mark.parametrize("query", ["about anna berg", "about anna_b and anna berg", "ANNA BERG?"])
+async def test_a_query_names_what_is_known_in_whatever_case(query: str) -> None:
+    async with PageRank(Graph([0], [0])) as walker:
+        await walker.ready("me")
+        assert await ask(walker, query) == [0, 1]
 
 
 async def test_a_matrix_is_built_once_and_serves_until_the_graph_has_changed() -> None:
@@ -302,6 +313,11 @@ async def test_recall_finds_what_only_the_graph_leads_to(
         assert second.legs["graph"].path == (str(UUID(int=1)), "Charles Babbage")
 
 
+async def test_a_query_in_lower_case_is_led_as_far(parts: Parts) -> None:
+    assert await found(parts, RecallRequest(QUERY.lower())) == [1, 2]
+    assert await found(parts, RecallRequest("what did lovelace dream of?")) == [1]
+
+
 async def test_scope_exclude_and_order_hold_for_the_graph(parts: Parts) -> None:
     assert await found(parts, RecallRequest(QUERY)) == [1, 2]
     assert await found(parts, RecallRequest(QUERY, exclude=frozenset({UUID(int=2)}))) == [1]
@@ -347,3 +363,35 @@ async def test_why_tells_what_the_graph_says(parts: Parts) -> None:
     assert (told.legs["graph"].facts.status, told.legs["graph"].facts.rank) == ("ran", 2)
     far = await why(parts, OWNER, str(UUID(int=3)), RecallRequest(QUERY))
     assert (far.recalled, far.legs["graph"].facts.rank) == (False, None)
+
+
+async def test_as_of_a_moment_the_graph_leads_by_what_was_mentioned_then(
+    store: PostgresStore,
+) -> None:
+    """The first memory no longer mentions Babbage, and the second was forgotten; the fourth, which
+    mentions him now, did not then, and the fifth is sensitive now.
+    """
+    first = memory(1, "Ada Lovelace dreamt of an engine with Charles Babbage")
+    second = memory(2, "Charles Babbage hated street music")
+    fourth = memory(4, "Rain all day")
+    fifth = memory(5, "Charles Babbage is secretly a cook")
+    await fill(store, first, second, memory(3, "Charles Babbage ate little"), fourth, fifth)
+    await read_all(store)
+    for changed in (
+        replace(first, content="Ada Lovelace dreamt of an engine"),
+        replace(second, deleted_at=at(60)),
+        replace(fourth, content="Charles Babbage in the rain"),
+        replace(fifth, is_sensitive=True),
+    ):
+        assert await store.replace(replace(changed, version=2, updated_at=at(60)), based_on=1)
+    await read_all(store)
+    mentioning = (await store.graph.snapshot(OWNER, at(30))).memories
+    assert {id.int for id in mentioning} == {1, 2, 3}
+    async with PageRank(store.graph) as walker:
+        parts = replace(parts_on(store, load()), walker=walker)
+        then = RecallRequest(QUERY, as_of=at(30))
+        answer = await recall(parts, OWNER, then)
+        assert answer.legs["graph"].status == "ran"
+        assert {hit.memory.id.int for hit in answer.hits} == {1, 2, 3}
+        assert answer.hits[0].memory.content == first.content
+        assert await found(parts, RecallRequest(QUERY)) == [1]

@@ -69,7 +69,8 @@ def test_facts_are_imported_and_bad_lines_are_named(
     admin: Cli, stored: list[str], tmp_path: Path
 ) -> None:
     file, ids = tmp_path / "facts.jsonl", tmp_path / "ids.jsonl"
-    line = {"doc": "d1", "triples": [["Anna Berg", "leads", "Billing"]]}
+    triples = [["Anna Berg", "leads", "Billing"]]
+    line = {"doc": "d1", "triples": triples}
     file.write_text(json.dumps(line) + "\n")
     ids.write_text(json.dumps({"doc": "d1", "memory": stored[0]}) + "\n")
     options = ("graph", "import", str(file), "--ids", str(ids))
@@ -78,6 +79,13 @@ def test_facts_are_imported_and_bad_lines_are_named(
     assert admin.error("graph", "show", "Billing")[0] == 3
     assert admin.json(*options)["errors"] == []
     assert admin.json("graph", "show", "Billing")["relationships"][0]["evidence"] == [stored[0]]
+    triples.append(["Billing", "is", "the billing"])
+    file.write_text(json.dumps(line) + "\n")
+    result = admin(*options, "--json")
+    assert result.exit_code == 2
+    told = json.loads(result.stdout)
+    assert (told["facts"], told["left_out"], told["errors"][0]["line"]) == (1, 1, 1)
+    assert "1 facts (1 left out)" in admin(*options).stdout
     file.write_text("nonsense\n")
     result = admin(*options)
     assert result.exit_code == 2

@@ -1,13 +1,14 @@
-"""Which period a statement belongs to."""
+"""Which statements make a period, whatever the order in which they became known."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from itertools import permutations
 from uuid import UUID
 
 import pytest
 
-from recollect.core.periods import Period, place
+from recollect.core.periods import Statement, edges_of, periods
 
 ROME, OSLO = UUID(int=1), UUID(int=2)
 
@@ -16,32 +17,35 @@ def year(number: int) -> datetime:
     return datetime(number, 1, 1, tzinfo=UTC)
 
 
-def period(number: int, target: UUID, start: int, end: int | None) -> Period:
-    return Period(UUID(int=number), target, year(start), None if end is None else year(end))
+def said(target: UUID, start: int, end: int | None = None, edge: int | None = None) -> Statement:
+    until, kept = None if end is None else year(end), None if edge is None else UUID(int=edge)
+    return Statement(target, year(start), until, year(start), (str(target),), kept)
 
 
-# Rome until 2005, Oslo until 2010, Rome since 2010.
-LIVED = (period(1, ROME, 2000, 2005), period(2, OSLO, 2005, 2010), period(3, ROME, 2010, None))
+Row = tuple[UUID, int, int | None]
 
 
 @pytest.mark.parametrize(
-    ("target", "at", "edge"),
+    ("statements", "starts"),
     [
-        (ROME, 2003, 1),
-        (OSLO, 2007, 2),
-        (ROME, 2015, 3),
-        (ROME, 2007, 3),  # known earlier than thought: it began before Oslo's end
-        (OSLO, 2003, 2),
-        (ROME, 1990, 1),
-        (OSLO, 1990, None),
-        (OSLO, 2015, None),
+        ([(ROME, 2000, None), (ROME, 2003, None)], [[2000, 2003]]),
+        ([(ROME, 2000, None), (OSLO, 2005, None), (ROME, 2010, None)], [[2000], [2005], [2010]]),
+        ([(ROME, 2000, 2005), (ROME, 2006, None)], [[2000], [2006]]),
+        ([(ROME, 2000, 2005), (ROME, 2003, None), (ROME, 2004, 2008)], [[2000, 2003, 2004]]),
+        ([(ROME, 2000, None), (OSLO, 2000, None)], [[2000], [2000]]),
+        ([], []),
     ],
 )
-def test_the_period_of_a_statement(target: UUID, at: int, edge: int | None) -> None:
-    found = place(LIVED, target, year(at))
-    assert (None if found is None else found.edge.int) == edge
+def test_the_periods_in_any_order(statements: list[Row], starts: list[list[int]]) -> None:
+    for order in permutations(statements):
+        found = periods(said(*one) for one in order)
+        assert [[one.start.year for one in period] for period in found] == starts
 
 
-def test_what_ended_is_not_what_begins_again() -> None:
-    assert place([period(1, ROME, 2000, 2005)], ROME, year(2006)) is None
-    assert place([], ROME, year(2006)) is None
+def test_an_edge_stays_for_the_period_that_most_of_its_statements_are_in() -> None:
+    found = [
+        [said(ROME, 2000, edge=7)],
+        [said(OSLO, 2005)],
+        [said(ROME, 2010, edge=7), said(ROME, 2011, edge=8), said(ROME, 2012, edge=8)],
+    ]
+    assert edges_of(found) == [UUID(int=7), None, UUID(int=8)]

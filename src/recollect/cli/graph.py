@@ -198,14 +198,18 @@ def import_file(
 
     done = ask_server(put_in)
     errors = [{"line": one.line, "reason": one.reason} for one in done.errors]
-    counts = {name: getattr(done, name) for name in ("lines", "memories", "mentions", "facts")}
+    told = ("lines", "memories", "mentions", "facts", "left_out")
+    counts = {name: getattr(done, name) for name in told}
     if as_json:
         print_json({**counts, "errors": errors, "dry_run": dry_run})
     else:
         for error in done.errors:
             note(f"line {error.line}: {error.reason}")
         would = "would fill" if dry_run else "filled"
-        show(f"{would} {done.memories} memories: {done.mentions} mentions, {done.facts} facts")
+        less = f" ({done.left_out} left out)" if done.left_out else ""
+        show(
+            f"{would} {done.memories} memories: {done.mentions} mentions, {done.facts} facts{less}"
+        )
     if errors:
         raise typer.Exit(ExitCode.INVALID)
 

@@ -36,11 +36,14 @@ async def build(server: Server, *, again: bool, retry: bool) -> dict[str, float]
         await parts.store.retry_parked()
     counts: dict[str, float] = dict.fromkeys(("read", "failed", "names", "merged"), 0)
     waiting = (await parts.progress()).waiting
-    began = time.monotonic()
+    began = last = time.monotonic()
+    comparing = 0.0
     with counting_bar("reading") as bar:
         bar("reading", 0, waiting)
 
         def tell(news: Extracted | Compared | GraphTrouble) -> None:
+            nonlocal last, comparing
+            before, last = last, time.monotonic()
             if isinstance(news, Extracted):
                 counts["read"] += news.kept
                 counts["failed"] += len(news.failed)
@@ -48,6 +51,7 @@ async def build(server: Server, *, again: bool, retry: bool) -> dict[str, float]
             elif isinstance(news, Compared):
                 counts["names"] += news.names
                 counts["merged"] += news.merged
+                comparing += last - before
                 bar("comparing names", news.names, None)
             else:
                 note(f"{news.error}; trying again in {news.seconds:.0f} s")
@@ -56,7 +60,8 @@ async def build(server: Server, *, again: bool, retry: bool) -> dict[str, float]
             await GraphWorker(parts, tell).work_off()
         except ModelUnavailable as error:
             note(f"{error} {error.remedy} What waits for it stays in the queue.")
-    return {**counts, "seconds": round(time.monotonic() - began, 1)}
+    seconds = round(time.monotonic() - began, 1)
+    return {**counts, "seconds": seconds, "comparing_seconds": round(comparing, 1)}
 
 
 async def import_into(

@@ -8,13 +8,23 @@ A line speaks of one memory ({"memory", "entities", "triples"}) or of one concep
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from recollect.core.concepts import Mention
-from recollect.core.extraction import Extraction, Fact, joined, named, tidy_relation
+from recollect.core.extraction import (
+    MAX_FACTS,
+    MAX_KEY,
+    MAX_RELATION,
+    Extraction,
+    Fact,
+    joined,
+    named,
+    tidy_relation,
+)
 from recollect.core.text import unstorable
 
 MAX_LINE: Final = 5_000_000
@@ -34,12 +44,13 @@ class LineError:
 
 @dataclass(slots=True)
 class FileFacts:
-    """What a file says: of each memory, by the reference the file uses; which names are one; and
-    the lines that could not be read. `lines` tells where a memory is first spoken of.
+    """What a file says: of each memory, by the reference the file uses, each fact with its line;
+    which names are one; and the lines that could not be read. `lines` tells where a memory is first
+    spoken of.
     """
 
     mentions: dict[str, dict[str, Mention]] = field(default_factory=dict)
-    facts: dict[str, list[Fact]] = field(default_factory=dict)
+    facts: dict[str, dict[Fact, int]] = field(default_factory=dict)
     aliases: list[tuple[str, str]] = field(default_factory=list)
     lines: dict[str, int] = field(default_factory=dict)
     errors: list[LineError] = field(default_factory=list)
@@ -48,6 +59,21 @@ class FileFacts:
     def extraction(self, reference: str) -> Extraction:
         mentioned = tuple(self.mentions.get(reference, {}).values())
         return joined(mentioned, tuple(self.facts.get(reference, ())))
+
+    def left_out(self, reference: str, kept: Extraction) -> dict[LineError, int]:
+        """The facts of a memory that are not among what is kept of it: for each line and reason
+        how many.
+        """
+        there, names = set(kept.facts), {one.key for one in kept.mentions}
+        lost = Counter(
+            (line, _why_not(fact, names))
+            for fact, line in self.facts.get(reference, {}).items()
+            if fact not in there
+        )
+        return {
+            LineError(line, f"{_counted(count)} left out: {reason}"): count
+            for (line, reason), count in lost.items()
+        }
 
 
 def read_file(lines: Iterable[str]) -> FileFacts:
@@ -90,7 +116,9 @@ def _read_memory(said: FileFacts, number: int, one: Mapping[str, Any]) -> None:
     _mentioned(
         said, number, reference, [*entities, *(name for _, names in facts for name in names)]
     )
-    said.facts.setdefault(reference, []).extend(fact for fact, _ in facts)
+    stated = said.facts.setdefault(reference, {})
+    for fact, _ in facts:
+        stated.setdefault(fact, number)
 
 
 def _read_concept(said: FileFacts, number: int, one: Mapping[str, Any]) -> None:
@@ -129,6 +157,20 @@ def _fact(entry: object) -> Iterator[tuple[Fact, tuple[Mention, Mention]]]:
     source, target = _mention(subject), _mention(object_)
     said = tidy_relation(_text(relation, "relation"))
     yield Fact(source.key, said, target.key, since, until), (source, target)
+
+
+def _why_not(fact: Fact, names: set[str]) -> str:
+    if not {fact.source, fact.target} <= names:
+        return f"a name has at most {MAX_KEY} characters"
+    if fact.source == fact.target:
+        return "both ends are one and the same name"
+    if len(fact.relation) > MAX_RELATION:
+        return f"a relation has at most {MAX_RELATION} characters"
+    return f"a memory states at most {MAX_FACTS} facts"
+
+
+def _counted(facts: int) -> str:
+    return "1 fact is" if facts == 1 else f"{facts} facts are"
 
 
 def _mention(name: object) -> Mention:

@@ -1,7 +1,7 @@
 """When a relation that holds once at a time held, and which statement belongs to which time.
 
-"Ada works at Initech" and later "Ada works at Globex" are both true, each in its time. Statements
-may become known in any order; the periods come out the same.
+"Ada works at Initech" and later "Ada works at Globex" are both true, each in its time. The periods
+follow from all that is said, so they come out the same in whatever order it became known.
 """
 
 from __future__ import annotations
@@ -13,29 +13,51 @@ from uuid import UUID
 
 
 @dataclass(frozen=True, slots=True)
-class Period:
-    """From when until when an edge says that its target holds."""
+class Statement:
+    """A memory's word that a target holds from `start` on, until `end` if it names one. `said_by`
+    tells statements of one moment apart: they are taken in its order. `edge` is where it is kept
+    so far.
+    """
 
-    edge: UUID
     target: UUID
     start: datetime
     end: datetime | None
+    said_at: datetime
+    said_by: tuple[str, ...]
+    edge: UUID | None = None
 
 
-def place(periods: Iterable[Period], target: UUID, at: datetime) -> Period | None:
-    """The period that a statement made at a moment belongs to: one of the same target in which the
-    moment lies, or that begins next after it (which then begins at that moment). None when the
-    statement begins a period of its own.
+def periods(statements: Iterable[Statement]) -> list[list[Statement]]:
+    """The statements by periods, in the order of time: what is said of one target goes together
+    until something else is said, or until it has ended.
     """
-    ordered = sorted(periods, key=lambda one: (one.start, one.edge))
-    before = [one for one in ordered if one.start <= at]
-    after = [one for one in ordered if one.start > at]
-    if before and before[-1].target == target and _lasts(before[-1], at):
-        return before[-1]
-    if after and after[0].target == target:
-        return after[0]
-    return None
+    found: list[list[Statement]] = []
+    ordered = sorted(statements, key=lambda one: (one.start, one.said_at, one.said_by))
+    for one in ordered:
+        if found and found[-1][-1].target == one.target and _lasts(found[-1], one.start):
+            found[-1].append(one)
+        else:
+            found.append([one])
+    return found
 
 
-def _lasts(period: Period, at: datetime) -> bool:
-    return period.end is None or at < period.end
+def edges_of(found: list[list[Statement]]) -> list[UUID | None]:
+    """For each period the edge that may stay for it: the one that most of its statements have,
+    each edge once. None where a new one is to be made.
+    """
+    taken: set[UUID] = set()
+    kept: list[UUID | None] = []
+    for period in found:
+        have = [one.edge for one in period if one.edge is not None and one.edge not in taken]
+        edge = max(sorted(set(have)), key=have.count, default=None)
+        taken |= set() if edge is None else {edge}
+        kept.append(edge)
+    return kept
+
+
+def _lasts(period: list[Statement], at: datetime) -> bool:
+    """Whether nothing said in a period has ended it by then; a later word than an end's reopens
+    nothing, it begins anew.
+    """
+    ends = [one.end for one in period if one.end is not None]
+    return not ends or at < max(ends)

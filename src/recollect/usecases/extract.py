@@ -29,7 +29,8 @@ from recollect.graph_ports import FactReader, GraphStore
 from recollect.ports import Embedders
 
 RULES_BATCH: Final = 32
-NAMES_BATCH: Final = 64
+# Names are short: a batch is one call of the model and four statements, whatever its size.
+NAMES_BATCH: Final = 256
 _MOST_NEIGHBOURS: Final = 20
 _LAST_WORD_SECONDS: Final = 2.0
 

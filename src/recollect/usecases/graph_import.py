@@ -24,14 +24,15 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What became of a file: lines read, memories filled, what they mention and state, and the
-    lines that could not be used.
+    """What became of a file: lines read, memories filled, what they mention and state, how many
+    facts of those memories were left out, and the lines that could not be used, or not whole.
     """
 
     lines: int
     memories: int
     mentions: int
     facts: int
+    left_out: int
     errors: tuple[LineError, ...]
 
 
@@ -50,6 +51,8 @@ async def import_facts(
     said = read_file(lines)
     jobs = await _jobs(store, owner, said, ids)
     extractions = {reference: said.extraction(reference) for reference in jobs}
+    lost = [said.left_out(reference, kept) for reference, kept in extractions.items()]
+    said.errors.extend(error for one in lost for error in one)
     kept = 0
     if not dry_run:
         for batch in _batches(jobs.items(), _BATCH):
@@ -62,6 +65,7 @@ async def import_facts(
         memories=len(jobs) if dry_run else kept,
         mentions=sum(len(one.mentions) for one in extractions.values()),
         facts=sum(len(one.facts) for one in extractions.values()),
+        left_out=sum(count for one in lost for count in one.values()),
         errors=tuple(sorted(said.errors, key=lambda one: one.line)),
     )
 

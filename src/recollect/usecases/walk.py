@@ -67,6 +67,10 @@ async def fuse_and_walk(
 async def _joining(
     parts: Parts, owner: str, request: RecallRequest, ids: list[UUID]
 ) -> dict[UUID, Memory]:
-    """Those of the graph's own finds that may be recalled."""
-    found = await parts.store.get_many(owner, ids) if ids else {}
+    """Those of the graph's own finds that may be recalled, as they are or were then."""
+    found: Mapping[UUID, Memory] = {}
+    if ids and request.as_of is None:
+        found = await parts.store.get_many(owner, ids)
+    elif ids:
+        found = (await parts.store.fetch(owner, ids, request.as_of)).memories
     return {id: memory for id, memory in found.items() if may_join(request, memory)}

@@ -62,6 +62,10 @@ class PostgresGraph:
         async with self._transaction() as connection:
             return await graph_read.named(connection, owner, keys)
 
+    async def written(self, owner: str, keys: Collection[str]) -> dict[str, tuple[UUID, str]]:
+        async with self._transaction() as connection:
+            return await graph_read.written(connection, owner, keys)
+
     async def hops(
         self,
         owner: str,

@@ -14,6 +14,7 @@ from uuid import UUID, uuid4
 
 from psycopg import AsyncConnection
 
+from recollect.adapters.postgres.graph_facts import WEIGH, regroup
 from recollect.adapters.postgres.graph_write import ALONE, GREW
 from recollect.core.graph import Concept
 
@@ -73,10 +74,12 @@ update concepts c set key = n.key, name = n.name from (
 """
 
 # Evidence whose names belong to other concepts than its edge joins goes to the edge that joins
-# those; where there is none, the edge is made, with the same dates.
+# those; where there is none, the edge is made. What is said of a single-valued relation, and not
+# taken back, is put where it belongs by `regroup`.
 _ASTRAY: Final = """
-select e.edge_id as was, e.memory_id as memory, e.source_key, e.target_key, e.stated_at,
-    e.withdrawn_at, s.concept_id as source, t.concept_id as target, c.relation
+select e.edge_id as was, e.memory_id as memory, e.source_key, e.target_key, s.concept_id as source,
+    t.concept_id as target, c.relation, nullif(e.said_from, '-infinity') as said_from, c.is_single,
+    c.is_single and e.withdrawn_at is null as is_grouped
 from edge_evidence e
 join concept_edges c on c.id = e.edge_id
 join concept_names s on s.owner = e.owner and s.key = e.source_key
@@ -88,7 +91,7 @@ order by c.valid_from, e.memory_id
 _FIND_EDGE: Final = """
 select n.id from concept_edges n join concept_edges c on c.id = %(was)s
 where n.source = %(source)s and n.target = %(target)s and n.relation = c.relation
-    and (not c.is_single or n.valid_from = c.valid_from)
+    and (not c.is_single or n.valid_from = c.valid_from and n.known_until is not null)
 limit 1
 """
 _MAKE_EDGE: Final = """
@@ -99,20 +102,16 @@ select gen_random_uuid(), owner, %(source)s, %(target)s, relation, is_single, va
 from concept_edges where id = %(was)s
 returning id
 """
-_COPY: Final = """
-insert into edge_evidence (edge_id, memory_id, source_key, target_key, owner, stated_at,
-    withdrawn_at)
-values (%(edge)s, %(memory)s, %(source_key)s, %(target_key)s, %(owner)s, %(stated_at)s,
-    %(withdrawn_at)s)
-on conflict do nothing
+_MOVE: Final = """
+update edge_evidence set edge_id = %(edge)s
+where edge_id = %(was)s and memory_id = %(memory)s and source_key = %(source_key)s
+    and target_key = %(target_key)s
+    and said_from = coalesce(%(said_from)s::timestamptz, '-infinity')
 """
-_LEAVE: Final = """
-delete from edge_evidence where edge_id = %(was)s and memory_id = %(memory)s
-    and source_key = %(source_key)s and target_key = %(target_key)s
-"""
-_SETTLE: Final = """
-select recollect_graph_weigh(%(edges)s::uuid[]),
-    recollect_graph_settle(%(sources)s::uuid[], %(relations)s::text[])
+# A relation of a concept that changed: what ends what is another matter now.
+_SINGLE: Final = """
+select distinct source, relation from concept_edges
+where is_single and owner = %(owner)s and (source = any(%(ids)s) or target = any(%(ids)s))
 """
 
 
@@ -169,23 +168,23 @@ async def split(connection: Connection, owner: str, concept: UUID, key: str, nam
 
 
 async def _reattach(connection: Connection, owner: str, ids: Collection[UUID]) -> None:
-    cursor = await connection.execute(_ASTRAY, {"owner": owner, "ids": list(ids)})
+    params = {"owner": owner, "ids": list(ids)}
+    cursor = await connection.execute(_ASTRAY, params)
     astray = await cursor.fetchall()
     edges: set[UUID] = set()
     for row in astray:
-        values = {**row, "owner": owner}
-        cursor = await connection.execute(_FIND_EDGE, values)
-        found = await cursor.fetchone()
-        if found is None:
-            cursor = await connection.execute(_MAKE_EDGE, values)
-            found = await cursor.fetchone() or {}
-        await connection.execute(_COPY, {**values, "edge": found["id"]})
-        await connection.execute(_LEAVE, values)
-        edges.add(found["id"])
+        edges.add(row["was"])
+        if not row["is_grouped"]:
+            cursor = await connection.execute(_FIND_EDGE, row)
+            found = await cursor.fetchone()
+            if found is None:
+                cursor = await connection.execute(_MAKE_EDGE, row)
+                found = await cursor.fetchone() or {}
+            await connection.execute(_MOVE, {**row, "edge": found["id"]})
+            edges.add(found["id"])
+    cursor = await connection.execute(_SINGLE, params)
+    groups = {(row["source"], row["relation"]) for row in await cursor.fetchall()}
+    groups |= {(row["source"], row["relation"]) for row in astray if row["is_single"]}
+    await regroup(connection, owner, groups)
     if edges:
-        params = {
-            "edges": list(edges),
-            "sources": [row["source"] for row in astray],
-            "relations": [row["relation"] for row in astray],
-        }
-        await connection.execute(_SETTLE, params)
+        await connection.execute(WEIGH, {"edges": list(edges)})

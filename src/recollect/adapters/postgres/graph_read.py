@@ -12,10 +12,12 @@ from uuid import UUID
 
 from psycopg import AsyncConnection
 
+from recollect.adapters.postgres.graph_then import Then, mentions_then
 from recollect.adapters.postgres.rows import utc
 from recollect.core.extraction import BY_MODEL
 from recollect.core.graph import GraphSnapshot
 from recollect.core.recall import Candidate
+from recollect.core.walking import UNWALKED_KINDS
 
 Connection = AsyncConnection[Any]
 
@@ -26,6 +28,12 @@ _VERSION: Final = "select version from graph_versions where owner = %(owner)s"
 
 _NAMED: Final = """
 select key, concept_id from concept_names where owner = %(owner)s and key = any(%(keys)s)
+"""
+
+_WRITTEN: Final = """
+select n.key, n.concept_id, n.name from concept_names n
+join concepts c on c.id = n.concept_id and c.kind <> all(%(unnamed)s)
+where n.owner = %(owner)s and n.key = any(%(keys)s)
 """
 
 # One row a memory, so that hundreds of thousands of mentions are few rows to fetch.
@@ -40,9 +48,12 @@ group by m.id, x.extracted_by order by m.id
 _LABELS: Final = "select id, name, kind from concepts where owner = %(owner)s order by id"
 
 # Held at a moment: true then, and not taken back before. Now is such a moment too; what was said by
-# somebody whose clock is ahead holds at once.
+# somebody whose clock is ahead holds at once. The dates of an edge are those of what is still said;
+# then, it may have held since a text that was changed later.
 HELD: Final = """
-    c.valid_from <= coalesce(%(as_of)s::timestamptz, greatest(now(), c.learned_at))
+    (c.valid_from <= coalesce(%(as_of)s::timestamptz, greatest(now(), c.learned_at))
+        or exists (select from edge_evidence e where e.edge_id = c.id
+            and e.starts_at <= %(as_of)s::timestamptz and e.withdrawn_at > %(as_of)s::timestamptz))
     and (c.valid_to is null or c.valid_to > coalesce(%(as_of)s::timestamptz, now()))
     and (c.known_until is null or c.known_until > %(as_of)s::timestamptz)
 """
@@ -124,13 +135,15 @@ async def snapshot(connection: Connection, owner: str, as_of: datetime | None) -
     places = {id: place for place, id in enumerate(labels)}
     memories: list[UUID] = []
     mentioning, mentioned = array("i"), array("i")
-    by_model = 0
+    then = Then() if as_of is None else await mentions_then(connection, owner, as_of)
     cursor = await connection.execute(_MENTIONS, params)
-    for row in await cursor.fetchall():
-        mentioned.extend([places[id] for id in row["concepts"]])
-        mentioning.extend([len(memories)] * len(row["concepts"]))
-        memories.append(row["id"])
-        by_model += row["is_by_model"]
+    present = [row for row in await cursor.fetchall() if row["id"] not in then.outdated]
+    by_model = sum(row["is_by_model"] for row in present)
+    said = [(row["id"], row["concepts"]) for row in present]
+    for memory, concepts in (*said, *then.mentioned.items()):
+        mentioned.extend([places[id] for id in concepts])
+        mentioning.extend([len(memories)] * len(concepts))
+        memories.append(memory)
     sources, targets, weights = array("i"), array("i"), array("f")
     near = 0
     cursor = await connection.execute(_EDGES, params)
@@ -159,6 +172,14 @@ async def snapshot(connection: Connection, owner: str, as_of: datetime | None) -
 async def named(connection: Connection, owner: str, keys: Collection[str]) -> dict[str, UUID]:
     cursor = await connection.execute(_NAMED, {"owner": owner, "keys": list(keys)})
     return {row["key"]: row["concept_id"] for row in await cursor.fetchall()}
+
+
+async def written(
+    connection: Connection, owner: str, keys: Collection[str]
+) -> dict[str, tuple[UUID, str]]:
+    params = {"owner": owner, "keys": list(keys), "unnamed": list(UNWALKED_KINDS)}
+    cursor = await connection.execute(_WRITTEN, params)
+    return {row["key"]: (row["concept_id"], row["name"]) for row in await cursor.fetchall()}
 
 
 async def hops(

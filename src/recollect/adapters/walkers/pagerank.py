@@ -17,10 +17,11 @@ from types import TracebackType
 from typing import Final, Self
 
 from recollect.adapters.walkers.matrix import Matrix, build, walk
+from recollect.adapters.walkers.naming import UNKNOWN, concepts_named
 from recollect.core.fusion import Fused
 from recollect.core.recall import Declined, RecallRequest
 from recollect.core.recall_settings import RecallSettings
-from recollect.core.walking import Walked, damping, named_by, restart
+from recollect.core.walking import Walked, damping, restart
 from recollect.graph_ports import ConceptGraph
 
 MOST_BYTES: Final = 256 * 1024 * 1024
@@ -29,8 +30,6 @@ _GRACE_SECONDS: Final = 0.1
 REST: Final = 9.0
 """How many times as long as a build took nothing is built for that owner again."""
 
-NO_NAME: Final = Declined("skipped", "the query names no concept")
-UNKNOWN: Final = Declined("skipped", "the query names no concept that the graph knows")
 _READING: Final = Declined("absent", "the graph is being read for the first time; ask again")
 
 _Key = tuple[str, datetime | None]
@@ -76,16 +75,13 @@ class PageRank:
         weight: float,
         fused: Sequence[Fused],
     ) -> Sequence[Walked] | Declined:
-        named = named_by(request.query)
-        if not named.is_telling:
-            return NO_NAME
-        concepts = await self._graph.named(owner, named.keys)
-        if not concepts:
-            return UNKNOWN
+        concepts = await concepts_named(self._graph, owner, request.query)
+        if isinstance(concepts, Declined):
+            return concepts
         matrix = await self._matrix(owner, request.as_of)
         if matrix is None:
             return _READING
-        known = matrix.walked_concepts(concepts.values())
+        known = matrix.walked_concepts(concepts)
         if not known:
             return UNKNOWN
         # In a thread: numpy is quick, and others are answered meanwhile all the same.

@@ -1,0 +1,34 @@
+"""Which concepts of an owner's graph a query names: what both ways to walk begin with."""
+
+from __future__ import annotations
+
+from typing import Final
+from uuid import UUID
+
+from recollect.core.query_names import named_among, runs
+from recollect.core.recall import Declined
+from recollect.core.walking import named_by
+from recollect.graph_ports import ConceptGraph
+
+NO_NAME: Final = Declined("skipped", "the query names no concept")
+UNKNOWN: Final = Declined("skipped", "the query names no concept that the graph knows")
+
+
+async def concepts_named(graph: ConceptGraph, owner: str, query: str) -> list[UUID] | Declined:
+    """By its capitals or code, and where they name nothing that is known, by its words."""
+    named = named_by(query)
+    if named.is_telling:
+        known = await graph.named(owner, named.keys)
+        if known:
+            return list(known.values())
+    concepts = await _by_words(graph, owner, query)
+    return concepts or (UNKNOWN if named.is_telling else NO_NAME)
+
+
+async def _by_words(graph: ConceptGraph, owner: str, query: str) -> list[UUID]:
+    found = runs(query)
+    if not found:
+        return []
+    known = await graph.written(owner, {run.key for run in found})
+    keys = named_among(found, {key: name for key, (_, name) in known.items()})
+    return list(dict.fromkeys(known[key][0] for key in keys))

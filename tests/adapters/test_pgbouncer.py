@@ -19,7 +19,7 @@ from tests.adapters.vectors import NORTH, SPACE, active, embed_all, nearest, ope
 from tests.conformance.samples import OWNER, fill_background, ids, memory, search
 from tests.waiting import SECONDS, wait_until
 
-from recollect.adapters.postgres import spaces
+from recollect.adapters.postgres import space_index
 from recollect.core.recall_settings import RecallSettings
 from recollect.core.space import EmbeddingProgress, Space
 
@@ -141,7 +141,8 @@ def test_a_new_space_is_filled_indexed_and_switched_to(pooled_url: str) -> None:
 def test_a_build_leaves_no_setting_with_the_pooled_sessions(
     pooled_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spaces, "_ELEMENT_BYTES", 400 * 2**20)  # one vector would take that much
+    # One vector would take that much.
+    monkeypatch.setattr(space_index, "_ELEMENT_BYTES", 400 * 2**20)
 
     async def run() -> None:
         async with opened(pooled_url) as (store, vectors):

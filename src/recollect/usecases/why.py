@@ -96,12 +96,7 @@ async def why(parts: Parts, owner: str, reference: str, request: RecallRequest) 
         raise find.not_found(reference)
     settings = await tune.settings(parts)
     weights = {**settings.weights(), **request.weights}
-    bars: list[Obstacle] = []
-    if request.as_of is not None:
-        then = (await parts.store.fetch(owner, [memory.id], request.as_of)).memories.get(memory.id)
-        bars = [not_known_then(request.as_of)] if then is None else []
-        memory = then or memory
-    bars += [] if bars else barred(memory, request)
+    memory, bars = await _as_known(parts, owner, memory, request)
     question = _Question(parts, owner, memory, request, settings, weights, bool(bars))
     outcomes = await question.ask(request, settings.depth, LEGS)
     facts, answers = await _place_in_legs(question, outcomes)
@@ -113,15 +108,7 @@ async def why(parts: Parts, owner: str, reference: str, request: RecallRequest) 
     shown = next((at for at, hit in enumerate(served, 1) if hit.memory.id == memory.id), None)
     recalled = shown is not None
     successor = None if recalled else await _successor(parts, owner, memory, request)
-    legs: dict[LegName, WhyLeg] = {}
-    for name in LEGS:
-        share = None if mine is None else mine.fused.legs.get(name)
-        deeper = None if recalled or bars else await _place_deeper(question, facts[name])
-        legs[name] = WhyLeg(
-            facts[name],
-            None if share is None else share.contribution,
-            leg_obstacle(name, facts[name], memory, request, deeper),
-        )
+    legs = await _legs(question, facts, mine, is_sought=not (recalled or bars))
     low = [] if place is None or place <= request.limit else [_low(question, arranged, place)]
     gone = [] if successor is None else [superseded(successor)]
     of_legs = [leg.obstacle for leg in legs.values() if leg.obstacle is not None]
@@ -139,6 +126,38 @@ async def why(parts: Parts, owner: str, reference: str, request: RecallRequest) 
         stands_for=() if shown is None else served[shown - 1].stands_for,
         superseded_by=successor,
     )
+
+
+async def _as_known(
+    parts: Parts, owner: str, memory: Memory, request: RecallRequest
+) -> tuple[Memory, list[Obstacle]]:
+    """The memory as it was at the moment asked about, and what keeps it from taking part at all."""
+    if request.as_of is None:
+        return memory, barred(memory, request)
+    then = (await parts.store.fetch(owner, [memory.id], request.as_of)).memories.get(memory.id)
+    if then is None:
+        return memory, [not_known_then(request.as_of)]
+    return then, barred(then, request)
+
+
+async def _legs(
+    question: _Question,
+    facts: Mapping[LegName, LegFacts],
+    mine: Ranked | None,
+    *,
+    is_sought: bool,
+) -> dict[LegName, WhyLeg]:
+    """Each leg's part. `is_sought`: it could take part and is not recalled, so depth may help."""
+    legs: dict[LegName, WhyLeg] = {}
+    for name in LEGS:
+        share = None if mine is None else mine.fused.legs.get(name)
+        deeper = await _place_deeper(question, facts[name]) if is_sought else None
+        legs[name] = WhyLeg(
+            facts[name],
+            None if share is None else share.contribution,
+            leg_obstacle(name, facts[name], question.memory, question.request, deeper),
+        )
+    return legs
 
 
 async def _successor(

@@ -29,6 +29,18 @@ async def _no_wait(_: float) -> None:
     return
 
 
+def opened(server: Loopback) -> HostedEmbedder:
+    return HostedEmbedder(
+        PROVIDERS[server.api],
+        egress="local",
+        key=KEY,
+        model="some-model",
+        dimension=8,
+        base_url=server.base_url,
+        sleep=_no_wait,
+    )
+
+
 @pytest.mark.parametrize("api", ["voyage", "openai", "cohere"])
 def test_by_default_no_hosted_embedder_can_even_be_made(api: Api) -> None:
     with pytest.raises(InvalidInput) as caught:
@@ -91,15 +103,7 @@ def test_neither_key_nor_text_shows(
     shown: list[str] = []
 
     async def run() -> None:
-        async with HostedEmbedder(
-            PROVIDERS[server.api],
-            egress="local",
-            key=KEY,
-            model="some-model",
-            dimension=8,
-            base_url=server.base_url,
-            sleep=_no_wait,
-        ) as embedder:
+        async with opened(server) as embedder:
             shown.append(repr(embedder))
             await embedder.embed_documents([TEXT])
 
@@ -129,14 +133,7 @@ def test_a_proxy_of_the_environment_sees_nothing_meant_for_this_machine(
         monkeypatch.delenv("no_proxy", raising=False)
 
         async def run() -> None:
-            async with HostedEmbedder(
-                PROVIDERS[server.api],
-                egress="local",
-                key=KEY,
-                model="some-model",
-                dimension=8,
-                base_url=server.base_url,
-            ) as embedder:
+            async with opened(server) as embedder:
                 await embedder.embed_documents([TEXT])
 
         asyncio.run(run())

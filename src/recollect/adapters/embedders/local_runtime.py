@@ -1,4 +1,4 @@
-"""Running an ONNX encoder, one text at a time: the one module that talks to onnxruntime.
+"""Running an ONNX encoder, one text at a time: the embedders' only way to onnxruntime.
 
 Each text runs alone, without padding. On a processor padding costs more than batching saves (a
 third to a half of the speed on dialogue turns), and a vector cannot depend on its neighbours.

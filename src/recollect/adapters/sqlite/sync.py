@@ -67,12 +67,11 @@ class SqliteSync:
 
     async def store_id(self) -> UUID:
         def work(writer: sqlite3.Connection) -> UUID:
-            with transaction(writer):
-                writer.execute(_OPEN_LINK, (self._owner, str(self._new_id())))
-                query = "SELECT store FROM sync_link WHERE owner = ?"
-                return UUID(writer.execute(query, (self._owner,)).fetchone()[0])
+            writer.execute(_OPEN_LINK, (self._owner, str(self._new_id())))
+            query = "SELECT store FROM sync_link WHERE owner = ?"
+            return UUID(writer.execute(query, (self._owner,)).fetchone()[0])
 
-        return await self._writer.run(work)
+        return await self._write(work)
 
     async def cursor(self) -> int:
         query = "SELECT cursor FROM sync_link WHERE owner = ?"
@@ -98,10 +97,9 @@ class SqliteSync:
 
     async def claim(self, limit: int) -> tuple[list[Outgoing], list[Revision]]:
         def work(writer: sqlite3.Connection) -> tuple[list[Outgoing], list[Revision]]:
-            with transaction(writer):
-                return claim(writer, self._owner, limit, self._new_id, sensitive=self._sensitive)
+            return claim(writer, self._owner, limit, self._new_id, sensitive=self._sensitive)
 
-        return await self._writer.run(work)
+        return await self._write(work)
 
     async def absorb_answers(
         self, items: Sequence[Outgoing], revisions: Sequence[Revision], pushed: Pushed
@@ -140,30 +138,28 @@ class SqliteSync:
 
     async def reset(self, *, relink: bool = False) -> None:
         def work(writer: sqlite3.Connection) -> None:
-            with transaction(writer):
-                mine = "(SELECT id FROM memories WHERE owner = ?1)"
-                writer.execute(f"DELETE FROM synced WHERE id IN {mine} OR gone", (self._owner,))  # noqa: S608  # a constant
-                # Of what was erased here the version stays, to say what that was based on.
-                erased = "(SELECT id FROM outbox WHERE owner = ?1 AND erased)"
-                writer.execute(f"UPDATE synced SET change = 0 WHERE id IN {erased}", (self._owner,))  # noqa: S608  # a constant
-                writer.execute("DELETE FROM states WHERE owner = ?", (self._owner,))
-                writer.execute(
-                    "INSERT INTO outbox (id, owner, erased) SELECT id, owner, 0 FROM memories"
-                    " WHERE owner = ? ON CONFLICT (id) DO UPDATE SET edit = NULL, earlier = NULL",
-                    (self._owner,),
-                )
-                writer.execute(
-                    "UPDATE revisions SET unsent = max(unsent, 1)"
-                    " WHERE owner = ? AND kind <> 'orphan'",
-                    (self._owner,),
-                )
-                forgotten = ", server = NULL, remote_owner = NULL" if relink else ""
-                writer.execute(
-                    f"UPDATE sync_link SET cursor = 0{forgotten} WHERE owner = ?",  # noqa: S608  # constants
-                    (self._owner,),
-                )
+            mine = "(SELECT id FROM memories WHERE owner = ?1)"
+            writer.execute(f"DELETE FROM synced WHERE id IN {mine} OR gone", (self._owner,))  # noqa: S608  # a constant
+            # Of what was erased here the version stays, to say what that was based on.
+            erased = "(SELECT id FROM outbox WHERE owner = ?1 AND erased)"
+            writer.execute(f"UPDATE synced SET change = 0 WHERE id IN {erased}", (self._owner,))  # noqa: S608  # a constant
+            writer.execute("DELETE FROM states WHERE owner = ?", (self._owner,))
+            writer.execute(
+                "INSERT INTO outbox (id, owner, erased) SELECT id, owner, 0 FROM memories"
+                " WHERE owner = ? ON CONFLICT (id) DO UPDATE SET edit = NULL, earlier = NULL",
+                (self._owner,),
+            )
+            writer.execute(
+                "UPDATE revisions SET unsent = max(unsent, 1) WHERE owner = ? AND kind <> 'orphan'",
+                (self._owner,),
+            )
+            forgotten = ", server = NULL, remote_owner = NULL" if relink else ""
+            writer.execute(
+                f"UPDATE sync_link SET cursor = 0{forgotten} WHERE owner = ?",  # noqa: S608  # constants
+                (self._owner,),
+            )
 
-        await self._writer.run(work)
+        await self._write(work)
 
     async def park(self, item: Outgoing, reason: str, remedy: str) -> None:
         await self._write(lambda writer: _park(writer, item, reason, remedy))

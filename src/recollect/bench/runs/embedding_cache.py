@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from recollect.bench.runs.before_model import BeforeModel
 from recollect.core.space import Space
 from recollect.ports import Embedder, Embedders
 
@@ -65,20 +66,12 @@ def open_cache(file: Path) -> Iterator[EmbeddingCache]:
         connection.close()
 
 
-class CachedEmbedder:
+class CachedEmbedder(BeforeModel):
     """An embedder that asks its model only for documents it has not seen in any run."""
 
     def __init__(self, model: Embedder, cache: EmbeddingCache) -> None:
-        self._model = model
+        super().__init__(model)
         self._cache = cache
-
-    @property
-    def space(self) -> Space:
-        return self._model.space
-
-    @property
-    def is_hosted(self) -> bool:
-        return self._model.is_hosted
 
     async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
         known = {text: self._cache.read(self.space, text) for text in texts}
@@ -88,9 +81,6 @@ class CachedEmbedder:
             self._cache.write(self.space, missing, made)
             known.update(zip(missing, made, strict=True))
         return [vector for text in texts if (vector := known[text]) is not None]
-
-    async def embed_query(self, text: str) -> list[float]:
-        return await self._model.embed_query(text)
 
 
 class CachedEmbedders:

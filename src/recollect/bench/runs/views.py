@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from recollect.bench.data.datasets import EvaluationSet
+from recollect.bench.runs.before_model import BeforeModel
 from recollect.bench.runs.configs import Embedded
-from recollect.core.space import Space
 from recollect.ports import Embedder, Embedders
 
 
@@ -33,26 +33,15 @@ def texts_to_embed(data: EvaluationSet, embedded: Embedded) -> dict[str, str]:
     return {}
 
 
-class ViewedEmbedder:
+class ViewedEmbedder(BeforeModel):
     """A model that is shown a view of each document; queries are what they are."""
 
     def __init__(self, model: Embedder, views: Mapping[str, str]) -> None:
-        self._model = model
+        super().__init__(model)
         self._views = views
-
-    @property
-    def space(self) -> Space:
-        return self._model.space
-
-    @property
-    def is_hosted(self) -> bool:
-        return self._model.is_hosted
 
     async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
         return await self._model.embed_documents([self._views.get(text, text) for text in texts])
-
-    async def embed_query(self, text: str) -> list[float]:
-        return await self._model.embed_query(text)
 
 
 class Viewed:

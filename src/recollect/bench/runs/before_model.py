@@ -1,0 +1,24 @@
+"""What stands before a model in a benchmark changes how documents are embedded, nothing else."""
+
+from __future__ import annotations
+
+from recollect.core.space import Space
+from recollect.ports import Embedder
+
+
+class BeforeModel:
+    """All of an embedder but its documents, as its model has it."""
+
+    def __init__(self, model: Embedder) -> None:
+        self._model = model
+
+    @property
+    def space(self) -> Space:
+        return self._model.space
+
+    @property
+    def is_hosted(self) -> bool:
+        return self._model.is_hosted
+
+    async def embed_query(self, text: str) -> list[float]:
+        return await self._model.embed_query(text)

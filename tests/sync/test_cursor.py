@@ -169,3 +169,31 @@ async def test_writers_of_many_rows_and_of_one_do_not_lock_each_other_out(
 
         work = [push(n) if n % 3 else edit(n) for n in range(60)]
         await asyncio.gather(*work)
+
+
+async def test_what_is_pushed_twice_at_once_is_stored_once(database_url: str) -> None:
+    """After a broken connection the first push may still be at work when the second comes."""
+    from datetime import UTC, datetime
+
+    from tests.conformance.samples import OWNER
+
+    from recollect.core.memory import Limits
+    from recollect.core.push import decide
+    from recollect.core.sync import Outgoing
+
+    now = datetime.now(UTC)
+    fields = {"content": "the harbour", "category": "fact"}
+    async with PostgresStore(database_url) as store:
+        writer = uuid4()
+        items = [Outgoing(new_id(), uuid4(), 0, 1, fields, now, now) for _ in range(20)]
+
+        async def push() -> list[UUID]:
+            answers = await store.changes.apply(
+                OWNER, writer, items, lambda item, there: decide(OWNER, item, there, Limits())
+            )
+            assert all(one.remote is not None for one in answers)
+            return [one.id for one in answers]
+
+        wanted = [item.id for item in items]
+        assert await asyncio.gather(*(push() for _ in range(4))) == [wanted] * 4
+        assert (await store.stats(OWNER)).memories == len(items)

@@ -112,6 +112,13 @@ def test_the_page_says_what_was_measured_before_there_was_a_graph() -> None:
     assert "before recall had" not in page([(after, _report())], ORIGIN)
 
 
+def test_the_page_says_where_a_turn_was_embedded_alone() -> None:
+    old = {name: value for name, value in ORIGIN.items() if name != "turns_before"}
+    text = page([(FUSION, replace(_report(), provenance=old))], ORIGIN)
+    assert "embedded alone: RRF, or convex?. Today's figures" in text
+    assert "embedded alone" not in page([(FUSION, _report())], ORIGIN)
+
+
 def test_a_report_is_read_as_it_was_written() -> None:
     report = _report()
     assert as_json(from_json(as_json(report))) == as_json(report)

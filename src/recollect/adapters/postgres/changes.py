@@ -7,6 +7,7 @@ that locks its rows by id before it writes any, as every writer locks rows befor
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 from uuid import UUID, uuid4
@@ -111,6 +112,14 @@ where revisions.resolved_at is null and excluded.resolved_at is not null
 """
 
 
+# What is pushed twice at once, as after a broken connection, is there at the second look.
+_LOOKS: Final = 3
+
+
+class _Overtaken(StoreBusy):
+    """Somebody else stored a memory after it was looked for."""
+
+
 class PostgresChanges:
     """Implements the `ChangeStore` port on the store's own pool."""
 
@@ -132,6 +141,14 @@ class PostgresChanges:
         return Peer(self._server, owner)
 
     async def apply(
+        self, owner: str, store: UUID, items: Sequence[Outgoing], decide: Decide
+    ) -> list[Answer]:
+        for _ in range(_LOOKS - 1):
+            with suppress(_Overtaken):
+                return await self._apply(owner, store, items, decide)
+        return await self._apply(owner, store, items, decide)
+
+    async def _apply(
         self, owner: str, store: UUID, items: Sequence[Outgoing], decide: Decide
     ) -> list[Answer]:
         ids = sorted({item.id for item in items})
@@ -258,7 +275,7 @@ async def _write(
                 continue
             await cursor.executemany(statement, params)
             if cursor.rowcount != len(params):
-                raise StoreBusy(
+                raise _Overtaken(
                     "a memory was stored at the same moment", remedy="Try again in a moment."
                 )
     return len(new)

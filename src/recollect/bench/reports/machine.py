@@ -23,6 +23,7 @@ from recollect.bench.runs.yardstick import stemmer
 from recollect.bench.scores.significance import RESAMPLES
 from recollect.core.memory import MAX_CONTENT_LIMIT
 from recollect.core.recall_settings import RecallSettings
+from recollect.core.space import TURNS_BEFORE
 
 # What figures depend on.
 _PACKAGES: Final = (
@@ -49,6 +50,7 @@ def provenance(
         "resamples": RESAMPLES,
         "data": {one.name: _data(one) for one in sets},
         "configs": described,
+        "turns_before": TURNS_BEFORE,
         "settings_digest": _digest(described),
         "versions": _versions(),
         "machine": _machine(),

@@ -134,6 +134,13 @@ def _renamed(studied: Studied) -> Iterator[str]:
             "graph, and other configurations that begin with `default` have none either. To repeat "
             "them, write `base` for `default`.\n"
         )
+    alone = [study.title for study, report in studied if "turns_before" not in report.provenance]
+    if alone:
+        yield (
+            "These were measured when a turn of a conversation was embedded alone: "
+            f"{'; '.join(alone)}. Today's figures on sets of conversations are higher. To repeat "
+            "them, add `:embedded=alone` to the configurations.\n"
+        )
 
 
 def _answers(studied: Studied) -> str:

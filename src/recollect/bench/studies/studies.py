@@ -179,7 +179,7 @@ STUDIES: Final[tuple[Study, ...]] = (
         configs="default:embedded=alone,default,default:embedded=window,"
         "dense:embedded=alone,dense,dense:embedded=window",
         baseline="default:embedded=alone",
-        verdict="VERDICT",
+        verdict="With the two before it, where all are short: VERDICT.",
         sets=("locomo", "longmemeval_oracle_turn"),
         strata=(OVERALL, _PARAPHRASE),
     ),

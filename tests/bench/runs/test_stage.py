@@ -106,23 +106,6 @@ GIVEN = EvaluationSet(
 )
 
 
-async def test_names_of_our_own_graph_are_compared_as_the_worker_does(
-    empty_database_url: str,
-) -> None:
-    texts = ("We saw Mont Blanc", "We climbed Mount Blanc")
-    documents = tuple(Document(f"d{n}", text) for n, text in enumerate(texts))
-    data = replace(DATA, documents=documents)
-    model = Model()
-    async with staged(data, Layout(), model, empty_database_url, _quiet) as stage:
-        found = await recall(stage.parts, OWNER, RecallRequest("who saw Mont Blanc?"))
-    assert model.seen.count("Mont Blanc") == model.seen.count("Mount Blanc") == 1
-    # To this model every text is the same, so the two names are one concept, which links them.
-    assert found.legs["graph"].status == "ran"
-    assert len(found.hits) == 2
-    (name,) = {hit.legs["graph"].path[-1] for hit in found.hits}
-    assert name in {"Mont Blanc", "Mount Blanc"}, "whichever was compared first"
-
-
 async def test_given_facts_are_the_whole_graph(empty_database_url: str) -> None:
     """Nothing is read by rules, and the documents' ids lead to the memories. This model holds all
     names for one, so that either may be on the path.

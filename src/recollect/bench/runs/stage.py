@@ -135,7 +135,7 @@ async def _on_postgres(
             await _import(store.graph, data, documents, progress)
             await _compare(GraphParts(store.graph, embedders=embedders), data, progress)
         else:
-            await _read(GraphParts(store.graph, embedders=embedders), data, progress)
+            await _read(GraphParts(store.graph), data, progress)
         async with PageRank(store.graph) as pagerank:
             await pagerank.ready(OWNER)
             walker = either_walk({"pagerank": pagerank, "hops": hops_walker(store.graph)})
@@ -200,17 +200,14 @@ async def _embed(parts: EmbeddingParts, data: EvaluationSet, progress: Progress)
 
 
 async def _read(parts: GraphParts, data: EvaluationSet, progress: Progress) -> None:
-    """Fill the concept graph by rules and compare its names, as the worker does."""
-    done = names = 0
+    """Fill the concept graph by rules, as the worker does."""
+    done = 0
 
     def tell(note: Extracted | Compared | GraphTrouble) -> None:
-        nonlocal done, names
+        nonlocal done
         if isinstance(note, Extracted):
             done += note.kept
             progress(f"{data.name}: reading for the graph", done, len(data.documents))
-        elif isinstance(note, Compared):
-            names += note.names
-            progress(f"{data.name}: comparing names", names, names)
 
     await GraphWorker(parts, tell).work_off()
 

@@ -5,18 +5,23 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any, LiteralString
+from uuid import uuid4
 
 import psycopg
 import pytest
 from tests.adapters.vectors import NORTH, SPACE, embed_all, opened, rows
 from tests.conformance.samples import OWNER, ids, memory
+from tests.strategies import new_id
 
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.adapters.postgres.vectors import PostgresVectors
 from recollect.core.errors import StoreError
-from recollect.core.memory import EPISODE, Memory
+from recollect.core.memory import EPISODE, Limits, Memory
+from recollect.core.push import decide
 from recollect.core.space import EmbeddingJob, StoredSpace, context_of
+from recollect.core.sync import Outgoing
 
 _EMBEDDED: LiteralString = "select memory_id from embeddings where vector is not null"
 _HELD: LiteralString = "select memory_id, before_id from embedding_context order by 1, 2"
@@ -210,3 +215,62 @@ def test_editors_and_workers_do_not_lock_each_other_out(emptied_database_url: st
         assert len(await rows(store, _EMBEDDED)) == 8
 
     talking(emptied_database_url, [turn(n, f"turn {n}") for n in range(1, 9)], then)
+
+
+def test_a_push_and_an_editor_do_not_lock_each_other_out(emptied_database_url: str) -> None:
+    """A push holds the owner's lock after its first write, and has more turns to write."""
+
+    async def then(store: PostgresStore, vectors: PostgresVectors, space: StoredSpace) -> None:
+        await embed_all(vectors, space)
+        now = datetime.now(UTC)
+
+        async def push(first: int) -> None:
+            added = Outgoing(
+                new_id(), uuid4(), 0, 1, {"content": "f", "category": "fact"}, now, now
+            )
+            items = [added]
+            for number in (first, first + 1):
+                one = await store.get(OWNER, ids(number)[0])
+                assert one is not None
+                fields = {"content": f"pushed {number}"}
+                items.append(
+                    Outgoing(one.id, uuid4(), one.version, one.version + 1, fields, now, now)
+                )
+            await store.changes.apply(
+                OWNER, uuid4(), items, lambda item, there: decide(OWNER, item, there, Limits())
+            )
+
+        async def edit(number: int) -> None:
+            one = await store.get(OWNER, ids(number)[0])
+            assert one is not None
+            changed = replace(one, content=f"edited {number}", version=one.version + 1)
+            await store.replace(changed, based_on=one.version)
+
+        for _ in range(4):
+            await asyncio.gather(
+                *(edit(number) for number in range(1, 9)), *(push(first) for first in (1, 3, 5, 7))
+            )
+        await embed_all(vectors, space)
+        assert len(await rows(store, _EMBEDDED)) == 8 + 16
+
+    turns = [turn(n, f"turn {n}", session="one" if n % 2 else "two") for n in range(1, 9)]
+    talking(emptied_database_url, turns, then)
+
+
+def test_erasing_an_owner_waits_for_editors_and_for_nothing_else(emptied_database_url: str) -> None:
+    async def then(store: PostgresStore, vectors: PostgresVectors, space: StoredSpace) -> None:
+        await embed_all(vectors, space)
+
+        async def edit(number: int) -> None:
+            one = await store.get(OWNER, ids(number)[0])
+            if one is not None:
+                changed = replace(one, content=f"edited {number}", version=one.version + 1)
+                await store.replace(changed, based_on=one.version)
+
+        await asyncio.gather(
+            *(edit(number) for number in range(1, 301, 7)), store.eraser.erase_owner(OWNER)
+        )
+        assert await rows(store, _HELD) == []
+
+    turns = [turn(n, f"turn {n}", session=f"chat {n // 3}") for n in range(1, 301)]
+    talking(emptied_database_url, turns, then)

@@ -77,7 +77,7 @@ select m.id as memory_id, b.id, b.content
 from memories m
 cross join lateral (
     select p.id from memories p
-    where p.owner = m.owner and p.session = m.session and p.category = m.category
+    where p.owner = m.owner and p.session = m.session and p.category = 'episode'
         and p.deleted_at is null and (p.created_at, p.id) < (m.created_at, m.id)
     order by p.created_at desc, p.id desc
     limit %(turns)s
@@ -143,9 +143,15 @@ _NO_TROUBLE: Final = """
 update spaces set last_error = null where id = %(space)s and last_error is not null
 """
 
+# Who is changing one makes a new job of it anyway.
 _RETRY: Final = """
-update embeddings set attempts = 0, due_at = now()
-where space_id = %(space)s and vector is null and due_at = 'infinity'
+with parked as (
+    select memory_id from embeddings
+    where space_id = %(space)s and vector is null and due_at = 'infinity'
+    for update skip locked
+)
+update embeddings e set attempts = 0, due_at = now()
+from parked where e.space_id = %(space)s and e.memory_id = parked.memory_id
 """
 
 # Final: every writer that could not yet see the space has ended. (A number from the future is one

@@ -108,6 +108,9 @@ class PostgresOwnerErasure:
 
     async def erase_owner(self, owner: str) -> Erased:
         async with self._transaction() as connection:
+            # All rows before anything else, in one order, as every writer does it.
+            locked = "select from memories where owner = %s order by id for update"
+            await connection.execute(locked, (owner,))
             gone = await connection.execute("delete from memories where owner = %s", (owner,))
             await connection.execute("delete from revisions where owner = %s", (owner,))
             await connection.execute(

@@ -96,6 +96,8 @@ async def nearest(
     nearest, best first. Names that begin with `dense_` are taken.
     """
     depth = query.depth
+    if depth < 1:
+        return []
     values = {
         **params,
         "dense_vector": vector_text(query.space.space, query.vector),
@@ -103,8 +105,6 @@ async def nearest(
         "dense_ef": min(max(EF_PER_ROW * depth, EF_LEAST), EF_MOST),
         "dense_most": MAX_SCAN,
     }
-    if depth < 1:
-        return []
     if depth <= EF_MOST and query.rows > EXACT_ROWS:
         walk = WALK_PER_ROW * depth
         found = await _run(connection, _WALKED, query, where, {**values, "dense_walk": walk})

@@ -1,8 +1,8 @@
 """Vectors in Postgres: the index that recall asks and the queue that workers empty.
 
-Every method is made of transactions on the store's pool, and nothing outlives one, so all of it
-works behind a transaction-pooling PgBouncer. Listening and building an index have connections of
-their own.
+Every method is made of transactions on the store's pool, or of statements that read, and nothing
+outlives them, so all of it works behind a transaction-pooling PgBouncer. Listening and building an
+index have connections of their own.
 """
 
 from __future__ import annotations

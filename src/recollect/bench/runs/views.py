@@ -1,7 +1,8 @@
 """Which text of a memory is embedded: the question is settled by trying each.
 
-The product embeds a memory's content. A view stands between the worker and the model and hands the
-model another text for the same memory, so that everything else is the same.
+The product embeds a memory's content, and a turn with those before it. A view stands between the
+worker and the model and hands the model another text for the same memory, so that everything else
+is the same.
 """
 
 from __future__ import annotations

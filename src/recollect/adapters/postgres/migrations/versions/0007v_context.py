@@ -1,8 +1,9 @@
 """A turn of a conversation is embedded with those before it: whose words are in whose vector.
 
 What a vector holds of another memory goes when that one is edited, forgotten, erased or becomes
-sensitive, in the same transaction. The trigger sees to it; the foreign key, which carries a column
-that is always false, makes Postgres refuse whatever would leave such a vector behind.
+sensitive, in the same transaction. The trigger sees to it. Behind it, for what is erased or becomes
+sensitive, stands a foreign key that carries a column which is always false: Postgres refuses
+whatever would leave such words behind.
 """
 
 from alembic import op
@@ -36,28 +37,33 @@ create index memories_turns on memories (owner, session, created_at desc, id des
 where category = 'episode' and deleted_at is null
 """
 
-# Who changes the turns of one conversation does so one after the other, or two neighbours would
-# wait for each other's rows. The vectors' rows are locked before what is written of them, as a
-# claim does it.
+# The lock is the one that whoever changes a memory takes a little later anyway (0003): without it
+# two who change neighbours would wait for each other's rows. The vectors' rows are locked before
+# what is written of them, as a claim does it, and each is written once only: for the second time
+# Postgres would look at its memory again, which somebody may hold who waits for us.
 _OUTDATED = """
 create function recollect_embed_context() returns trigger language plpgsql as $$
 begin
-    if old.category = 'episode' then
-        perform pg_advisory_xact_lock(hashtextextended(old.owner || chr(10) || old.session, 7305));
+    if old.category <> 'episode' then
+        return coalesce(new, old);
     end if;
-    if exists (select from embedding_context where before_id = old.id or memory_id = old.id) then
-        perform from embeddings e
-        where (e.memory_id, e.space_id) in (
-            select c.memory_id, c.space_id from embedding_context c
-            where c.before_id = old.id or c.memory_id = old.id)
-        for update;
-        with gone as (
-            delete from embedding_context
-            where before_id = old.id or memory_id = old.id returning memory_id, space_id
-        )
-        update embeddings e set vector = null, context_hash = null, attempts = 0, due_at = now(),
-            last_error = null
-        from gone where e.memory_id = gone.memory_id and e.space_id = gone.space_id;
+    perform recollect_order(old.owner);
+    perform from embeddings e
+    where e.memory_id = old.id or (e.memory_id, e.space_id) in (
+        select c.memory_id, c.space_id from embedding_context c where c.before_id = old.id)
+    order by e.memory_id, e.space_id
+    for update;
+    with concerned as materialized (
+        select distinct memory_id, space_id from embedding_context
+        where before_id = old.id or memory_id = old.id
+    ), gone as (
+        delete from embedding_context c using concerned
+        where c.memory_id = concerned.memory_id and c.space_id = concerned.space_id
+    )
+    update embeddings e set vector = null, context_hash = null, attempts = 0, due_at = now(),
+        last_error = null
+    from concerned where e.memory_id = concerned.memory_id and e.space_id = concerned.space_id;
+    if found then
         perform pg_notify('recollect_embeddings', '');
     end if;
     return coalesce(new, old);

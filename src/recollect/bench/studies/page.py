@@ -138,7 +138,7 @@ def _renamed(studied: Studied) -> Iterator[str]:
     if alone:
         yield (
             "These were measured when a turn of a conversation was embedded alone: "
-            f"{'; '.join(alone)}. Today's figures on sets of conversations are higher. To repeat "
+            f"{'; '.join(alone)}. Today's figures on sets of conversations are others. To repeat "
             "them, add `:embedded=alone` to the configurations.\n"
         )
 

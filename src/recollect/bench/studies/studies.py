@@ -173,14 +173,16 @@ STUDIES: Final[tuple[Study, ...]] = (
     ),
     Study(
         slug="dense-window",
-        title="What is embedded: a turn alone, with those before it, or between its neighbours",
-        question="A turn of a conversation says little alone. Does embedding it with the turns "
-        "before it help, or between those before and after?",
-        configs="default:embedded=alone,default,default:embedded=window,"
-        "dense:embedded=alone,dense,dense:embedded=window",
-        baseline="default:embedded=alone",
-        verdict="With the two before it, where all are short: VERDICT.",
-        sets=("locomo", "longmemeval_oracle_turn"),
+        title="What is embedded: a turn, or a turn between its neighbours",
+        question="A turn of a conversation says little alone. Does embedding it between the turns "
+        "before and after it help?",
+        configs="default,default:embedded=window,dense,dense:embedded=window",
+        baseline="default",
+        verdict="It helps a great deal: 5.3 points of R@10, and half as much again on "
+        "paraphrases. What came of it helps more, and needs no turn that is not there yet: a "
+        "short turn is now embedded with the short ones before it (ADR 0029), by which R@10 of "
+        "both legs on LoCoMo rises from 65.5 to 73.3.",
+        sets=("locomo",),
         strata=(OVERALL, _PARAPHRASE),
     ),
     Study(

@@ -39,7 +39,7 @@ from recollect.usecases.arrange import Arranged, arrange
 from recollect.usecases.follow import hits_of
 from recollect.usecases.legs import LegOutcome, answers_of, ask_legs
 from recollect.usecases.parts import Parts
-from recollect.usecases.walk import fuse_and_walk
+from recollect.usecases.walk import fuse_and_walk, ready_to_walk
 
 # How deep a leg is searched for a memory's rank: beyond it the answer says so.
 BOUND: Final = 10_000
@@ -71,15 +71,9 @@ class _Question:
 
     async def arrange(self, answers: Answers) -> tuple[Arranged, LegOutcome | None]:
         """The final order, and what became of the graph's leg."""
-        fused, graph = await fuse_and_walk(
-            self.parts,
-            self.owner,
-            self.request,
-            self.settings,
-            self.weights,
-            answers,
-            _PATIENCE_SECONDS,
-        )
+        asked = (self.parts, self.owner, self.request, self.settings, self.weights)
+        with ready_to_walk(*asked) as walk:
+            fused, graph = await fuse_and_walk(*asked, answers, walk, _PATIENCE_SECONDS)
         until = asyncio.get_running_loop().time() + _PATIENCE_SECONDS
         arranged = await arrange(
             self.parts, self.owner, self.request, self.settings, fused, until=until

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from recollect.core.errors import InvalidInput, ModelUnavailable, StoreError
-from recollect.core.space import EmbeddingJob, EmbeddingProgress, Space, StoredSpace
+from recollect.core.space import EmbeddingJob, EmbeddingProgress, Gap, Space, StoredSpace
 from recollect.ports import Embedder
 from recollect.usecases.embed import EmbeddingParts
 
@@ -147,15 +147,31 @@ class InMemoryQueue:
         self._check(space)
         self.indexed.add(space.id)
 
+    async def gap(self, space: StoredSpace) -> Gap:
+        (active,) = [one for one in self.known if one.state == "active"]
+        missing = [
+            self.row(space, id)
+            for id in self.texts
+            if self.has(active, id) and not self.has(space, id)
+        ]
+        return Gap(len(missing), sum(row.error is not None for row in missing))
+
     async def activate(self, space: StoredSpace) -> None:
         self._check(space)
+        if any(one.id == space.id and one.state == "active" for one in self.known):
+            return
         self.known = [
-            replace(one, state="active")
+            replace(one, state="active", is_former=False)
             if one.id == space.id
-            else replace(one, state="retired")
+            else replace(one, state="retired", is_former=True)
             if one.state == "active"
-            else one
+            else replace(one, is_former=False)
             for one in self.known
+        ]
+
+    async def retire(self, space: StoredSpace) -> None:
+        self.known = [
+            replace(one, state="retired") if one.id == space.id else one for one in self.known
         ]
 
     async def drop_space(self, space: StoredSpace) -> None:

@@ -159,7 +159,7 @@ def _show_spaces(spaces: list[SpaceStatus], *, as_json: bool) -> None:
     found = [
         {
             "embedder": one.space.embedder,
-            "state": one.space.state,
+            "state": "given up" if one.space.is_given_up else one.space.state,
             "embedded": one.progress.embedded,
             "waiting": one.progress.waiting,
             "parked": one.progress.parked,

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from tests.adapters.embedders.local_tiny import tiny_files, tiny_model
 from tests.cli.commands import Cli, client_of
@@ -77,6 +78,12 @@ def test_a_worker_embeds_and_the_model_is_changed_and_changed_back(
         ("compatible/y@8", "active", 1, 0),
     ]
     stored(TEXTS[1])
+    with psycopg.connect(database_url) as connection:
+        (former,) = connection.execute("select id from spaces where is_former").fetchone() or (0,)
+        connection.execute("update spaces set is_former = false")  # as by a removal that was killed
+        connection.commit()
+        assert [state for _, state, *_ in spaces(admin)] == ["given up", "active"]
+        connection.execute("update spaces set is_former = true where id = %s", (former,))
     assert admin.json("reembed", "--rollback")["active"]["embedder"] == "compatible/x@8"
     active, retired = spaces(admin)
     assert active == ("compatible/x@8", "active", 2, 0)

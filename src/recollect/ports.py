@@ -150,7 +150,9 @@ class EmbeddingQueue(Spaces, Protocol):
     """
 
     async def claim(self, space: StoredSpace, limit: int) -> list[EmbeddingJob]:
-        """Take some jobs that nobody else has. A worker that dies gives them back by silence."""
+        """Take some jobs that nobody else has. A worker that dies gives them back by silence;
+        what was given back so is taken alone the next time, since it may be what killed the worker.
+        """
 
     async def finish(
         self, space: StoredSpace, done: Sequence[tuple[EmbeddingJob, Sequence[float]]]
@@ -165,11 +167,14 @@ class EmbeddingQueue(Spaces, Protocol):
     ) -> None:
         """Give jobs back untried, at once and uncounted: the worker stops, or the whole model is
         at fault. Such an error is the space's own (`jobs` may be empty) and is told by `progress`
-        until the next vectors are kept.
+        until the next vectors are kept or the model is said to have recovered.
         """
 
+    async def recovered(self, space: StoredSpace) -> None:
+        """The model works: what was told of it is over."""
+
     async def retry_parked(self, space: StoredSpace) -> int:
-        """Give parked jobs another chance."""
+        """Give parked jobs, and those that failed and wait for their turn, another chance now."""
 
     async def progress(self, space: StoredSpace) -> EmbeddingProgress:
         """How far a space is."""

@@ -117,12 +117,18 @@ class EmbeddingJob:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingProgress:
-    """How far a space is: `parked` were tried too often, `last_error` says why the last one was."""
+    """How far a space is: `parked` were tried too often, `last_error` says why the last one was.
+
+    Of those that wait, `failing` have failed and are tried again later; of these, `soon` are those
+    that failed only once or twice, and whose turn comes within a moment.
+    """
 
     embedded: int
     waiting: int
     parked: int
     last_error: str | None = None
+    failing: int = 0
+    soon: int = 0
 
 
 @dataclass(frozen=True, slots=True)

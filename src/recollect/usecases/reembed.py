@@ -10,11 +10,9 @@ by the next change.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
-from uuid import UUID
 
 from recollect.core.errors import Conflict, InvalidInput, ModelUnavailable, NotFound, StoreError
 from recollect.core.space import EmbeddingProgress, StoredSpace
@@ -25,9 +23,6 @@ _PAUSE: Final = 1.0
 # After this many failures in a row of the whole model, about a minute apart at the end, a person
 # is told instead of being kept waiting.
 _FAILURES: Final = 6
-# As often a single text is tried before the person is told; the queue tries it more often, but
-# takes hours for it.
-_TRIES: Final = 3
 _AGAIN: Final = "Then run the same command again: it goes on where it stopped."
 
 
@@ -123,7 +118,8 @@ async def _check_alone(parts: EmbeddingParts, name: str) -> None:
 async def _switch_to(
     parts: EmbeddingParts, space: StoredSpace, tell: Tell, *, accept_parked: bool, sleep: Sleep
 ) -> StoredSpace:
-    await parts.queue.retry_parked(space)
+    if not accept_parked:
+        await parts.queue.retry_parked(space)
     await _fill(parts, space, tell, sleep)
     try:
         await parts.queue.build_index(space)
@@ -164,9 +160,10 @@ async def _clean_up(parts: EmbeddingParts) -> None:
 async def _fill(
     parts: EmbeddingParts, space: StoredSpace, tell: Tell, sleep: Sleep
 ) -> EmbeddingProgress:
-    """Embed until nothing waits but what failed again and again."""
+    """Embed until nothing waits but what failed, whoever tried it, and is not tried again soon:
+    the queue tries it more often, but takes hours for it.
+    """
     failures, works = 0, False
-    failed: Counter[UUID] = Counter()
     while True:
         await _current(parts, space)
         try:
@@ -181,13 +178,12 @@ async def _fill(
             continue
         failures, works = 0, True
         if done is not None:
-            failed.update(done.failed)
             tell(done)
             continue
         progress = await parts.queue.progress(space)
-        if progress.waiting <= sum(times >= _TRIES for times in failed.values()):
+        if progress.waiting <= progress.failing - progress.soon:
             return progress
-        await parts.queue.wait_for_work(_PAUSE)  # somebody else has the rest in hand
+        await parts.queue.wait_for_work(_PAUSE)  # somebody else has the rest in hand, or it is soon
 
 
 async def _current(parts: EmbeddingParts, space: StoredSpace) -> StoredSpace:

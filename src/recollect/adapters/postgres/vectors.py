@@ -105,6 +105,10 @@ class PostgresVectors:
             if jobs and error is None:  # where the model is at fault, others would fail too
                 await spaces.ring(connection)
 
+    async def recovered(self, space: StoredSpace) -> None:
+        async with self._transaction() as connection:
+            await embedding_queue.recovered(connection, space)
+
     async def retry_parked(self, space: StoredSpace) -> int:
         async with self._transaction() as connection:
             retried = await embedding_queue.retry_parked(connection, space)

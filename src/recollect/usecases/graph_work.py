@@ -45,7 +45,6 @@ class GraphWorker:
         self._sleep = sleep
         self._now = now
         self._rests: dict[Part, Rest] = {}
-        self._failed: set[object] = set()
 
     async def run(self) -> None:
         """Work for ever: while there is something to do, and then whenever there may be."""
@@ -57,14 +56,17 @@ class GraphWorker:
             except StoreError as error:
                 await self._sleep(self._trouble("store", error).seconds)
 
-    async def work_off(self) -> None:
-        """Work until nothing waits but what failed, or trouble keeps what is left: it is raised."""
+    async def work_off(self) -> int:
+        """Work until nothing waits but what failed, in this run or before, and say how many these
+        are: they are tried again later. Trouble that keeps what is left is raised.
+        """
         while True:
             if not await self._round():
                 for rest in self._rests.values():
                     raise rest.error
-                if (await self._parts.progress()).waiting <= len(self._failed):
-                    return
+                progress = await self._parts.progress()
+                if progress.waiting <= progress.failing:
+                    return progress.failing
                 await self._parts.store.wait_for_work(LEAST_PAUSE)  # somebody else has it
 
     async def _round(self) -> bool:
@@ -76,8 +78,6 @@ class GraphWorker:
             worked = await self._try("embedder", compare_batch)
         if worked is None:
             return False
-        if isinstance(worked, Extracted):
-            self._failed.update(worked.failed)
         self._tell(worked)
         return True
 

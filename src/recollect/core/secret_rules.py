@@ -153,7 +153,7 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule(
         "password",
         re.compile(
-            r"(?<![A-Z0-9_])(?:(?:[A-Z][A-Z0-9_]{0,40})?PASSW(?:OR)?D|[A-Z][A-Z0-9_]{0,40}_(?:PASS|PWD))"
+            r"(?<![A-Z0-9_])(?:[A-Z][A-Z0-9_]{0,40})?(?:PASSW(?:OR)?D|(?<=_)(?:PASS|PWD))"
             r"=[\"']?([^\s\"']{1,256})"
         ),
         set_password_confidence,

@@ -8,29 +8,25 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.core.secret_samples import NEGATIVES, POSITIVES, some
+from tests.core.innocent_samples import NEGATIVES
+from tests.core.secret_samples import POSITIVES, some
 from tests.strategies import any_text
 
 from recollect.core.secrets import SENSITIVE_CONFIDENCE, Secret, find_secrets, looks_sensitive
 
 
-def test_precision_and_recall_on_labelled_texts() -> None:
+def test_every_labelled_text_is_told_right() -> None:
     missed = [text for text in POSITIVES if looks_sensitive(text) is None]
     alarms = [(text, found) for text in NEGATIVES if (found := looks_sensitive(text))]
-    caught = len(POSITIVES) - len(missed)
-    recall = caught / len(POSITIVES)
-    precision = caught / (caught + len(alarms))
     shown = "\n".join(
         [
-            f"precision {precision:.3f}, recall {recall:.3f}",
             *(f"missed: {text}" for text in missed),
             *(f"false alarm: {text} {found}" for text, found in alarms),
         ]
     )
-    assert len(POSITIVES) >= 60
-    assert len(NEGATIVES) >= 100
-    assert precision >= 0.95, shown
-    assert recall >= 0.95, shown
+    assert len(POSITIVES) >= 110
+    assert len(NEGATIVES) >= 180
+    assert not shown, shown
 
 
 @pytest.mark.parametrize(
@@ -130,6 +126,8 @@ def test_ordinary_writing_about_secrets_is_none(text: str) -> None:
         ("postgres://app:", "Blue-Fox-42", "@db.internal/app", "password in an address"),
         ("Authorization: Bearer ", some(32), "\nAccept: */*", "bearer token"),
         ("key rk", "_" + some(43), ".", "Recollect key"),
+        ("Server=db;Pwd=", "swordfish", ";", "password in a connection string"),
+        ('"auth": "', "YWRtaW46aHVudGVyMg==", '"', "basic credentials"),
     ],
 )
 def test_the_span_is_the_secret(before: str, secret: str, after: str, kind: str) -> None:
@@ -235,6 +233,26 @@ HOSTILE = (
     "AccountKey=",
     "12345678:AA",
     "aaa8Q~",
+    "PASSWORD=",
+    "A_PASS",
+    "host=a ",
+    "host=a;",
+    "host=host=",
+    "host=a;a=a;a=a;a=a;",
+    "password=a user=a ",
+    "password=a;",
+    "password=a ",
+    "user='a',",
+    "user='a', a='a', ",
+    "a://a:a/",
+    "a://a:/a",
+    "Authorization: Bearer a",
+    "---- BEGIN SSH2 PRIVATE KEY ----",
+    "-----BEGIN PRIVATE KEY-----\naaaaaaaa\n",
+    '"kty":"EC"',
+    '"d":"aaaaaaaaaaaaaaaaaaaa"',
+    '"auth":"',
+    "_auth=",
     "\t",
     "\u2028",
     "é",

@@ -6,6 +6,8 @@ about passwords. What decides is what the value is made of.
 
 from __future__ import annotations
 
+import base64
+import binascii
 import math
 import re
 from collections import Counter
@@ -15,8 +17,22 @@ from typing import Final
 _STAND_INS: Final = re.compile(
     r"change[_-]?(?:me|it)|replace|example|placeholder|redacted|dummy|sample|insert|your[_-]?|"
     r"fake|masked|hidden|removed|omitted|not[_-]?set|unset|todo|\*{3}|\.{3}|\u2026|\u2022{3}|xxx|"
+    r"goes[_-]?here|"
     r"1234567890|0000000|deadbeef",
     re.IGNORECASE,
+)
+# What people leave in the address of a throw-away database.
+_THROW_AWAY: Final = frozenset(
+    {"postgres", "root", "admin", "user", "pass", "password", "passwd", "secret", "test", "guest"}
+    | {"tiger", "mypass"}
+    | {"mysql", "redis", "mongo", "minioadmin", "rabbitmq", "dev", "local", "username", "pwd", "pw"}
+)
+# What is said about a password in its place, or is the label of its field.
+_SAID: Final = frozenset(
+    {"false", "required", "optional", "enabled", "disabled", "prompt", "empty", "blank", "string"}
+    | {"value", "undefined", "valid", "invalid", "correct", "incorrect", "wrong", "failed"}
+    | {"missing", "expired", "unknown", "something", "plaintext", "encrypted", "hashed"}
+    | {"kennwort", "contrase\xf1a", "senha"}
 )
 # The beginnings of values that refer to a secret kept elsewhere, or of code that reads one.
 _REFERENCES: Final = re.compile(
@@ -43,8 +59,12 @@ _METHODS: Final = re.compile(
     re.IGNORECASE,
 )
 _WORD_AND_DIGITS: Final = re.compile(r"[A-Za-z]{4,}\d{1,6}")
+# Capitals in the middle of a word, as chance puts them.
+_MIXED_CASE: Final = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
 # Random text of 16 characters has more; English words, and names made of them, mostly less.
 _RANDOM_BITS: Final = 3.0
+# A token of eight characters that repeats two of them has more.
+_TOKEN_BITS: Final = 2.4
 
 
 def stands_in(value: str) -> bool:
@@ -109,6 +129,47 @@ def told_key_confidence(value: str) -> float:
     return 0.0 if _UUID.fullmatch(value.rstrip(".,;:)")) else key_confidence(value)
 
 
+def set_password_confidence(value: str) -> float:
+    """The same where nothing but a password is set, in the environment (`DB_PASSWORD=...`) or in a
+    connection string: there a plain word is one, too.
+    """
+    value = value.rstrip(".,;:)")
+    if len(value) < 5 or _is_well_known(value) or value.lower() in _SAID:
+        return 0.0
+    is_word = value.isalpha() and not _NAMES_ITSELF.search(value)
+    return max(password_confidence(value), 0.75 if is_word else 0.0)
+
+
+def url_password_confidence(value: str) -> float:
+    return 0.0 if _is_well_known(value) else 0.9
+
+
+def header_confidence(value: str) -> float:
+    """How sure one can be of what follows `Authorization: Bearer`: a token, unless it stands in for
+    one or is a word about it.
+    """
+    if stands_in(value) or _NAMES_ITSELF.search(value):
+        return 0.0
+    value = value.rstrip(".")
+    if len(value) < 8 or _made_of_words(value) or entropy(value) < _TOKEN_BITS:
+        return 0.0
+    if _has_digit(value):
+        return 0.0 if _QUANTITY.fullmatch(value) else 0.8
+    # Without a digit it is longer than words are, or mixes its letters as no name does.
+    is_long = value.isalpha() and len(value) >= 20
+    return 0.75 if is_long or (len(value) >= 12 and _MIXED_CASE.search(value)) else 0.0
+
+
+def basic_confidence(value: str) -> float:
+    """Basic credentials are base64 of `user:password`."""
+    try:
+        decoded = base64.b64decode(value + "=" * (-len(value) % 4), validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        return 0.0
+    _, colon, password = decoded.partition(":")
+    return 0.9 if decoded.isprintable() and colon and not _is_well_known(password) else 0.0
+
+
 def entropy(value: str) -> float:
     """Shannon's measure, in bits a character."""
     counts = Counter(value).values()
@@ -125,6 +186,10 @@ def kinds(value: str) -> int:
         + _has_digit(value)
         + any(not character.isalnum() and character not in "-_." for character in value)
     )
+
+
+def _is_well_known(password: str) -> bool:
+    return len(password) < 3 or password.lower() in _THROW_AWAY or stands_in(password)
 
 
 def _has_digit(value: str) -> bool:

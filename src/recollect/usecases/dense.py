@@ -8,14 +8,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import Final
 
-from recollect.core.errors import ModelUnavailable
+from recollect.core.errors import ModelUnavailable, StoreError
 from recollect.core.recall import Candidate, Declined, RecallRequest
 from recollect.core.recall_settings import RecallSettings
 from recollect.core.space import StoredSpace
 from recollect.core.text import clean_query
 from recollect.ports import Embedder, Embedders, Leg, VectorIndex, VectorQuery
 from recollect.usecases.tasks import give_up
+
+_OF_NOW: Final = Declined(
+    "skipped", "vectors are of present texts: what was known then is found by words"
+)
 
 
 def dense_leg(vectors: VectorIndex, embedders: Embedders) -> Leg:
@@ -31,9 +36,7 @@ def dense_leg(vectors: VectorIndex, embedders: Embedders) -> Leg:
     ) -> Sequence[Candidate] | Declined:
         nonlocal last
         if request.as_of is not None:
-            return Declined(
-                "skipped", "vectors are of present texts: what was known then is found by words"
-            )
+            return _OF_NOW
         text = clean_query(request.query)
         if not text:
             return ()
@@ -85,11 +88,24 @@ def dense_leg(vectors: VectorIndex, embedders: Embedders) -> Leg:
     return leg
 
 
-def no_dense_leg(note: str) -> Leg:
-    """The leg where vectors have no place: it declines, and says why."""
+def no_dense_leg(reason: str) -> Leg:
+    """The leg of a server that has a model and no place for its vectors. That is a fault, and every
+    recall tells it: what only meaning would have found is missing.
+    """
 
-    async def leg(owner: str, request: RecallRequest, settings: RecallSettings) -> Declined:  # noqa: ARG001  # the port's signature
-        return Declined("absent", note)
+    async def leg(
+        owner: str,  # noqa: ARG001  # the port's signature
+        request: RecallRequest,
+        settings: RecallSettings,  # noqa: ARG001  # the port's signature
+    ) -> Sequence[Candidate] | Declined:
+        if request.as_of is not None:
+            return _OF_NOW
+        if not clean_query(request.query):
+            return ()
+        raise StoreError(
+            f"there is no place for vectors: {reason}",
+            remedy="Mend that, or set RECOLLECT_EMBEDDER=none if recall by words will do.",
+        )
 
     return leg
 

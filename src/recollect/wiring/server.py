@@ -97,8 +97,9 @@ async def open_server(
             parts = replace(parts, fuser=store.fuser)
         embedding = None
         if (vectors := store.vectors) is None:
-            legs = {**parts.legs, "dense": no_dense_leg(store.vector_note)}
-            parts = replace(parts, legs=legs)
+            if settings.embedder != NO_EMBEDDER:
+                legs = {**parts.legs, "dense": no_dense_leg(store.vector_note)}
+                parts = replace(parts, legs=legs)
         else:
             embedding = EmbeddingParts(vectors, embedders, settings.embedder)
             parts = replace(parts, queue=vectors)

@@ -112,6 +112,18 @@ def _refused_connection(text: str) -> StoreUnavailable | None:
     return None
 
 
+def was_lost(error: StoreUnavailable) -> bool:
+    """Whether a connection that had been made broke while it was used. Behind a pooler that is told
+    with a code of its own class.
+    """
+    cause = error.__cause__
+    if isinstance(cause, (PoolTimeout, PoolClosed)) or not isinstance(cause, psycopg.Error):
+        return False
+    if isinstance(cause, (errors.AdminShutdown, errors.CrashShutdown)):
+        return True
+    return isinstance(cause, psycopg.OperationalError) and (cause.sqlstate or "08")[:2] == "08"
+
+
 def check_address(url: str) -> None:
     """InvalidInput when the text is no address of a database at all."""
     try:

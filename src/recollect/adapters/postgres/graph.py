@@ -20,6 +20,7 @@ from recollect.adapters.postgres import (
     graph_write,
     spaces,
 )
+from recollect.adapters.postgres.again import again_if_lost
 from recollect.adapters.postgres.doorbell import Doorbell
 from recollect.adapters.postgres.vectors import Transaction
 from recollect.core.extraction import Extraction, ExtractionJob
@@ -57,22 +58,27 @@ class PostgresGraph:
     async def close(self) -> None:
         await self._doorbell.close()
 
+    @again_if_lost
     async def version(self, owner: str) -> int:
         async with self._reading() as connection:
             return await graph_read.version(connection, owner)
 
+    @again_if_lost
     async def snapshot(self, owner: str, as_of: datetime | None = None) -> GraphSnapshot:
         async with self._transaction() as connection:
             return await graph_read.snapshot(connection, owner, as_of)
 
+    @again_if_lost
     async def named(self, owner: str, keys: Collection[str]) -> dict[str, UUID]:
         async with self._reading() as connection:
             return await graph_read.named(connection, owner, keys)
 
+    @again_if_lost
     async def written(self, owner: str, keys: Collection[str]) -> dict[str, tuple[UUID, str]]:
         async with self._reading() as connection:
             return await graph_read.written(connection, owner, keys)
 
+    @again_if_lost
     async def hops(
         self,
         owner: str,
@@ -85,6 +91,7 @@ class PostgresGraph:
         async with self._transaction() as connection:
             return await graph_read.hops(connection, owner, seeds, hops, decay, limit, as_of)
 
+    @again_if_lost
     async def paths(
         self, owner: str, from_ids: Collection[UUID], memory_id: UUID
     ) -> list[GraphPath]:

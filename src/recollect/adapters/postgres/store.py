@@ -18,6 +18,7 @@ from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from recollect.adapters.postgres import lexical, links, versions
+from recollect.adapters.postgres.again import again_if_lost
 from recollect.adapters.postgres.changes import PostgresChanges
 from recollect.adapters.postgres.erasure import ERASE
 from recollect.adapters.postgres.fusion import PostgresFuser
@@ -182,6 +183,7 @@ class PostgresStore:
         """Bring all statistics up to date at once, as after a large import."""
         await self._statistics.maintain()
 
+    @again_if_lost
     async def get(self, owner: str, id: UUID) -> Memory | None:
         query = sql.SQL("select {} from memories m where m.owner = %s and m.id = %s")
         async with self._reading() as connection:
@@ -189,6 +191,7 @@ class PostgresStore:
             row = await cursor.fetchone()
         return None if row is None else to_memory(row)
 
+    @again_if_lost
     async def get_many(self, owner: str, ids: Collection[UUID]) -> dict[UUID, Memory]:
         if not ids:
             return {}
@@ -200,6 +203,7 @@ class PostgresStore:
             cursor = await connection.execute(query.format(MEMORY_COLUMNS), (owner, list(ids)))
             return {row["id"]: to_memory(row) for row in await cursor.fetchall()}
 
+    @again_if_lost
     async def fetch(self, owner: str, ids: Collection[UUID], as_of: AsOf = None) -> Fetched:
         if not ids:
             return Fetched()
@@ -209,6 +213,7 @@ class PostgresStore:
         async with self._transaction() as connection:
             return await versions.fetch(connection, owner, ids, as_of)
 
+    @again_if_lost
     async def follow(
         self, owner: str, old: Collection[UUID], named: Collection[UUID], as_of: AsOf = None
     ) -> Followed:
@@ -217,6 +222,7 @@ class PostgresStore:
                 return await versions.follow(connection, owner, old, named, as_of)
             return await links.follow(connection, owner, old, named)
 
+    @again_if_lost
     async def ids_with_prefix(
         self, owner: str, prefix: IdPrefix, limit: int, *, forgotten: bool
     ) -> list[UUID]:
@@ -242,6 +248,7 @@ class PostgresStore:
             cursor = await connection.execute(ERASE, {"owner": owner, "id": id})
             return await cursor.fetchone() is not None
 
+    @again_if_lost
     async def page(
         self, owner: str, scope: Scope, after: Cursor | None, limit: int
     ) -> list[Memory]:
@@ -256,6 +263,7 @@ class PostgresStore:
             cursor = await connection.execute(query, params)
             return [to_memory(row) for row in await cursor.fetchall()]
 
+    @again_if_lost
     async def search_words(self, owner: str, scope: Scope, query: WordQuery) -> list[Candidate]:
         condition, params = within(owner, scope, query.exclude)
         async with self._reading() as connection:
@@ -280,6 +288,7 @@ class PostgresStore:
                 by_project=await _count_by(connection, owner, "project"),
             )
 
+    @again_if_lost
     async def read_settings(self) -> Mapping[str, object]:
         async with self._reading() as connection:
             cursor = await connection.execute("select name, value from settings")
@@ -313,6 +322,7 @@ class PostgresStore:
             await connection.execute(_ADD_KEY, asdict(key))
             return True
 
+    @again_if_lost
     async def find_key(self, digest: bytes) -> Key | None:
         async with self._reading() as connection:
             cursor = await connection.execute("select * from keys where digest = %s", (digest,))

@@ -22,6 +22,7 @@ from recollect.adapters.postgres import (
     spaces,
     vector_search,
 )
+from recollect.adapters.postgres.again import again_if_lost
 from recollect.adapters.postgres.doorbell import Doorbell
 from recollect.adapters.postgres.errors import translated
 from recollect.adapters.postgres.rows import within
@@ -59,11 +60,13 @@ class PostgresVectors:
     async def close(self) -> None:
         await self._doorbell.close()
 
+    @again_if_lost
     async def survey(self, owner: str, scope: Scope) -> Survey:
         condition, params = within(owner, scope)
         async with self._reading() as connection:
             return await vector_search.survey(connection, condition, params)
 
+    @again_if_lost
     async def nearest(self, owner: str, scope: Scope, query: VectorQuery) -> list[Candidate]:
         condition, params = within(owner, scope, query.exclude)
         async with self._reading() as connection:

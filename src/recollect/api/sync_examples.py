@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 from uuid import UUID
 
-from recollect.api.examples import MEMORY
+from recollect.api.examples import MEMORY, SETTINGS
 from recollect.core.sync import PROTOCOL, State
 from recollect.wire.conflicts import ConflictOut, ConflictsOut
 from recollect.wire.sync import AnswerOut, ChangesOut, PushedOut, RemoteOut, StateShape
@@ -38,6 +38,7 @@ CHANGES: Final = ChangesOut(
     has_more=False,
     remaining=None,
     reset=False,
+    settings=SETTINGS.model_dump(),
 )
 CONFLICT: Final = ConflictOut(
     id=UUID("019cc2a9-1111-7d3a-9a55-2f0e6b7c8d9f"),

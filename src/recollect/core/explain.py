@@ -76,7 +76,8 @@ class WhyReport:
     """The answer to "why (not) this memory?". `place` is where it stands in the whole order, or
     would stand if it were allowed in; it is None when no leg brings it within its depth. A memory
     that `stands_for` others is recalled in the place of the best of them. `superseded_by` is who
-    stands in the memory's own place.
+    stands in the memory's own place. `note` tells people when it
+    is not the answer they asked for.
     """
 
     memory: Memory
@@ -91,6 +92,7 @@ class WhyReport:
     kept_out: tuple[Obstacle, ...]
     stands_for: tuple[UUID, ...] = ()
     superseded_by: UUID | None = None
+    note: str | None = None
 
 
 def superseded(by: UUID) -> Obstacle:

@@ -79,7 +79,7 @@ class WhyOut(Shape):
     """Why the memory is recalled or is not. `place` is where it stands in the whole order, or would
     stand if it were allowed in; null when no leg brings it within its depth. A memory that
     `stands_for` others is recalled in the place of the best of them; `superseded_by` is who stands
-    in the memory's own place.
+    in the memory's own place. `note` says when the answer came from elsewhere than was asked.
     """
 
     memory: MemoryOut
@@ -94,6 +94,7 @@ class WhyOut(Shape):
     kept_out: list[ObstacleOut] = Field(description="Empty when the memory is recalled.")
     stands_for: list[UUID] = Field(default=[])
     superseded_by: UUID | None = None
+    note: str | None = None
 
     @classmethod
     def from_report(cls, report: WhyReport) -> WhyOut:
@@ -110,6 +111,7 @@ class WhyOut(Shape):
             kept_out=[ObstacleOut.from_obstacle(one) for one in report.kept_out],
             stands_for=[*report.stands_for],
             superseded_by=report.superseded_by,
+            note=report.note,
         )
 
     def to_report(self) -> WhyReport:
@@ -126,4 +128,5 @@ class WhyOut(Shape):
             kept_out=tuple(one.to_obstacle() for one in self.kept_out),
             stands_for=tuple(self.stands_for),
             superseded_by=self.superseded_by,
+            note=self.note,
         )

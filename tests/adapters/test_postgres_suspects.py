@@ -145,7 +145,8 @@ async def test_working_off_does_not_wait_for_what_failed_in_an_earlier_run(
     async with opened(emptied_database_url) as (store, vectors):
         await store.add_many([memory(1, CHOKER), memory(2, "good")])
         parts = parts_of(store, Deadly())
-        assert await Worker(parts).work_off() == 1
+        async with asyncio.timeout(120):
+            assert await Worker(parts).work_off() == 1
         await rows(store, _LATER)
         await store.add(memory(3, "new"))
         async with asyncio.timeout(120):
@@ -159,7 +160,8 @@ async def test_changing_the_model_does_not_wait_for_what_another_worker_failed_w
 ) -> None:
     async with opened(emptied_database_url) as (store, vectors):
         await store.add_many([memory(1, CHOKER), memory(2, "good")])
-        await Worker(parts_of(store, Deadly())).work_off()
+        first = await vectors.open_space("compass", SPACE)
+        await vectors.fail(first, await vectors.claim(first, 10), "no")
         second = Deadly(space=Space("second", "1", 2))
         space = await vectors.open_space("second", second.space)
         good, bad = sorted(await vectors.claim(space, 10), key=lambda job: job.text == CHOKER)
@@ -191,6 +193,21 @@ async def test_the_error_of_a_model_is_over_when_it_works_again(
         await Worker(parts).work_off()
         told = (await vectors.progress(space)).last_error
         assert told == (None if content is None else "ValueError")
+
+
+async def test_the_error_of_a_model_stays_while_somebody_waits_for_its_answer(
+    emptied_database_url: str,
+) -> None:
+    async with opened(emptied_database_url) as (store, vectors):
+        space = await vectors.open_space("compass", SPACE)
+        await store.add(memory(1))
+        await vectors.give_back(space, await vectors.claim(space, 1), "away")
+        jobs = await vectors.claim(space, 1)
+        await vectors.recovered(space)
+        assert (await vectors.progress(space)).last_error == "away"
+        await vectors.fail(space, jobs, "no")
+        await vectors.recovered(space)
+        assert (await vectors.progress(space)).last_error == "no"
 
 
 async def test_only_the_text_that_ends_the_readers_is_parked(

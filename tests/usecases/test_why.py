@@ -151,6 +151,34 @@ async def test_within_the_depth_but_below_the_limit(setup: Setup) -> None:
     assert "limit of 4" in report.kept_out[0].remedy
 
 
+async def test_what_cannot_be_tried_is_not_named(setup: Setup) -> None:
+    """In the scope that it is told to ask for, others may be before it."""
+    for _ in range(6):
+        await setup.remember("car automobile", project="shop")
+    memory = await setup.remember("vehicle", project="home")
+    shop = Scope(project="shop")
+    low = (await setup.why(memory, limit=2, scope=shop)).kept_out
+    assert [one.kind for one in low[:2]] == ["out_of_scope", "below_limit"]
+    assert low[1].remedy == "Ask more precisely, or within a narrower scope."
+    await change_settings(setup.parts, "me", {"depth": 5})
+    deep = await setup.why(memory, limit=2, scope=shop)
+    assert kinds(deep)[-1] == ("below_depth", "dense")
+    assert deep.kept_out[-2].remedy == "Ask more precisely, or within a narrower scope."
+
+
+async def test_a_leg_that_declines_says_what_to_do_about_its_reason(setup: Setup) -> None:
+    memory = await setup.remember("automobile")
+    past = await setup.why(memory, as_of=memory.created_at)
+    assert kinds(past) == [("no_match", "lexical"), ("leg_skipped", "dense")]
+    assert past.kept_out[1].remedy == "Ask about the present."
+    setup.model.is_hosted = True
+    secret = await setup.why(memory, is_sensitive=True)
+    assert kinds(secret) == [("no_match", "lexical"), ("leg_skipped", "dense")]
+    assert "local model" in secret.kept_out[1].remedy
+    setup.vectors.stored = None
+    assert "`recollect worker`" in (await setup.why(memory)).kept_out[1].remedy
+
+
 async def test_beyond_the_bound_it_does_not_pretend(
     setup: Setup, monkeypatch: pytest.MonkeyPatch
 ) -> None:

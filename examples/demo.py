@@ -113,8 +113,11 @@ MEMORIES = (
 )
 
 BY_WORD = ("when is the staging database read-only?", "VAT rate for Norwegian customers")
-# Not one word of these stands in the memory that answers them.
-BY_MEANING = ("publishing a new version of the software", "who can help with credit cards?")
+# Not one word of these stands in the memory that answers them, of which a word is given.
+BY_MEANING = {
+    "publishing a new version of our software": "Deployments",
+    "who can help with credit cards?": "Tomás",
+}
 
 
 @dataclass(frozen=True)
@@ -184,12 +187,19 @@ async def show(server: Connection) -> None:
         await show_recalls(recollect, BY_WORD)
         await wait_until_embedded(recollect)
         console.rule("by meaning: no word of the question stands in the answer", align="left")
-        await show_recalls(recollect, BY_MEANING)
+        for found, (query, word) in zip(
+            await show_recalls(recollect, tuple(BY_MEANING)), BY_MEANING.items(), strict=True
+        ):
+            if not found.hits or word not in found.hits[0].memory.content:
+                sys.exit(f"{query!r} did not find the memory about {word}.")
 
 
-async def show_recalls(recollect: Recollect, queries: Sequence[str]) -> None:
+async def show_recalls(recollect: Recollect, queries: Sequence[str]) -> list[Recollection]:
+    answers = []
     for query in queries:
-        print_recall(query, await recollect.recall(RecallRequest(query, limit=3)))
+        answers.append(await recollect.recall(RecallRequest(query, limit=3)))
+        print_recall(query, answers[-1])
+    return answers
 
 
 async def wait_until_embedded(recollect: Recollect) -> None:

@@ -4,7 +4,7 @@ their own because the graph exists on Postgres alone. The local store stays lexi
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 from uuid import UUID
@@ -69,7 +69,9 @@ class ConceptGraph(Protocol):
 
 
 class Walker(Protocol):
-    """The graph leg: it speaks after the others, because it sets out from what they found."""
+    """The graph leg: it begins with the others, and speaks after them, because it sets out from
+    what they found.
+    """
 
     async def __call__(
         self,
@@ -77,9 +79,11 @@ class Walker(Protocol):
         request: RecallRequest,
         settings: RecallSettings,
         weight: float,
-        fused: Sequence[Fused],
+        fused: Awaitable[Sequence[Fused]],
     ) -> Sequence[Walked] | Declined:
-        """The memories that a walk comes to, best first; it knows of no scope."""
+        """The memories that a walk comes to, best first; it knows of no scope. Whatever it needs
+        besides what the others found it asks for before it waits for that.
+        """
 
 
 class ExtractionQueue(Protocol):

@@ -210,7 +210,9 @@ FUSED = [
 
 
 async def ask(walker: Walker, query: str = "about Anna", owner: str = "me") -> Sequence[int] | str:
-    answer = await walker(owner, RecallRequest(query), RecallSettings(), 1.0, FUSED)
+    fused: asyncio.Future[Sequence[Fused]] = asyncio.get_running_loop().create_future()
+    fused.set_result(FUSED)
+    answer = await walker(owner, RecallRequest(query), RecallSettings(), 1.0, fused)
     return answer.note if isinstance(answer, Declined) else [one.id.int for one in answer]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -35,7 +35,7 @@ class Walking:
         request: RecallRequest,
         settings: RecallSettings,
         weight: float,
-        fused: Sequence[Fused],
+        fused: Awaitable[Sequence[Fused]],
     ) -> Sequence[Walked] | Declined:
         depth = max(settings.depth, request.limit)
         self.depths.append(depth)
@@ -44,7 +44,7 @@ class Walking:
         if self.answer is not None:
             return self.answer
         named = [UUID(int=number) for number in self.named]
-        begun = restart(fused)
+        begun = restart(await fused)
         return walk(build(self._snapshot()), begun, named, damping(weight), depth, request.limit)
 
     def _snapshot(self) -> GraphSnapshot:

@@ -27,6 +27,7 @@ from recollect.core.graph import ExtractionProgress, GraphMode
 from recollect.core.resolution import NEAR_FROM, Nameless, Neighbour, resolve
 from recollect.graph_ports import FactReader, GraphStore
 from recollect.ports import Embedders
+from recollect.usecases.callers import GiveWay, nobody_waits
 
 RULES_BATCH: Final = 32
 # Names are short: a batch is one call of the model and four statements, whatever its size.
@@ -39,7 +40,7 @@ _LAST_WORD_SECONDS: Final = 2.0
 class GraphParts:
     """What filling the graph needs. Without `embedders` names are compared by their form alone;
     without a `reader` memories are read by rules alone. `calls` is how often the reader may be
-    asked a day.
+    asked a day; `give_way` is awaited before each text.
     """
 
     store: GraphStore
@@ -47,6 +48,7 @@ class GraphParts:
     embedders: Embedders | None = None
     reader: FactReader | None = None
     calls: int = 0
+    give_way: GiveWay = nobody_waits
 
     @property
     def worth(self) -> int:
@@ -91,8 +93,7 @@ async def extract_batch(parts: GraphParts) -> Extracted | None:
     if not jobs:
         return None
     try:
-        # In a thread: other requests of a server are answered between its steps.
-        read = await asyncio.to_thread(_read_all, jobs)
+        read = [(job, await _read(parts, job)) for job in jobs]
     except asyncio.CancelledError:
         await give_back(parts, jobs)
         raise
@@ -110,13 +111,11 @@ async def give_back(parts: GraphParts, jobs: Sequence[ExtractionJob]) -> None:
             await parts.store.give_back(jobs)
 
 
-def _read_all(jobs: Sequence[ExtractionJob]) -> list[tuple[ExtractionJob, Extraction | str]]:
-    return [(job, _read(job)) for job in jobs]
-
-
-def _read(job: ExtractionJob) -> Extraction | str:
+async def _read(parts: GraphParts, job: ExtractionJob) -> Extraction | str:
+    await parts.give_way()
     try:
-        return read_by_rules(job)
+        # In a thread: other requests of a server are answered between its steps.
+        return await asyncio.to_thread(read_by_rules, job)
     except Exception as error:  # noqa: BLE001  # whatever one text provokes, the others go on
         return explained(error)
 

@@ -49,7 +49,7 @@ async def ask_legs(
             found = await legs[name](owner, request, settings)
         finally:
             took_ms[name] = ms_since(started)
-        if isinstance(found, Declined):
+        if isinstance(found, Declined) or not request.exclude:
             return found
         # A leg that knows nothing of `exclude` must not let an excluded memory cost a place.
         return [candidate for candidate in found if candidate.id not in request.exclude]

@@ -31,10 +31,12 @@ class OwnedRecollect:
     on_recall: Callable[[Recollection], None] = lambda _: None
 
     async def remember(self, draft: Draft) -> Memory:
-        return await remember(self.parts, self.owner, draft)
+        with self.parts.callers.answering():
+            return await remember(self.parts, self.owner, draft)
 
     async def recall(self, request: RecallRequest) -> Recollection:
-        recollection = await recall(self.parts, self.owner, request)
+        with self.parts.callers.answering():
+            recollection = await recall(self.parts, self.owner, request)
         self.on_recall(recollection)
         return recollection
 
@@ -50,7 +52,8 @@ class OwnedRecollect:
     async def update(
         self, reference: str, changes: Changes, *, based_on: int | None = None
     ) -> Memory:
-        return await update(self.parts, self.owner, reference, changes, based_on=based_on)
+        with self.parts.callers.answering():
+            return await update(self.parts, self.owner, reference, changes, based_on=based_on)
 
     async def link(self, reference: str, kind: str, target: str) -> Memory:
         return await link(self.parts, self.owner, reference, kind, target)

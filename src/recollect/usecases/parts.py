@@ -21,6 +21,7 @@ from recollect.ports import (
     RevisionStore,
     SettingsStore,
 )
+from recollect.usecases.callers import Callers
 
 
 async def fuse_here(
@@ -47,6 +48,7 @@ class Parts:
     reranker: Reranker | None = None
     queue: EmbeddingQueue | None = None
     fuser: Fuser = fuse_here
+    callers: Callers = field(default_factory=Callers)
     revisions: RevisionStore | None = None
     walker: Walker | None = None
     graph_progress: Callable[[], Awaitable[ExtractionProgress]] | None = None

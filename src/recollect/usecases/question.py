@@ -18,7 +18,7 @@ from recollect.core.walking import Walked
 from recollect.usecases.arrange import Arranged, arrange
 from recollect.usecases.legs import LegOutcome, ask_legs
 from recollect.usecases.parts import Parts
-from recollect.usecases.walk import fuse_and_walk
+from recollect.usecases.walk import fuse_and_walk, ready_to_walk
 
 # How deep a leg is searched for a memory's rank: beyond it the answer says so.
 BOUND: Final = 10_000
@@ -66,16 +66,10 @@ class Question:
 
     async def arrange(self, answers: Answers) -> tuple[Arranged, LegOutcome | None]:
         """The final order, and what became of the graph's leg."""
-        fused, graph = await fuse_and_walk(
-            self.parts,
-            self.owner,
-            self.request,
-            self.settings,
-            self.weights,
-            answers,
-            PATIENCE_SECONDS,
-            also=self.memory.id if self.is_outside else None,
-        )
+        also = self.memory.id if self.is_outside else None
+        asked = (self.parts, self.owner, self.request, self.settings, self.weights)
+        with ready_to_walk(*asked) as walk:
+            fused, graph = await fuse_and_walk(*asked, answers, walk, PATIENCE_SECONDS, also)
         until = asyncio.get_running_loop().time() + PATIENCE_SECONDS
         arranged = await arrange(
             self.parts, self.owner, self.request, self.settings, fused, until=until
@@ -86,14 +80,17 @@ class Question:
         """Where the walk of this recall comes to if nobody stops it at the depth; or what became
         of it instead.
         """
-        walker, settings, weight = self.parts.walker, self.settings, self.weights["graph"]
-        if walker is None:
-            return ()
+        settings, weight = self.settings, self.weights["graph"]
         without = {**self.weights, "graph": 0.0}
+        asked = (self.parts, self.owner, self.request, self.far.settings, self.weights)
         try:
             async with asyncio.timeout(PATIENCE_SECONDS):
                 fused = await self.parts.fuser(answers, without, settings.fusion, settings.constant)
-                walked = await walker(self.owner, self.request, self.far.settings, weight, fused)
+                with ready_to_walk(*asked) as walk:
+                    if walk is None:
+                        return ()
+                    walk.start.set_result(fused)
+                    walked = await walk.leg
         except TimeoutError:
             return LegReport("late", weight)
         except Exception as error:  # noqa: BLE001  # whatever the graph has, the rest is known

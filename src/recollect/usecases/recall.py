@@ -20,7 +20,7 @@ from recollect.usecases.follow import hits_of
 from recollect.usecases.legs import answers_of, ask_legs, raise_if_none_could_answer
 from recollect.usecases.parts import Parts
 from recollect.usecases.tasks import ms_since
-from recollect.usecases.walk import fuse_and_walk
+from recollect.usecases.walk import fuse_and_walk, ready_to_walk
 
 # Of the deadline, what the legs may use: the rest is for fetching the hits' texts. And what may be
 # over when the walk over the graph has to be, and when the second stage: those are hard
@@ -77,19 +77,21 @@ async def recall(parts: Parts, owner: str, request: RecallRequest) -> Recollecti
             weights = {**settings.weights(), **request.weights}
             _check_some_leg_counts(parts, weights)
             left_for_legs = begun + seconds * _SHARE_FOR_LEGS - now()
-            outcomes = await ask_legs(
-                parts.legs, weights, owner, request, settings, max(left_for_legs, 0.0)
-            )
-            raise_if_none_could_answer(outcomes)
-            fused, graph = await fuse_and_walk(
-                parts,
-                owner,
-                request,
-                settings,
-                weights,
-                answers_of(outcomes),
-                max(begun + seconds * _SHARE_FOR_WALK - now(), 0.0),
-            )
+            with ready_to_walk(parts, owner, request, settings, weights) as walk:
+                outcomes = await ask_legs(
+                    parts.legs, weights, owner, request, settings, max(left_for_legs, 0.0)
+                )
+                raise_if_none_could_answer(outcomes)
+                fused, graph = await fuse_and_walk(
+                    parts,
+                    owner,
+                    request,
+                    settings,
+                    weights,
+                    answers_of(outcomes),
+                    walk,
+                    max(begun + seconds * _SHARE_FOR_WALK - now(), 0.0),
+                )
             if graph is not None:
                 outcomes["graph"] = graph
             arranged = await arrange(

@@ -1,14 +1,17 @@
 """Fuse what the legs found, and let the concept graph have its say about it.
 
-The graph leg sets out from the fused hits, so it runs after them, in what is left of the time. If
-it fails, is late or has nothing to say, the fused order stands, and the answer says so. What it
-finds beyond them is held to the same rules as any hit: scope, exclude, sensitive, forgotten.
+The graph leg sets out from the fused hits, so it walks after them, in what is left of the time;
+what else it needs to know it asks for beside them. If it fails, is late or has nothing to say, the
+fused order stands, and the answer says so. What it finds beyond them is held to the same rules as
+any hit: scope, exclude, sensitive, forgotten.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from time import perf_counter
 from uuid import UUID
 
@@ -17,10 +20,45 @@ from recollect.core.fusion import Answers, Fused
 from recollect.core.memory import Memory
 from recollect.core.recall import Declined, LegName, LegReport, RecallRequest
 from recollect.core.recall_settings import RecallSettings
-from recollect.core.walking import may_join, newcomers, reordered
+from recollect.core.walking import Walked, may_join, newcomers, reordered
 from recollect.usecases.legs import LegOutcome
 from recollect.usecases.parts import Parts
-from recollect.usecases.tasks import ms_since
+from recollect.usecases.tasks import give_up, ms_since
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """A walk that is about to set out: `leg` waits for the `start`."""
+
+    leg: asyncio.Task[Sequence[Walked] | Declined]
+    start: asyncio.Future[Sequence[Fused]]
+
+
+@contextmanager
+def ready_to_walk(
+    parts: Parts,
+    owner: str,
+    request: RecallRequest,
+    settings: RecallSettings,
+    weights: Mapping[LegName, float],
+) -> Iterator[Walk | None]:
+    """While entered, the graph leg prepares itself beside the others; None where none will walk."""
+    walker, weight = parts.walker, weights["graph"]
+    # A walk tells what is relevant; sorted by date, its newcomers would only be strangers.
+    if walker is None or weight <= 0.0 or request.sort_by != "relevance":
+        yield None
+        return
+    start: asyncio.Future[Sequence[Fused]] = asyncio.get_running_loop().create_future()
+
+    async def prepare_and_walk() -> Sequence[Walked] | Declined:
+        await asyncio.sleep(0)  # the other legs first: a model takes longer than looking up names
+        return await walker(owner, request, settings, weight, start)
+
+    walk = Walk(asyncio.create_task(prepare_and_walk(), name="graph leg"), start)
+    try:
+        yield walk
+    finally:  # also when the recall itself is cancelled: no leg works on for nobody
+        give_up(walk.leg)
 
 
 async def fuse_and_walk(
@@ -30,6 +68,7 @@ async def fuse_and_walk(
     settings: RecallSettings,
     weights: Mapping[LegName, float],
     answers: Answers,
+    walk: Walk | None,
     seconds: float,
     also: UUID | None = None,
 ) -> tuple[list[Fused], LegOutcome | None]:
@@ -43,17 +82,17 @@ async def fuse_and_walk(
     fused = await parts.fuser(answers, base, settings.fusion, settings.constant)
     if weight <= 0.0:
         return fused, LegOutcome(LegReport("skipped", weight))
-    if request.sort_by != "relevance":
-        # A walk tells what is relevant; sorted by date, its newcomers would only be strangers.
+    if walk is None:
         note = "the graph is walked for the order by relevance"
         return fused, LegOutcome(LegReport("skipped", weight, note=note, reason="other_order"))
     if not fused:
         note = "the graph is walked from what was found, and nothing was"
         return fused, LegOutcome(LegReport("skipped", weight, note=note, reason="nothing_found"))
     started = perf_counter()
+    walk.start.set_result(fused)
     try:
         async with asyncio.timeout(seconds):
-            walked = await parts.walker(owner, request, settings, weight, fused)
+            walked = await walk.leg
             if isinstance(walked, Declined):
                 took_ms = ms_since(started)
                 report = LegReport(walked.status, weight, 0, took_ms, walked.note, walked.reason)

@@ -8,7 +8,7 @@ keys, and the use cases for whoever shows one.
 from recollect.wiring.own import Cached, key_of, open_cached, open_recollect, open_remote_graph
 from recollect.wiring.parts import SystemClock, catalogue, open_reranker, parts_on
 from recollect.wiring.postgres import open_postgres
-from recollect.wiring.server import Server, open_server
+from recollect.wiring.server import Server, open_server, open_walker
 
 __all__ = [
     "Cached",
@@ -22,5 +22,6 @@ __all__ = [
     "open_remote_graph",
     "open_reranker",
     "open_server",
+    "open_walker",
     "parts_on",
 ]

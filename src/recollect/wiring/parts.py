@@ -16,6 +16,7 @@ from recollect.ports import (
     SettingsStore,
 )
 from recollect.settings import Settings
+from recollect.usecases.callers import GiveWay, nobody_waits
 from recollect.usecases.parts import Parts
 from recollect.usecases.recall import lexical_leg
 
@@ -48,8 +49,10 @@ def parts_on(store: _Store, settings: Settings) -> Parts:
     )
 
 
-def catalogue(settings: Settings, progress: Progress) -> Catalogue:
-    """The embedding models that these settings allow."""
+def catalogue(
+    settings: Settings, progress: Progress, give_way: GiveWay = nobody_waits
+) -> Catalogue:
+    """The embedding models that these settings allow; documents `give_way` where calls wait."""
     from recollect.adapters.embedders.catalogue import Account, Catalogue
 
     accounts = {
@@ -66,6 +69,7 @@ def catalogue(settings: Settings, progress: Progress) -> Catalogue:
             for name, (key, url) in accounts.items()
         },
         progress=progress,
+        give_way=give_way,
     )
 
 

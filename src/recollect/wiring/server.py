@@ -16,6 +16,7 @@ from recollect.ports import (
     Recollect,
 )
 from recollect.settings import Settings
+from recollect.usecases.callers import Callers
 from recollect.usecases.dense import dense_leg, no_dense_leg
 from recollect.usecases.embed import NO_EMBEDDER, EmbeddingParts
 from recollect.usecases.erase import OwnerEraser
@@ -77,15 +78,21 @@ async def open_server(
     settings: Settings, progress: Progress = lambda _step, _share: None
 ) -> AsyncIterator[Server]:
     """What a server serves, on Postgres. `progress` hears of a model that is being built."""
+    callers = Callers()
     async with (
         open_postgres(settings) as (store, database),
-        catalogue(settings, progress) as embedders,
+        catalogue(settings, progress, callers.give_way) as embedders,
         open_reranker(settings) as reranker,
         open_reader(settings) as reader,
         recall_log(store.recalls, SystemClock()) as shown,
         open_walker(store, settings) as walker,
     ):
-        parts = replace(parts_on(store, settings), reranker=reranker, revisions=store.changes)
+        parts = replace(
+            parts_on(store, settings),
+            reranker=reranker,
+            revisions=store.changes,
+            callers=callers,
+        )
         if settings.fuser == "sql":
             parts = replace(parts, fuser=store.fuser)
         embedding = None
@@ -104,6 +111,7 @@ async def open_server(
             embedders if embedding and settings.embedder != NO_EMBEDDER else None,
             reader,
             settings.graph_llm_calls,
+            callers.give_way,
         )
         if settings.graph != "off":
             parts = replace(parts, graph_progress=graph.progress, walker=walker)

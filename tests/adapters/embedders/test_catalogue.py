@@ -172,11 +172,11 @@ def test_a_recall_that_stops_waiting_does_not_undo_the_making(
     made, gate, entered = [], threading.Event(), threading.Event()
     really = folder.folder_embedder
 
-    def slowly(path: Path) -> Any:
+    def slowly(path: Path, **options: Any) -> Any:
         made.append(path)
         entered.set()
         assert gate.wait(180)
-        return really(path)
+        return really(path, **options)
 
     monkeypatch.setattr(folder, "folder_embedder", slowly)
 

@@ -78,6 +78,30 @@ def test_a_query_does_not_wait_behind_documents(gate: Gate) -> None:
     assert "ask: document" not in gate.texts
 
 
+def test_each_document_gives_way_and_a_query_does_not(gate: Gate) -> None:
+    gate.open.set()
+
+    async def run() -> None:
+        nobody_waits, asked = asyncio.Event(), 0
+
+        async def give_way() -> None:
+            nonlocal asked
+            asked += 1
+            await nobody_waits.wait()
+
+        async with LocalEmbedder(SPACE, lambda _closing: gate, give_way=give_way) as embedder:
+            documents = asyncio.ensure_future(embedder.embed_documents(["document"] * 50))
+            await embedder.embed_query("hello")
+            assert gate.texts == ["ask: hello"]
+            assert 0 < asked < 50, "as many as run side by side"
+            nobody_waits.set()
+            await documents
+        assert asked == 50
+        assert gate.texts.count("document") == 50
+
+    asyncio.run(run())
+
+
 def test_cancelled_documents_are_not_embedded(gate: Gate) -> None:
     async def run() -> None:
         async with LocalEmbedder(SPACE, lambda _closing: gate) as embedder:

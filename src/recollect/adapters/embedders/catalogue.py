@@ -29,6 +29,7 @@ from recollect.adapters.embedders.weights import Progress
 from recollect.core.egress import Egress
 from recollect.core.errors import InvalidInput, ModelUnavailable, RecollectError
 from recollect.ports import Embedder
+from recollect.usecases.callers import GiveWay, nobody_waits
 
 FOLDER: Final = "folder:"
 HUB: Final = "hub:"
@@ -64,12 +65,14 @@ class Catalogue:
         egress: Egress = "local",
         accounts: Mapping[str, Account] | None = None,
         progress: Progress = lambda _step, _share: None,
+        give_way: GiveWay = nobody_waits,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._models = models
         self._egress = egress
         self._accounts = accounts or {}
         self._progress = progress
+        self._give_way = give_way
         self._now = now
         self._makings: dict[str, _Making] = {}
         self._opened = AsyncExitStack()
@@ -117,11 +120,12 @@ class Catalogue:
 
     async def _make(self, name: str) -> Embedder:
         if name in LOCAL_MODELS:
-            local = local_embedder(self._models, LOCAL_MODELS[name], self._progress)
-            return await self._opened.enter_async_context(local)
+            return await self._opened.enter_async_context(
+                local_embedder(self._models, LOCAL_MODELS[name], self._progress, self._give_way)
+            )
         if name.startswith((FOLDER, HUB)):
             return await self._opened.enter_async_context(
-                await asyncio.to_thread(_from_files, name, self._models)
+                await asyncio.to_thread(_from_files, name, self._models, self._give_way)
             )
         provider, separator, model = name.partition("/")
         if separator and provider in HOSTED:
@@ -147,12 +151,12 @@ class Catalogue:
         return await self._opened.enter_async_context(embedder)
 
 
-def _from_files(name: str, models: Path) -> LocalEmbedder:
+def _from_files(name: str, models: Path, give_way: GiveWay) -> LocalEmbedder:
     """Loads or looks up the model, which takes long enough for a thread."""
     if name.startswith(HUB):
         from recollect.adapters.embedders.hub import hub_embedder
 
-        return hub_embedder(name.removeprefix(HUB), models)
+        return hub_embedder(name.removeprefix(HUB), models, give_way=give_way)
     from recollect.adapters.embedders.folder import folder_embedder
 
     folder = Path(name.removeprefix(FOLDER)).expanduser()
@@ -163,7 +167,7 @@ def _from_files(name: str, models: Path) -> LocalEmbedder:
             remedy="Write folder:/the/whole/path.",
         )
     try:
-        return folder_embedder(folder)
+        return folder_embedder(folder, give_way=give_way)
     except OSError as error:
         raise ModelUnavailable(
             f"the model in {folder} cannot be read ({error.strerror})",

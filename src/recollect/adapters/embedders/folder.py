@@ -15,6 +15,7 @@ from recollect.adapters.embedders.local_cache import sha256_of
 from recollect.adapters.embedders.local_runtime import Encoder, Pooling, Reading
 from recollect.core.errors import ModelUnavailable
 from recollect.core.space import Space
+from recollect.usecases.callers import GiveWay, nobody_waits
 
 _DEFAULT_TOKENS = 512  # what most encoders were trained with
 
@@ -26,6 +27,7 @@ def folder_embedder(
     query_instruction: str = "",
     max_tokens: int | None = None,
     pooling: Pooling | None = None,
+    give_way: GiveWay = nobody_waits,
 ) -> LocalEmbedder:
     """The embedder of the model in `folder`.
 
@@ -45,7 +47,7 @@ def folder_embedder(
         dimension=len(encoder.encode("")),
         query_instruction=query_instruction,
     )
-    return LocalEmbedder(space, lambda _closing: encoder)
+    return LocalEmbedder(space, lambda _closing: encoder, give_way=give_way)
 
 
 def _revision(folder: Path, reading: Reading) -> str:

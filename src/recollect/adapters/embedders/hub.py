@@ -14,6 +14,7 @@ from typing import Any
 from recollect.adapters.embedders.local import LocalEmbedder
 from recollect.core.errors import InvalidInput, ModelUnavailable
 from recollect.core.space import Space
+from recollect.usecases.callers import GiveWay, nobody_waits
 
 # From the models' card: short queries are to be told apart from passages.
 BGE_QUERY_INSTRUCTION = "Represent this sentence for searching relevant passages: "
@@ -21,7 +22,13 @@ BGE_QUERY_INSTRUCTION = "Represent this sentence for searching relevant passages
 _BGE_ENGLISH = ("BAAI/bge-small-en", "BAAI/bge-base-en", "BAAI/bge-large-en")
 
 
-def hub_embedder(name: str, models: Path, *, query_instruction: str | None = None) -> LocalEmbedder:
+def hub_embedder(
+    name: str,
+    models: Path,
+    *,
+    query_instruction: str | None = None,
+    give_way: GiveWay = nobody_waits,
+) -> LocalEmbedder:
     """The embedder of a hub model; an instruction that is not given is the model's own."""
     fastembed = _fastembed(name)
     listed = {entry["model"]: entry for entry in fastembed.TextEmbedding.list_supported_models()}
@@ -45,7 +52,7 @@ def hub_embedder(name: str, models: Path, *, query_instruction: str | None = Non
     def load(_closing: threading.Event) -> _HubEncoder:
         return _HubEncoder(fastembed, name, models / "hub")
 
-    return LocalEmbedder(space, load)
+    return LocalEmbedder(space, load, give_way=give_way)
 
 
 class _HubEncoder:

@@ -1,7 +1,8 @@
 """Embedding on this machine: a model that loads when it is first needed, off the event loop.
 
 Recall is the hot path, so a query has a thread of its own and never waits behind documents; these
-take turns on at most half of the processors, one text at a time. Nor does a query wait for a model
+take turns on at most half of the processors, one text at a time, and give way to whoever waits for
+an answer. Nor does a query wait for a model
 that takes long to load, as one does that must first be fetched and built: it is told so.
 """
 
@@ -25,6 +26,7 @@ from recollect.adapters.embedders.local_runtime import Encoder, Reading
 from recollect.adapters.embedders.weights import Progress
 from recollect.core.errors import ModelUnavailable
 from recollect.core.space import Space
+from recollect.usecases.callers import GiveWay, nobody_waits
 
 # A model that could not be had is not asked for again at every recall.
 _RETRY_SECONDS = 60.0
@@ -44,7 +46,7 @@ class LocalEmbedder:
     """An embedder around a model that `load` brings into memory at the first text.
 
     The event that `load` is given is set when the embedder closes: nobody waits for it any more.
-    `doing` says, while it loads, what takes so long.
+    `doing` says, while it loads, what takes so long; `give_way` is awaited before each document.
     """
 
     def __init__(
@@ -53,11 +55,13 @@ class LocalEmbedder:
         load: Callable[[threading.Event], TextEncoder],
         *,
         doing: Callable[[], str] = lambda: "it is being loaded",
+        give_way: GiveWay = nobody_waits,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._space = space
         self._load = load
         self._doing = doing
+        self._give_way = give_way
         self._now = now
         self._lock = threading.Lock()
         self._closing = threading.Event()
@@ -66,8 +70,9 @@ class LocalEmbedder:
         # Threads start with the first text, so that an unused embedder costs nothing.
         self._loads = ThreadPoolExecutor(1, "load-model")
         self._queries = ThreadPoolExecutor(1, "embed-query")
+        self._side_by_side = max(1, _processors() // 2)
         self._documents = ThreadPoolExecutor(
-            max(1, _processors() // 2), "embed-document", initializer=_yield_to_others
+            self._side_by_side, "embed-document", initializer=_yield_to_others
         )
 
     @property
@@ -106,9 +111,14 @@ class LocalEmbedder:
 
     async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
         encoder = await self._loaded()
-        return await asyncio.gather(
-            *(self._embed(self._documents, encoder, text) for text in texts)
-        )
+        turns = asyncio.Semaphore(self._side_by_side)
+
+        async def embedded(text: str) -> list[float]:
+            async with turns:
+                await self._give_way()
+                return await self._embed(self._documents, encoder, text)
+
+        return await asyncio.gather(*(embedded(text) for text in texts))
 
     async def _embed(
         self, pool: ThreadPoolExecutor, encoder: TextEncoder, text: str
@@ -168,6 +178,7 @@ def local_embedder(
     models: Path,
     model: LocalModel = MINILM,
     progress: Progress = lambda _step, _share: None,
+    give_way: GiveWay = nobody_waits,
 ) -> LocalEmbedder:
     """The embedder of a model that is built on this machine, in the folder `models`."""
     doing = "it is being loaded"
@@ -186,7 +197,7 @@ def local_embedder(
         built = fetch(model, models, go_on) if model.at_first_use else require_built(model, models)
         return Encoder(built, Reading(model.max_tokens))
 
-    return LocalEmbedder(model.space, load, doing=lambda: doing)
+    return LocalEmbedder(model.space, load, doing=lambda: doing, give_way=give_way)
 
 
 def _yield_to_others() -> None:

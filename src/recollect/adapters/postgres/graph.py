@@ -40,9 +40,16 @@ class PostgresGraph:
     """The ports of `graph_ports.py` on one database; opened and closed by its store."""
 
     def __init__(
-        self, url: str, transaction: Transaction, *, lease: float, has_vectors: bool
+        self,
+        url: str,
+        transaction: Transaction,
+        reading: Transaction,
+        *,
+        lease: float,
+        has_vectors: bool,
     ) -> None:
         self._transaction = transaction
+        self._reading = reading
         self._lease = lease
         self._has_vectors = has_vectors
         self._doorbell = Doorbell(url, graph_queue.CHANNEL)
@@ -51,7 +58,7 @@ class PostgresGraph:
         await self._doorbell.close()
 
     async def version(self, owner: str) -> int:
-        async with self._transaction() as connection:
+        async with self._reading() as connection:
             return await graph_read.version(connection, owner)
 
     async def snapshot(self, owner: str, as_of: datetime | None = None) -> GraphSnapshot:
@@ -59,11 +66,11 @@ class PostgresGraph:
             return await graph_read.snapshot(connection, owner, as_of)
 
     async def named(self, owner: str, keys: Collection[str]) -> dict[str, UUID]:
-        async with self._transaction() as connection:
+        async with self._reading() as connection:
             return await graph_read.named(connection, owner, keys)
 
     async def written(self, owner: str, keys: Collection[str]) -> dict[str, tuple[UUID, str]]:
-        async with self._transaction() as connection:
+        async with self._reading() as connection:
             return await graph_read.written(connection, owner, keys)
 
     async def hops(

@@ -130,7 +130,11 @@ class PostgresStore:
                 self._url, self._transaction, self._reading, lease=self._lease
             )
         self.graph = PostgresGraph(
-            self._url, self._transaction, lease=self._lease, has_vectors=not self.vector_note
+            self._url,
+            self._transaction,
+            self._reading,
+            lease=self._lease,
+            has_vectors=not self.vector_note,
         )
         await self._statistics.open()
         return self

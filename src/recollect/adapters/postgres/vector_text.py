@@ -5,6 +5,7 @@ culprit, and never a statement that Postgres refused.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from math import hypot, isfinite
 
 from recollect.core.errors import ModelUnavailable
@@ -19,7 +20,12 @@ def vector_text(space: Space, vector: Sequence[float]) -> str:
     if not isfinite(length) or length == 0.0:
         raise _wrong(space, "a vector without a direction")
     # Length 1, whatever the model says: cosine is the same, and 16 bits are used where they count.
-    return f"[{','.join([f'{number / length:.6g}' for number in vector])}]"
+    return _form(space.dimension) % tuple([number / length for number in vector])
+
+
+@cache
+def _form(dimension: int) -> str:
+    return f"[{','.join(['%.6g'] * dimension)}]"
 
 
 def _wrong(space: Space, found: str) -> ModelUnavailable:

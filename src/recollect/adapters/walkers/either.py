@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 
 from recollect.core.fusion import Fused
 from recollect.core.recall import Declined, RecallRequest
@@ -17,7 +17,7 @@ def either_walk(walkers: Mapping[GraphWalk, Walker]) -> Walker:
         request: RecallRequest,
         settings: RecallSettings,
         weight: float,
-        fused: Sequence[Fused],
+        fused: Awaitable[Sequence[Fused]],
     ) -> Sequence[Walked] | Declined:
         return await walkers[settings.graph_walk](owner, request, settings, weight, fused)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from typing import Final
 
 from recollect.adapters.walkers.naming import concepts_named
@@ -24,12 +24,12 @@ def hops_walker(graph: ConceptGraph) -> Walker:
         request: RecallRequest,
         settings: RecallSettings,
         weight: float,
-        fused: Sequence[Fused],
+        fused: Awaitable[Sequence[Fused]],
     ) -> Sequence[Walked] | Declined:
         concepts = await concepts_named(graph, owner, request.query)
         if isinstance(concepts, Declined):
             return concepts
-        begun = restart(fused)
+        begun = restart(await fused)
         total = sum(begun.values()) + len(concepts)
         heaviest = sorted(begun.items(), key=lambda one: -one[1])[:_MOST_SEEDS]
         seeds = {**dict(heaviest), **dict.fromkeys(concepts, 1.0)}

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from types import TracebackType
@@ -75,7 +75,7 @@ class PageRank:
         request: RecallRequest,
         settings: RecallSettings,
         weight: float,
-        fused: Sequence[Fused],
+        fused: Awaitable[Sequence[Fused]],
     ) -> Sequence[Walked] | Declined:
         concepts = await concepts_named(self._graph, owner, request.query)
         if isinstance(concepts, Declined):
@@ -90,7 +90,7 @@ class PageRank:
         return await asyncio.to_thread(
             walk,
             matrix,
-            restart(fused),
+            restart(await fused),
             known,
             damping(weight, matrix.by_model),
             max(settings.depth, request.limit),

@@ -19,15 +19,16 @@ from recollect.bench.cli.measuring import ALL, check_writable, chosen_sets
 from recollect.bench.speed.corpus import KINDS, OWNER, Corpus
 from recollect.bench.speed.recall import Measured, measure
 from recollect.bench.speed.report import SpeedReport, show
-from recollect.bench.speed.rig import Dense, Rig
+from recollect.bench.speed.rig import Dense, Documents, Rig
 from recollect.bench.speed.server import measure_server
 from recollect.bench.speed.vectors import Subjects
 from recollect.bench.temporary import throw_away_home
 from recollect.settings import Settings, load
+from recollect.usecases.callers import Callers
 from recollect.usecases.dense import dense_leg
 from recollect.usecases.embed import NO_EMBEDDER
 from recollect.usecases.owned import OwnedRecollect
-from recollect.wiring import catalogue, open_postgres, parts_on
+from recollect.wiring import catalogue, open_postgres, open_walker, parts_on
 
 _DEADLINE_MS: Final = 60_000
 
@@ -107,14 +108,18 @@ async def _measured(
         def building(what: str, share: float) -> None:
             progress(what, round(100 * share), 100)
 
+        callers = Callers()
+        documents = Documents(callers.give_way)
         async with (
             open_postgres(mine) as (store, _),
             # A model is not made again for every run: it comes from, and stays in, the user's
             # folder.
-            catalogue(yours, building) as embedders,
+            catalogue(yours, building, documents.give_way) as embedders,
             await AsyncConnection.connect(url, autocommit=True) as connection,
+            open_walker(store, mine) as walker,
         ):
-            parts, dense = parts_on(store, mine), None
+            parts = replace(parts_on(store, mine), callers=callers, walker=walker)
+            dense = None
             if store.vectors is None:
                 bar.console.print(f"without the dense leg: {store.vector_note}")
             elif embedder != NO_EMBEDDER:
@@ -124,7 +129,7 @@ async def _measured(
             recollect = OwnedRecollect(parts, OWNER)
             # A busy machine must be slow here and not leave a leg out.
             await recollect.change_settings({"deadline_ms": _DEADLINE_MS})
-            rig = Rig(store, connection, recollect, dense)
+            rig = Rig(store, connection, recollect, dense, documents)
             found = await measure(rig, corpus, sizes, queries=queries, progress=progress)
             return found, NO_EMBEDDER if dense is None else embedder
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, Final
 
@@ -20,6 +20,7 @@ from recollect.core.recall import Candidate, LegName
 from recollect.core.recall_settings import RecallSettings
 from recollect.core.space import StoredSpace
 from recollect.ports import Embedder, Embedders, Recollect, VectorQuery, WordQuery
+from recollect.usecases.callers import GiveWay, nobody_waits
 from recollect.usecases.tasks import ms_since
 
 DEPTH: Final = RecallSettings().depth
@@ -37,6 +38,18 @@ class Filling:
     rows: int
     store_s: float
     index_s: float
+
+
+class Documents:
+    """Counts the texts that a worker beside us begins, after they gave way to whoever waits."""
+
+    def __init__(self, give_way: GiveWay = nobody_waits) -> None:
+        self._give_way = give_way
+        self.begun = 0
+
+    async def give_way(self) -> None:
+        await self._give_way()
+        self.begun += 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +98,7 @@ class Rig:
     connection: AsyncConnection[Any]
     recollect: Recollect
     dense: Dense | None = None
+    documents: Documents = field(default_factory=Documents)
 
     async def grow(self, corpus: Corpus, first: int, last: int, progress: Progress) -> Filling:
         """Fill first and index afterwards: one by one, vectors go into a large index slowly."""

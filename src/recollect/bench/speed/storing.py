@@ -1,7 +1,8 @@
 """Whether storing is as quick while a worker embeds as where nothing is embedded.
 
 The two take turns, so that a machine that slows down slows both. The worker gets a backlog first: a
-few memories stored quickly it would let pass before it begins.
+few memories stored quickly it would let pass before it begins. It gives way to whoever stores
+(docs/adr/0030), so calls are timed until it has embedded some texts between them.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from typing import Final
 from uuid import UUID
 
 from recollect.bench.speed.corpus import Corpus
-from recollect.bench.speed.rig import Dense, Rig
+from recollect.bench.speed.rig import Dense, Documents, Rig
 from recollect.core.ids import uuid7
 from recollect.core.memory import Draft, Memory
-from recollect.usecases.embed import Embedded, EmbeddingParts, Trouble
+from recollect.usecases.embed import EmbeddingParts
 from recollect.usecases.tasks import end, ms_since
 from recollect.usecases.work import Worker
 
@@ -29,7 +30,9 @@ WITH: Final = "with embedding"
 _ROUNDS: Final = 3
 # Times what is timed at the least.
 _BACKLOG: Final = 2
-_MOST_TIMES: Final = 10
+# So many texts are embedded among the calls that are timed, unless that takes too many calls.
+_FEWEST_TEXTS: Final = 5
+_MOST_TIMES: Final = 100
 # Memories that the corpus gives to no size.
 _FIRST: Final = 10_000_000
 
@@ -38,7 +41,7 @@ _ERASE: Final = "delete from memories where id = any(%s)"
 
 @dataclass(slots=True)
 class Stored:
-    """Milliseconds of each call, and how many vectors the worker made while they were timed."""
+    """Milliseconds of each call, and how many texts the worker began while they were timed."""
 
     took: dict[str, list[float]] = field(default_factory=dict)
     embedded: int = 0
@@ -48,28 +51,32 @@ async def time_storing(rig: Rig, corpus: Corpus, calls: int) -> Stored:
     """What is stored is erased again, so that sizes stay true."""
     stored, spare = Stored(), corpus.memories(_FIRST, 2 * _FIRST)
     for _ in range(_ROUNDS):
-        async with rig.embedding_off():
-            stored.took.setdefault(WITHOUT, []).extend(await _store(rig, spare, calls))
+        times = calls
         if rig.dense is not None:
             backlog = list(islice(spare, _BACKLOG * calls))
             await rig.store.add_many(backlog)
-            async with _worker_at_work(rig.dense) as told:
-                stored.took.setdefault(WITH, []).extend(await _store(rig, spare, calls, told))
-                stored.embedded += sum(told)
+            async with _worker_at_work(rig.dense):
+                before = rig.documents.begun
+                took = await _store(rig, spare, calls, rig.documents)
+                stored.embedded += rig.documents.begun - before
             await _erase(rig, [memory.id for memory in backlog])
+            stored.took.setdefault(WITH, []).extend(took)
+            times = len(took)
+        async with rig.embedding_off():
+            stored.took.setdefault(WITHOUT, []).extend(await _store(rig, spare, times))
     return stored
 
 
 async def _store(
-    rig: Rig, spare: Iterator[Memory], calls: int, batches: Sequence[int] | None = None
+    rig: Rig, spare: Iterator[Memory], calls: int, beside: Documents | None = None
 ) -> list[float]:
-    """So many calls, and more until there is one among the worker's `batches`: it takes a while for
-    one, and all of its steps are to be among what is timed.
-    """
+    """So many calls, and more until some `beside` them were embedded."""
     took: list[float] = []
     kept: list[UUID] = []
-    most = calls if batches is None else _MOST_TIMES * calls
-    while len(took) < calls or (not batches and len(took) < most):
+    enough = 0 if beside is None else beside.begun + _FEWEST_TEXTS
+    while len(took) < calls or (
+        beside is not None and beside.begun < enough and len(took) < _MOST_TIMES * calls
+    ):
         memory = next(spare)
         draft = Draft(memory.content, id=uuid7(memory.created_at, os.urandom(10)))
         started = perf_counter()
@@ -85,23 +92,13 @@ async def _erase(rig: Rig, ids: Sequence[UUID]) -> None:
 
 
 @asynccontextmanager
-async def _worker_at_work(dense: Dense) -> AsyncIterator[list[int]]:
-    """A worker beside us, as inside a server, which has begun with its backlog; the list grows by
-    what it makes of each batch from then on.
-    """
-    told: list[int] = []
+async def _worker_at_work(dense: Dense) -> AsyncIterator[None]:
+    """A worker beside us, as inside a server, which has begun with its backlog."""
     begun = asyncio.Event()
-
-    def tell(note: Embedded | Trouble) -> None:
-        if isinstance(note, Embedded):
-            told.append(note.kept)
-        begun.set()
-
     parts = EmbeddingParts(dense.vectors, dense.embedders, dense.space.embedder)
-    working = asyncio.create_task(Worker(parts, tell).run())
+    working = asyncio.create_task(Worker(parts, lambda _: begun.set()).run())
     try:
         await begun.wait()
-        told.clear()
-        yield told
+        yield
     finally:
         await end(working)

@@ -1,0 +1,52 @@
+"""Who is being answered in this process, so that work nobody waits for lets them go first.
+
+A worker inside a server shares the processor, and one lock of the interpreter, with whoever stores
+or recalls: a low priority alone even makes that worse, since a thread that was put aside while it
+holds the lock holds everybody up. So such work pauses between two of its small steps instead. It
+does not wait for ever: a server that is never quiet still embeds. See docs/adr/0030.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from math import inf
+from typing import Final
+
+GiveWay = Callable[[], Awaitable[None]]
+"""Awaited before each small step of work that can wait."""
+
+PATIENCE: Final = 0.2
+"""Seconds that a step waits at the most."""
+# Calls that follow each other as closely as this are one caller at work.
+_QUIET: Final = 0.01
+
+
+async def nobody_waits() -> None:
+    """For a process that answers nobody."""
+
+
+class Callers:
+    """Counts the calls that are being answered."""
+
+    def __init__(self) -> None:
+        self._calls = 0
+        self._last = -inf
+
+    @contextmanager
+    def answering(self) -> Iterator[None]:
+        """While entered, somebody waits."""
+        self._calls += 1
+        try:
+            yield
+        finally:
+            self._calls -= 1
+            self._last = asyncio.get_running_loop().time()
+
+    async def give_way(self) -> None:
+        """Return when nobody has waited for a moment, or when this step has waited enough."""
+        clock = asyncio.get_running_loop().time
+        until = clock() + PATIENCE
+        while (self._calls or clock() - self._last < _QUIET) and clock() < until:  # noqa: ASYNC110  # no event tells that a moment was quiet
+            await asyncio.sleep(_QUIET)

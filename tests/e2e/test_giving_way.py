@@ -1,0 +1,37 @@
+"""A server's own work gives way to whoever it answers: embedding, and reading for the graph."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from recollect.core.memory import Draft
+from recollect.settings import load
+from recollect.usecases.callers import PATIENCE
+from recollect.usecases.extract import Extracted, extract_batch
+from recollect.wiring import open_server
+
+pytestmark = pytest.mark.anyio
+TEXTS = ["the harbour freezes in January", "Ana Lund repairs the pier", "the pier is closed"]
+
+
+async def test_a_servers_work_gives_way(database_url: str, home_with_model: Path) -> None:
+    settings = load(database_url=database_url, home=home_with_model, worker="off")
+    clock = asyncio.get_running_loop().time
+    async with open_server(settings) as server:
+        for text in TEXTS:
+            await server.for_owner("ana").remember(Draft(text))
+        assert server.embedding is not None
+        embedder = await server.embedding.embedders.embedder("minilm")
+        with server.parts.callers.answering():
+            begun = clock()
+            # One after the other, each as long as it may be kept waiting.
+            for text in TEXTS:
+                await embedder.embed_documents([text])
+            embedded = clock()
+            assert await extract_batch(server.graph) == Extracted(len(TEXTS))
+            read = clock()
+    assert embedded - begun >= len(TEXTS) * PATIENCE
+    assert read - embedded >= len(TEXTS) * PATIENCE

@@ -21,6 +21,7 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from tests.leftovers import ended_with_us
 
+from recollect.adapters import remote
 from recollect.adapters.embedded_postgres import EmbeddedPostgres
 from recollect.adapters.embedded_postgres.passwords import ROLE, SUPERUSER, Passwords
 from recollect.adapters.embedders import local
@@ -28,6 +29,7 @@ from recollect.adapters.postgres import patience
 from recollect.adapters.postgres.migrate import migrate
 from recollect.core.recall_settings import RecallSettings
 from recollect.logs import log_to_stderr
+from recollect.usecases import cached
 
 TEMPLATE = "recollect_template"
 
@@ -67,6 +69,8 @@ def unhurried() -> Iterator[None]:
         for name in ("CONNECT_SECONDS", "POOL_SECONDS"):
             patch.setattr(patience, name, 60)
         patch.setattr(local, "_QUERY_WAITS", 60.0)
+        patch.setattr(remote, "_SOON", remote._TIMEOUT)
+        patch.setattr(cached, "_WHY_SECONDS", 60.0)
         yield
 
 

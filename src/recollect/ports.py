@@ -379,6 +379,9 @@ class SyncStore(RevisionStore, Protocol):
     async def retry_parked(self) -> int:
         """Give parked writes another chance."""
 
+    async def follow_settings(self, said: Mapping[str, object]) -> None:
+        """Let recall rank here as it does on the server, as far as it can."""
+
     async def note_success(self, at: datetime) -> None:
         """All is sent and pulled."""
 

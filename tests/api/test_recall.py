@@ -185,9 +185,17 @@ def test_episodes_are_searched_by_session_and_project(mine: httpx.Client) -> Non
     assert search() == {monday, tuesday, other}
     assert search(session_ids="tuesday") == {tuesday}
     assert search(session_ids=["monday, 9:00", "tv"]) == {monday, other}
+    assert search(session_ids="monday, 9:00") == {monday}
+    assert (
+        search(session_ids="tuesday,tv") == search(session_ids=" tv , tuesday,") == {tuesday, other}
+    )
+    assert search(session_ids=",") == set()
     assert search(project="shop") == {monday, tuesday}
     assert len(search(limit=1)) == 1
     explained = mine.get("episodes/search", params={"q": "launch", "explain": "true"}).json()
     assert explained["legs"]["lexical"]["status"] == "ran"
     assert mine.get("episodes/search").status_code == 422
-    assert mine.get("episodes/search", params={"q": "x", "session_ids": " "}).status_code == 422
+    refused = mine.get("episodes/search", params={"q": "x", "session_ids": " "})
+    assert (refused.status_code, refused.json()["field"]) == (422, "session_ids")
+    assert "session_ids" in refused.json()["detail"]
+    assert "session_ids" in refused.json()["remedy"]

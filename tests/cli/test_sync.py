@@ -45,8 +45,13 @@ def test_without_the_server_everything_goes_on_and_status_says_what_waits(
     assert "Nadia prefers" in found.stdout
     assert "answered by the local store, by words alone" in found.stderr
     told = offline.json("recall", "pull requests")
-    assert (told["degraded"], len(told["hits"])) == (["dense"], 1)
+    assert (told["degraded"], len(told["hits"])) == (["dense", "graph"], 1)
     assert "cannot be reached" in told["note"]
+    explained = offline("why", stored["id"], "--query", "pull requests")
+    assert "yes, at place 1" in explained.stdout
+    assert "answered by the local store, by words alone" in explained.stderr
+    why = offline.json("why", stored["id"], "--query", "pull requests")
+    assert "the server does not have it as it is here" in why["note"]
     status = offline.json("status")["sync"]
     assert (status["waiting"], status["last_sync_at"]) == (1, None)
     assert "cannot be reached" in status["trouble"]

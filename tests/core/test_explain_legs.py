@@ -89,6 +89,7 @@ DECLINED: dict[Reason, tuple[LegName, str]] = {
     "past": ("dense", "Ask about the present."),
     "nothing_embedded": ("dense", "`recollect worker`"),
     "sensitive_query": ("dense", "local model"),
+    "unsent": ("graph", "`recollect sync`"),
     "no_concept": ("graph", "Name somebody or something"),
     "unknown_concept": ("graph", "`recollect graph show NAME`"),
     "other_order": ("graph", "Sort by relevance."),

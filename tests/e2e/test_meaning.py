@@ -13,8 +13,12 @@ import psycopg
 import pytest
 from tests.serving import Running, running
 
+from recollect.core.recall import RecallRequest, Recollection
 from recollect.core.recall_settings import RecallSettings
+from recollect.settings import load
+from recollect.usecases.sync import sync
 from recollect.usecases.work import Worker
+from recollect.wiring import open_cached
 from recollect.worker import require_embedding
 
 CAR = "My automobile is being repaired until Thursday"
@@ -187,3 +191,31 @@ def test_fusion_in_sql_gives_the_same_answer(
     ]
     assert shown[0] == shown[1]
     assert len(shown[0]) > 3
+
+
+def test_a_client_with_a_copy_finds_by_meaning_as_the_server_does(
+    server: Running, tmp_path: Path
+) -> None:
+    """Also by meaning alone, which its own store cannot, and for a sensitive query: the server is
+    on this machine.
+    """
+    key = server.new_key()
+    with server.client(key) as mine:
+        mine.patch("settings", json={"deadline_ms": 60_000})
+        id = store(mine, CAR)
+        for content in BACKGROUND:
+            store(mine, content)
+        work_off(server)
+
+    async def asked() -> list[Recollection]:
+        home = tmp_path / "client"
+        async with open_cached(load(home=home, api_url=server.url, api_key=key)) as one:
+            await sync(one.sync, one.server, one.clock)
+            return [
+                await one.recollect.recall(RecallRequest(QUERY, **fields))
+                for fields in ({}, {"weights": {"lexical": 0.0}}, {"is_sensitive": True})
+            ]
+
+    for answer in asyncio.run(asked()):
+        assert (str(answer.hits[0].memory.id), answer.note) == (id, None)
+        assert answer.legs["dense"].status == "ran"

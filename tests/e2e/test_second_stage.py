@@ -12,7 +12,7 @@ from recollect.core.errors import InvalidInput
 from recollect.core.memory import Draft
 from recollect.core.recall import RecallRequest
 from recollect.settings import load
-from recollect.wiring import open_server
+from recollect.wiring import open_recollect, open_server
 
 pytestmark = pytest.mark.anyio
 
@@ -45,6 +45,20 @@ async def test_the_named_model_decides_the_order(database_url: str, tmp_path: Pa
         (3 + 5 + 6 + 7 + 2, 2),
         (3 + 2, 1),
     ]
+
+
+async def test_a_local_store_has_the_second_stage_too(tmp_path: Path) -> None:
+    onnx.save(summing_model(), str(tmp_path / "model.onnx"))
+    write_tokenizer(tmp_path)
+    settings = load(home=tmp_path / "home", reranker=f"folder:{tmp_path}")
+    async with open_recollect(settings) as recollect:
+        await recollect.remember(Draft("deploy"))
+        await recollect.remember(Draft("deploy staging database friday"))
+        await recollect.change_settings({"rerank": True})
+        answer = await recollect.recall(RecallRequest("deploy"))
+    assert answer.rerank is not None
+    assert (answer.rerank.status, answer.rerank.reranked) == ("ran", 2)
+    assert answer.hits[0].memory.content == "deploy staging database friday"
 
 
 async def test_a_name_that_means_no_reranker_is_refused(database_url: str, tmp_path: Path) -> None:

@@ -24,6 +24,9 @@ async def test_an_agent_goes_on_without_the_server_and_its_writes_are_sent_later
         found = await ask(client, "memory_recall", query="harbour")
         assert found["hits"][0]["memory"] == stored
         assert "by words alone" in found["note"]
+        why = await ask(client, "memory_why", id=stored["id"], query="harbour")
+        assert why["recalled"]
+        assert "by words alone" in why["note"]
     async with connected(home, **{**away, "RECOLLECT_API_URL": server.url}) as client:
         await ask(client, "memory_stats")  # opens the store, and the engine with it
         with server.client(key) as http:

@@ -83,7 +83,7 @@ async def test_without_the_server_recall_answers_by_words_and_says_so(tmp_path: 
         assert [hit.memory for hit in answer.hits] == [memory]
         assert answer.note is not None
         assert "by words alone: the server at http://127.0.0.1:9 cannot be reached" in answer.note
-        assert answer.degraded == ("dense",)
+        assert answer.degraded == ("dense", "graph")
         assert (await one.recollect.why(str(memory.id), RecallRequest("harbour"))).recalled
         with pytest.raises(NotFound):
             await one.recollect.get("0190abcd")
@@ -120,7 +120,8 @@ async def test_a_sensitive_query_does_not_leave(server: Running, tmp_path: Path)
                 return await remote.recall(request)
 
         watched = Watched()
-        recollect = replace(one.recollect, remote=watched)  # type: ignore[arg-type]  # recalls only
+        elsewhere = replace(one.recollect, is_here=False)
+        recollect = replace(elsewhere, remote=watched)  # type: ignore[arg-type]  # recalls only
         await recollect.remember(Draft("the harbour"))
         answer = await recollect.recall(RecallRequest("harbour", is_sensitive=True))
         assert (len(answer.hits), watched.asked) == (1, 0)

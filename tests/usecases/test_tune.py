@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+
 import pytest
 from tests.strategies import MOMENT
 
@@ -19,6 +23,23 @@ async def test_a_change_is_answered_and_obeyed(parts: Parts) -> None:
     wanted = RecallSettings(fusion="convex", rrf_k=10)
     assert await change_settings(parts, "me", {"fusion": "convex", "rrf_k": "10"}) == wanted
     assert await settings(parts) == wanted
+
+
+async def test_the_answer_holds_what_another_wrote_meanwhile(parts: Parts) -> None:
+    class Beside:
+        """The store's settings, of which another process changes one just before us."""
+
+        read_settings = parts.settings.read_settings
+        settings_log = parts.settings.settings_log
+
+        async def write_settings(
+            self, changes: Mapping[str, object], *, by: str, at: datetime
+        ) -> None:
+            await parts.settings.write_settings({"depth": 80}, by="another", at=at)
+            await parts.settings.write_settings(changes, by=by, at=at)
+
+    changed = await change_settings(replace(parts, settings=Beside()), "me", {"rrf_k": 10})
+    assert changed == RecallSettings(rrf_k=10, depth=80) == await settings(parts)
 
 
 async def test_only_what_was_named_becomes_a_row(parts: Parts) -> None:

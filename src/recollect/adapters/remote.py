@@ -39,7 +39,7 @@ from recollect.wire import (
     RecollectionOut,
     ScopeIn,
     SettingsLogOut,
-    SettingsOut,
+    SettingsSaid,
     StatsOut,
     WhyIn,
     WhyOut,
@@ -49,6 +49,8 @@ from recollect.wire.erasure import ErasedOut
 
 # A server that is there connects at once; the longest recall an operator can allow takes 60 s.
 _TIMEOUT: Final = httpx.Timeout(65.0, connect=5.0)
+# Where no model is asked and little is read: a server waits three seconds for its database.
+_SOON: Final = httpx.Timeout(15.0, connect=5.0)
 # A server ends an idle connection after five seconds; one that is used just then is lost.
 _LIMITS: Final = httpx.Limits(keepalive_expiry=2.0)
 _IS_IT_RUNNING: Final = (
@@ -105,7 +107,7 @@ class RemoteRecollect:
         return (await self.ask(WhyOut, "POST", "why", body=question)).to_report()
 
     async def get(self, reference: str) -> Memory:
-        return (await self.ask(MemoryOut, "GET", _path(reference))).to_memory()
+        return (await self.ask(MemoryOut, "GET", _path(reference), limit=_SOON)).to_memory()
 
     async def page(self, scope: Scope, cursor: str | None, limit: int) -> Page:
         check_page_size(limit)
@@ -113,7 +115,7 @@ class RemoteRecollect:
         query = {**asked, "limit": limit, **({"cursor": cursor} if cursor else {})}
         if scope.forgotten:
             query["forgotten"] = True
-        return (await self.ask(PageOut, "GET", "memories", query=query)).to_page()
+        return (await self.ask(PageOut, "GET", "memories", query=query, limit=_SOON)).to_page()
 
     async def update(
         self, reference: str, changes: Changes, *, based_on: int | None = None
@@ -139,24 +141,26 @@ class RemoteRecollect:
         return (await self.ask(ForgottenOut, "DELETE", _path(reference), query=query)).id
 
     async def stats(self) -> Stats:
-        return (await self.ask(StatsOut, "GET", "stats")).to_stats()
+        return (await self.ask(StatsOut, "GET", "stats", limit=_SOON)).to_stats()
 
     async def settings(self) -> RecallSettings:
-        return (await self.ask(SettingsOut, "GET", "settings")).to_settings()
+        return (await self.ask(SettingsSaid, "GET", "settings", limit=_SOON)).to_settings()
 
     async def change_settings(self, changes: Mapping[str, object]) -> RecallSettings:
         # Checked here as well: values typed on a command line are text, and JSON needs numbers.
         checked = RecallSettings().changed(changes).as_dict()
         body = {name: value for name, value in checked.items() if name in changes}
-        return (await self.ask(SettingsOut, "PATCH", "settings", body=body)).to_settings()
+        answer = await self.ask(SettingsSaid, "PATCH", "settings", body=body, limit=_SOON)
+        return answer.to_settings()
 
     async def settings_log(self, limit: int) -> list[SettingChange]:
         check_log_limit(limit)
-        answer = await self.ask(SettingsLogOut, "GET", "settings/audit", query={"limit": limit})
+        query = {"limit": limit}
+        answer = await self.ask(SettingsLogOut, "GET", "settings/audit", query=query, limit=_SOON)
         return [one.to_change() for one in answer.changes]
 
     async def conflicts(self) -> list[ConflictReport]:
-        answer = await self.ask(ConflictsOut, "GET", "conflicts")
+        answer = await self.ask(ConflictsOut, "GET", "conflicts", limit=_SOON)
         return [one.to_report() for one in answer.conflicts]
 
     async def resolve(self, reference: str, keep: Keep) -> ConflictReport:
@@ -200,12 +204,13 @@ class RemoteRecollect:
         *,
         query: Mapping[str, Any] | None = None,
         body: BaseModel | Mapping[str, object] | None = None,
+        limit: httpx.Timeout = _TIMEOUT,
     ) -> Answer:
         """One request of the API, also for what has an adapter of its own."""
         headers = {} if body is None else {"Content-Type": "application/json"}
         try:
             response = await self._client.request(
-                method, path, params=query, content=_json(body), headers=headers
+                method, path, params=query, content=_json(body), headers=headers, timeout=limit
             )
         except httpx.TimeoutException as error:
             raise StoreUnavailable(

@@ -60,6 +60,7 @@ async def sync_pull(
     """
     check_protocol(query.protocol, by="client")
     page = await pull(
+        server.parts,
         server.changes,
         owner,
         query.store,

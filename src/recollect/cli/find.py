@@ -103,6 +103,8 @@ def why(
         from recollect.cli.render_why import why as rendered
 
         show(rendered(report))
+        if report.note:
+            note(report.note)
 
 
 @made_of_options(where=scope)

@@ -89,7 +89,8 @@ class WhyReport:
     would stand if it were allowed in; it is None when no leg brings it within its depth. A memory
     that `stands_for` others is recalled in the place of the best of them. `superseded_by` is who
     stands in the memory's own place. `rerank` is what the second stage said of it, `second_stage`
-    what became of that where it is on.
+    what became of that where it is on. `note` tells people when it is not the
+    answer they asked for.
     """
 
     memory: Memory
@@ -106,6 +107,7 @@ class WhyReport:
     superseded_by: UUID | None = None
     rerank: RerankPlace | None = None
     second_stage: RerankReport | None = None
+    note: str | None = None
 
 
 def superseded(by: UUID) -> Obstacle:

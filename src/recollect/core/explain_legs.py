@@ -17,6 +17,7 @@ from recollect.core.text import clean_query
 _Told = tuple[ObstacleKind, str, str]
 
 _WORKER: Final = "Let the worker run (`recollect worker`); `recollect status` shows how far it is."
+_UNSENT: Final = "`recollect sync` sends it to the server, which then knows it by all legs."
 _NO_WAY: Final = (
     "Name what it mentions, or write what joins it to the query into its text or tags; "
     "`recollect status` shows whether memories wait to be read for the graph."
@@ -24,10 +25,14 @@ _NO_WAY: Final = (
 _NARROWER: Final = "Ask more precisely, or within a narrower scope."
 # A leg that had nothing to say to this query, though nothing is wrong with it.
 _DECLINED: Final[Mapping[tuple[LegName, Reason], str]] = {
+    ("dense", "unsent"): _UNSENT,
+    ("graph", "unsent"): _UNSENT,
     ("dense", "past"): "Ask about the present.",
     ("dense", "nothing_embedded"): _WORKER,
     ("dense", "sensitive_query"): "Ask without marking the query as sensitive, and without "
     "anything that looks like a secret; or use a local model.",
+    ("graph", "sensitive_query"): "Ask without marking the query as sensitive, and without "
+    "anything that looks like a secret.",
     ("graph", "no_concept"): "Name somebody or something that the memory mentions, as it is "
     "written there.",
     ("graph", "unknown_concept"): "Name somebody or something that the memory mentions; "

@@ -184,9 +184,9 @@ def checked_scope(scope: Scope) -> Scope:
     check_categories(scope.categories)
     return replace(
         scope,
-        project=None if scope.project is None else _name(scope.project, "project"),
-        sessions=tuple(_name(session, "sessions") for session in scope.sessions),
-        tags=tuple(_name(tag, "tags") for tag in scope.tags),
+        project=None if scope.project is None else checked_name(scope.project, "project"),
+        sessions=tuple(checked_name(session, "sessions") for session in scope.sessions),
+        tags=tuple(checked_name(tag, "tags") for tag in scope.tags),
         since=checked_moment(scope.since, "since"),
         until=checked_moment(scope.until, "until"),
     )
@@ -249,7 +249,8 @@ def _label(text: str | None, field: str, limits: Limits) -> str | None:
     return tidy
 
 
-def _name(text: str, field: str) -> str:
+def checked_name(text: str, field: str) -> str:
+    """The name trimmed; or InvalidInput, with the name that the caller gave the field."""
     tidy = text.strip()
     if not tidy:
         raise InvalidInput(

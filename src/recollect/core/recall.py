@@ -95,6 +95,7 @@ class Candidate(NamedTuple):
 Reason = Literal[
     "past",
     "sensitive_query",
+    "unsent",
     "nothing_embedded",
     "other_order",
     "nothing_found",

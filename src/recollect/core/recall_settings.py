@@ -73,11 +73,7 @@ class RecallSettings:
         """The defaults with a store's rows in their places. A row this version cannot use, such as
         one that a newer version wrote, is left out: it must not stop every recall.
         """
-        usable: dict[str, Any] = {}
-        for name, value in rows.items():
-            with suppress(InvalidInput):
-                usable[name] = _checked(name, value)
-        return cls(**usable)
+        return cls(**_usable(rows))
 
     def weights(self) -> dict[LegName, float]:
         return {
@@ -93,6 +89,18 @@ class RecallSettings:
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+    def to_follow(self, said: Mapping[str, object]) -> dict[str, object]:
+        """What a client has to change here to do as its server says. What only a newer server
+        knows is left out, and so is a lexical weight of 0: a client without its server has no other
+        leg, and would find nothing.
+        """
+        here = self.as_dict()
+        return {
+            name: value
+            for name, value in _usable(said).items()
+            if value != here[name] and (name, value) != ("lexical_weight", 0.0)
+        }
 
     def changed(self, changes: Mapping[str, object]) -> RecallSettings:
         """These settings with some of them changed; InvalidInput names the first one refused."""
@@ -199,6 +207,14 @@ LEGAL: Final[Mapping[str, Range | Choice | Switch]] = {
     "rerank_depth": Range(5, 50, whole=True),
     "rerank_timeout_ms": Range(10, 10_000, whole=True),
 }
+
+
+def _usable(rows: Mapping[str, object]) -> dict[str, Any]:
+    usable: dict[str, Any] = {}
+    for name, value in rows.items():
+        with suppress(InvalidInput):
+            usable[name] = _checked(name, value)
+    return usable
 
 
 def _checked(name: str, value: object) -> float | int | str | bool:

@@ -173,7 +173,8 @@ class Peer:
 @dataclass(frozen=True, slots=True)
 class ChangePage:
     """Changes in the order of their positions, and the cursor behind them. `is_reset`: the cursor
-    lies beyond all positions, for the server was set back to a backup.
+    lies beyond all positions, for the server was set back to a backup. `settings` are how recall
+    ranks there, by name; an older server does not tell them.
     """
 
     peer: Peer
@@ -183,6 +184,7 @@ class ChangePage:
     has_more: bool = False
     remaining: int | None = None
     is_reset: bool = False
+    settings: Fields | None = None
 
 
 @dataclass(frozen=True, slots=True)

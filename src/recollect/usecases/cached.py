@@ -9,19 +9,29 @@ server has not heard of it yet.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TypeVar
 from uuid import UUID
 
-from recollect.core.errors import InvalidInput, NotAllowed, NotFound, StoreError
+from recollect.core.errors import (
+    InvalidInput,
+    NotAllowed,
+    NotFound,
+    RecollectError,
+    StoreError,
+    StoreUnavailable,
+)
 from recollect.core.explain import WhyReport
+from recollect.core.ids import IdPrefix
 from recollect.core.memory import Changes, Draft, Memory, Scope, Stats
 from recollect.core.paging import Page
 from recollect.core.ranking import woven
-from recollect.core.recall import LegReport, RecallRequest, Recollection
+from recollect.core.recall import Hit, LegStatus, RecallRequest, Recollection
 from recollect.core.recall_settings import RecallSettings, SettingChange
 from recollect.core.sync import ConflictReport, Keep, SyncStatus
+from recollect.core.without_server import explained_here, recalled_here
 from recollect.ports import MemoryStore, Recollect, SyncStore
 from recollect.usecases.follow import follow
 from recollect.usecases.tasks import give_up
@@ -29,11 +39,17 @@ from recollect.usecases.tasks import give_up
 T = TypeVar("T")
 # Of the deadline of a recall, what the server may use: the rest is for putting both together.
 _SHARE_FOR_SERVER = 0.8
+# For a `why`, which a person waits for: a leg that hangs is given ten seconds there, and then the
+# rest of the answer is made.
+_WHY_SECONDS = 20.0
+_STAYS = "a sensitive query stays on this machine"
 
 
 @dataclass(frozen=True, slots=True)
 class CachedRecollect:
-    """Implements the `Recollect` port. `wake` tells the engine that something was written."""
+    """Implements the `Recollect` port. `wake` tells the engine that something was written. A server
+    that `is_here`, on this machine, may be asked sensitive queries, too.
+    """
 
     local: Recollect
     remote: Recollect
@@ -42,6 +58,7 @@ class CachedRecollect:
     sync: SyncStore
     wake: Callable[[], None] = lambda: None
     on_recall: Callable[[Recollection], None] = lambda _: None
+    is_here: bool = False
 
     async def remember(self, draft: Draft) -> Memory:
         memory = await self.local.remember(draft)
@@ -57,8 +74,8 @@ class CachedRecollect:
         request = request.checked()
         here = asyncio.create_task(self.local.recall(request))
         try:
-            if request.must_stay:
-                return _local_answer(await here, "a sensitive query stays on this machine")
+            if self._must_stay(request):
+                return recalled_here(await here, request, "skipped", _STAYS)
             seconds = (await self.local.settings()).deadline_ms / 1000
             # Read before the server is asked: what is sent while it searches would be nobody's.
             unsent = await self.sync.unsent_ids()
@@ -66,21 +83,25 @@ class CachedRecollect:
                 async with asyncio.timeout(seconds * _SHARE_FOR_SERVER):
                     there = await self.remote.recall(request)
             except TimeoutError:
-                return _local_answer(await here, "the server did not answer in time", late=True)
+                return await _alone(here, request, "late", _late())
             except (StoreError, NotAllowed) as error:
-                return _local_answer(await here, str(error))
-            return await self._together(request, there, await here, unsent)
+                return await _alone(here, request, "failed", error)
+            return await self._together(request, there, here, unsent)
         finally:
             give_up(here)
+
+    def _must_stay(self, request: RecallRequest) -> bool:
+        return request.must_stay and not self.is_here
 
     async def _together(
         self,
         request: RecallRequest,
         there: Recollection,
-        here: Recollection,
+        here: asyncio.Task[Recollection],
         unsent: Collection[UUID],
     ) -> Recollection:
         """The server's hits, as far as they are still true here, and those it cannot know."""
+        found_here, note = await _found(here)
         own = {*unsent, *await self.sync.unsent_ids()}
         found = [hit.memory.id for hit in there.hits]
         known = await self.store.fetch(self.owner, found, request.as_of)
@@ -95,18 +116,31 @@ class CachedRecollect:
             for hit in there.hits
             if hit.memory.id not in own
         ]
-        mine = [hit for hit in here.hits if hit.memory.id in own]
+        mine = [hit for hit in found_here if hit.memory.id in own]
         merged = woven(hits, mine, request.sort_by)
         # Links that the server has not heard of are followed here.
         shown = await follow(self.store, self.owner, request, merged, known.superseded)
-        return replace(there, hits=tuple(shown[: request.limit]))
+        return replace(there, hits=tuple(shown[: request.limit]), note=note or there.note)
 
     async def why(self, reference: str, request: RecallRequest) -> WhyReport:
-        try:
-            async with asyncio.timeout((await self.local.settings()).deadline_ms / 1000):
-                return await self.remote.why(reference, request)
-        except (TimeoutError, StoreError, NotAllowed, NotFound, InvalidInput):
-            return await self.local.why(reference, request)
+        request = request.checked()
+        prefix = IdPrefix.parse(reference)
+        status: LegStatus = "failed"
+        if self._must_stay(request):
+            status, because = "skipped", _STAYS
+        elif any(prefix.low <= id <= prefix.high for id in await self.sync.unsent_ids()):
+            status, because = "absent", "the server does not have it as it is here"
+        else:
+            try:
+                async with asyncio.timeout(_WHY_SECONDS):
+                    return await self.remote.why(reference, request)
+            except TimeoutError:
+                status, because = "late", str(_late())
+            except NotFound:
+                status, because = "absent", "the server does not have it"
+            except (StoreError, NotAllowed) as error:
+                because = str(error)
+        return explained_here(await self.local.why(reference, request), request, status, because)
 
     async def get(self, reference: str) -> Memory:
         try:
@@ -161,10 +195,16 @@ class CachedRecollect:
         return await self.local.stats()
 
     async def settings(self) -> RecallSettings:
-        return await self.remote.settings()
+        return await self._followed(await self.remote.settings())
 
     async def change_settings(self, changes: Mapping[str, object]) -> RecallSettings:
-        return await self.remote.change_settings(changes)
+        return await self._followed(await self.remote.change_settings(changes))
+
+    async def _followed(self, settings: RecallSettings) -> RecallSettings:
+        """The next recall obeys here, too. What cannot be kept now comes with the next sync."""
+        with suppress(StoreError):
+            await self.sync.follow_settings(settings.as_dict())
+        return settings
 
     async def settings_log(self, limit: int) -> list[SettingChange]:
         return await self.remote.settings_log(limit)
@@ -188,9 +228,33 @@ class CachedRecollect:
             raise unknown from error
 
 
-def _local_answer(here: Recollection, why: str, *, late: bool = False) -> Recollection:
-    """What the local store found by words, with the legs of the server named as missing."""
-    missing = LegReport("late" if late else "failed", 1.0, note=why)
-    legs = {**here.legs, "dense": replace(missing, weight=here.legs["dense"].weight)}
-    note = f"answered by the local store, by words alone: {why}"
-    return replace(here, legs=legs, note=note)
+async def _alone(
+    here: asyncio.Task[Recollection],
+    request: RecallRequest,
+    status: LegStatus,
+    error: RecollectError,
+) -> Recollection:
+    """The local store's answer in the place of the server's."""
+    try:
+        return recalled_here(await here, request, status, str(error))
+    except InvalidInput:  # only the server has a leg that was to be asked
+        raise error from None
+
+
+async def _found(here: asyncio.Task[Recollection]) -> tuple[Sequence[Hit], str | None]:
+    """What the local store found beside a server that has answered, and what to say of it. Where
+    none of the store's own legs is to be asked, that is nothing.
+    """
+    try:
+        return (await here).hits, None
+    except InvalidInput:
+        return (), None
+    except StoreError as error:
+        return (), f"without what only the local store has: {error}"
+
+
+def _late() -> StoreUnavailable:
+    return StoreUnavailable(
+        "the server did not answer in time",
+        remedy="Try again; if it stays slow, see `recollect doctor` on the server.",
+    )

@@ -8,12 +8,15 @@ from uuid import UUID
 from recollect.core.errors import InvalidInput
 from recollect.core.sync import ChangePage
 from recollect.ports import ChangeStore
+from recollect.usecases import tune
+from recollect.usecases.parts import Parts
 from recollect.usecases.push import may_leave
 
 MAX_PULL = 500
 
 
 async def pull(
+    parts: Parts,
     changes: ChangeStore,
     owner: str,
     store: UUID,
@@ -24,7 +27,8 @@ async def pull(
     count: bool,
 ) -> ChangePage:
     """One page of changes behind a cursor. Whoever has read a page has seen all changes before it,
-    also those whose transaction took long (docs/adr/0018).
+    also those whose transaction took long (docs/adr/0018). With each page goes how recall ranks
+    here, for a client's own recall to rank so, too.
     """
     if not 1 <= limit <= MAX_PULL:
         raise InvalidInput(
@@ -34,4 +38,8 @@ async def pull(
         )
     page = await changes.page(owner, store, cursor, limit, sensitive=sensitive, count=count)
     memories = (may_leave(one, sensitive=sensitive) for one in page.memories)
-    return replace(page, memories=tuple(one for one in memories if one is not None))
+    return replace(
+        page,
+        memories=tuple(one for one in memories if one is not None),
+        settings=(await tune.settings(parts)).as_dict(),
+    )

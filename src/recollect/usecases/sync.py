@@ -123,5 +123,7 @@ async def pull_page(
         await local.reset()
         return True
     await local.absorb_page(page)
+    if page.settings is not None:
+        await local.follow_settings(page.settings)
     tell("pulled", len(page.memories) + len(page.revisions), page.remaining)
     return page.has_more

@@ -16,7 +16,9 @@ async def settings(parts: Parts) -> RecallSettings:
 async def change_settings(
     parts: Parts, owner: str, changes: Mapping[str, object]
 ) -> RecallSettings:
-    """Settings are everybody's; `owner` is who goes into the log."""
+    """Settings are everybody's; `owner` is who goes into the log. They are read again when they are
+    written: somebody else may have changed others meanwhile.
+    """
     if not changes:
         raise InvalidInput(
             "no setting was named", field="settings", remedy="Name at least one setting to change."
@@ -24,7 +26,7 @@ async def change_settings(
     changed = (await settings(parts)).changed(changes)
     wanted = {name: value for name, value in changed.as_dict().items() if name in changes}
     await parts.settings.write_settings(wanted, by=owner, at=parts.clock.now())
-    return changed
+    return await settings(parts)
 
 
 async def settings_log(parts: Parts, limit: int) -> list[SettingChange]:

@@ -45,6 +45,7 @@ from recollect.wire.tuning import (
     SettingsLogIn,
     SettingsLogOut,
     SettingsOut,
+    SettingsSaid,
 )
 from recollect.wire.written import (
     SecretOut,
@@ -77,6 +78,7 @@ __all__ = [
     "SettingsLogIn",
     "SettingsLogOut",
     "SettingsOut",
+    "SettingsSaid",
     "StatsOut",
     "WhyIn",
     "WhyLegOut",

@@ -92,7 +92,8 @@ class WhyOut(Shape):
     stand if it were allowed in; null when no leg brings it within its depth. A memory that
     `stands_for` others is recalled in the place of the best of them; `superseded_by` is who stands
     in the memory's own place. `rerank` is what the second stage said of it, `second_stage` what
-    became of that where it is on.
+    became of that where it is on. `note` says when the answer came from
+    elsewhere than was asked.
     """
 
     memory: MemoryOut
@@ -109,6 +110,7 @@ class WhyOut(Shape):
     superseded_by: UUID | None = None
     rerank: RerankPlaceOut | None = None
     second_stage: RerankReportOut | None = None
+    note: str | None = None
 
     @classmethod
     def from_report(cls, report: WhyReport) -> WhyOut:
@@ -128,6 +130,7 @@ class WhyOut(Shape):
             superseded_by=report.superseded_by,
             rerank=None if judged is None else RerankPlaceOut(**asdict(judged)),
             second_stage=None if stage is None else RerankReportOut(**asdict(stage)),
+            note=report.note,
         )
 
     def to_report(self) -> WhyReport:
@@ -148,4 +151,5 @@ class WhyOut(Shape):
             second_stage=None
             if self.second_stage is None
             else RerankReport(**dict(self.second_stage)),
+            note=self.note,
         )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, Self
 
 from pydantic import ConfigDict, Field, Strict
 from pydantic.json_schema import SkipJsonSchema
 
-from recollect.core.memory import EPISODE, Scope
+from recollect.core.memory import EPISODE, Scope, checked_name
 from recollect.core.recall import MAX_LIMIT, LegName, RecallRequest, SortBy
 from recollect.core.text import MAX_QUERY_CHARS, clean_query
 from recollect.wire.inputs import ScopeIn
@@ -100,7 +101,11 @@ class EpisodesIn(Input):
     """A search through conversations, as query parameters."""
 
     q: str = Field(description="What to look for, in any words.")
-    session_ids: list[Name] = Field(default=[], description="Only these sessions; else all.")
+    session_ids: list[Name] = Field(
+        default=[],
+        description="Only these sessions; else all. Give the parameter once for each of them, or "
+        "all in one with commas between them. A name that holds a comma is found as a whole, too.",
+    )
     project: Name | SkipJsonSchema[None] = None
     since: Moment | SkipJsonSchema[None] = None
     until: Moment | SkipJsonSchema[None] = None
@@ -126,7 +131,7 @@ class EpisodesIn(Input):
             sort_by=self.sort_by,
             scope=Scope(
                 project=self.project,
-                sessions=tuple(self.session_ids),
+                sessions=tuple(_sessions(self.session_ids)),
                 categories=(EPISODE,),
                 since=self.since,
                 until=self.until,
@@ -134,3 +139,11 @@ class EpisodesIn(Input):
             is_sensitive=self.is_sensitive,
             as_of=self.as_of,
         )
+
+
+def _sessions(named: Iterable[str]) -> Iterator[str]:
+    """Each as it is, and what is between its commas: a list is often written so in an address."""
+    for one in named:
+        yield checked_name(one, "session_ids")
+        if "," in one:
+            yield from filter(None, map(str.strip, one.split(",")))

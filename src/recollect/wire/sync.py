@@ -293,7 +293,7 @@ class PushedOut(PeerOut):
 
 class ChangesOut(PeerOut):
     """One page of changes; go on from `cursor` while there is more. `reset`: the cursor lies beyond
-    everything, for the server was set back; compare all anew.
+    everything, for the server was set back; compare all anew. `settings` are how recall ranks here.
     """
 
     memories: list[RemoteOut]
@@ -302,6 +302,8 @@ class ChangesOut(PeerOut):
     has_more: bool
     remaining: int | None
     reset: bool
+    # Whatever a newer server has among them: what cannot be used is left out, not refused.
+    settings: dict[str, Any] | None = None
 
     @classmethod
     def from_page(cls, page: ChangePage) -> ChangesOut:
@@ -315,6 +317,7 @@ class ChangesOut(PeerOut):
             has_more=page.has_more,
             remaining=page.remaining,
             reset=page.is_reset,
+            settings=None if page.settings is None else dict(page.settings),
         )
 
     def to_page(self, owner: str) -> ChangePage:
@@ -326,4 +329,5 @@ class ChangesOut(PeerOut):
             self.has_more,
             self.remaining,
             self.reset,
+            self.settings,
         )

@@ -45,8 +45,18 @@ class SettingsOut(Shape):
     def from_settings(cls, settings: RecallSettings) -> SettingsOut:
         return cls(**settings.as_dict())
 
+
+class SettingsSaid(Shape):
+    """The same as a client reads it, whatever the server's version: a setting that one of them does
+    not know has this version's default.
+    """
+
+    model_config = ConfigDict(extra="allow")
+
+    lexical_weight: float
+
     def to_settings(self) -> RecallSettings:
-        return RecallSettings(**dict(self))
+        return RecallSettings.stored(self.model_dump())
 
 
 def _legal(name: str) -> dict[str, Any]:
@@ -88,7 +98,7 @@ class SettingsIn(Input):
 
 class SettingChangeOut(Shape):
     """One change. `old` is null where the default held; `by` is the owner of the key that was
-    used, or of the local store.
+    used, or of the local store, where a client of a server also has "the server".
     """
 
     name: str

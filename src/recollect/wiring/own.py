@@ -24,7 +24,7 @@ from recollect.settings import Settings
 from recollect.usecases.owned import OwnedRecollect
 from recollect.usecases.recall_log import RecallLog, recall_log
 from recollect.usecases.tasks import end
-from recollect.wiring.parts import SystemClock, parts_on
+from recollect.wiring.parts import SystemClock, open_reranker, parts_on
 
 if TYPE_CHECKING:
     from recollect.adapters.engine_lock import EngineLock
@@ -65,8 +65,10 @@ async def open_recollect(
     async with (
         SqliteStore(settings.sqlite_path) as store,
         _recalls_of(store, settings) as shown,
+        open_reranker(settings) as reranker,
     ):
-        yield OwnedRecollect(parts_on(store, settings), settings.owner, shown.note)
+        parts = replace(parts_on(store, settings), reranker=reranker)
+        yield OwnedRecollect(parts, settings.owner, shown.note)
 
 
 @asynccontextmanager
@@ -161,6 +163,7 @@ async def open_cached(settings: Settings) -> AsyncIterator[Cached]:
                 sync,
                 engine.wake,
                 shown.note,
+                server.is_here,
             ),
             sync,
             server,

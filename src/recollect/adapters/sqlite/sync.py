@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final, TypeVar
 from uuid import UUID
@@ -22,6 +22,7 @@ from recollect.adapters.sqlite.sync_claims import claim
 from recollect.core.errors import Conflict, NotFound
 from recollect.core.ids import uuid7
 from recollect.core.merge import Outcome, reconcile
+from recollect.core.recall_settings import RecallSettings
 from recollect.core.sync import (
     WITHOUT_TEXT,
     Answer,
@@ -36,9 +37,11 @@ from recollect.core.sync import (
     State,
     SyncStatus,
 )
-from recollect.ports import Clock
+from recollect.ports import Clock, SettingsStore
 
 T = TypeVar("T")
+# Who changed a setting here, in the log: no person of this machine did.
+_SERVER: Final = "the server"
 _OPEN_LINK: Final = "INSERT INTO sync_link (owner, store) VALUES (?, ?) ON CONFLICT DO NOTHING"
 _WAITING: Final = """
 SELECT count(*) FILTER (WHERE o.parked IS NULL OR m.version IS NOT o.parked_version),
@@ -61,6 +64,7 @@ class SqliteSync:
         self, store: SqliteStore, owner: str, clock: Clock, *, sensitive: bool = False
     ) -> None:
         self._writer, self._reader = store.lanes
+        self._settings: SettingsStore = store
         self._owner = owner
         self._clock = clock
         self._sensitive = sensitive
@@ -170,6 +174,11 @@ class SqliteSync:
     async def retry_parked(self) -> int:
         statement = "UPDATE outbox SET parked = NULL WHERE owner = ? AND parked IS NOT NULL"
         return await self._write(lambda writer: writer.execute(statement, (self._owner,)).rowcount)
+
+    async def follow_settings(self, said: Mapping[str, object]) -> None:
+        here = RecallSettings.stored(await self._settings.read_settings())
+        if changes := here.to_follow(said):
+            await self._settings.write_settings(changes, by=_SERVER, at=self._clock.now())
 
     async def note_success(self, at: datetime) -> None:
         statement = """

@@ -1,0 +1,140 @@
+"""Recall settings are the server's, and a client that keeps a copy of it does as they say."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+from uuid import UUID
+
+import pytest
+from tests.serving import Running
+from tests.sync.test_cached import cached, synced
+
+from recollect.core.errors import StoreFull
+from recollect.core.recall_settings import RecallSettings
+from recollect.core.sync import ChangePage
+from recollect.ports import SyncServer, SyncStore
+from recollect.usecases.sync import sync
+from recollect.wire.sync import ChangesOut
+from recollect.wiring import Cached
+
+pytestmark = pytest.mark.anyio
+
+AWAY = "http://127.0.0.1:9"
+
+
+@asynccontextmanager
+async def two_clients(server: Running, home: Path) -> AsyncIterator[tuple[Cached, Cached]]:
+    """Of one server, whose settings are the defaults again afterwards."""
+    key = server.new_key()
+    async with (
+        cached(home / "one", server.url, key) as one,
+        cached(home / "two", server.url, key) as two,
+    ):
+        try:
+            yield one, two
+        finally:
+            await one.recollect.change_settings(RecallSettings().as_dict())
+
+
+async def here(one: Cached) -> RecallSettings:
+    return await one.recollect.local.settings()
+
+
+async def test_a_setting_is_obeyed_here_at_once_and_elsewhere_with_the_next_sync(
+    server: Running, tmp_path: Path
+) -> None:
+    async with two_clients(server, tmp_path) as (one, two):
+        wanted = RecallSettings(deadline_ms=300, dense_weight=0.5)
+        changes = {"deadline_ms": 300, "dense_weight": "0.5"}
+        assert await one.recollect.change_settings(changes) == wanted
+        assert await here(one) == wanted
+        assert await here(two) == RecallSettings()
+        await synced(two)
+        assert await here(two) == wanted
+        (last, *_) = await two.recollect.local.settings_log(10)
+        assert last.by == "the server"
+        # Back to the default is a change, too; looking at the settings is enough to learn of it.
+        default = RecallSettings().deadline_ms
+        await one.recollect.change_settings({"deadline_ms": default})
+        assert await two.recollect.settings() == replace(wanted, deadline_ms=default)
+        assert await here(two) == replace(wanted, deadline_ms=default)
+
+
+async def test_what_is_known_already_is_not_written_again(server: Running, tmp_path: Path) -> None:
+    async with two_clients(server, tmp_path) as (one, _):
+        await synced(one)
+        assert await one.recollect.local.settings_log(10) == []
+        await one.recollect.change_settings({"rrf_k": 10})
+        await synced(one)
+        await one.recollect.settings()
+        assert len(await one.recollect.local.settings_log(10)) == 1
+
+
+async def test_a_client_without_its_server_still_finds_by_words(
+    server: Running, tmp_path: Path
+) -> None:
+    async with two_clients(server, tmp_path) as (one, _):
+        await one.recollect.change_settings({"lexical_weight": 2, "depth": 80})
+        await one.recollect.change_settings({"lexical_weight": 0, "depth": 90})
+        await synced(one)
+        assert await here(one) == RecallSettings(lexical_weight=2.0, depth=90)
+
+
+async def test_what_was_learnt_stays_when_the_server_is_away(
+    server: Running, tmp_path: Path
+) -> None:
+    async with two_clients(server, tmp_path) as (one, _):
+        await one.recollect.change_settings({"deadline_ms": 300})
+        async with cached(tmp_path / "one", AWAY, "rk_x") as away:
+            assert (await here(away)).deadline_ms == 300
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        (None, {}),  # an older server
+        ({"deadline_ms": 300}, {"deadline_ms": 300}),
+        (
+            {"deadline_ms": 300, "unheard_of": {"a": [1]}, "fusion": "of a newer version"},
+            {"deadline_ms": 300},
+        ),
+        ({"deadline_ms": 1, "depth": None, "rerank": True}, {"rerank": True}),
+    ],
+)
+async def test_settings_of_another_version(
+    server: Running, tmp_path: Path, said: Mapping[str, Any] | None, expected: dict[str, Any]
+) -> None:
+    async with cached(tmp_path, server.url, server.new_key()) as one:
+
+        class OfAnotherVersion:
+            push = one.server.push
+
+            async def pull(
+                self, store: UUID, cursor: int, limit: int, *, count: bool
+            ) -> ChangePage:
+                page = await one.server.pull(store, cursor, limit, count=count)
+                sent = ChangesOut.from_page(page).model_dump(mode="json")
+                del sent["settings"]
+                told = sent if said is None else {**sent, "settings": said}
+                return ChangesOut.model_validate(told).to_page("me")
+
+        await sync(one.sync, cast("SyncServer", OfAnotherVersion()), one.clock)
+        assert await here(one) == RecallSettings(**expected)
+
+
+async def test_a_change_that_cannot_be_kept_here_is_still_made_on_the_server(
+    server: Running, tmp_path: Path
+) -> None:
+    class Full:
+        async def follow_settings(self, said: Mapping[str, object]) -> None:
+            raise StoreFull("no room", remedy="Make some.")
+
+    async with two_clients(server, tmp_path) as (one, _):
+        full = replace(one.recollect, sync=cast("SyncStore", Full()))
+        assert (await full.change_settings({"depth": 80})).depth == 80
+        assert (await full.settings()).depth == 80
+        assert await here(one) == RecallSettings()

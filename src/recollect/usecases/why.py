@@ -2,7 +2,8 @@
 
 Each leg is asked up to three times: as the recall asks it; for this memory alone, which tells
 whether the leg finds it at all and with what score; and, when it does but not within the depth,
-much deeper for its rank. What is said to bring it in is tried first: how scores are spread decides
+much deeper for its rank. The graph is walked as the recall walks it, and on if it did not come to
+the memory. What is said to bring it in is tried first: how scores are spread decides
 how much depth or importance helps, and that is different for each query. A person waits for the
 answer, so it may take longer than a recall.
 """

@@ -26,7 +26,7 @@ from rich.text import Text
 
 from recollect.adapters.remote import RemoteRecollect
 from recollect.core.memory import Draft
-from recollect.core.recall import Hit, RecallRequest, Recollection
+from recollect.core.recall import Hit, LegPlace, LegReport, RecallRequest, Recollection
 from recollect.ports import Recollect
 
 START_SECONDS = 120.0
@@ -236,11 +236,17 @@ def print_recall(query: str, answer: Recollection) -> None:
     console.print(table)
 
 
+def where(place: LegPlace, leg: LegReport) -> str:
+    """The walk over the graph does not come to every hit."""
+    if place.rank is None:
+        return "not reached"
+    return f"rank {place.rank} of {leg.found}, score {place.score:.3f} in {leg.took_ms:.1f} ms"
+
+
 def why(hit: Hit, answer: Recollection) -> str:
     """One line that adds up: each leg's share, their sum, the prior."""
     legs = ", ".join(
-        f"{name}: rank {place.rank} of {answer.legs[name].found}, score {place.score:.3f}"
-        f" in {answer.legs[name].took_ms:.1f} ms, adds {place.contribution:.2f}"
+        f"{name}: {where(place, answer.legs[name])}, adds {place.contribution:.2f}"
         for name, place in hit.legs.items()
     )
     importance = f"importance {hit.memory.importance:g} × {hit.prior:.2f}"

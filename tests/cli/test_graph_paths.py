@@ -23,8 +23,16 @@ FIRST = UUID("019a0000-0000-7000-8000-000000000001")
     ],
 )
 def test_an_explanation_names_the_path(path: tuple[str, ...], told: str) -> None:
-    hit = Hit(memory(1), 1.0, 1.0, 1.0, {"graph": LegPlace(2, 0.1, 1.0, path)})
+    assert told in shown(LegPlace(2, 0.1, 1.0, path))
+
+
+def test_a_hit_that_was_not_led_to_has_no_rank() -> None:
+    assert "graph -0.2000 (not reached)" in shown(LegPlace(None, 0.0, -0.2))
+
+
+def shown(place: LegPlace) -> str:
+    hit = Hit(memory(1), 1.0, 1.0, 1.0, {"graph": place})
     console = Console(width=300)
     with console.capture() as seen:
         console.print(hits(Recollection((hit,), {}, "standout", 1.0), explain=True))
-    assert told in seen.get()
+    return seen.get()

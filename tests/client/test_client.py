@@ -31,7 +31,7 @@ from recollect import (
     RecollectError,
     Scope,
 )
-from recollect.client.asynchronous import Options
+from recollect.client.asynchronous import Asked, Options
 from recollect.client.blocking import _LoopThread
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "chat.py"
@@ -75,6 +75,10 @@ def test_a_memory_from_its_first_day_to_its_last(options: Options) -> None:
         assert said(*(hit.memory for hit in found.hits)) == said(stored)
         assert memory.recall("tea", exclude=[stored.id]).hits == ()
         assert memory.why(stored.id, "tea").memory.id == stored.id
+        asked = Asked(limit=1, sort_by="recency", exclude=[stored.id], weights={"dense": 0.0})
+        told = memory.why(stored.id, "tea", **asked)
+        assert (told.limit, told.kept_out[0].kind) == (1, "excluded")
+        assert told.legs["dense"].facts.weight == 0.0
         changed = memory.update(stored.id, content="Nadia prefers coffee.")
         assert changed.version > stored.version
         assert changed.tags == ("drinks",)

@@ -10,9 +10,9 @@ from uuid import UUID
 import pytest
 from tests.strategies import MOMENT
 
-from recollect.core.explain import LegFacts, ObstacleKind, barred, below_limit, leg_obstacle
+from recollect.core.explain import ObstacleKind, barred, below_limit
 from recollect.core.memory import Memory, Scope
-from recollect.core.recall import LegName, RecallRequest
+from recollect.core.recall import RecallRequest, RerankPlace, SortBy
 
 MEMORY = Memory(
     UUID(int=1),
@@ -24,7 +24,6 @@ MEMORY = Memory(
     project="shop",
     session="monday",
 )
-RAN = LegFacts("ran", 1.0, 50, score=0.5, rank=1, searched=50)
 
 BARS: list[tuple[dict[str, Any], ObstacleKind, str, str]] = [
     ({"scope": Scope(project="web")}, "out_of_scope", "project is shop", "project shop"),
@@ -74,64 +73,6 @@ def test_what_the_scope_covers_is_not_barred() -> None:
     assert barred(MEMORY, RecallRequest("q", scope=scope, exclude=frozenset([UUID(int=2)]))) == []
 
 
-LEG_OBSTACLES: list[tuple[LegName, LegFacts, Memory, ObstacleKind | None, str]] = [
-    ("lexical", RAN, MEMORY, None, ""),
-    ("lexical", replace(RAN, rank=50), MEMORY, None, ""),
-    ("lexical", replace(RAN, rank=51), MEMORY, "below_depth", "set depth 51"),
-    ("lexical", replace(RAN, rank=1_001), MEMORY, "below_depth", "narrower scope"),
-    ("lexical", replace(RAN, rank=None), MEMORY, "below_floor", "more precisely"),
-    ("lexical", replace(RAN, score=None, rank=None), MEMORY, "no_match", "expanded keywords"),
-    ("graph", replace(RAN, score=None, rank=None), MEMORY, "no_match", "tags"),
-    ("dense", replace(RAN, score=None, rank=None), MEMORY, "not_embedded", "recollect worker"),
-    (
-        "dense",
-        replace(RAN, score=None, rank=None),
-        replace(MEMORY, is_sensitive=True),
-        "sensitive",
-        "with words that it contains",
-    ),
-    # what is forgotten is in no leg, and is said once for all of them
-    ("lexical", replace(RAN, score=None), replace(MEMORY, deleted_at=MOMENT), None, ""),
-    ("dense", LegFacts("skipped", 0.0, 50), MEMORY, "leg_skipped", "dense_weight 1"),
-    ("dense", LegFacts("skipped", 1.0, 50, note="secret"), MEMORY, "leg_skipped", "local model"),
-    ("dense", LegFacts("absent", 1.0, 50), MEMORY, "leg_absent", "doctor"),
-    ("dense", LegFacts("late", 1.0, 50), MEMORY, "leg_late", "again"),
-    ("dense", LegFacts("failed", 1.0, 50, note="gone"), MEMORY, "leg_failed", "doctor"),
-]
-
-
-@pytest.mark.parametrize(("leg", "facts", "memory", "kind", "remedy"), LEG_OBSTACLES)
-def test_what_keeps_a_memory_out_of_a_leg(
-    leg: LegName, facts: LegFacts, memory: Memory, kind: ObstacleKind | None, remedy: str
-) -> None:
-    found = leg_obstacle(leg, facts, memory, RecallRequest("q"))
-    if kind is None:
-        assert found is None
-        return
-    assert found is not None
-    assert (found.kind, found.leg) == (kind, leg)
-    assert remedy in found.remedy
-    assert (facts.note or "") in found.what
-
-
-def test_below_the_depth_the_remedy_is_what_trying_it_showed() -> None:
-    facts = replace(RAN, rank=63)
-
-    def remedy(place: int) -> str:
-        found = leg_obstacle("lexical", facts, MEMORY, RecallRequest("q", limit=10), place)
-        assert found is not None
-        return found.remedy
-
-    deeper = "Ask more precisely, or look deeper"
-    assert remedy(10) == f"{deeper}: `recollect settings set depth 63`."
-    assert remedy(11) == (
-        f"{deeper}, `recollect settings set depth 63`, and ask with a limit of 11 or more."
-    )
-    assert "limit of 63" in remedy(63)
-    # a limit above the depth asks the legs for more, and the place may be another then
-    assert remedy(64) == "Ask more precisely, or within a narrower scope."
-
-
 LOW: list[tuple[int, int, int | None, str]] = [
     (14, 50, 11, "Ask more precisely, or ask with a limit of 14 or more."),
     (14, 50, None, "Ask more precisely, or ask with a limit of 14 or more."),
@@ -145,13 +86,41 @@ LOW: list[tuple[int, int, int | None, str]] = [
     (51, 50, 10, "Ask more precisely, or raise its importance to 1."),
     (100, 200, None, "Ask more precisely, or ask with a limit of 100 or more."),
     (101, 200, None, "Ask more precisely, or within a narrower scope."),
+    # where nothing could be tried
+    (14, 0, None, "Ask more precisely, or within a narrower scope."),
 ]
 
 
-@pytest.mark.parametrize(("place", "depth", "vital", "remedy"), LOW)
+@pytest.mark.parametrize(("place", "reach", "vital", "remedy"), LOW)
 def test_below_the_limit_only_what_would_do_is_named(
-    place: int, depth: int, vital: int | None, remedy: str
+    place: int, reach: int, vital: int | None, remedy: str
 ) -> None:
-    found = below_limit(place, 10, depth, vital)
+    found = below_limit(place, RecallRequest("q", limit=10), reach=reach, vital=vital)
     assert (found.kind, found.remedy) == ("below_limit", remedy)
     assert f"place {place}" in found.what
+
+
+ORDERS: list[tuple[SortBy, RerankPlace | None, str]] = [
+    ("relevance", None, "the fused order"),
+    ("importance", None, "the order by importance"),
+    ("recency", None, "the order by date"),
+    ("relevance", RerankPlace(0.5, 3), "the second stage's order"),
+]
+
+
+@pytest.mark.parametrize(("sort_by", "rerank", "order"), ORDERS)
+def test_the_order_that_counted_is_named(
+    sort_by: SortBy, rerank: RerankPlace | None, order: str
+) -> None:
+    found = below_limit(14, RecallRequest("q", sort_by=sort_by), reach=50, rerank=rerank)
+    assert found.what == f"it has place 14 in {order}, and 10 were asked for"
+
+
+@pytest.mark.parametrize(
+    ("former", "reach", "is_named"), [(10, 50, True), (11, 50, False), (10, 0, False)]
+)
+def test_the_second_stage_is_turned_off_where_it_alone_kept_the_memory_out(
+    former: int, reach: int, is_named: bool
+) -> None:
+    found = below_limit(14, RecallRequest("q"), reach=reach, rerank=RerankPlace(0.5, former))
+    assert ("settings set rerank off" in found.remedy) is is_named

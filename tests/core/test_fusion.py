@@ -256,7 +256,7 @@ def test_equal_scores_and_best_ranks_are_in_order_of_id(
 ) -> None:
     fused = fuse(legs, weights, fusion, k)
     for one, next_one in pairwise(fused):
-        ranks = [min(place.rank for place in each.legs.values()) for each in (one, next_one)]
+        ranks = [min(place.rank or 0 for place in each.legs.values()) for each in (one, next_one)]
         if one.score == next_one.score and ranks[0] == ranks[1]:
             assert one.candidate.id < next_one.candidate.id
 

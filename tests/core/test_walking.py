@@ -84,6 +84,7 @@ def test_the_walks_order_has_the_fused_scores_measure() -> None:
     order = reordered(before, walked, joining)
     assert [one.candidate.id.int for one in order] == [2, 9, 1, 3]
     assert [one.score for one in order] == pytest.approx([8.0, 4.0, 2.0, 2.0])
+    assert [one.legs["graph"].rank for one in order] == [1, 2, 3, None]  # not reached, no rank
     place = order[1].legs["graph"]
     assert (place.rank, place.score, place.path) == (2, 0.2, ("Anna",))
     assert place.contribution == pytest.approx(4.0)

@@ -87,3 +87,30 @@ def test_why_names_the_server_where_a_leg_is_missing() -> None:
         "the dense leg failed: the server cannot be reached",
     ]
     assert told.kept_out[1] == told.legs["dense"].obstacle
+
+
+@pytest.mark.parametrize(
+    ("request_", "status", "remedies"),
+    [
+        (PRESENT, "absent", ("`recollect sync`", "`recollect sync`")),
+        (PRESENT, "skipped", ("marking the query as sensitive", "marking the query as sensitive")),
+        (PAST, "failed", ("Ask about the present.", "`recollect doctor`")),
+        (BY_DATE, "failed", ("`recollect doctor`", "Sort by relevance.")),
+    ],
+)
+def test_what_to_do_about_a_missing_leg_fits_why_it_is_missing(
+    request_: RecallRequest, status: LegStatus, remedies: tuple[str, str]
+) -> None:
+    absent = WhyLeg(LegFacts("absent", 1.0, 100))
+    legs: dict[LegName, WhyLeg] = {"dense": absent, "graph": absent}
+    memory = Memory(new_id(), "me", "the harbour", MOMENT, MOMENT)
+    stage = RerankReport("absent", note="no model for it")
+    report = WhyReport(
+        memory, False, None, 10, None, 1.0, 1.0, None, legs, kept_out=(), second_stage=stage
+    )
+    told = explained_here(report, request_, status, "it is so")
+    for leg, remedy in zip(told.legs.values(), remedies, strict=True):
+        assert leg.obstacle is not None
+        assert remedy in leg.obstacle.remedy
+    assert told.second_stage is not None
+    assert told.second_stage.note == "the second stage is the server's"

@@ -9,6 +9,7 @@ from statistics import pvariance
 from typing import Any
 
 import httpx
+import psycopg
 import pytest
 from tests.serving import Running, running
 
@@ -60,8 +61,17 @@ def store(client: httpx.Client, content: str, **fields: Any) -> str:
     return id
 
 
+def park(database_url: str, until: str) -> None:
+    """What the queue does with a text that has failed too often."""
+    with psycopg.connect(database_url) as connection:
+        connection.execute(
+            "update embeddings set due_at = %s, last_error = 'it choked' where vector is null",
+            [until],
+        )
+
+
 def test_a_paraphrase_with_no_shared_word_is_found_until_the_text_says_something_else(
-    server: Running,
+    server: Running, database_url: str
 ) -> None:
     with server.client() as mine:
         mine.patch("settings", json={"deadline_ms": 60_000})
@@ -94,6 +104,7 @@ def test_a_paraphrase_with_no_shared_word_is_found_until_the_text_says_something
             "found": 0,
             "took_ms": 0,
             "note": None,
+            "reason": None,
         }
         assert answer["degraded"] == []
 
@@ -105,6 +116,12 @@ def test_a_paraphrase_with_no_shared_word_is_found_until_the_text_says_something
         assert [one["kind"] for one in stale["kept_out"] if one["leg"] == "dense"] == [
             "not_embedded"
         ]
+        park(database_url, "infinity")
+        parked = mine.post("why", json={"id": id, "query": QUERY}).json()
+        (told,) = (one for one in parked["kept_out"] if one["leg"] == "dense")
+        assert (told["kind"], parked["legs"]["dense"]["parked"]) == ("parked", "it choked")
+        assert "it choked" in told["what"]
+        park(database_url, "now")
 
         # Once the worker has been there, the new meaning does.
         work_off(server)

@@ -53,6 +53,13 @@ async def test_the_same_tools_over_http(server: Running, mode: str) -> None:
         found = await call(client, "memory_recall", query="tea")
         assert found.structured_content["hits"][0]["memory"] == stored.structured_content
         fits(found.structured_content, tools["memory_recall"].output_schema)
+        id = stored.structured_content["id"]
+        why = await call(client, "memory_why", id=id, query="coffee", weights={"dense": 0})
+        fits(why.structured_content, tools["memory_why"].output_schema)
+        assert why.structured_content["memory"] == stored.structured_content
+        kept_out = [(one["kind"], one["leg"]) for one in why.structured_content["kept_out"]]
+        assert kept_out[:2] == [("no_match", "lexical"), ("leg_skipped", "dense")]
+        assert "--weight dense=" in why.structured_content["kept_out"][1]["remedy"]
         failed = await call(client, "memory_store", content="")
         assert failed.is_error
 
@@ -66,6 +73,7 @@ async def test_a_key_opens_only_its_owners_memories(server: Running) -> None:
         id = stored.structured_content["id"]
         for tool, arguments in {
             "memory_get": {"id": id},
+            "memory_why": {"id": id, "query": "private matter"},
             "memory_update": {"id": id, "content": "taken"},
             "memory_delete": {"id": id, "forever": True},
         }.items():

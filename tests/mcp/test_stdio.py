@@ -103,6 +103,10 @@ async def test_every_tool_through_a_real_client(patient: Path, mode: str) -> Non
         assert explained["hits"][0]["explanation"]["legs"]["lexical"]["rank"] == 1
         assert (await ask(client, "memory_list", limit=5))["memories"] == [stored]
         prefix = stored["id"][:13]
+        why = await ask(client, "memory_why", id=prefix, query="tea", exclude=[stored["id"]])
+        assert (why["memory"], why["recalled"], why["place"]) == (stored, False, 1)
+        assert why["kept_out"][0]["kind"] == "excluded"
+        assert why["legs"]["lexical"]["rank"] == 1
         assert await ask(client, "memory_get", id=prefix) == stored
         changed = await ask(client, "memory_update", id=prefix, importance=0.9, based_on=1)
         assert (changed["importance"], changed["version"]) == (0.9, 2)

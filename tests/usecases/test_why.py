@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
 import pytest
 from tests.usecases.legs import Hanging, Raising
@@ -17,7 +18,7 @@ from recollect.core.explain import WhyReport
 from recollect.core.memory import Memory, Scope
 from recollect.core.recall import Candidate, Declined, RecallRequest
 from recollect.core.recall_settings import RecallSettings
-from recollect.usecases import why as why_module
+from recollect.usecases import question
 from recollect.usecases.forget import forget
 from recollect.usecases.recall import recall
 from recollect.usecases.tune import change_settings
@@ -53,7 +54,9 @@ def setup(store: InMemoryStore) -> Setup:
 
 
 def kinds(report: WhyReport) -> list[tuple[str, str | None]]:
-    """Without the graph leg, which is absent throughout."""
+    """Without the graph leg, which is absent throughout (`test_why_graph.py` has one)."""
+    graph = {one.kind for one in report.kept_out if one.leg == "graph"}
+    assert graph <= {"leg_absent", "sensitive"}
     return [(one.kind, one.leg) for one in report.kept_out if one.leg != "graph"]
 
 
@@ -116,6 +119,7 @@ async def test_sensitive_it_is_not_in_the_dense_leg(setup: Setup) -> None:
     memory = await setup.remember("automobile", is_sensitive=True)
     report = await setup.why(memory)
     assert kinds(report) == [("no_match", "lexical"), ("sensitive", "dense")]
+    assert report.kept_out[-1].kind == "sensitive"  # the graph, too
 
 
 async def test_not_embedded_yet(setup: Setup) -> None:
@@ -147,10 +151,38 @@ async def test_within_the_depth_but_below_the_limit(setup: Setup) -> None:
     assert "limit of 4" in report.kept_out[0].remedy
 
 
+async def test_what_cannot_be_tried_is_not_named(setup: Setup) -> None:
+    """In the scope that it is told to ask for, others may be before it."""
+    for _ in range(6):
+        await setup.remember("car automobile", project="shop")
+    memory = await setup.remember("vehicle", project="home")
+    shop = Scope(project="shop")
+    low = (await setup.why(memory, limit=2, scope=shop)).kept_out
+    assert [one.kind for one in low[:2]] == ["out_of_scope", "below_limit"]
+    assert low[1].remedy == "Ask more precisely, or within a narrower scope."
+    await change_settings(setup.parts, "me", {"depth": 5})
+    deep = await setup.why(memory, limit=2, scope=shop)
+    assert kinds(deep)[-1] == ("below_depth", "dense")
+    assert deep.kept_out[-2].remedy == "Ask more precisely, or within a narrower scope."
+
+
+async def test_a_leg_that_declines_says_what_to_do_about_its_reason(setup: Setup) -> None:
+    memory = await setup.remember("automobile")
+    past = await setup.why(memory, as_of=memory.created_at)
+    assert kinds(past) == [("no_match", "lexical"), ("leg_skipped", "dense")]
+    assert past.kept_out[1].remedy == "Ask about the present."
+    setup.model.is_hosted = True
+    secret = await setup.why(memory, is_sensitive=True)
+    assert kinds(secret) == [("no_match", "lexical"), ("leg_skipped", "dense")]
+    assert "local model" in secret.kept_out[1].remedy
+    setup.vectors.stored = None
+    assert "`recollect worker`" in (await setup.why(memory)).kept_out[1].remedy
+
+
 async def test_beyond_the_bound_it_does_not_pretend(
     setup: Setup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(why_module, "BOUND", 8)
+    monkeypatch.setattr(question, "BOUND", 8)
     for _ in range(12):
         await setup.remember("car automobile")
     memory = await setup.remember("vehicle")
@@ -165,7 +197,7 @@ async def test_beyond_the_bound_it_does_not_pretend(
 async def test_a_leg_that_is_not_run_fails_or_hangs(
     setup: Setup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(why_module, "_PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(question, "PATIENCE_SECONDS", 0.05)
     memory = await setup.remember("automobile")
     report = await setup.why(memory, weights={"dense": 0.0})
     assert kinds(report) == [("no_match", "lexical"), ("leg_skipped", "dense")]
@@ -222,6 +254,38 @@ async def test_the_bonus_and_the_second_stage_are_part_of_the_place(setup: Setup
     setup.parts = replace(setup.parts, reranker=TableReranker({"parks": 1.0}))
     report = await setup.why(memory)
     assert (report.place, report.bonus) == (1, 1.5)
+    assert report.rerank is not None
+    assert (report.rerank.score, report.rerank.former_place) == (1.0, 3)
+    assert report.second_stage is not None
+    assert (report.second_stage.status, report.second_stage.reranked) == ("ran", 3)
+
+
+async def test_what_the_second_stage_kept_out_is_said_to_be_kept_out_by_it(setup: Setup) -> None:
+    memory = await setup.remember("car")
+    await setup.remember("vehicle parks")
+    await change_settings(setup.parts, "me", {"rerank": True})
+    setup.parts = replace(setup.parts, reranker=TableReranker({"parks": 1.0}))
+    (low,) = (await setup.why(memory, limit=1)).kept_out[:1]
+    assert low.what == "it has place 2 in the second stage's order, and 1 were asked for"
+    assert "settings set rerank off" in low.remedy
+    await change_settings(setup.parts, "me", {"rerank": False})
+    assert (await setup.why(memory, limit=1)).recalled
+
+
+async def test_parked(setup: Setup) -> None:
+    memory = await setup.remember("automobile")
+    setup.vectors.vectors.clear()
+
+    async def parked(owner: str, id: UUID) -> str | None:
+        return "the model choked" if (owner, id) == ("me", memory.id) else None
+
+    setup.parts = replace(setup.parts, parked=parked)
+    report = await setup.why(memory)
+    assert kinds(report) == [("no_match", "lexical"), ("parked", "dense")]
+    assert "the model choked" in report.kept_out[1].what
+    other = await setup.remember("vehicle")
+    setup.vectors.vectors.clear()
+    assert kinds(await setup.why(other))[1] == ("not_embedded", "dense")
 
 
 async def test_any_beginning_of_the_id_will_do_and_nobody_elses(setup: Setup) -> None:

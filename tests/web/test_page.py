@@ -122,8 +122,9 @@ def test_the_page_names_the_path_that_led_to_a_hit(server: Running, tab: Tab) ->
     for path, told in (
         ([first, "<b>Ada</b>"], "by 019a0000-0000 → <b>Ada</b>"),
         (["Ada"], "by the query → Ada"),
+        ([], None),
     ):
-        leg = {"rank": 1, "score": 1, "contribution": 1, "path": path}
+        leg = {"rank": 1 if path else None, "score": 1, "contribution": 1, "path": path}
         hit = {
             "memory": {**memory, "created_at": "2026-01-31T00:00:00Z", "importance": 0.5},
             "score": 1,
@@ -136,7 +137,11 @@ def test_the_page_names_the_path_that_led_to_a_hit(server: Running, tab: Tab) ->
             f" document.body.replaceChildren(view.hitItem({json.dumps(hit)}, 1, () => {{}})))"
             ".then(() => true)"
         )
-        tab.wait(f"document.querySelector('.legs .linked')?.textContent === {json.dumps(told)}")
+        if told is None:
+            tab.wait("document.querySelector('.legs td')?.textContent === 'not reached'")
+            assert texts(tab, ".why summary") == ["1 prior × 1"]
+        else:
+            tab.wait(f"document.querySelector('.legs .linked')?.textContent === {json.dumps(told)}")
 
 
 def test_a_person_uses_the_page_by_keyboard_alone(server: Running, tab: Tab) -> None:

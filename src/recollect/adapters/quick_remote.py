@@ -101,7 +101,11 @@ def _hits(answer: Any, request: RecallRequest) -> list[Hit]:  # noqa: ANN401  # 
 def _hit(one: Any) -> Hit:  # noqa: ANN401  # JSON
     why = one["explanation"]
     legs: dict[LegName, LegPlace] = {
-        name: LegPlace(int(place["rank"]), float(place["score"]), float(place["contribution"]))
+        name: LegPlace(
+            None if (rank := place["rank"]) is None else int(rank),
+            float(place["score"]),
+            float(place["contribution"]),
+        )
         for name in LEGS
         if (place := why["legs"].get(name)) is not None
     }

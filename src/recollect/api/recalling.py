@@ -60,8 +60,8 @@ async def recall(question: RecallIn, mine: Mine) -> RecollectionOut:
     },
 )
 async def why(question: WhyIn, mine: Mine) -> WhyOut:
-    """Say of any memory, recalled or not, its rank and score in each leg at any depth, what kept
-    it out, and what would bring it in.
+    """Say of any memory, recalled or not, its rank (down to 10,000) and score in each leg, what
+    kept it out, and what would bring it in.
     """
     return WhyOut.from_report(await mine.why(question.id, question.to_request()))
 

@@ -20,7 +20,7 @@ from recollect.core.graph import ExtractionProgress
 from recollect.core.ids import short
 from recollect.core.keys import Key
 from recollect.core.memory import Memory, Stats
-from recollect.core.recall import Hit, LegReport, Recollection, RerankReport
+from recollect.core.recall import Hit, LegPlace, LegReport, Recollection, RerankReport
 from recollect.core.space import EmbeddingStats
 
 _ID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -169,8 +169,7 @@ def _linked(hit: Hit) -> Iterator[str]:
 def _why(hit: Hit) -> str:
     """The hit's score as a sum that a person can check."""
     shares = " + ".join(
-        f"{name} {amount(place.contribution)} (rank {place.rank}, score {place.score:.3g})"
-        for name, place in hit.legs.items()
+        f"{name} {amount(place.contribution)} ({_where(place)})" for name, place in hit.legs.items()
     )
     graph = hit.legs.get("graph")
     led = f"; by {_path(graph.path)}" if graph is not None and graph.path else ""
@@ -178,6 +177,10 @@ def _why(hit: Hit) -> str:
     rerank = hit.rerank
     judged = f"; reranked {rerank.score:.3g}, before #{rerank.former_place}" if rerank else ""
     return f"{shares} = fused {amount(hit.fused)};{bonus} × prior {hit.prior:.3f}{judged}{led}"
+
+
+def _where(place: LegPlace) -> str:
+    return "not reached" if place.rank is None else f"rank {place.rank}, score {place.score:.3g}"
 
 
 def _path(path: Sequence[str]) -> str:

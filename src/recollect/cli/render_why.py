@@ -18,6 +18,7 @@ from recollect.core.recall_settings import SettingChange
 def why(report: WhyReport) -> RenderableType:
     memory = f"{short(report.memory.id)}  {harmless(report.memory.content)}"
     rows = {"memory": memory, "recalled": _verdict(report), "score": _score(report)}
+    rows["second stage"] = _second_stage(report)
     obstacles = [
         Text(f"\n- {one_line(one.what)}\n  → {one_line(one.remedy)}") for one in report.kept_out
     ]
@@ -50,6 +51,17 @@ def _score(report: WhyReport) -> str:
     bonus = "" if report.bonus == 1.0 else f" × bonus {report.bonus:.3f}"
     fused, score = amount(report.fused), amount(report.score)
     return f"fused {fused}{bonus} × prior {report.prior:.3f} = {score}"
+
+
+def _second_stage(report: WhyReport) -> str:
+    stage, judged = report.second_stage, report.rerank
+    if stage is None:
+        return ""
+    if stage.status != "ran":
+        return f"{stage.status}: {stage.note}" if stage.note else stage.status
+    if judged is None:
+        return "did not judge it"
+    return f"scored it {judged.score:.3g}; before, it had place {judged.former_place}"
 
 
 def _legs(report: WhyReport) -> Table:

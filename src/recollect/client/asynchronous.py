@@ -53,6 +53,22 @@ class Options(TypedDict, total=False):
     sync: Literal["on", "off"]
 
 
+class Asked(TypedDict, total=False):
+    """What a recall is asked beside the query, as `RecallRequest` has it. `exclude` are memories
+    already in the prompt; `weights` hold for this recall only; the text of a sensitive query is
+    given to no model on another machine; `as_of` asks what was known at a moment.
+    """
+
+    limit: int
+    scope: Scope
+    sort_by: SortBy
+    expanded_query: str
+    exclude: Collection[UUID]
+    weights: Mapping[LegName, float] | None
+    is_sensitive: bool
+    as_of: datetime | None
+
+
 class AsyncClient:
     """Everything that can be asked of a memory, for programs with an event loop; used in an
     `async with` block.
@@ -109,38 +125,15 @@ class AsyncClient:
             )
         )
 
-    async def recall(
-        self,
-        query: str,
-        *,
-        limit: int = 10,
-        scope: Scope = EVERYWHERE,
-        sort_by: SortBy = "relevance",
-        expanded_query: str = "",
-        exclude: Collection[UUID] = (),
-        weights: Mapping[LegName, float] | None = None,
-        is_sensitive: bool = False,
-    ) -> Recollection:
+    async def recall(self, query: str, **asked: Unpack[Asked]) -> Recollection:
         """Find the memories most useful for a query, best first, each with its reasons."""
-        return await self._recollect.recall(
-            RecallRequest(
-                query,
-                expanded_query=expanded_query,
-                limit=limit,
-                sort_by=sort_by,
-                scope=scope,
-                exclude=frozenset(exclude),
-                weights=dict(weights or {}),
-                is_sensitive=is_sensitive,
-            )
-        )
+        return await self._recollect.recall(_request(query, asked))
 
-    async def why(
-        self, reference: str | UUID, query: str, *, limit: int = 10, scope: Scope = EVERYWHERE
-    ) -> WhyReport:
-        """Why a memory is recalled for a query or is not, and what would bring it in."""
-        request = RecallRequest(query, limit=limit, scope=scope)
-        return await self._recollect.why(str(reference), request)
+    async def why(self, reference: str | UUID, query: str, **asked: Unpack[Asked]) -> WhyReport:
+        """Why a memory is recalled for a query or is not, and what would bring it in; for the same
+        arguments as those of `recall`.
+        """
+        return await self._recollect.why(str(reference), _request(query, asked))
 
     async def get(self, reference: str | UUID) -> Memory:
         """One memory, by its id or any unambiguous beginning of it."""
@@ -206,6 +199,13 @@ def _settings(options: Options) -> Settings:
     if "key" in named:
         named["api_key"] = named.pop("key")
     return load(**named)
+
+
+def _request(query: str, asked: Asked) -> RecallRequest:
+    named: dict[str, Any] = dict(asked)
+    named["exclude"] = frozenset(asked.get("exclude", ()))
+    named["weights"] = dict(asked.get("weights") or {})
+    return RecallRequest(query, **named)
 
 
 def not_open() -> InvalidInput:

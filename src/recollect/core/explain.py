@@ -14,8 +14,16 @@ from uuid import UUID
 
 from recollect.core.ids import short
 from recollect.core.memory import Memory, Scope
-from recollect.core.recall import MAX_LIMIT, LegName, LegStatus, RecallRequest
-from recollect.core.text import clean_query
+from recollect.core.recall import (
+    MAX_LIMIT,
+    LegName,
+    LegStatus,
+    Reason,
+    RecallRequest,
+    RerankPlace,
+    RerankReport,
+    SortBy,
+)
 
 ObstacleKind = Literal[
     "forgotten",
@@ -30,6 +38,7 @@ ObstacleKind = Literal[
     "leg_late",
     "sensitive",
     "not_embedded",
+    "parked",
     "no_match",
     "below_depth",
     "below_floor",
@@ -51,6 +60,7 @@ class Obstacle:
 class LegFacts:
     """What one leg says of one memory. `score` is known when the leg finds the memory at all;
     `rank` when it is among the first `searched` of the scope, or would be if it were allowed in.
+    `reason` says why a leg was not asked, `parked` with what its text failed to be embedded.
     """
 
     status: LegStatus
@@ -60,6 +70,8 @@ class LegFacts:
     rank: int | None = None
     searched: int = 0
     note: str | None = None
+    reason: Reason | None = None
+    parked: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +88,9 @@ class WhyReport:
     """The answer to "why (not) this memory?". `place` is where it stands in the whole order, or
     would stand if it were allowed in; it is None when no leg brings it within its depth. A memory
     that `stands_for` others is recalled in the place of the best of them. `superseded_by` is who
-    stands in the memory's own place. `note` tells people when it
-    is not the answer they asked for.
+    stands in the memory's own place. `rerank` is what the second stage said of it, `second_stage`
+    what became of that where it is on. `note` tells people when it is not the
+    answer they asked for.
     """
 
     memory: Memory
@@ -92,6 +105,8 @@ class WhyReport:
     kept_out: tuple[Obstacle, ...]
     stands_for: tuple[UUID, ...] = ()
     superseded_by: UUID | None = None
+    rerank: RerankPlace | None = None
+    second_stage: RerankReport | None = None
     note: str | None = None
 
 
@@ -138,139 +153,38 @@ def barred(memory: Memory, request: RecallRequest) -> list[Obstacle]:
     return found
 
 
-def leg_obstacle(
-    name: LegName,
-    facts: LegFacts,
-    memory: Memory,
+# What an order is called that decides who is within the limit.
+_ORDERS: Final[Mapping[SortBy, str]] = {
+    "relevance": "the fused order",
+    "importance": "the order by importance",
+    "recency": "the order by date",
+}
+
+
+def below_limit(
+    place: int,
     request: RecallRequest,
-    deeper: int | None = None,
-) -> Obstacle | None:
-    """What keeps a memory out of one leg's answer, if anything does. `deeper` is its place in the
-    whole order if each leg were asked for as many as its rank in this one, where that was tried.
+    *,
+    reach: int,
+    vital: int | None = None,
+    rerank: RerankPlace | None = None,
+) -> Obstacle:
+    """`reach` is up to which place a greater limit is known to do: one above the depth asks the
+    legs for more, and what they then find more can move the place. `vital` is the place it would
+    have with importance 1, where importance counts; `rerank` what the second stage said of it.
     """
-    ran = facts.status == "ran"
-    is_then = request.as_of is not None
-    told = (
-        _unfound(name, facts, memory, request, deeper)
-        if ran
-        else _unasked(name, facts, is_then=is_then)
-    )
-    if told is None:
-        return None
-    kind, what, remedy = told
-    return Obstacle(kind, what, remedy, name)
-
-
-def below_limit(place: int, limit: int, depth: int, vital: int | None) -> Obstacle:
-    """`depth` is what each leg was asked for: a limit above it asks them for more, and what they
-    then find more can move the place. `vital` is the place it would have with importance 1, where
-    importance counts.
-    """
-    ways = [f"ask with a limit of {place} or more"] if place <= min(depth, MAX_LIMIT) else []
+    limit = request.limit
+    ways = [f"ask with a limit of {place} or more"] if place <= min(reach, MAX_LIMIT) else []
     if vital is not None and vital <= limit:
         ways.append("raise its importance to 1")
+    if reach and rerank is not None and rerank.former_place <= limit:
+        ways.append("turn the second stage off (`recollect settings set rerank off`)")
+    order = _ORDERS[request.sort_by] if rerank is None else "the second stage's order"
     return Obstacle(
         "below_limit",
-        f"it has place {place} in the fused order, and {limit} were asked for",
+        f"it has place {place} in {order}, and {limit} were asked for",
         f"{', '.join(['Ask more precisely', *ways[:-1]])}, or "
         f"{ways[-1] if ways else 'within a narrower scope'}.",
-    )
-
-
-_Told = tuple[ObstacleKind, str, str]
-
-
-def _unasked(name: LegName, facts: LegFacts, *, is_then: bool) -> _Told:
-    because = f": {facts.note}" if facts.note else ""
-    if facts.status == "skipped" and facts.weight == 0.0:
-        return (
-            "leg_skipped",
-            f"the {name} leg has weight 0 and is not run",
-            f"Give it a weight: `recollect settings set {name}_weight 1`.",
-        )
-    if facts.status == "skipped":
-        return (
-            "leg_skipped",
-            f"the {name} leg was not asked{because}",
-            "Ask about the present."
-            if is_then
-            else "Ask without marking the query as sensitive, or use a local model.",
-        )
-    if facts.status == "absent":
-        return (
-            "leg_absent",
-            f"there is no {name} leg here{because}",
-            "`recollect status` and `recollect doctor` say which legs there are, and why.",
-        )
-    if facts.status == "late":
-        return "leg_late", f"the {name} leg did not answer in time", "Ask again; see the doctor."
-    return (
-        "leg_failed",
-        f"the {name} leg failed{because}",
-        "`recollect doctor` says what to do about it.",
-    )
-
-
-def _unfound(
-    name: LegName, facts: LegFacts, memory: Memory, request: RecallRequest, deeper: int | None
-) -> _Told | None:
-    if facts.score is None:
-        return _unmatched(name, memory, request)
-    if facts.rank is None:
-        return (
-            "below_floor",
-            f"the {name} leg scores it {facts.score:.4g} and stops after {facts.searched:,} others",
-            "Ask more precisely, or within a narrower scope.",
-        )
-    if facts.rank > facts.depth:
-        return (
-            "below_depth",
-            _too_deep(name, facts),
-            _look_deeper(facts.rank, request.limit, deeper),
-        )
-    return None
-
-
-def _unmatched(name: LegName, memory: Memory, request: RecallRequest) -> _Told | None:
-    if memory.deleted_at is not None:
-        return None  # no leg sees a forgotten memory; that it is forgotten is said once
-    if name == "dense" and memory.is_sensitive:
-        return (
-            "sensitive",
-            "it is sensitive: it has no vector and is found by words only",
-            "Ask with words that it contains, or give it expanded keywords.",
-        )
-    if name == "dense" and not clean_query(request.query):
-        return "no_match", "the query holds no text that could be embedded", "Ask with words."
-    if name == "dense":
-        return (
-            "not_embedded",
-            "its present text is not embedded yet",
-            "Let the worker run (`recollect worker`); `recollect status` shows how far it is.",
-        )
-    if name == "lexical":
-        return (
-            "no_match",
-            "it shares no telling word with the query",
-            "Ask with its words, put them into the expanded query, or give it expanded keywords.",
-        )
-    return "no_match", f"the {name} leg finds no way to it", "Give it tags or expanded keywords."
-
-
-def _too_deep(name: LegName, facts: LegFacts) -> str:
-    return f"it has rank {facts.rank:,} in the {name} leg, which is asked for {facts.depth}"
-
-
-def _look_deeper(rank: int, limit: int, deeper: int | None) -> str:
-    """The last of a leg's list counts for little in any fusion: depth alone may not bring it in."""
-    command = f"`recollect settings set depth {rank}`"
-    place = limit if deeper is None else deeper
-    if rank > MAX_DEPTH_SETTING or place > min(rank, MAX_LIMIT):
-        return "Ask more precisely, or within a narrower scope."
-    if place <= limit:
-        return f"Ask more precisely, or look deeper: {command}."
-    return (
-        f"Ask more precisely, or look deeper, {command}, and ask with a limit of {place} or more."
     )
 
 

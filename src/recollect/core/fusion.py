@@ -73,7 +73,7 @@ def fuse(answers: Answers, weights: Weights, fusion: Fusion, constant: float) ->
     in_order = [
         (
             -(score := added_up([place.contribution for place in legs.values()])),
-            min([place.rank for place in legs.values()]),
+            min([place.rank or inf for place in legs.values()]),
             number,
             Fused(candidate, score, legs),
         )

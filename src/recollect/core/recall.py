@@ -91,20 +91,36 @@ class Candidate(NamedTuple):
     created_at: datetime
 
 
+# Why a leg has no answer to give though nothing is wrong, for whoever says what to do about it.
+Reason = Literal[
+    "past",
+    "sensitive_query",
+    "unsent",
+    "nothing_embedded",
+    "other_order",
+    "nothing_found",
+    "no_concept",
+    "unknown_concept",
+    "being_read",
+]
+
+
 @dataclass(frozen=True, slots=True)
 class Declined:
     """A leg's answer when it has none to give and nothing is wrong, with the reason for people."""
 
     status: Literal["absent", "skipped"]
     note: str
+    reason: Reason | None = None
 
 
 class LegPlace(NamedTuple):
     """Where one leg placed a memory, and what that added to its fused score. The path is the
-    graph's: what led from a memory that was found, or from the query, to this one.
+    graph's: what led from a memory that was found, or from the query, to this one. Without a rank
+    the leg did not come to the memory, and what it added is what that cost.
     """
 
-    rank: int
+    rank: int | None
     score: float
     contribution: float
     path: tuple[str, ...] = ()
@@ -119,6 +135,7 @@ class LegReport:
     found: int = 0
     took_ms: float = 0.0
     note: str | None = None
+    reason: Reason | None = None
 
 
 @dataclass(frozen=True, slots=True)

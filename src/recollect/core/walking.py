@@ -118,7 +118,8 @@ def reordered(
 ) -> list[Fused]:
     """The walk's order with the fused scores' measure: the best has the best fused score. What the
     graph adds to a memory's score is the difference, and may take from it. Whom the walk did not
-    come to keep what the least mass is worth, in their order, behind all others.
+    come to have no rank in it; they keep what the least mass is worth, in their order, behind all
+    others.
     """
     known = {one.candidate.id: one for one in fused}
     taking_part = [one for one in walked if one.id in known or one.id in joining]
@@ -142,6 +143,6 @@ def reordered(
     best = max((left.score for left in known.values()), default=0.0)
     for left in known.values():
         score = last * left.score / best if best > 0.0 else 0.0
-        place = LegPlace(len(order) + 1, 0.0, score - left.score)
+        place = LegPlace(None, 0.0, score - left.score)
         order.append(left._replace(score=score, legs={**left.legs, "graph": place}))
     return order

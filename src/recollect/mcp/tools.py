@@ -130,8 +130,8 @@ TOOLS = (
         "memory_why",
         "Explain a memory's place",
         "Say why a memory was recalled for a query or was not: its rank and score in each leg, "
-        "what kept it out (scope, excluded, sensitive, not embedded yet, too deep, beyond the "
-        "limit) and what would bring it in. Use it when the user expected a memory that "
+        "what kept it out (scope, excluded, sensitive, not embedded yet or parked, too deep, "
+        "beyond the limit) and what would bring it in. Use it when the user expected a memory that "
         "memory_recall did not bring; pass the same query and scope.",
         WhyArguments,
         WhyOut,

@@ -19,7 +19,7 @@ from recollect.ports import Embedder, Embedders, Leg, VectorIndex, VectorQuery
 from recollect.usecases.tasks import give_up
 
 _OF_NOW: Final = Declined(
-    "skipped", "vectors are of present texts: what was known then is found by words"
+    "skipped", "vectors are of present texts: what was known then is found by words", "past"
 )
 
 
@@ -48,12 +48,14 @@ def dense_leg(vectors: VectorIndex, embedders: Embedders) -> Leg:
                 return Declined(
                     "absent",
                     "no memory is embedded yet: `recollect worker` or `recollect serve` does",
+                    "nothing_embedded",
                 )
             embedder = await model_of(survey.space)
             if embedder.is_hosted and request.must_stay:
                 return Declined(
                     "skipped",
                     f"the query is sensitive, and {survey.space.embedder} runs on another machine",
+                    "sensitive_query",
                 )
             # What is sent to another machine is sent when it is known to be right.
             last = None if embedder.is_hosted else survey.space

@@ -103,5 +103,6 @@ def _ended(
         return LegOutcome(report, error=error)
     found = task.result()
     if isinstance(found, Declined):
-        return LegOutcome(LegReport(found.status, weight, took_ms=took_ms, note=found.note))
+        report = LegReport(found.status, weight, 0, took_ms, found.note, found.reason)
+        return LegOutcome(report)
     return LegOutcome(LegReport("ran", weight, len(found), took_ms), found)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from uuid import UUID
 
 from recollect.core.fusion import Answers, Fused, Fusion, Weights, fuse
 from recollect.core.graph import ExtractionProgress
@@ -35,7 +36,8 @@ class Parts:
     """`legs` holds the legs this store can run; one that is missing is reported as absent. Without
     a `reranker` there is no second stage. `queue` is there where vectors have a place, `revisions`
     where conflicts are kept, `graph_progress` and the `walker`, which is
-    the graph leg, where a concept graph is.
+    the graph leg, where a concept graph is. `parked` tells of an owner's memory with what its text
+    failed too often to be embedded, if it did.
     """
 
     store: MemoryStore
@@ -50,3 +52,4 @@ class Parts:
     revisions: RevisionStore | None = None
     walker: Walker | None = None
     graph_progress: Callable[[], Awaitable[ExtractionProgress]] | None = None
+    parked: Callable[[str, UUID], Awaitable[str | None]] | None = None

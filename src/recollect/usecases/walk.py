@@ -70,9 +70,10 @@ async def fuse_and_walk(
     answers: Answers,
     walk: Walk | None,
     seconds: float,
+    also: UUID | None = None,
 ) -> tuple[list[Fused], LegOutcome | None]:
     """The fused order after the walk, and what became of the graph leg; None where there is no
-    walker, and what was told of that leg holds.
+    walker, and what was told of that leg holds. `also` may take part though it is out of scope.
     """
     if parts.walker is None:
         return await parts.fuser(answers, weights, settings.fusion, settings.constant), None
@@ -81,18 +82,22 @@ async def fuse_and_walk(
     fused = await parts.fuser(answers, base, settings.fusion, settings.constant)
     if weight <= 0.0:
         return fused, LegOutcome(LegReport("skipped", weight))
-    if walk is None or not fused:
-        note = "the graph is walked from what was found, for the order by relevance"
-        return fused, LegOutcome(LegReport("skipped", weight, note=note))
+    if walk is None:
+        note = "the graph is walked for the order by relevance"
+        return fused, LegOutcome(LegReport("skipped", weight, note=note, reason="other_order"))
+    if not fused:
+        note = "the graph is walked from what was found, and nothing was"
+        return fused, LegOutcome(LegReport("skipped", weight, note=note, reason="nothing_found"))
     started = perf_counter()
     walk.start.set_result(fused)
     try:
         async with asyncio.timeout(seconds):
             walked = await walk.leg
             if isinstance(walked, Declined):
-                report = LegReport(walked.status, weight, 0, ms_since(started), walked.note)
+                took_ms = ms_since(started)
+                report = LegReport(walked.status, weight, 0, took_ms, walked.note, walked.reason)
                 return fused, LegOutcome(report)
-            joining = await _joining(parts, owner, request, newcomers(fused, walked))
+            joining = await _joining(parts, owner, request, newcomers(fused, walked), also)
     except TimeoutError:
         return fused, LegOutcome(LegReport("late", weight, took_ms=ms_since(started)))
     except Exception as error:  # noqa: BLE001  # whatever the graph has, the other legs have answered
@@ -104,7 +109,7 @@ async def fuse_and_walk(
 
 
 async def _joining(
-    parts: Parts, owner: str, request: RecallRequest, ids: list[UUID]
+    parts: Parts, owner: str, request: RecallRequest, ids: list[UUID], also: UUID | None
 ) -> dict[UUID, Memory]:
     """Those of the graph's own finds that may be recalled, as they are or were then."""
     found: Mapping[UUID, Memory] = {}
@@ -112,4 +117,8 @@ async def _joining(
         found = await parts.store.get_many(owner, ids)
     elif ids:
         found = (await parts.store.fetch(owner, ids, request.as_of)).memories
-    return {id: memory for id, memory in found.items() if may_join(request, memory)}
+    return {
+        id: memory
+        for id, memory in found.items()
+        if may_join(request, memory) or (id == also and not memory.is_sensitive)
+    }

@@ -2,18 +2,17 @@
 
 Each leg is asked up to three times: as the recall asks it; for this memory alone, which tells
 whether the leg finds it at all and with what score; and, when it does but not within the depth,
-much deeper for its rank. What is said to bring it in is tried first: how scores are spread decides
+much deeper for its rank. The graph is walked as the recall walks it, and on if it did not come to
+the memory. What is said to bring it in is tried first: how scores are spread decides
 how much depth or importance helps, and that is different for each query. A person waits for the
 answer, so it may take longer than a recall.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
-from typing import Final
 from uuid import UUID
 
 from recollect.core.explain import (
@@ -24,61 +23,21 @@ from recollect.core.explain import (
     WhyReport,
     barred,
     below_limit,
-    leg_obstacle,
     not_known_then,
     superseded,
 )
+from recollect.core.explain_legs import leg_obstacle
 from recollect.core.fusion import Answers
 from recollect.core.links import last
 from recollect.core.memory import Memory, Scope
 from recollect.core.ranking import Ranked, place_if_vital, prior
-from recollect.core.recall import LEGS, Candidate, LegName, RecallRequest
-from recollect.core.recall_settings import RecallSettings
+from recollect.core.recall import LEGS, Candidate, LegName, LegReport, RecallRequest
 from recollect.usecases import find, tune
-from recollect.usecases.arrange import Arranged, arrange
+from recollect.usecases.arrange import Arranged
 from recollect.usecases.follow import hits_of
-from recollect.usecases.legs import LegOutcome, answers_of, ask_legs
+from recollect.usecases.legs import LegOutcome, answers_of
 from recollect.usecases.parts import Parts
-from recollect.usecases.walk import fuse_and_walk, ready_to_walk
-
-# How deep a leg is searched for a memory's rank: beyond it the answer says so.
-BOUND: Final = 10_000
-_PATIENCE_SECONDS: Final = 10.0
-
-
-@dataclass(frozen=True, slots=True)
-class _Question:
-    """One `why`, with what is the same for all its questions to the legs."""
-
-    parts: Parts
-    owner: str
-    memory: Memory
-    request: RecallRequest
-    settings: RecallSettings
-    weights: Mapping[LegName, float]
-    is_barred: bool
-
-    @property
-    def depth(self) -> int:
-        return max(self.settings.depth, self.request.limit)
-
-    async def ask(
-        self, request: RecallRequest, depth: int, names: Sequence[LegName]
-    ) -> dict[LegName, LegOutcome]:
-        legs = {name: leg for name, leg in self.parts.legs.items() if name in names}
-        settings = replace(self.settings, depth=depth)
-        return await ask_legs(legs, self.weights, self.owner, request, settings, _PATIENCE_SECONDS)
-
-    async def arrange(self, answers: Answers) -> tuple[Arranged, LegOutcome | None]:
-        """The final order, and what became of the graph's leg."""
-        asked = (self.parts, self.owner, self.request, self.settings, self.weights)
-        with ready_to_walk(*asked) as walk:
-            fused, graph = await fuse_and_walk(*asked, answers, walk, _PATIENCE_SECONDS)
-        until = asyncio.get_running_loop().time() + _PATIENCE_SECONDS
-        arranged = await arrange(
-            self.parts, self.owner, self.request, self.settings, fused, until=until
-        )
-        return arranged, graph
+from recollect.usecases.question import Question
 
 
 async def why(parts: Parts, owner: str, reference: str, request: RecallRequest) -> WhyReport:
@@ -91,19 +50,29 @@ async def why(parts: Parts, owner: str, reference: str, request: RecallRequest) 
     settings = await tune.settings(parts)
     weights = {**settings.weights(), **request.weights}
     memory, bars = await _as_known(parts, owner, memory, request)
-    question = _Question(parts, owner, memory, request, settings, weights, bool(bars))
-    outcomes = await question.ask(request, settings.depth, LEGS)
+    question = Question(
+        parts,
+        owner,
+        memory,
+        replace(request, exclude=request.exclude - {memory.id}),
+        settings,
+        weights,
+        is_outside=any(bar.kind != "excluded" for bar in bars),
+    )
+    outcomes = await question.ask()
     facts, answers = await _place_in_legs(question, outcomes)
     arranged, graph = await question.arrange(answers)
     place, mine = _place(memory, arranged)
     if graph is not None:
-        facts["graph"] = _in_graph(question, graph, mine)
+        facts["graph"] = await _in_graph(question, graph, answers, mine)
     served = () if bars else await hits_of(parts.store, owner, request, arranged)
     shown = next((at for at, hit in enumerate(served, 1) if hit.memory.id == memory.id), None)
     recalled = shown is not None
     successor = None if recalled else await _successor(parts, owner, memory, request)
-    legs = await _legs(question, facts, mine, is_sought=not (recalled or bars))
-    low = [] if place is None or place <= request.limit else [_low(question, arranged, place)]
+    # Only where a recall would tell can be tried what would bring it in.
+    can_try = not question.is_outside and successor is None
+    legs = await _legs(question, facts, mine, can_try=can_try and not recalled)
+    low = _below_limit(question, arranged, place, mine, can_try=can_try)
     gone = [] if successor is None else [superseded(successor)]
     of_legs = [leg.obstacle for leg in legs.values() if leg.obstacle is not None]
     return WhyReport(
@@ -117,6 +86,8 @@ async def why(parts: Parts, owner: str, reference: str, request: RecallRequest) 
         score=None if mine is None else mine.score,
         legs=legs,
         kept_out=() if recalled else (*bars, *gone, *low, *of_legs),
+        rerank=None if mine is None else mine.rerank,
+        second_stage=arranged.rerank,
         stands_for=() if shown is None else served[shown - 1].stands_for,
         superseded_by=successor,
     )
@@ -135,22 +106,21 @@ async def _as_known(
 
 
 async def _legs(
-    question: _Question,
+    question: Question,
     facts: Mapping[LegName, LegFacts],
     mine: Ranked | None,
     *,
-    is_sought: bool,
+    can_try: bool,
 ) -> dict[LegName, WhyLeg]:
-    """Each leg's part. `is_sought`: it could take part and is not recalled, so depth may help."""
+    """Each leg's part. `can_try`: whether depth would bring the memory in can be tried."""
     legs: dict[LegName, WhyLeg] = {}
     for name in LEGS:
         share = None if mine is None else mine.fused.legs.get(name)
-        deeper = await _place_deeper(question, facts[name]) if is_sought else None
-        legs[name] = WhyLeg(
-            facts[name],
-            None if share is None else share.contribution,
-            leg_obstacle(name, facts[name], question.memory, question.request, deeper),
-        )
+        obstacle = None
+        if share is None or share.rank is None:
+            deeper = await _place_deeper(question, facts[name]) if can_try else None
+            obstacle = leg_obstacle(name, facts[name], question.memory, question.request, deeper)
+        legs[name] = WhyLeg(facts[name], None if share is None else share.contribution, obstacle)
     return legs
 
 
@@ -167,15 +137,15 @@ async def _successor(
 
 
 async def _place_in_legs(
-    question: _Question, outcomes: Mapping[LegName, LegOutcome]
+    question: Question, outcomes: Mapping[LegName, LegOutcome]
 ) -> tuple[dict[LegName, LegFacts], dict[LegName, Sequence[Candidate]]]:
     """What each leg says of the memory, and the legs' answers with the memory in its place, also
-    where the request bars it: its place is then the one it would have.
+    where it is outside of what is asked: its place is then the one it would have.
     """
-    memory, request, depth = question.memory, question.request, question.depth
+    memory, depth, far = question.memory, question.depth, question.far
     answers = answers_of(outcomes)
-    alone = replace(request, scope=_alone(memory), exclude=frozenset())
-    probes = await question.ask(alone, BOUND, tuple(answers))
+    alone = replace(question.request, scope=_alone(memory), exclude=frozenset())
+    probes = await far.ask(tuple(answers), alone)
     probed = answers_of(probes)
     found = {
         name: _of(memory, answer) or _of(memory, probed.get(name, ()))
@@ -186,30 +156,40 @@ async def _place_in_legs(
         for name, answer in answers.items()
         if found.get(name) and not _of(memory, answer) and len(answer) >= depth
     )
-    deep = answers_of(await question.ask(request, BOUND, missing)) if missing else {}
+    deep = answers_of(await far.ask(missing)) if missing else {}
 
     facts: dict[LegName, LegFacts] = {}
     for name, outcome in outcomes.items():
         candidate = found.get(name)
         searched = deep.get(name, answers.get(name, ()))
-        rank = _rank(candidate, searched, would_be=question.is_barred)
+        rank = _rank(question, candidate, searched)
         # A leg that answered and then failed to answer about the memory is no leg that has not
         # found it.
         is_known = candidate is not None or name in probed or name not in answers
         report = outcome.report if is_known else probes[name].report
-        facts[name] = LegFacts(
-            status=report.status,
-            weight=report.weight,
-            depth=depth,
-            score=None if candidate is None else candidate.score,
-            rank=rank,
-            searched=len(searched),
-            note=report.note,
+        facts[name] = _facts(
+            question, report, None if candidate is None else candidate.score, rank, len(searched)
         )
-        if question.is_barred and candidate is not None and rank is not None:
+        if question.is_outside and candidate is not None and rank is not None:
             others = [one for one in answers[name] if one.id != memory.id]
             answers[name] = [*others[: rank - 1], candidate, *others[rank - 1 :]][:depth]
+    facts["dense"] = replace(facts["dense"], parked=await _parked(question, facts["dense"]))
     return facts, answers
+
+
+def _facts(
+    question: Question, report: LegReport, score: float | None, rank: int | None, searched: int
+) -> LegFacts:
+    return LegFacts(
+        status=report.status,
+        weight=report.weight,
+        depth=question.depth,
+        score=score,
+        rank=rank,
+        searched=searched,
+        note=report.note,
+        reason=report.reason,
+    )
 
 
 def _alone(memory: Memory) -> Scope:
@@ -229,9 +209,9 @@ def _of(memory: Memory, answer: Sequence[Candidate]) -> Candidate | None:
 
 
 def _rank(
-    candidate: Candidate | None, searched: Sequence[Candidate], *, would_be: bool
+    question: Question, candidate: Candidate | None, searched: Sequence[Candidate]
 ) -> int | None:
-    """Its place in the leg's answer; or, if it is barred, the place it would have there. None
+    """Its place in the leg's answer; or, if it is outside, the place it would have there. None
     where the leg stopped looking before it came to the memory.
     """
     if candidate is None:
@@ -239,11 +219,11 @@ def _rank(
     for place, one in enumerate(searched, start=1):
         if one.id == candidate.id:
             return place
-    if not would_be:
+    if not question.is_outside:
         return None
     mine = (-candidate.score, candidate.id)
     better = sum((-one.score, one.id) < mine for one in searched)
-    return None if better >= BOUND else better + 1
+    return None if better >= question.far.depth else better + 1
 
 
 def _place(memory: Memory, arranged: Arranged) -> tuple[int, Ranked] | tuple[None, None]:
@@ -253,39 +233,67 @@ def _place(memory: Memory, arranged: Arranged) -> tuple[int, Ranked] | tuple[Non
     return None, None
 
 
-def _in_graph(question: _Question, graph: LegOutcome, mine: Ranked | None) -> LegFacts:
-    """What the walk says of the memory; it is asked once, and never deeper."""
+async def _in_graph(
+    question: Question, graph: LegOutcome, answers: Answers, mine: Ranked | None
+) -> LegFacts:
+    """What the walk says of the memory: within the depth its rank among those that take part, as
+    in a hit; beyond it, how far the walk has to go for it.
+    """
+    memory, report = question.memory, graph.report
     share = None if mine is None else mine.fused.legs.get("graph")
-    found = share is not None and share.score > 0.0
-    return LegFacts(
-        status=graph.report.status,
-        weight=graph.report.weight,
-        depth=question.depth,
-        score=share.score if share is not None and found else None,
-        rank=share.rank if share is not None and found else None,
-        searched=graph.report.found,
-        note=graph.report.note,
-    )
+    if share is not None and share.rank is not None:
+        return _facts(question, report, share.score, share.rank, report.found)
+    # What is kept of the graph may be older than the memory's present state.
+    may_be_led_to = not memory.is_sensitive and memory.deleted_at is None
+    if report.status != "ran" or not may_be_led_to:
+        return _facts(question, report, None, None, report.found)
+    walked = await question.walk_far(answers)
+    if isinstance(walked, LegReport):
+        return _facts(question, walked, None, None, 0)
+    for rank, one in enumerate(walked, start=1):
+        if one.id == memory.id:
+            return _facts(question, report, one.score, rank, len(walked))
+    return _facts(question, report, None, None, len(walked))
 
 
-async def _place_deeper(question: _Question, facts: LegFacts) -> int | None:
-    """The place it would have if each leg were asked for as many as this one needs to find it."""
+async def _parked(question: Question, dense: LegFacts) -> str | None:
+    """With what a memory's text failed too often to be embedded, if it did."""
+    ask, memory = question.parts.parked, question.memory
+    if ask is None or dense.status != "ran" or dense.score is not None or memory.is_sensitive:
+        return None
+    return await ask(question.owner, memory.id)
+
+
+async def _place_deeper(question: Question, facts: LegFacts) -> int | None:
+    """The place it would have if each leg were asked for as many as this one needs to find it;
+    none where it would have none, which an approximate leg can make so.
+    """
     rank = facts.rank
     if rank is None or not facts.depth < rank <= MAX_DEPTH_SETTING:
         return None
-    outcomes = await question.ask(question.request, rank, LEGS)
-    arranged, _ = await question.arrange(answers_of(outcomes))
+    deep = question.at_depth(rank)
+    arranged, _ = await deep.arrange(answers_of(await deep.ask()))
     place, _ = _place(question.memory, arranged)
-    return len(arranged.order) + 1 if place is None else place  # an approximate leg may miss it
+    return place
 
 
-def _low(question: _Question, arranged: Arranged, place: int) -> Obstacle:
+def _below_limit(
+    question: Question,
+    arranged: Arranged,
+    place: int | None,
+    mine: Ranked | None,
+    *,
+    can_try: bool,
+) -> list[Obstacle]:
     request = question.request
+    if place is None or mine is None or place <= request.limit:
+        return []
     # Where the second stage has decided, importance is not asked.
-    if arranged.rerank is not None and arranged.rerank.status == "ran":
-        vital = None
-    else:
+    has_decided = arranged.rerank is not None and arranged.rerank.status == "ran"
+    vital = None
+    if can_try and not has_decided:
         vital = place_if_vital(
-            arranged.order, question.memory.id, request.sort_by, question.settings.prior_strength
+            arranged.order, mine.id, request.sort_by, question.settings.prior_strength
         )
-    return below_limit(place, request.limit, question.depth, vital)
+    reach = question.depth if can_try else 0
+    return [below_limit(place, request, reach=reach, vital=vital, rerank=mine.rerank)]

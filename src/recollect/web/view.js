@@ -78,7 +78,8 @@ function legRow(leg, place, best) {
   });
   return element("tr", {},
     element("th", { scope: "row", text: leg }),
-    element("td", { text: `#${place.rank}` }),
+    // The walk over the graph does not come to every memory.
+    element("td", { text: place.rank === null ? "not reached" : `#${place.rank}` }),
     element("td", { text: number(place.score) }),
     element("td", { className: "bar" }, bar, ` ${number(place.contribution)}`, ...led(place.path)));
 }
@@ -93,8 +94,9 @@ function led(path) {
 }
 
 function inWords(why) {
-  const places = Object.entries(why.legs).map(([leg, place]) => `#${place.rank} ${leg}`);
-  return `${places.join(", ")}, prior × ${number(why.prior)}`;
+  const found = Object.entries(why.legs).filter(([, place]) => place.rank !== null);
+  const places = found.map(([leg, place]) => `#${place.rank} ${leg}`);
+  return [...places, `prior × ${number(why.prior)}`].join(", ");
 }
 
 // What became of the recall as a whole: legs that ran, and those that should have and did not.

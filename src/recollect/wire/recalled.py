@@ -14,6 +14,7 @@ from recollect.core.recall import (
     LegPlace,
     LegReport,
     LegStatus,
+    Reason,
     Recollection,
     RerankPlace,
     RerankReport,
@@ -28,7 +29,9 @@ class LegPlaceOut(Shape):
     graph's: ids of memories and names of concepts that led to it.
     """
 
-    rank: int
+    rank: int | None = Field(
+        description="Null where the walk over the graph did not come to the memory."
+    )
     score: float
     contribution: float
     path: list[str] = Field(default=[])
@@ -42,6 +45,9 @@ class LegReportOut(Shape):
     found: int
     took_ms: float
     note: str | None
+    reason: Reason | None = Field(
+        default=None, description="Why the leg had nothing to say to this query, if so."
+    )
 
 
 class RerankPlaceOut(Shape):
@@ -170,6 +176,7 @@ class RecollectionOut(Shape):
                 found=one.found,
                 took_ms=one.took_ms,
                 note=one.note,
+                reason=one.reason,
             )
             for name, one in recollection.legs.items()
         }
@@ -188,7 +195,9 @@ class RecollectionOut(Shape):
         return Recollection(
             hits=tuple(hit.to_hit() for hit in self.hits),
             legs={
-                name: LegReport(one.status, one.weight, one.found, one.took_ms, one.note)
+                name: LegReport(
+                    one.status, one.weight, one.found, one.took_ms, one.note, one.reason
+                )
                 for name, one in (self.legs or {}).items()
             },
             fusion=self.fusion,

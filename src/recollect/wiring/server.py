@@ -102,7 +102,7 @@ async def open_server(
                 parts = replace(parts, legs=legs)
         else:
             embedding = EmbeddingParts(vectors, embedders, settings.embedder)
-            parts = replace(parts, queue=vectors)
+            parts = replace(parts, queue=vectors, parked=vectors.parked)
             if settings.embedder != NO_EMBEDDER:
                 legs = {**parts.legs, "dense": dense_leg(vectors, embedders)}
                 parts = replace(parts, legs=legs)

@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Final
+from uuid import UUID
 
 from psycopg import AsyncConnection
 from psycopg.rows import DictRow, dict_row
@@ -25,6 +26,7 @@ from recollect.adapters.postgres import (
 from recollect.adapters.postgres.again import again_if_lost
 from recollect.adapters.postgres.doorbell import Doorbell
 from recollect.adapters.postgres.errors import translated
+from recollect.adapters.postgres.parked import parked
 from recollect.adapters.postgres.rows import within
 from recollect.core.memory import Scope
 from recollect.core.recall import Candidate
@@ -71,6 +73,11 @@ class PostgresVectors:
         condition, params = within(owner, scope, query.exclude)
         async with self._reading() as connection:
             return await vector_search.nearest(connection, query, condition, params)
+
+    async def parked(self, owner: str, id: UUID) -> str | None:
+        """With what a memory's text failed too often to be embedded; None when it did not."""
+        async with self._reading() as connection:
+            return await parked(connection, owner, id)
 
     async def spaces(self) -> list[StoredSpace]:
         async with self._transaction() as connection:

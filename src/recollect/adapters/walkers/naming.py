@@ -10,8 +10,10 @@ from recollect.core.recall import Declined
 from recollect.core.walking import named_by
 from recollect.graph_ports import ConceptGraph
 
-NO_NAME: Final = Declined("skipped", "the query names no concept")
-UNKNOWN: Final = Declined("skipped", "the query names no concept that the graph knows")
+NO_NAME: Final = Declined("skipped", "the query names no concept", "no_concept")
+UNKNOWN: Final = Declined(
+    "skipped", "the query names no concept that the graph knows", "unknown_concept"
+)
 
 
 async def concepts_named(graph: ConceptGraph, owner: str, query: str) -> list[UUID] | Declined:

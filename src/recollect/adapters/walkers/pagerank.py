@@ -30,7 +30,9 @@ _GRACE_SECONDS: Final = 0.1
 REST: Final = 9.0
 """How many times as long as a build took nothing is built for that owner again."""
 
-_READING: Final = Declined("absent", "the graph is being read for the first time; ask again")
+_READING: Final = Declined(
+    "absent", "the graph is being read for the first time; ask again", "being_read"
+)
 
 _Key = tuple[str, datetime | None]
 

@@ -1,0 +1,67 @@
+"""A walker over a graph that a test draws itself: the real walk, with nothing around it."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from recollect.adapters.walkers.matrix import build, walk
+from recollect.core.fusion import Fused
+from recollect.core.graph import GraphSnapshot
+from recollect.core.memory import Memory
+from recollect.core.recall import Declined, RecallRequest
+from recollect.core.recall_settings import RecallSettings
+from recollect.core.walking import Walked, damping, restart
+
+
+@dataclass
+class Walking:
+    """`mentions` says which concepts, by number, each memory mentions; the query names `named`.
+    `answer` is what it says instead, where there is one; `raises` what it fails with from its
+    second call on.
+    """
+
+    mentions: Mapping[UUID, Sequence[int]]
+    named: Sequence[int] = (0,)
+    answer: Declined | None = None
+    raises: Exception | None = None
+    depths: list[int] = field(default_factory=list)
+
+    async def __call__(
+        self,
+        owner: str,
+        request: RecallRequest,
+        settings: RecallSettings,
+        weight: float,
+        fused: Awaitable[Sequence[Fused]],
+    ) -> Sequence[Walked] | Declined:
+        depth = max(settings.depth, request.limit)
+        self.depths.append(depth)
+        if self.raises is not None and len(self.depths) > 1:
+            raise self.raises
+        if self.answer is not None:
+            return self.answer
+        named = [UUID(int=number) for number in self.named]
+        begun = restart(await fused)
+        return walk(build(self._snapshot()), begun, named, damping(weight), depth, request.limit)
+
+    def _snapshot(self) -> GraphSnapshot:
+        count = 1 + max(number for each in self.mentions.values() for number in each)
+        pairs = [(at, number) for at, each in enumerate(self.mentions.values()) for number in each]
+        return GraphSnapshot(
+            1,
+            tuple(self.mentions),
+            tuple(UUID(int=number) for number in range(count)),
+            tuple(f"concept {number}" for number in range(count)),
+            ("name",) * count,
+            array("i", [memory for memory, _ in pairs]),
+            array("i", [number for _, number in pairs]),
+            array("f", [1.0]) * len(pairs),
+        )
+
+
+def mentioning(memories: Sequence[Memory], *concepts: Sequence[int]) -> Walking:
+    """The first memory mentions the first concepts, and so on."""
+    return Walking({one.id: each for one, each in zip(memories, concepts, strict=True)})

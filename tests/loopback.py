@@ -77,12 +77,15 @@ class Garbage:
 
 @dataclass(frozen=True)
 class Spoiled:
-    """A well-formed answer with the wrong dimension, too few vectors, or in another order."""
+    """A well-formed answer with the wrong dimension, too few vectors, or in another order; or one
+    before which something happens.
+    """
 
     dimension: int | None = None
     missing: int = 0
     shuffled: bool = False
     renumbered: bool = False
+    before: Callable[[], None] = lambda: None
 
 
 Fault = Status | Stall | Cut | Garbage | Spoiled
@@ -171,6 +174,8 @@ class Loopback:
                 if isinstance(fault, Stall):
                     fault.taken()
                     await self._stop.wait()
+                if isinstance(fault, Spoiled):
+                    fault.before()
                 answer = self._answer(request, fault)
                 if isinstance(fault, Cut):
                     writer.write(answer[: len(answer) // 2])

@@ -41,6 +41,9 @@ class Compass:
     space: Space = SPACE
     is_hosted: bool = False
 
+    def at_once(self, texts: Sequence[str]) -> int:
+        return len(texts)
+
     async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
         if self.fails:
             raise ModelUnavailable("no needle", remedy="Find one.")

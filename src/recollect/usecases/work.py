@@ -15,7 +15,14 @@ from uuid import UUID
 from recollect.core.errors import RecollectError, StoreError
 from recollect.core.space import StoredSpace
 from recollect.usecases.embed import NO_EMBEDDER, EmbeddingParts, Tell, Trouble, embed_batch
-from recollect.usecases.rests import LEAST_PAUSE, Rest, Sleep, rest_after, wait_for_news
+from recollect.usecases.rests import (
+    LEAST_PAUSE,
+    Rest,
+    Sleep,
+    may_pass_soon,
+    rest_after,
+    wait_for_news,
+)
 
 _QUIET_SECONDS: Final = 0.1
 _LONGEST_BURST: Final = 1.0
@@ -54,14 +61,18 @@ class Worker:
                 await self._sleep(lost.seconds)
 
     async def work_off(self) -> None:
-        """Work until nothing waits but what failed; the first trouble is raised."""
+        """Work until nothing waits but what failed; trouble that does not pass soon is raised."""
         while True:
             worked = await self._round()
             for rest in self._rests.values():
-                raise rest.error
-            if not worked and await self._waiting() <= len(self._failed):
+                if not may_pass_soon(rest):
+                    raise rest.error
+            if not worked and self._rests:
+                until = min(rest.until for rest in self._rests.values())
+                await self._sleep(max(0.0, until - self._now()))
+            elif not worked and await self._waiting() <= len(self._failed):
                 return
-            if not worked:  # somebody else has it in hand
+            elif not worked:  # somebody else has it in hand
                 await self._parts.queue.wait_for_work(LEAST_PAUSE)
 
     async def _round(self) -> bool:

@@ -123,6 +123,14 @@ with named as (
 )
 """
 
+_UNCHANGED: Final = """
+select e.memory_id
+from embeddings e
+join unnest(%(ids)s::uuid[], %(tickets)s::text[]) as d(memory_id, ticket) using (memory_id)
+where e.space_id = %(space)s and e.vector is null
+    and e.content_hash || coalesce(e.context_hash, '') = decode(d.ticket, 'hex')
+"""
+
 _FAIL: Final = f"""
 {_MINE}
 update embeddings e
@@ -296,6 +304,14 @@ async def finish(
     if cursor.rowcount:
         await connection.execute(_NO_TROUBLE, {"space": space.id})
     return cursor.rowcount
+
+
+async def unchanged(
+    connection: Connection, space: StoredSpace, jobs: Sequence[EmbeddingJob]
+) -> list[EmbeddingJob]:
+    cursor = await connection.execute(_UNCHANGED, _named(space, jobs))
+    ids = {row["memory_id"] for row in await cursor.fetchall()}
+    return [job for job in jobs if job.memory_id in ids]
 
 
 async def fail(

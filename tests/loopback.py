@@ -77,15 +77,12 @@ class Garbage:
 
 @dataclass(frozen=True)
 class Spoiled:
-    """A well-formed answer with the wrong dimension, too few vectors, or in another order; or one
-    before which something happens.
-    """
+    """A well-formed answer with the wrong dimension, too few vectors, or in another order."""
 
     dimension: int | None = None
     missing: int = 0
     shuffled: bool = False
     renumbered: bool = False
-    before: Callable[[], None] = lambda: None
 
 
 Fault = Status | Stall | Cut | Garbage | Spoiled
@@ -98,6 +95,10 @@ class Request:
     path: str
     headers: dict[str, str]
     body: dict[str, Any]
+
+
+# What it does about a request, when it depends on that or something happens meanwhile.
+Reaction = Callable[[Request], Fault]
 
 
 def vector_of(text: str, dimension: int, purpose: str = "") -> list[float]:
@@ -119,9 +120,9 @@ class Loopback:
     received: bytearray = field(default_factory=bytearray)
     requests: list[Request] = field(default_factory=list)
     port: int = 0
-    _faults: deque[Fault] = field(default_factory=deque)
+    _faults: deque[Fault | Reaction] = field(default_factory=deque)
 
-    def misbehave(self, *faults: Fault) -> None:
+    def misbehave(self, *faults: Fault | Reaction) -> None:
         self._faults.extend(faults)
 
     @property
@@ -171,11 +172,11 @@ class Loopback:
             while (request := await self._read(reader)) is not None:
                 self.requests.append(request)
                 fault = self._faults.popleft() if self._faults else None
+                if callable(fault):
+                    fault = fault(request)
                 if isinstance(fault, Stall):
                     fault.taken()
                     await self._stop.wait()
-                if isinstance(fault, Spoiled):
-                    fault.before()
                 answer = self._answer(request, fault)
                 if isinstance(fault, Cut):
                     writer.write(answer[: len(answer) // 2])

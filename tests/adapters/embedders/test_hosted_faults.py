@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.clocks import AdvancingClock, run_advancing
-from tests.loopback import Api, Cut, Fault, Garbage, Loopback, Spoiled, Stall, Status
+from tests.loopback import Api, Cut, Fault, Garbage, Loopback, Request, Spoiled, Stall, Status
 
 from recollect.adapters.embedders.hosted import FIRST_TEXTS, HostedEmbedder
 from recollect.adapters.embedders.hosted_providers import PROVIDERS
@@ -225,7 +225,12 @@ def test_a_server_that_is_too_slow_is_sent_half_of_it_the_next_time(server: Loop
 def test_an_answer_that_takes_long_does_not_make_the_next_request_larger(server: Loopback) -> None:
     async def run(loop: AdvancingClock) -> None:
         long = DOCUMENT_PATIENCE.request_seconds * 0.3
-        server.misbehave(*[Spoiled(before=lambda: loop.advance(long))] * 3)
+
+        def slowly(_: Request) -> Fault:
+            loop.advance(long)
+            return Spoiled()  # by nothing
+
+        server.misbehave(*[slowly] * 3)
         async with opened(server) as embedder:
             await embedder.embed_documents([TEXT] * 3 * FIRST_TEXTS)
 

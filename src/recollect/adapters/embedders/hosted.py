@@ -143,7 +143,8 @@ class HostedEmbedder:
         except ModelSlow:
             self._most_texts = max(1, len(request) // 2)
             raise
-        if clock() - begun <= self._patience["document"].request_seconds * _QUICK_SHARE:
+        is_quick = clock() - begun <= self._patience["document"].request_seconds * _QUICK_SHARE
+        if is_quick and len(request) >= self._most_texts:
             self._most_texts = min(2 * self._most_texts, self._provider.max_texts)
         return vectors
 

@@ -30,6 +30,18 @@ def recalled(client: httpx.Client) -> dict[str, Any]:
     return found
 
 
+def told(client: httpx.Client, reason: str) -> dict[str, Any]:
+    """The first recall that says so: on a busy machine a query may be given up before that."""
+
+    def found() -> dict[str, Any] | None:
+        one = recalled(client)
+        return one if reason in (one["legs"]["dense"]["note"] or "") else None
+
+    one = wait_until(found)
+    assert one is not None
+    return one
+
+
 @contextmanager
 def served(database_url: str, home: Path) -> Iterator[tuple[Loopback, httpx.Client]]:
     """A hosted model, and a client of a server that has embedded a memory with it."""
@@ -57,18 +69,17 @@ def test_recall_answers_by_words_and_says_what_is_missing(
 ) -> None:
     with served(database_url, tmp_path) as (hosted, client):
         hosted.misbehave(*[fault] * 100)
-        found = recalled(client)
+        found = told(client, reason)
         assert found["degraded"] == ["dense"]
         assert found["legs"]["dense"]["status"] == "failed"
-        assert reason in found["legs"]["dense"]["note"]
 
 
 def test_a_service_that_asks_for_silence_is_sent_no_query(
     database_url: str, tmp_path: Path
 ) -> None:
     with served(database_url, tmp_path) as (hosted, client):
-        hosted.misbehave(Status(429, (("Retry-After", "9999"),)))
-        assert "status 429" in recalled(client)["legs"]["dense"]["note"]
+        hosted.misbehave(*[Status(429, (("Retry-After", "9999"),))] * 100)
+        told(client, "status 429")
         sent = len(hosted.requests)
         found = recalled(client)
         assert found["degraded"] == ["dense"]

@@ -46,8 +46,9 @@ def read_status(status: int, asked_wait: float | None) -> Failure | None:
     else:
         remedy = _REMEDIES.get(status, LATER if again else _REFUSED)
     is_busy = status == HTTPStatus.TOO_MANY_REQUESTS or (again and asked_wait is not None)
+    asks = f" and asks to be sent nothing for {asked_wait:.0f} s" if again and asked_wait else ""
     return Failure(
-        f"answered with status {status}",
+        f"answered with status {status}{asks}",
         remedy,
         again,
         asked_wait if again else None,

@@ -22,7 +22,14 @@ from recollect.usecases.extract import (
     extract_batch,
 )
 from recollect.usecases.read import read_batch
-from recollect.usecases.rests import LEAST_PAUSE, Rest, Sleep, rest_after, wait_for_news
+from recollect.usecases.rests import (
+    LEAST_PAUSE,
+    Rest,
+    Sleep,
+    may_pass_soon,
+    rest_after,
+    wait_for_news,
+)
 
 _QUIET_SECONDS: Final = 0.2
 
@@ -62,10 +69,15 @@ class GraphWorker:
         while True:
             if not await self._round():
                 for rest in self._rests.values():
-                    raise rest.error
-                if (await self._parts.progress()).waiting <= len(self._failed):
+                    if not may_pass_soon(rest):
+                        raise rest.error
+                if self._rests:
+                    until = min(rest.until for rest in self._rests.values())
+                    await self._sleep(max(0.0, until - self._now()))
+                elif (await self._parts.progress()).waiting <= len(self._failed):
                     return
-                await self._parts.store.wait_for_work(LEAST_PAUSE)  # somebody else has it
+                else:
+                    await self._parts.store.wait_for_work(LEAST_PAUSE)  # somebody else has it
 
     async def _round(self) -> bool:
         """One batch of the most urgent kind of work; whether there was any."""

@@ -90,7 +90,8 @@ class ExtractionQueue(Protocol):
 
     async def claim(self, below: int, limit: int) -> list[ExtractionJob]:
         """Take some memories that nobody of worth `below` or more has read, and nobody else has
-        in hand. A worker that dies gives them back by silence.
+        in hand. A worker that dies gives them back by silence; what was given back so is taken
+        alone the next time, since it may be what killed the worker.
         """
 
     async def present(self, owner: str, ids: Collection[UUID]) -> list[ExtractionJob]:
@@ -106,7 +107,7 @@ class ExtractionQueue(Protocol):
         """Give jobs back untried, at once and uncounted."""
 
     async def retry_parked(self) -> int:
-        """Give parked jobs another chance."""
+        """Give parked jobs, and those that failed and wait for their turn, another chance now."""
 
     async def read_again(self, most: int) -> int:
         """Let what readers up to this worth have read wait to be read anew."""

@@ -37,6 +37,7 @@ from recollect.core.sync import (
     Revision,
     SyncStatus,
 )
+from recollect.space_ports import Spaces
 
 
 class Clock(Protocol):
@@ -148,21 +149,15 @@ class VectorIndex(Protocol):
         """
 
 
-class EmbeddingQueue(Protocol):
+class EmbeddingQueue(Spaces, Protocol):
     """Which memories a space still needs. There is no list of jobs to lose: a memory that is not
     sensitive and has no vector for its present text is a job (docs/adr/0008).
     """
 
-    async def spaces(self) -> list[StoredSpace]:
-        """All spaces, oldest first."""
-
-    async def open_space(self, embedder: str, space: Space) -> StoredSpace:
-        """The space, made when it is not there: active when no other is, else filling. One that
-        was retired is filling again.
-        """
-
     async def claim(self, space: StoredSpace, limit: int) -> list[EmbeddingJob]:
-        """Take some jobs that nobody else has. A worker that dies gives them back by silence."""
+        """Take some jobs that nobody else has. A worker that dies gives them back by silence;
+        what was given back so is taken alone the next time, since it may be what killed the worker.
+        """
 
     async def finish(
         self, space: StoredSpace, done: Sequence[tuple[EmbeddingJob, Sequence[float]]]
@@ -184,26 +179,20 @@ class EmbeddingQueue(Protocol):
     ) -> None:
         """Give jobs back untried, at once and uncounted: the worker stops, or the whole model is
         at fault. Such an error is the space's own (`jobs` may be empty) and is told by `progress`
-        until the next vectors are kept.
+        until the next vectors are kept or the model is said to have recovered.
         """
 
+    async def recovered(self, space: StoredSpace) -> None:
+        """The model works: what was told of it is over."""
+
     async def retry_parked(self, space: StoredSpace) -> int:
-        """Give parked jobs another chance."""
+        """Give parked jobs, and those that failed and wait for their turn, another chance now."""
 
     async def progress(self, space: StoredSpace) -> EmbeddingProgress:
         """How far a space is."""
 
     async def wait_for_work(self, seconds: float) -> None:
         """Return when there may be work, at the latest after this long."""
-
-    async def build_index(self, space: StoredSpace) -> None:
-        """Make a full space fast to ask, without holding up anybody."""
-
-    async def activate(self, space: StoredSpace) -> None:
-        """From the next request on this space is asked; the former one is retired, and kept."""
-
-    async def drop_space(self, space: StoredSpace) -> None:
-        """Remove a space that is not active, with its vectors."""
 
 
 class Reranker(Protocol):

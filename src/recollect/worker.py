@@ -22,11 +22,11 @@ from recollect.logs import log_embedding, log_graph, log_steps, log_to_stderr
 from recollect.progress import embedding_bar
 from recollect.settings import Settings
 from recollect.usecases.embed import NO_EMBEDDER, Embedded, EmbeddingParts, Tell, Trouble
-from recollect.usecases.extract import Compared, Extracted, GraphTrouble, TellGraph
+from recollect.usecases.extract import Compared, Extracted, GraphParts, GraphTrouble, TellGraph
 from recollect.usecases.graph_work import GraphWorker
 from recollect.usecases.rests import Sleep
 from recollect.usecases.tasks import end
-from recollect.usecases.work import Worker
+from recollect.usecases.work import Worker, retry_parked
 from recollect.wiring import Server, open_server
 
 log = structlog.get_logger("recollect")
@@ -35,18 +35,19 @@ _STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _AFTER_A_FAULT: Final = 60.0
 
 
-def run(settings: Settings, *, once: bool, as_json: bool) -> None:
+def run(settings: Settings, *, once: bool, retry: bool, as_json: bool) -> None:
     """Embed and read until a signal says stop or, `once`, until nothing waits; then say how much it
-    was.
+    was. `retry`: begin with giving what failed another chance.
     """
     log_to_stderr()
-    counts = asyncio.run(_run(settings, once=once))
+    counts = asyncio.run(_run(settings, once=once, retry=retry))
     text = f"embedded {counts['embedded']} memories, read {counts['read']} for the graph"
     text += f"; {counts['failed']} attempts failed" if counts["failed"] else ""
+    text += f"; {counts['failing']} are tried again later" if counts.get("failing") else ""
     sys.stdout.write((json.dumps(counts) if as_json else text) + "\n")
 
 
-async def _run(settings: Settings, *, once: bool) -> dict[str, int]:
+async def _run(settings: Settings, *, once: bool, retry: bool) -> dict[str, int]:
     stopping = asyncio.Event()
     for number in _STOP_SIGNALS:
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
@@ -69,26 +70,33 @@ async def _run(settings: Settings, *, once: bool) -> dict[str, int]:
         graph = graph_worker(server, tell_graph)
         parts = embedding_of(server) if graph is not None else require_embedding(server)
         worker = None if parts is None else Worker(parts, tell)
+        if retry:
+            counts["retried"] = await _retry(parts, None if graph is None else server.graph)
+            log.info("trying again what failed", jobs=counts["retried"])
         async with nullcontext() if parts is None else embedding_bar(parts.queue):
             working = asyncio.create_task(_work(worker, graph, once=once))
             told_to_stop = asyncio.create_task(stopping.wait())
             await asyncio.wait([working, told_to_stop], return_when=asyncio.FIRST_COMPLETED)
             await end(working, told_to_stop)
         if not working.cancelled():
-            working.result()
+            counts["failing"] = working.result()
     return counts
 
 
-async def _work(worker: Worker | None, graph: GraphWorker | None, *, once: bool) -> None:
+async def _retry(parts: EmbeddingParts | None, graph: GraphParts | None) -> int:
+    vectors = 0 if parts is None else await retry_parked(parts)
+    return vectors + (0 if graph is None else await graph.store.retry_parked())
+
+
+async def _work(worker: Worker | None, graph: GraphWorker | None, *, once: bool) -> int:
     """Both side by side; `once`, one after the other, since names are compared in the space that
-    the first makes.
+    the first makes. How many failed and are left for later.
     """
     workers = [one for one in (worker, graph) if one is not None]
     if once:
-        for one in workers:
-            await one.work_off()
-        return
+        return sum([await one.work_off() for one in workers])
     await asyncio.gather(*(one.run() for one in workers))
+    return 0
 
 
 def graph_worker(server: Server, tell: TellGraph) -> GraphWorker | None:

@@ -94,7 +94,8 @@ def test_two_workers_share_and_a_dead_ones_lease_runs_out(emptied_database_url: 
             assert await one.claim(space, 10) == []
             await one.finish(space, [(job, NORTH) for job in mine])
             await rows(store, _DUE)  # an hour later
-            assert texts(await one.claim(space, 10)) == texts(theirs)
+            again = [job for _ in theirs for job in await one.claim(space, 10)]
+            assert texts(again) == texts(theirs)
             assert await other.finish(space, [(job, EAST) for job in theirs]) == 3
             assert await one.finish(space, [(job, NORTH) for job in theirs]) == 0, "once is enough"
 

@@ -147,3 +147,45 @@ def test_links_that_an_older_server_kept_unread_become_links(empty_database_url:
         assert found[1:] == [([], {"links": kept[n], "mood": n}) for n in (1, 2, 3)]
         side = connection.execute("select memory_id, kind, target from memory_links").fetchall()
         assert side == [(UUID(int=0), "see_also", UUID(target))]
+
+
+# Each space: name, state, when it was opened last (a transaction), when it was made (a day).
+_FORMER: list[tuple[list[tuple[str, str, int, int]], list[str]]] = [
+    ([], []),
+    ([("a", "active", 10, 1)], []),
+    ([("a", "retired", 10, 1), ("b", "active", 20, 2)], ["a"]),
+    # after a way back, on a way back, and on the way to a new one
+    ([("a", "active", 30, 1), ("b", "retired", 20, 2)], ["b"]),
+    ([("a", "filling", 30, 1), ("b", "active", 20, 2)], ["a"]),
+    ([("a", "active", 10, 1), ("b", "filling", 20, 2)], []),
+    # the removal of a cancelled one was killed
+    ([("a", "active", 10, 1), ("b", "retired", 20, 2)], []),
+    ([("a", "retired", 10, 1), ("b", "active", 20, 2), ("c", "retired", 30, 3)], ["a"]),
+    # the removal of an older one was killed: after a, b, a, c and after a, b, c
+    ([("a", "retired", 30, 1), ("b", "retired", 20, 2), ("c", "active", 40, 3)], ["a"]),
+    ([("a", "retired", 10, 1), ("b", "retired", 20, 2), ("c", "active", 30, 3)], ["b"]),
+    # restored on a server that counts from a lower number
+    ([("a", "retired", 1_000, 1), ("b", "active", 20, 2)], ["a"]),
+]
+_OLD_SPACE = """
+insert into spaces (embedder, model, revision, dimension, distance, query_instruction, state,
+    opened_in, created_at)
+values (%(name)s, %(name)s, '', 2, 'cosine', '', %(state)s, %(opened)s::text::xid8,
+    make_date(2026, 1, %(day)s))
+"""
+
+
+def test_a_database_that_marked_no_former_space_gets_it_marked(empty_database_url: str) -> None:
+    migrate(empty_database_url)
+    for spaces, former in _FORMER:
+        with migrating(empty_database_url) as config:
+            command.downgrade(config, "vectors@0007v")
+        with psycopg.connect(empty_database_url) as connection:
+            connection.execute("delete from spaces")
+            for name, state, opened, day in spaces:
+                params = {"name": name, "state": state, "opened": opened, "day": day}
+                connection.execute(_OLD_SPACE, params)
+        migrate(empty_database_url)
+        with psycopg.connect(empty_database_url) as connection:
+            found = connection.execute("select embedder from spaces where is_former").fetchall()
+        assert [name for (name,) in found] == former, spaces

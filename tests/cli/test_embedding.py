@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from tests.adapters.embedders.local_tiny import tiny_files, tiny_model
 from tests.cli.commands import Cli, client_of
@@ -67,7 +68,7 @@ def test_a_worker_embeds_and_the_model_is_changed_and_changed_back(
 ) -> None:
     assert spaces(admin) == []
     stored(TEXTS[0])
-    assert run(admin, "worker", "--once") == {"embedded": 1, "read": 1, "failed": 0}
+    assert run(admin, "worker", "--once") == {"embedded": 1, "read": 1, "failed": 0, "failing": 0}
     assert spaces(admin) == [("compatible/x@8", "active", 1, 0)]
 
     changed = admin.json("reembed", "--model", "compatible/y@8")["active"]
@@ -77,6 +78,12 @@ def test_a_worker_embeds_and_the_model_is_changed_and_changed_back(
         ("compatible/y@8", "active", 1, 0),
     ]
     stored(TEXTS[1])
+    with psycopg.connect(database_url) as connection:
+        (former,) = connection.execute("select id from spaces where is_former").fetchone() or (0,)
+        connection.execute("update spaces set is_former = false")  # as by a removal that was killed
+        connection.commit()
+        assert [state for _, state, *_ in spaces(admin)] == ["given up", "active"]
+        connection.execute("update spaces set is_former = true where id = %s", (former,))
     assert admin.json("reembed", "--rollback")["active"]["embedder"] == "compatible/x@8"
     active, retired = spaces(admin)
     assert active == ("compatible/x@8", "active", 2, 0)
@@ -94,6 +101,63 @@ def test_a_worker_embeds_and_the_model_is_changed_and_changed_back(
         assert "2 embedded, 0 waiting" in client("status").stdout
         told = {one["name"]: one for one in client.json("doctor")["checks"]}
         assert "0 waiting to be embedded, 0 parked" in told["server"]["detail"]
+
+
+def test_what_is_parked_is_told_with_its_remedy_and_tried_again_when_asked(
+    admin: Cli, stored: Callable[[str], Any], database_url: str, tmp_path: Path
+) -> None:
+    stored(TEXTS[0])
+    run(admin, "worker", "--once")
+    stored(TEXTS[1])
+    with psycopg.connect(database_url) as connection:
+        connection.execute(
+            "update embeddings set attempts = 8, due_at = 'infinity', last_error = 'it choked'"
+            " where vector is null"
+        )
+        connection.execute(
+            "update extractions set attempts = 8, due_at = 'infinity', last_error = 'it is odd'"
+            " where extracted_by = 0"
+        )
+    done = {"embedded": 0, "read": 0, "failed": 0, "failing": 0}
+    assert run(admin, "worker", "--once") == done, "not by itself"
+
+    command = "recollect worker --once --retry"
+    with running(database_url, tmp_path / "server") as up:
+        client = client_of(up, tmp_path / "client", up.new_key("ada"))
+        said = " ".join(client("status").stdout.split())
+        assert "1 embedded, 0 waiting, 1 parked" in said
+        assert "1 read, 0 waiting, 1 parked" in said
+        assert said.count(command) == 2
+        told = {one["name"]: one for one in client.json("doctor")["checks"]}["server"]
+        assert told["status"] == "warn"
+        assert "1 parked; 1 parked that could not be read for the graph" in told["detail"]
+        assert "last error: it choked" in told["detail"]
+        assert command in told["remedy"]
+
+        again = run(admin, "worker", "--once", "--retry")
+        assert again == {**done, "embedded": 1, "read": 1, "retried": 2}
+        assert "parked" not in client("status").stdout
+        told = {one["name"]: one for one in client.json("doctor")["checks"]}["server"]
+        assert told["status"] == "ok"
+
+
+def test_what_failed_is_told_at_the_end_and_not_waited_for(
+    admin: Cli, stored: Callable[[str], Any], database_url: str
+) -> None:
+    stored(TEXTS[0])
+    run(admin, "worker", "--once")
+    stored(TEXTS[1])
+    with psycopg.connect(database_url) as connection:
+        connection.execute(
+            "update embeddings set attempts = 7, due_at = now() + interval '1 hour',"
+            " last_error = 'it choked' where vector is null"
+        )
+    done = admin.process("worker", "--once")
+    assert done.stdout.decode().strip() == (
+        "embedded 0 memories, read 1 for the graph; 1 are tried again later"
+    )
+    changed = admin.process("reembed", "--model", "compatible/x@8", "--accept-parked")
+    assert "1 memories are tried again later, 0 are parked" in changed.stderr.decode()
 
 
 def test_a_change_can_be_cancelled_and_only_one_thing_asked(
@@ -126,7 +190,7 @@ def test_a_worker_without_a_model_reads_for_the_graph(
 ) -> None:
     stored(TEXTS[0])
     none = Cli(admin.home, {**admin.settings, "RECOLLECT_EMBEDDER": "none"})
-    assert run(none, "worker", "--once") == {"embedded": 0, "read": 1, "failed": 0}
+    assert run(none, "worker", "--once") == {"embedded": 0, "read": 1, "failed": 0, "failing": 0}
 
 
 def test_the_default_model_in_processes_of_their_own(
@@ -136,7 +200,7 @@ def test_the_default_model_in_processes_of_their_own(
         stored(text)
     settings = {"RECOLLECT_DATABASE_URL": database_url}
     admin = Cli(home_with_model, settings)
-    assert run(admin, "worker", "--once") == {"embedded": 3, "read": 3, "failed": 0}
+    assert run(admin, "worker", "--once") == {"embedded": 3, "read": 3, "failed": 0, "failing": 0}
     assert [one["built"] for one in admin.json("models")["models"]] == [True, False, False]
     assert admin.json("models", "get", "minilm")["space"] == MINILM.space.name
     with running(database_url, home_with_model) as up:

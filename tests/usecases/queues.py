@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from recollect.core.errors import InvalidInput, ModelUnavailable, StoreError
-from recollect.core.space import EmbeddingJob, EmbeddingProgress, Space, StoredSpace
+from recollect.core.space import EmbeddingJob, EmbeddingProgress, Gap, Space, StoredSpace
 from recollect.ports import Embedder
 from recollect.usecases.embed import EmbeddingParts
 
@@ -45,6 +45,7 @@ class InMemoryQueue:
     claims: int = 0
     refuses: set[UUID] = field(default_factory=set)
     delays: bool = False  # what failed can be claimed again only after a while
+    is_soon: bool = False  # and that while is short
     on_wait: Callable[[], None] = lambda: None
 
     def row(self, space: StoredSpace, id: UUID) -> Row:
@@ -83,7 +84,7 @@ class InMemoryQueue:
             row = self.row(space, id)
             free = not row.claimed and row.attempts < MOST_ATTEMPTS
             if free and not self.has(space, id) and len(jobs) < limit:
-                row.claimed = True
+                row.claimed, row.error = True, None
                 jobs.append(EmbeddingJob(id, ticket(text), text))
         return jobs
 
@@ -123,25 +124,30 @@ class InMemoryQueue:
         if error is not None:
             self.troubles[space.id] = error
 
+    async def recovered(self, space: StoredSpace) -> None:
+        self.troubles.pop(space.id, None)
+
     async def retry_parked(self, space: StoredSpace) -> int:
-        parked = [
-            row
-            for (number, _), row in self.rows.items()
-            if number == space.id and row.attempts >= MOST_ATTEMPTS
-        ]
-        for row in parked:
-            row.attempts = 0
-        return len(parked)
+        failed = [row for (number, _), row in self.rows.items() if number == space.id and row.error]
+        for row in failed:
+            row.attempts, row.claimed = 0, False
+        return len(failed)
 
     async def progress(self, space: StoredSpace) -> EmbeddingProgress:
         missing = [self.row(space, id) for id in self.texts if not self.has(space, id)]
         parked = sum(row.attempts >= MOST_ATTEMPTS for row in missing)
+        failing = sum(
+            row.claimed and row.error is not None and row.attempts < MOST_ATTEMPTS
+            for row in missing
+        )
         errors = [row.error for row in missing if row.error]
         return EmbeddingProgress(
             embedded=len(self.texts) - len(missing),
             waiting=len(missing) - parked,
             parked=parked,
             last_error=self.troubles.get(space.id) or (errors[-1] if errors else None),
+            failing=failing,
+            soon=failing if self.is_soon else 0,
         )
 
     async def wait_for_work(self, seconds: float) -> None:
@@ -153,15 +159,31 @@ class InMemoryQueue:
         self._check(space)
         self.indexed.add(space.id)
 
+    async def gap(self, space: StoredSpace) -> Gap:
+        (active,) = [one for one in self.known if one.state == "active"]
+        missing = [
+            self.row(space, id)
+            for id in self.texts
+            if self.has(active, id) and not self.has(space, id)
+        ]
+        return Gap(len(missing), sum(row.error is not None for row in missing))
+
     async def activate(self, space: StoredSpace) -> None:
         self._check(space)
+        if any(one.id == space.id and one.state == "active" for one in self.known):
+            return
         self.known = [
-            replace(one, state="active")
+            replace(one, state="active", is_former=False)
             if one.id == space.id
-            else replace(one, state="retired")
+            else replace(one, state="retired", is_former=True)
             if one.state == "active"
-            else one
+            else replace(one, is_former=False)
             for one in self.known
+        ]
+
+    async def retire(self, space: StoredSpace) -> None:
+        self.known = [
+            replace(one, state="retired") if one.id == space.id else one for one in self.known
         ]
 
     async def drop_space(self, space: StoredSpace) -> None:

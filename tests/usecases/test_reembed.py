@@ -217,6 +217,45 @@ def test_a_space_that_knows_less_than_the_old_one_is_not_switched_to() -> None:
     asyncio.run(run())
 
 
+def test_a_text_whose_next_try_is_soon_is_waited_for_and_no_other() -> None:
+    async def run() -> None:
+        new = Model("new", poison={"text 1": ValueError()})
+        parts, queue = await served(Model("old"), new)
+        queue.delays = True
+        with pytest.raises(ModelUnavailable, match="1 memories"):
+            await reembed.reembed(parts, "new")
+        assert queue.waits == []
+
+        def recover() -> None:
+            new.poison.clear()
+            queue.lapse()
+
+        queue.is_soon, queue.on_wait = True, recover
+        await reembed.reembed(parts, "new")
+        assert states(queue) == {"old": "retired", "new": "active"}
+        assert len(queue.waits) == 1
+
+    asyncio.run(run())
+
+
+def test_what_failed_is_tried_again_unless_the_change_goes_on_without_it() -> None:
+    async def run() -> None:
+        new = Model("new", poison={"text 1": ValueError()})
+        parts, queue = await served(Model("old"), new)
+        queue.delays = True
+        with pytest.raises(ModelUnavailable):
+            await reembed.reembed(parts, "new")
+        tried = sum(asked == ["text 1"] for asked in new.asked)
+        with pytest.raises(ModelUnavailable):
+            await reembed.reembed(parts, "new")
+        assert sum(asked == ["text 1"] for asked in new.asked) == tried + 1
+        await reembed.reembed(parts, "new", accept_parked=True)
+        assert sum(asked == ["text 1"] for asked in new.asked) == tried + 1
+        assert states(queue) == {"old": "retired", "new": "active"}
+
+    asyncio.run(run())
+
+
 def test_a_text_that_the_old_model_could_not_read_either_does_not_stop_the_change() -> None:
     async def run() -> None:
         poison: dict[str, Exception] = {"text 1": ValueError()}

@@ -19,7 +19,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from recollect.cli import health
-from recollect.core.checks import Check
+from recollect.core.checks import PARKED_REMEDY, Check
 from recollect.core.errors import RecollectError
 from recollect.core.memory import Stats
 from recollect.settings import Settings
@@ -113,14 +113,21 @@ def check_server(settings: Settings) -> Check:
     except RecollectError as error:
         return Check("server", "fail", f"{settings.api_url}: {error}", error.remedy)
     found = f"{settings.api_url} accepts the key; {stats.memories} memories"
+    parked = 0
+    trouble: str | None = None
     if stats.embedding is None:
-        return Check("server", "ok", f"{found}, found by words")
-    waiting, parked = stats.embedding.waiting, stats.embedding.parked
-    found += f"; {waiting} waiting to be embedded, {parked} parked"
-    if stats.embedding.last_error is None:
+        found += ", found by words"
+    else:
+        parked, trouble = stats.embedding.parked, stats.embedding.last_error
+        found += f"; {stats.embedding.waiting} waiting to be embedded, {parked} parked"
+    if stats.graph is not None and stats.graph.parked:
+        parked, trouble = parked + stats.graph.parked, trouble or stats.graph.last_error
+        found += f"; {stats.graph.parked} parked that could not be read for the graph"
+    if trouble is None:
         return Check("server", "ok", found)
-    remedy = "Correct the cause on the server; what waits is then embedded by itself."
-    return Check("server", "warn", f"{found}; last error: {stats.embedding.last_error}", remedy)
+    by_itself = "Correct the cause on the server; what waits is then embedded by itself."
+    remedy = PARKED_REMEDY if parked else by_itself
+    return Check("server", "warn", f"{found}; last error: {trouble}", remedy)
 
 
 def check_egress(settings: Settings) -> Check:

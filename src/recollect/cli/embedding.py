@@ -138,8 +138,13 @@ async def _change(server: Server, model: str | None, *, accept_parked: bool) -> 
     parts = _embedding(server)
     async with embedding_bar(parts.queue):
         if model is None:
-            return await reembed.rollback(parts, tell, accept_parked=accept_parked)
-        return await reembed.reembed(parts, model, tell, accept_parked=accept_parked)
+            space = await reembed.rollback(parts, tell, accept_parked=accept_parked)
+        else:
+            space = await reembed.reembed(parts, model, tell, accept_parked=accept_parked)
+    left = await parts.queue.progress(space)
+    if left.failing or left.parked:
+        note(f"{left.failing} memories are tried again later, {left.parked} are parked")
+    return space
 
 
 def _embedding(server: Server) -> EmbeddingParts:
@@ -159,7 +164,7 @@ def _show_spaces(spaces: list[SpaceStatus], *, as_json: bool) -> None:
     found = [
         {
             "embedder": one.space.embedder,
-            "state": one.space.state,
+            "state": "given up" if one.space.is_given_up else one.space.state,
             "embedded": one.progress.embedded,
             "waiting": one.progress.waiting,
             "parked": one.progress.parked,

@@ -153,7 +153,9 @@ def build(
     again: Annotated[
         bool, typer.Option("--again", help="Read every memory anew; imported facts stay.")
     ] = False,
-    retry: Annotated[bool, typer.Option("--retry", help="Also what failed too often.")] = False,
+    retry: Annotated[
+        bool, typer.Option("--retry", help="Also what failed, be it too often.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Read every memory of the server's database that waits, and compare new names."""
@@ -166,7 +168,8 @@ def build(
     text = f"read {counts['read']} memories in {counts['seconds']} s"
     merged = f", of {counts['names']} new names {counts['merged']} meant known concepts"
     failed = f"; {counts['failed']} attempts failed" if counts["failed"] else ""
-    show(text + (merged if counts["names"] else "") + failed)
+    later = f"; {counts['failing']} are tried again later" if counts["failing"] else ""
+    show(text + (merged if counts["names"] else "") + failed + later)
 
 
 @graph_app.command("import")

@@ -60,6 +60,7 @@ async def build(server: Server, *, again: bool, retry: bool) -> dict[str, float]
             await GraphWorker(parts, tell).work_off()
         except ModelUnavailable as error:
             note(f"{error} {error.remedy} What waits for it stays in the queue.")
+    counts["failing"] = (await parts.progress()).failing
     seconds = round(time.monotonic() - began, 1)
     return {**counts, "seconds": seconds, "comparing_seconds": round(comparing, 1)}
 

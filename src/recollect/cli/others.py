@@ -27,9 +27,9 @@ class Serve(Protocol):
 
 
 class Work(Protocol):
-    """Embed until told to stop or, `once`, until nothing waits."""
+    """Embed until told to stop or, `once`, until nothing waits; `retry`, also what failed."""
 
-    def __call__(self, settings: Settings, *, once: bool, as_json: bool) -> None: ...
+    def __call__(self, settings: Settings, *, once: bool, retry: bool, as_json: bool) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +72,15 @@ def add_commands(app: typer.Typer, doors: Doors) -> None:
     def worker(
         *,
         once: Annotated[bool, typer.Option("--once", help="End when nothing waits.")] = False,
+        retry: Annotated[
+            bool, typer.Option("--retry", help="Also what failed, be it too often.")
+        ] = False,
         as_json: AsJson = False,
     ) -> None:
         """Embed memories as they are stored, until stopped; `serve` has a worker inside."""
         from recollect.settings import load
 
-        doors.worker(load(), once=once, as_json=as_json)
+        doors.worker(load(), once=once, retry=retry, as_json=as_json)
 
     @app.command()
     def mcp() -> None:

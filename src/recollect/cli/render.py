@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from recollect.cli.text import harmless, local_time, one_line
-from recollect.core.checks import Check
+from recollect.core.checks import PARKED_REMEDY, Check
 from recollect.core.graph import ExtractionProgress
 from recollect.core.ids import short
 from recollect.core.keys import Key
@@ -207,7 +207,7 @@ def _embedding_rows(embedding: EmbeddingStats) -> dict[str, str]:
     return {
         "space": embedding.space,
         "embedding": f"{embedding.embedded} embedded, {embedding.waiting} waiting{parked}",
-        "last error": one_line(embedding.last_error or ""),
+        "last error": _trouble(embedding.last_error, embedding.parked),
     }
 
 
@@ -219,8 +219,13 @@ def _graph_rows(reading: ExtractionProgress) -> dict[str, str]:
         "language model": f"{reading.calls_today} calls, {reading.tokens_today:,} tokens today"
         if reading.calls_today
         else "",
-        "last error of the graph": one_line(reading.last_error or ""),
+        "last error of the graph": _trouble(reading.last_error, reading.parked),
     }
+
+
+def _trouble(error: str | None, parked: int) -> str:
+    """The last error, and the way back of what it has parked."""
+    return one_line(error or "") + (f"\n→ {PARKED_REMEDY}" if parked else "")
 
 
 def _cell(value: object) -> str:

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
+
+PARKED_REMEDY: Final = (
+    "Correct the cause on the server; then run `recollect worker --once --retry` there."
+)
+"""What is parked is not tried again by itself."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,8 +142,9 @@ class GraphStats:
 @dataclass(frozen=True, slots=True)
 class ExtractionProgress:
     """How far the reading of memories for the graph is, for all owners of the store together.
-    `parked` were tried too often; `to_compare` are names not yet compared with the others; calls
-    and tokens are those of a language model.
+    `parked` were tried too often; of those that wait, `failing` have failed and are tried again
+    later; `to_compare` are names not yet compared with the others; calls and tokens are those of a
+    language model.
     """
 
     extracted: int
@@ -153,3 +154,4 @@ class ExtractionProgress:
     to_compare: int = 0
     calls_today: int = 0
     tokens_today: int = 0
+    failing: int = 0

@@ -54,13 +54,21 @@ class StoredSpace:
     """A space as a database keeps it. `embedder` is the name by which every process that shares
     the database makes the model that writes it (`minilm`, `voyage/voyage-3.5`, …).
 
-    At most one space is active: the one recall asks. A filling one is being written beside it.
+    At most one space is active: the one recall asks. A filling one is being written beside it. At
+    most one is the former space, the way back: it was active before the one that is. It is retired,
+    or filling once more because somebody goes back to it.
     """
 
     id: int
     embedder: str
     space: Space
     state: SpaceState
+    is_former: bool = False
+
+    @property
+    def is_given_up(self) -> bool:
+        """Whether nothing leads to it any more, so that only its removal is left to do."""
+        return self.state == "retired" and not self.is_former
 
     def require(self, made: Space) -> None:
         """ModelUnavailable when the model of this name now writes another space than this one."""
@@ -72,6 +80,16 @@ class StoredSpace:
                 remedy=f"Run `recollect reembed --model {self.embedder}`, or bring back the "
                 "version of the model that wrote them.",
             )
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """How many memories have a vector in the active space and none in another one; in that one
+    `failed` of them were tried in vain, and the others are on their way.
+    """
+
+    missing: int
+    failed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +130,18 @@ class EmbeddingJob:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingProgress:
-    """How far a space is: `parked` were tried too often, `last_error` says why the last one was."""
+    """How far a space is: `parked` were tried too often, `last_error` says why the last one was.
+
+    Of those that wait, `failing` have failed and are tried again later; of these, `soon` are those
+    that failed only once or twice, and whose turn comes within a moment.
+    """
 
     embedded: int
     waiting: int
     parked: int
     last_error: str | None = None
+    failing: int = 0
+    soon: int = 0
 
 
 @dataclass(frozen=True, slots=True)

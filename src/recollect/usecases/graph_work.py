@@ -28,6 +28,7 @@ from recollect.usecases.rests import (
     Sleep,
     may_pass_soon,
     rest_after,
+    seconds_left,
     wait_for_news,
 )
 
@@ -52,7 +53,6 @@ class GraphWorker:
         self._sleep = sleep
         self._now = now
         self._rests: dict[Part, Rest] = {}
-        self._failed: set[object] = set()
 
     async def run(self) -> None:
         """Work for ever: while there is something to do, and then whenever there may be."""
@@ -64,20 +64,22 @@ class GraphWorker:
             except StoreError as error:
                 await self._sleep(self._trouble("store", error).seconds)
 
-    async def work_off(self) -> None:
-        """Work until nothing waits but what failed, or trouble keeps what is left: it is raised."""
+    async def work_off(self) -> int:
+        """Work until nothing waits but what failed, in this run or before, and say how many these
+        are: they are tried again later. Trouble that keeps what is left is raised.
+        """
         while True:
             if not await self._round():
                 for rest in self._rests.values():
                     if not may_pass_soon(rest):
                         raise rest.error
                 if self._rests:
-                    until = min(rest.until for rest in self._rests.values())
-                    await self._sleep(max(0.0, until - self._now()))
-                elif (await self._parts.progress()).waiting <= len(self._failed):
-                    return
-                else:
-                    await self._parts.store.wait_for_work(LEAST_PAUSE)  # somebody else has it
+                    await self._sleep(seconds_left(self._rests.values(), self._now()))
+                    continue
+                progress = await self._parts.progress()
+                if progress.waiting <= progress.failing:
+                    return progress.failing
+                await self._parts.store.wait_for_work(LEAST_PAUSE)  # somebody else has it
 
     async def _round(self) -> bool:
         """One batch of the most urgent kind of work; whether there was any."""
@@ -88,8 +90,6 @@ class GraphWorker:
             worked = await self._try("embedder", compare_batch)
         if worked is None:
             return False
-        if isinstance(worked, Extracted):
-            self._failed.update(worked.failed)
         self._tell(worked)
         return True
 

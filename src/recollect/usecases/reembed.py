@@ -2,17 +2,17 @@
 it fast, then switch in one transaction.
 
 Every step can be killed and done again: what is filled stays filled. Until the switch recall asks
-the old space alone, so it is never worse than before; after it the old space is kept for the way
-back. Older ones than that are removed.
+the old space alone, so it is never worse than before; after it the old space is the former one,
+kept for the way back. Older ones than that are removed, and what a killed removal left is removed
+by the next change.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
-from uuid import UUID
 
 from recollect.core.errors import Conflict, InvalidInput, ModelUnavailable, NotFound, StoreError
 from recollect.core.space import EmbeddingProgress, StoredSpace
@@ -23,9 +23,6 @@ _PAUSE: Final = 1.0
 # After this many failures in a row of the whole model, about a minute apart at the end, a person
 # is told instead of being kept waiting.
 _FAILURES: Final = 6
-# As often a single text is tried before the person is told; the queue tries it more often, but
-# takes hours for it.
-_TRIES: Final = 3
 _AGAIN: Final = "Then run the same command again: it goes on where it stopped."
 
 
@@ -68,16 +65,24 @@ async def reembed(
 
 
 async def cancel(parts: EmbeddingParts) -> StoredSpace:
-    """Drop the space that is being filled; the active one was never touched."""
-    filling = [one for one in await parts.queue.spaces() if one.state == "filling"]
-    if not filling:
+    """Drop the space that is being filled; the active one was never touched. The former one, when
+    it is filled to go back to it, is put back. What an earlier cancelling left is removed, too.
+    """
+    spaces = await parts.queue.spaces()
+    filling = [one for one in spaces if one.state == "filling"]
+    ended = filling or [one for one in spaces if one.is_given_up]
+    if not ended:
         raise NotFound(
             "no re-embedding is under way",
             remedy="To go back to the former model, run `recollect reembed --rollback`.",
         )
     for space in filling:
-        await parts.queue.drop_space(space)
-    return filling[-1]
+        if space.is_former:
+            await parts.queue.retire(space)
+        else:
+            await parts.queue.drop_space(space)
+    await _clean_up(parts)
+    return ended[-1]
 
 
 async def rollback(
@@ -87,14 +92,13 @@ async def rollback(
     accept_parked: bool = False,
     sleep: Sleep = asyncio.sleep,
 ) -> StoredSpace:
-    """Go back to the space that was active before. What was stored since is embedded first."""
-    retired = [one for one in await parts.queue.spaces() if one.state == "retired"]
-    if not retired:
+    """Go back to the former space. What was stored since is embedded first."""
+    former = next((one for one in await parts.queue.spaces() if one.is_former), None)
+    if former is None:
         raise NotFound(
             "there is no former space to go back to",
             remedy="Run `recollect reembed --model NAME` with the model you want.",
         )
-    former = retired[-1]
     await _check_alone(parts, former.embedder)
     # A retired space gets no new memories: from here on it is filled like a new one.
     space = await parts.queue.open_space(former.embedder, former.space)
@@ -114,7 +118,8 @@ async def _check_alone(parts: EmbeddingParts, name: str) -> None:
 async def _switch_to(
     parts: EmbeddingParts, space: StoredSpace, tell: Tell, *, accept_parked: bool, sleep: Sleep
 ) -> StoredSpace:
-    await parts.queue.retry_parked(space)
+    if not accept_parked:
+        await parts.queue.retry_parked(space)
     await _fill(parts, space, tell, sleep)
     try:
         await parts.queue.build_index(space)
@@ -123,42 +128,42 @@ async def _switch_to(
         raise
     # Building takes long, and memories go on being stored.
     filled = await _fill(parts, space, tell, sleep)
-    before = await parts.queue.spaces()
-    active = next((one for one in before if one.state == "active"), None)
-    if active is not None and active.id == space.id:
-        return active
     if not accept_parked:
-        await _check_complete(parts, active, filled)
+        while await _lacks_any(parts, space, filled):
+            await parts.queue.wait_for_work(_PAUSE)
+            filled = await _fill(parts, space, tell, sleep)
     await parts.queue.activate(space)
-    for one in before:
-        if one.state == "retired" and one.id != space.id:
-            await parts.queue.drop_space(one)
+    await _clean_up(parts)
     return await _current(parts, space)
 
 
-async def _check_complete(
-    parts: EmbeddingParts, active: StoredSpace | None, filled: EmbeddingProgress
-) -> None:
-    """Refuse to switch to a space that knows fewer memories than the one in use."""
-    allowed = 0 if active is None else _missing(await parts.queue.progress(active))
-    if _missing(filled) > allowed:
+async def _lacks_any(parts: EmbeddingParts, space: StoredSpace, filled: EmbeddingProgress) -> bool:
+    """Whether a memory that the active space knows still waits for its vector in this one. Refuse
+    to switch when any failed.
+    """
+    gap = await parts.queue.gap(space)
+    if gap.failed:
         raise ModelUnavailable(
-            f"the model could not embed {_missing(filled)} memories; the last error: "
-            f"{filled.last_error}",
+            f"the model could not embed {gap.failed} memories; the last error: {filled.last_error}",
             remedy=f"Correct the cause. {_AGAIN} Or switch without them: --accept-parked.",
         )
+    return gap.missing > 0
 
 
-def _missing(progress: EmbeddingProgress) -> int:
-    return progress.waiting + progress.parked
+async def _clean_up(parts: EmbeddingParts) -> None:
+    """Remove what was given up. Removing takes long: look anew each time."""
+    while given_up := [one for one in await parts.queue.spaces() if one.is_given_up]:
+        with suppress(Conflict):  # somebody else has removed it, or uses it again
+            await parts.queue.drop_space(given_up[0])
 
 
 async def _fill(
     parts: EmbeddingParts, space: StoredSpace, tell: Tell, sleep: Sleep
 ) -> EmbeddingProgress:
-    """Embed until nothing waits but what failed again and again."""
+    """Embed until nothing waits but what failed, whoever tried it, and is not tried again soon:
+    the queue tries it more often, but takes hours for it.
+    """
     failures, works = 0, False
-    failed: Counter[UUID] = Counter()
     while True:
         await _current(parts, space)
         try:
@@ -173,13 +178,12 @@ async def _fill(
             continue
         failures, works = 0, True
         if done is not None:
-            failed.update(done.failed)
             tell(done)
             continue
         progress = await parts.queue.progress(space)
-        if progress.waiting <= sum(times >= _TRIES for times in failed.values()):
+        if progress.waiting <= progress.failing - progress.soon:
             return progress
-        await parts.queue.wait_for_work(_PAUSE)  # somebody else has the rest in hand
+        await parts.queue.wait_for_work(_PAUSE)  # somebody else has the rest in hand, or it is soon
 
 
 async def _current(parts: EmbeddingParts, space: StoredSpace) -> StoredSpace:

@@ -45,6 +45,11 @@ def may_pass_soon(rest: Rest) -> bool:
     return isinstance(rest.error, ModelBusy | ModelSlow) and rest.seconds < _LONGEST_REST
 
 
+def seconds_left(rests: Collection[Rest], now: float) -> float:
+    """Until the first of some rests ends."""
+    return max(0.0, min(rest.until for rest in rests) - now)
+
+
 async def wait_for_news(
     wait_for_work: Wait, rests: Collection[Rest], *, sleep: Sleep, now: float
 ) -> None:

@@ -10,7 +10,6 @@ import asyncio
 import time
 from collections.abc import Callable
 from typing import Final
-from uuid import UUID
 
 from recollect.core.errors import RecollectError, StoreError
 from recollect.core.space import StoredSpace
@@ -21,6 +20,7 @@ from recollect.usecases.rests import (
     Sleep,
     may_pass_soon,
     rest_after,
+    seconds_left,
     wait_for_news,
 )
 
@@ -44,7 +44,6 @@ class Worker:
         self._sleep = sleep
         self._now = now
         self._working: set[int] = set()  # spaces whose model is known to work
-        self._failed: set[tuple[int, UUID]] = set()  # space and memory
         self._rests: dict[int | None, Rest] = {}  # by space; None: the first space cannot be made
 
     async def run(self) -> None:
@@ -60,20 +59,25 @@ class Worker:
                 self._tell(Trouble(None, error, lost.seconds))
                 await self._sleep(lost.seconds)
 
-    async def work_off(self) -> None:
-        """Work until nothing waits but what failed; trouble that does not pass soon is raised."""
+    async def work_off(self) -> int:
+        """Work until nothing waits but what failed, in this run or before, and say how many these
+        are: they are tried again later. The first trouble that does not pass soon is raised.
+        """
         while True:
             worked = await self._round()
             for rest in self._rests.values():
                 if not may_pass_soon(rest):
                     raise rest.error
-            if not worked and self._rests:
-                until = min(rest.until for rest in self._rests.values())
-                await self._sleep(max(0.0, until - self._now()))
-            elif not worked and await self._waiting() <= len(self._failed):
-                return
-            elif not worked:  # somebody else has it in hand
-                await self._parts.queue.wait_for_work(LEAST_PAUSE)
+            if worked:
+                continue
+            if self._rests:
+                await self._sleep(seconds_left(self._rests.values(), self._now()))
+                continue
+            progress = [await self._parts.queue.progress(one) for one in await self._spaces()]
+            failing = sum(one.failing for one in progress)
+            if sum(one.waiting for one in progress) <= failing:
+                return failing
+            await self._parts.queue.wait_for_work(LEAST_PAUSE)  # somebody else has it in hand
 
     async def _round(self) -> bool:
         """One batch for each space, the active one first; whether there was anything to do."""
@@ -95,7 +99,6 @@ class Worker:
         self._working.add(space.id)
         self._rests.pop(space.id, None)
         if done is not None:
-            self._failed.update((space.id, id) for id in done.failed)
             self._tell(done)
         return done is not None
 
@@ -112,10 +115,6 @@ class Worker:
                 self._rests.pop(None, None)
                 spaces += [] if first is None else [first]
         return sorted(spaces, key=lambda one: one.state != "active")
-
-    async def _waiting(self) -> int:
-        spaces = await self._spaces()
-        return sum([(await self._parts.queue.progress(space)).waiting for space in spaces])
 
     async def _wait(self) -> None:
         rests = self._rests.values()
@@ -142,6 +141,12 @@ class Worker:
         key = None if space is None else space.id
         self._rests[key] = rest = rest_after(error, self._rests.get(key), self._now())
         self._tell(Trouble(space, error, rest.seconds))
+
+
+async def retry_parked(parts: EmbeddingParts) -> int:
+    """Give another chance to what is parked or waits after a failure, in every space in use."""
+    spaces = [one for one in await parts.queue.spaces() if one.state != "retired"]
+    return sum([await parts.queue.retry_parked(one) for one in spaces])
 
 
 async def open_first_space(parts: EmbeddingParts) -> StoredSpace | None:

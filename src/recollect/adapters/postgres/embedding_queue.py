@@ -41,6 +41,10 @@ LONGEST_DELAY: Final = 3_600.0
 all before it is parked, so that a model that is away for an hour parks nothing."""
 
 LONGEST_ERROR: Final = 500
+OFTEN: Final = 3
+SOON: Final = 30.0
+"""What failed less often than that, and is due within so many seconds, is worth waiting for."""
+
 SWEEP: Final = 1_000
 """Memories one step of a sweep looks at: short locks, and new memories never wait for many."""
 
@@ -48,23 +52,25 @@ _START: Final = "00000000-0000-0000-0000-000000000000"
 _END: Final = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 
 _DUE: Final = """
-select e.memory_id, encode(e.content_hash, 'hex') as ticket, m.content, m.category
+select e.memory_id, encode(e.content_hash, 'hex') as ticket, m.content, m.category,
+    e.attempts > 0 and e.last_error is null as is_suspect
 from embeddings e join memories m on m.id = e.memory_id and not m.is_sensitive
 where e.space_id = %(space)s and e.vector is null and e.due_at <= now()
 order by e.due_at
 limit %(limit)s
 for update of e skip locked
 """
-# A text that was tried often enough and is due once more has ended its workers: it is parked. Once
-# only is each row written: for the second time Postgres would look at its memory again, and wait
-# for somebody who edits it, who waits for the row.
+# A text that was tried often enough and is due once more has ended its workers: it is parked. What
+# it failed with before is over when it is tried again, so that silence can be told from an answer.
+# Once only is each row written: for the second time Postgres would look at its memory again, and
+# wait for somebody who edits it, who waits for the row.
 _CLAIM: Final = """
 update embeddings e set
     attempts = e.attempts + 1,
     due_at = case when e.attempts >= %(most)s then 'infinity'
         else now() + %(lease)s * interval '1 second' end,
     context_hash = d.hash,
-    last_error = case when e.attempts >= %(most)s then %(silence)s else e.last_error end
+    last_error = case when e.attempts >= %(most)s then %(silence)s end
 from unnest(%(ids)s::uuid[], %(hashes)s::bytea[]) d(memory_id, hash)
 where e.space_id = %(space)s and e.memory_id = d.memory_id
 returning e.memory_id, e.due_at = 'infinity' as is_parked
@@ -153,13 +159,13 @@ update spaces set last_error = null where id = %(space)s and last_error is not n
 
 # Who is changing one makes a new job of it anyway.
 _RETRY: Final = """
-with parked as (
+with failed as (
     select memory_id from embeddings
-    where space_id = %(space)s and vector is null and due_at = 'infinity'
+    where space_id = %(space)s and vector is null and due_at > now() and last_error is not null
     for update skip locked
 )
 update embeddings e set attempts = 0, due_at = now()
-from parked where e.space_id = %(space)s and e.memory_id = parked.memory_id
+from failed where e.space_id = %(space)s and e.memory_id = failed.memory_id
 """
 
 # Final: every writer that could not yet see the space has ended. (A number from the future is one
@@ -205,7 +211,15 @@ select
         (select last_error from spaces where id = %(space)s),
         (select last_error from embeddings
             where space_id = %(space)s and vector is null and last_error is not null
-            order by due_at desc limit 1)) as last_error
+            order by due_at desc limit 1)) as last_error,
+    f.failing, f.soon
+from (
+    select count(*) as failing, count(*) filter (
+        where attempts < %(often)s and due_at <= now() + %(soon)s * interval '1 second') as soon
+    from embeddings
+    where space_id = %(space)s and vector is null and due_at > now() and due_at < 'infinity'
+        and last_error is not null
+) f
 """
 
 
@@ -214,9 +228,10 @@ async def claim(
 ) -> list[EmbeddingJob]:
     while True:
         cursor = await connection.execute(_DUE, {"space": space.id, "limit": limit})
-        due = sorted(await cursor.fetchall(), key=itemgetter("memory_id"))
-        if not due:
+        found = await cursor.fetchall()
+        if not found:
             return []
+        due = sorted(_together(found), key=itemgetter("memory_id"))
         turns = {row["memory_id"]: row["content"] for row in due if row["category"] == EPISODE}
         contexts = await _contexts(connection, space, turns) if turns else {}
         params = {
@@ -235,6 +250,16 @@ async def claim(
                 for row in due
                 if row["memory_id"] not in parked
             ]
+
+
+def _together(due: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """Which of the due rows, in their order, are claimed at once. One that was claimed before, and
+    of which nothing was heard, may have ended its worker: it goes alone, so that it takes no other
+    with it, and who was with it is soon cleared.
+    """
+    if due[0]["is_suspect"]:
+        return due[:1]
+    return [row for row in due if not row["is_suspect"]]
 
 
 def _job(row: Mapping[str, Any], context: str | None) -> EmbeddingJob:
@@ -336,19 +361,26 @@ async def give_back(
         await connection.execute(_TROUBLE, {"space": space.id, "error": _storable(error)})
 
 
+async def recovered(connection: Connection, space: StoredSpace) -> None:
+    await connection.execute(_NO_TROUBLE, {"space": space.id})
+
+
 async def retry_parked(connection: Connection, space: StoredSpace) -> int:
     cursor = await connection.execute(_RETRY, {"space": space.id})
     return cursor.rowcount
 
 
 async def progress(connection: Connection, space: StoredSpace) -> EmbeddingProgress:
-    cursor = await connection.execute(_PROGRESS, {"space": space.id})
+    params = {"space": space.id, "often": OFTEN, "soon": SOON}
+    cursor = await connection.execute(_PROGRESS, params)
     row = await cursor.fetchone() or {}
     return EmbeddingProgress(
         embedded=row["rows"] - row["pending"],
         waiting=row["pending"] - row["parked"] + row["unseen"],
         parked=row["parked"],
         last_error=row["last_error"],
+        failing=row["failing"],
+        soon=row["soon"],
     )
 
 

@@ -27,21 +27,29 @@ Connection = AsyncConnection[Any]
 CHANNEL: Final = "recollect_graph"
 """Where Postgres tells workers that there may be something to read; the triggers use the name."""
 
-# A text that was tried often enough and is due once more has ended its workers: it is parked.
+# A text that was tried often enough and is due once more has ended its workers: it is parked. One
+# of which nothing was heard since it was claimed goes alone, as for vectors.
 _CLAIM: Final = """
-with due as (
-    select memory_id from extractions
+with due as materialized (
+    select memory_id, extracted_by, due_at, attempts > 0 and last_error is null as is_suspect
+    from extractions
     where extracted_by < %(below)s and due_at <= now()
     order by extracted_by, due_at
     limit %(limit)s
     for update skip locked
+), first as (
+    select memory_id, is_suspect from due order by extracted_by, due_at, memory_id limit 1
+), taken as (
+    select due.memory_id from due cross join first
+    where case when first.is_suspect then due.memory_id = first.memory_id
+        else not due.is_suspect end
 ), claimed as (
     update extractions x set
         attempts = x.attempts + 1,
         due_at = case when x.attempts >= %(most)s then 'infinity'
             else now() + %(lease)s * interval '1 second' end,
-        last_error = case when x.attempts >= %(most)s then %(silence)s else x.last_error end
-    from due where x.memory_id = due.memory_id
+        last_error = case when x.attempts >= %(most)s then %(silence)s end
+    from taken where x.memory_id = taken.memory_id
     returning x.memory_id, x.content_hash, x.due_at = 'infinity' as is_parked
 )
 select c.memory_id, encode(c.content_hash, 'hex') as ticket, c.is_parked,
@@ -85,7 +93,10 @@ update extractions x set attempts = greatest(x.attempts - 1, 0), due_at = now()
 from mine where x.memory_id = mine.memory_id
 """
 )
-_RETRY: Final = "update extractions set attempts = 0, due_at = now() where due_at = 'infinity'"
+_RETRY: Final = """
+update extractions set attempts = 0, due_at = now()
+where due_at > now() and last_error is not null
+"""
 _AGAIN: Final = """
 update extractions set extracted_by = 0, attempts = 0, due_at = now()
 where extracted_by between 1 and %(most)s or due_at = 'infinity'
@@ -96,6 +107,8 @@ select
     count(*) filter (where extracted_by >= %(below)s) as extracted,
     count(*) filter (where extracted_by < %(below)s and due_at < 'infinity') as waiting,
     count(*) filter (where extracted_by < %(below)s and due_at = 'infinity') as parked,
+    count(*) filter (where extracted_by < %(below)s and due_at > now() and due_at < 'infinity'
+        and last_error is not null) as failing,
     (select last_error from extractions
         where extracted_by < %(below)s and last_error is not null
         order by due_at desc limit 1) as last_error,
@@ -192,6 +205,7 @@ async def progress(connection: Connection, below: int) -> ExtractionProgress:
         to_compare=row["to_compare"],
         calls_today=row["calls"],
         tokens_today=row["tokens"],
+        failing=row["failing"],
     )
 
 

@@ -15,7 +15,7 @@ from psycopg import AsyncConnection, sql
 from recollect.adapters.postgres.asking import ask
 from recollect.adapters.postgres.space_index import create_index
 from recollect.core.errors import Conflict, InvalidInput
-from recollect.core.space import Space, StoredSpace
+from recollect.core.space import Gap, Space, StoredSpace
 
 Connection = AsyncConnection[Any]
 
@@ -41,6 +41,7 @@ _NAMES: Final = (
     "distance",
     "query_instruction",
     "state",
+    "is_former",
 )
 _COLUMNS = sql.SQL(", ").join(map(sql.Identifier, _NAMES))
 _SPACES = sql.SQL("select {} from spaces order by id").format(_COLUMNS)
@@ -70,13 +71,31 @@ where id = %(id)s
 returning {}
 """).format(_COLUMNS)
 _STATE = "select state from spaces where id = %s for update"
-_RETIRE = "update spaces set state = 'retired' where state = 'active' and id <> %s"
+_GIVE_UP_FORMER = "update spaces set is_former = false where is_former"
+_RETIRE_ACTIVE = "update spaces set state = 'retired', is_former = true where state = 'active'"
 _ACTIVATE = "update spaces set state = 'active' where id = %s"
+_RETIRE = "update spaces set state = 'retired' where id = %s and state = 'filling' and is_former"
+_GIVE_UP = "update spaces set state = 'retired', is_former = false where id = %s"
+# Whoever edits memories holds some of these rows and may want others of them: nobody is waited for.
 _DROP_SOME = """
-delete from embeddings e using (
-    select memory_id, space_id from embeddings where space_id = %s limit %s
-) part
-where e.memory_id = part.memory_id and e.space_id = part.space_id
+with part as materialized (
+    select memory_id from embeddings where space_id = %(space)s limit %(limit)s
+    for update skip locked
+)
+delete from embeddings e using part
+where e.space_id = %(space)s and e.memory_id = part.memory_id
+"""
+_IS_GIVEN_UP = """
+select state = 'retired' and not is_former as is_given_up from spaces where id = %s for update
+"""
+_HAS_ROWS = "select from embeddings where space_id = %s limit 1"
+_GAP = """
+select count(*) as missing,
+    count(*) filter (where e.last_error is not null or e.due_at = 'infinity') as failed
+from spaces s
+join embeddings known on known.space_id = s.id and known.vector is not null
+left join embeddings e on e.memory_id = known.memory_id and e.space_id = %(space)s
+where s.state = 'active' and e.vector is null
 """
 
 
@@ -132,38 +151,59 @@ async def open_space(connection: Connection, embedder: str, space: Space) -> Sto
 
 async def activate(connection: Connection, space: StoredSpace) -> None:
     await connection.execute(_ALONE, (_LOCK,))
-    if await _state(connection, space) == "retired":  # its vectors may be going away already
+    state = await _state(connection, space)
+    if state == "active":  # by somebody else: the one before it is the former one already
+        return
+    if state == "retired":  # its vectors may be going away already
         raise Conflict(
             f"the space {space.space.name} was given up meanwhile",
             remedy="Run `recollect reembed` again: it opens the space anew and fills it.",
         )
-    await connection.execute(_RETIRE, (space.id,))
+    await connection.execute(_GIVE_UP_FORMER)
+    await connection.execute(_RETIRE_ACTIVE)
     await connection.execute(_ACTIVATE, (space.id,))
     await ring(connection)
 
 
+async def retire(connection: Connection, space: StoredSpace) -> None:
+    await connection.execute(_ALONE, (_LOCK,))
+    await connection.execute(_RETIRE, (space.id,))
+
+
 async def retire_for_good(connection: Connection, space: StoredSpace) -> None:
-    """Let nobody fill the space, give it an index or switch to it any more."""
+    """Let nobody fill the space, give it an index, switch or go back to it any more."""
     await connection.execute(_ALONE, (_LOCK,))
     if await _state(connection, space) == "active":
         raise Conflict(
             f"{space.space.name} is the space that recall asks",
             remedy="Make another model the active one first (`recollect reembed --model …`).",
         )
-    await connection.execute("update spaces set state = 'retired' where id = %s", (space.id,))
+    await connection.execute(_GIVE_UP, (space.id,))
 
 
-async def remove_some(connection: Connection, space: StoredSpace) -> bool:
-    """Remove a part of a retired space; False when nothing of it is left, not even its row, or when
-    somebody opened it again meanwhile.
+async def remove_some(connection: Connection, space: StoredSpace) -> int | None:
+    """Remove a part of a space that was given up, and say how many rows, 0 when others hold those
+    that are left. None when nothing of it is there, not even its row, or when somebody opened it
+    again meanwhile.
     """
-    if await _state(connection, space) != "retired":
-        return False
-    cursor = await connection.execute(_DROP_SOME, (space.id, _DROP_BATCH))
+    cursor = await connection.execute(_IS_GIVEN_UP, (space.id,))
+    row = await cursor.fetchone()
+    if row is None or not row["is_given_up"]:
+        return None
+    cursor = await connection.execute(_DROP_SOME, {"space": space.id, "limit": _DROP_BATCH})
     if cursor.rowcount:
-        return True
+        return cursor.rowcount
+    cursor = await connection.execute(_HAS_ROWS, (space.id,))
+    if await cursor.fetchone() is not None:
+        return 0
     await connection.execute("delete from spaces where id = %s", (space.id,))
-    return False
+    return None
+
+
+async def gap(connection: Connection, space: StoredSpace) -> Gap:
+    cursor = await connection.execute(_GAP, {"space": space.id})
+    row = await cursor.fetchone() or {}
+    return Gap(row["missing"], row["failed"])
 
 
 async def ring(connection: Connection) -> None:
@@ -190,4 +230,4 @@ def _stored(row: Mapping[str, Any]) -> StoredSpace:
         distance=row["distance"],
         query_instruction=row["query_instruction"],
     )
-    return StoredSpace(row["id"], row["embedder"], space, row["state"])
+    return StoredSpace(row["id"], row["embedder"], space, row["state"], row["is_former"])

@@ -7,6 +7,7 @@ index have connections of their own.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Final
@@ -26,11 +27,14 @@ from recollect.adapters.postgres.errors import translated
 from recollect.adapters.postgres.rows import within
 from recollect.core.memory import Scope
 from recollect.core.recall import Candidate
-from recollect.core.space import EmbeddingJob, EmbeddingProgress, Space, StoredSpace, Survey
+from recollect.core.space import EmbeddingJob, EmbeddingProgress, Gap, Space, StoredSpace, Survey
 from recollect.ports import VectorQuery
 
 LEASE: Final = 60.0
 """Seconds a worker may take for what it claimed before others may take it."""
+
+# Seconds; whoever edits memories is soon done.
+_LOOKS_AGAIN: Final = 0.2
 
 Transaction = Callable[[], AbstractAsyncContextManager[AsyncConnection[Any]]]
 
@@ -107,6 +111,10 @@ class PostgresVectors:
             if jobs and error is None:  # where the model is at fault, others would fail too
                 await spaces.ring(connection)
 
+    async def recovered(self, space: StoredSpace) -> None:
+        async with self._transaction() as connection:
+            await embedding_queue.recovered(connection, space)
+
     async def retry_parked(self, space: StoredSpace) -> int:
         async with self._transaction() as connection:
             retried = await embedding_queue.retry_parked(connection, space)
@@ -131,18 +139,29 @@ class PostgresVectors:
             async with await self._connect() as guard, await self._connect() as connection:
                 await space_index.drop_index(guard, connection, space)
 
+    async def gap(self, space: StoredSpace) -> Gap:
+        async with self._transaction() as connection:
+            return await spaces.gap(connection, space)
+
     async def activate(self, space: StoredSpace) -> None:
         async with self._transaction() as connection:
             await spaces.activate(connection, space)
+
+    async def retire(self, space: StoredSpace) -> None:
+        async with self._transaction() as connection:
+            await spaces.retire(connection, space)
 
     async def drop_space(self, space: StoredSpace) -> None:
         async with self._transaction() as connection:
             await spaces.retire_for_good(connection, space)
         await self.drop_index(space)
-        more = True
-        while more:
-            async with self._transaction() as connection:
-                more = await spaces.remove_some(connection, space)
+        while (removed := await self._remove_some(space)) is not None:
+            if not removed:
+                await asyncio.sleep(_LOOKS_AGAIN)
+
+    async def _remove_some(self, space: StoredSpace) -> int | None:
+        async with self._transaction() as connection:
+            return await spaces.remove_some(connection, space)
 
     async def _connect(self) -> AsyncConnection[DictRow]:
         return await AsyncConnection.connect(

@@ -1,0 +1,286 @@
+"""`recollect reembed` killed with SIGKILL at each of its steps: recall goes on in exactly one
+space, the same command again finishes, and the way back leads to the model before.
+
+The processes are real, and so are Postgres, the signals and the server that embeds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from tests.cli.commands import environment
+from tests.conformance.samples import OWNER, memory
+from tests.loopback import Loopback
+from tests.waiting import wait_until
+
+from recollect.adapters.embedders.catalogue import Account, Catalogue
+from recollect.adapters.postgres.store import PostgresStore
+from recollect.core.errors import Conflict
+from recollect.core.recall import RecallRequest
+from recollect.usecases import reembed
+from recollect.usecases.dense import dense_leg
+from recollect.usecases.embed import BATCH, EmbeddingParts
+from recollect.usecases.owned import OwnedRecollect
+from recollect.usecases.parts import Parts
+from recollect.usecases.work import Worker
+from recollect.wiring import SystemClock
+
+A, B, C = (f"compatible/{letter}@8" for letter in "abc")
+COUNT = BATCH + 8  # two batches: a space can be half full
+
+# A method of the vectors, and whether it is killed before, after or inside the transaction of it.
+Step = tuple[str, str]
+BEFORE_THE_SWITCH: dict[str, Step] = {
+    "opened": ("open_space", "after"),
+    "claimed": ("claim", "after"),
+    "half filled": ("finish", "after"),
+    "indexed": ("build_index", "after"),
+    "switching": ("activate", "inside"),
+}
+AFTER_THE_SWITCH: dict[str, Step] = {
+    "switched": ("activate", "after"),
+    "given up": ("drop_index", "before"),
+    "half removed": ("_remove_some", "after"),
+}
+
+
+@dataclass(frozen=True)
+class Commands:
+    """Runs the command on a database in processes that stop where they are told to."""
+
+    process: subprocess.Popen[bytes]
+    settings: dict[str, str]
+
+    def _ask(self, **what: object) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(what).encode() + b"\n")
+        self.process.stdin.flush()
+
+    def _hear(self) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        said: dict[str, Any] = json.loads(self.process.stdout.readline())
+        return said
+
+    def _hear_of(self, name: str) -> Any:
+        said = self._hear()
+        assert name in said, said
+        return said[name]
+
+    def kill(self, *run: str, step: Step) -> None:
+        """Kill a command at its step."""
+        with self.killing(*run, step=step):
+            self._hear_of("here")
+
+    @contextmanager
+    def killing(self, *run: str, step: Step | None = None) -> Iterator[None]:
+        """A command that is killed when this is left."""
+        self._ask(run=run, environment=self.settings, step=step)
+        pid = self._hear_of("pid")
+        try:
+            yield
+        finally:
+            os.kill(pid, signal.SIGKILL)
+            self._ask(reap=pid)
+            while "reaped" not in self._hear():
+                pass
+
+
+@pytest.fixture(scope="module")
+def stopping() -> Iterator[subprocess.Popen[bytes]]:
+    script = Path(__file__).with_name("stopping.py")
+    with subprocess.Popen(
+        [sys.executable, str(script)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=environment(),
+    ) as process:
+        yield process
+
+
+@pytest.fixture
+def server() -> Iterator[Loopback]:
+    with Loopback("compatible") as started:
+        yield started
+
+
+@pytest.fixture
+def commands(
+    stopping: subprocess.Popen[bytes], database_url: str, server: Loopback, tmp_path: Path
+) -> Commands:
+    settings = {
+        "RECOLLECT_HOME": str(tmp_path),
+        "RECOLLECT_DATABASE_URL": database_url,
+        "RECOLLECT_EMBEDDER": A,
+        "RECOLLECT_COMPATIBLE_URL": server.base_url,
+    }
+    return Commands(stopping, settings)
+
+
+@dataclass(frozen=True)
+class House:
+    """A database on which the model was changed once already: from A to B."""
+
+    database_url: str
+    server: Loopback
+    parts: EmbeddingParts
+    store: PostgresStore
+
+    def standing(self) -> dict[str, str]:
+        """How each space stands; of no other is anything left."""
+        with psycopg.connect(self.database_url) as connection:
+            found = connection.execute(
+                "select embedder, case when is_former then 'former' else state end, id from spaces"
+            ).fetchall()
+            vectors = connection.execute("select distinct space_id from embeddings").fetchall()
+            indexes = connection.execute(
+                "select relname from pg_class where relname like 'embeddings_space_%'"
+            ).fetchall()
+        known = {id for *_, id in found}
+        assert {id for (id,) in vectors} <= known
+        assert {name for (name,) in indexes} <= {f"embeddings_space_{id}" for id in known}
+        return {embedder: state for embedder, state, _ in found}
+
+    async def recalled_by(self) -> str:
+        """The one model that a recall asked; it must have found every memory."""
+        # A leg of its own, as in a new process: it has not guessed yet which model it will be.
+        assert self.store.vectors is not None
+        leg = dense_leg(self.store.vectors, self.parts.embedders)
+        parts = Parts(self.store, self.store, SystemClock(), {"dense": leg})
+        self.server.requests.clear()
+        request = RecallRequest("memory number 7", limit=COUNT)
+        answer = await OwnedRecollect(parts, OWNER).recall(request)
+        assert answer.legs["dense"].status == "ran", answer.legs
+        assert len({hit.memory.id for hit in answer.hits}) == COUNT
+        (model,) = {request.body["model"] for request in self.server.requests}
+        return f"compatible/{model}@8"
+
+
+@asynccontextmanager
+async def changed_once(database_url: str, server: Loopback) -> AsyncIterator[House]:
+    accounts = {"compatible": Account(None, server.base_url)}
+    async with (
+        PostgresStore(database_url, lease=1.0) as store,
+        Catalogue(Path("/"), accounts=accounts) as embedders,
+    ):
+        assert store.vectors is not None
+        parts = EmbeddingParts(store.vectors, embedders, A)
+        await store.add_many([memory(n, f"memory number {n}") for n in range(1, COUNT + 1)])
+        await Worker(parts).work_off()
+        await reembed.reembed(parts, B)
+        house = House(database_url, server, parts, store)
+        assert house.standing() == {A: "former", B: "active"}
+        yield house
+
+
+Test = Callable[[House], Awaitable[None]]
+
+
+def in_a_house(database_url: str, server: Loopback, test: Test) -> None:
+    async def run() -> None:
+        async with changed_once(database_url, server) as house:
+            await test(house)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("step", [*BEFORE_THE_SWITCH, *AFTER_THE_SWITCH])
+def test_a_killed_change_is_finished_by_the_same_command(
+    database_url: str, server: Loopback, commands: Commands, step: str
+) -> None:
+    async def test(house: House) -> None:
+        commands.kill("reembed", "--model", C, step={**BEFORE_THE_SWITCH, **AFTER_THE_SWITCH}[step])
+        assert await house.recalled_by() == (B if step in BEFORE_THE_SWITCH else C)
+        await finish(house)
+
+    in_a_house(database_url, server, test)
+
+
+async def finish(house: House) -> None:
+    await reembed.reembed(house.parts, C)
+    assert house.standing() == {B: "former", C: "active"}
+    assert await house.recalled_by() == C
+    await reembed.rollback(house.parts)
+    assert house.standing() == {B: "active", C: "former"}
+    assert await house.recalled_by() == B
+
+
+def test_a_change_killed_while_its_index_is_built_is_finished_by_the_same_command(
+    database_url: str, server: Loopback, commands: Commands
+) -> None:
+    """A writer that does not end holds up the build, which outlives the command."""
+
+    async def test(house: House) -> None:
+        with psycopg.connect(database_url) as writer:
+            writer.execute("lock table embeddings in row exclusive mode")
+            with (
+                commands.killing("reembed", "--model", C),
+                psycopg.connect(database_url, autocommit=True) as looking,
+            ):
+                building = "select from pg_stat_progress_create_index where index_relid <> 0"
+                wait_until(lambda: looking.execute(building).fetchone() is not None)
+            assert house.standing() == {A: "former", B: "active", C: "filling"}
+            assert await house.recalled_by() == B
+        await finish(house)
+
+    in_a_house(database_url, server, test)
+
+
+@pytest.mark.parametrize("step", ["half filled", "switching"])
+def test_a_change_killed_before_its_switch_is_cancelled_and_the_way_back_is_the_old_one(
+    database_url: str, server: Loopback, commands: Commands, step: str
+) -> None:
+    async def test(house: House) -> None:
+        commands.kill("reembed", "--model", C, step=BEFORE_THE_SWITCH[step])
+        with pytest.raises(Conflict, match="is under way"):
+            await reembed.rollback(house.parts)
+        commands.kill("reembed", "--cancel", step=("drop_index", "before"))
+        assert house.standing() == {A: "former", B: "active", C: "retired"}
+        assert await house.recalled_by() == B
+        await reembed.rollback(house.parts)
+        assert house.standing() == {A: "active", B: "former"}
+        assert await house.recalled_by() == A
+
+    in_a_house(database_url, server, test)
+
+
+@pytest.mark.parametrize("step", ["switched", "half removed"])
+def test_a_change_killed_after_its_switch_leads_back_to_the_model_before(
+    database_url: str, server: Loopback, commands: Commands, step: str
+) -> None:
+    async def test(house: House) -> None:
+        commands.kill("reembed", "--model", C, step=AFTER_THE_SWITCH[step])
+        assert house.standing() == {A: "retired", B: "former", C: "active"}
+        await reembed.rollback(house.parts)
+        assert house.standing() == {B: "active", C: "former"}
+        assert await house.recalled_by() == B
+
+    in_a_house(database_url, server, test)
+
+
+@pytest.mark.parametrize("step", ["opened", "switching"])
+def test_a_killed_way_back_is_finished_by_the_same_command_or_cancelled(
+    database_url: str, server: Loopback, commands: Commands, step: str
+) -> None:
+    async def test(house: House) -> None:
+        commands.kill("reembed", "--rollback", step=BEFORE_THE_SWITCH[step])
+        assert await house.recalled_by() == B
+        if step == "opened":
+            await reembed.cancel(house.parts)
+            assert house.standing() == {A: "former", B: "active"}
+        await reembed.rollback(house.parts)
+        assert house.standing() == {A: "active", B: "former"}
+        assert await house.recalled_by() == A
+
+    in_a_house(database_url, server, test)

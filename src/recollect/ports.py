@@ -179,11 +179,13 @@ class EmbeddingQueue(Spaces, Protocol):
     ) -> None:
         """Give jobs back untried, at once and uncounted: the worker stops, or the whole model is
         at fault. Such an error is the space's own (`jobs` may be empty) and is told by `progress`
-        until the next vectors are kept or the model is said to have recovered.
+        until the next vectors are kept, or the model has recovered.
         """
 
     async def recovered(self, space: StoredSpace) -> None:
-        """The model works: what was told of it is over."""
+        """The model can be asked: what was told of it is over, unless somebody else is still
+        waiting for its answer.
+        """
 
     async def retry_parked(self, space: StoredSpace) -> int:
         """Give parked jobs, and those that failed and wait for their turn, another chance now."""

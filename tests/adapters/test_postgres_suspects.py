@@ -196,6 +196,21 @@ async def test_the_error_of_a_model_is_over_when_it_works_again(
         assert told == (None if content is None else "ValueError")
 
 
+async def test_the_error_of_a_model_stays_while_somebody_waits_for_its_answer(
+    emptied_database_url: str,
+) -> None:
+    async with opened(emptied_database_url) as (store, vectors):
+        space = await vectors.open_space("compass", SPACE)
+        await store.add(memory(1))
+        await vectors.give_back(space, await vectors.claim(space, 1), "away")
+        jobs = await vectors.claim(space, 1)
+        await vectors.recovered(space)
+        assert (await vectors.progress(space)).last_error == "away"
+        await vectors.fail(space, jobs, "no")
+        await vectors.recovered(space)
+        assert (await vectors.progress(space)).last_error == "no"
+
+
 async def test_only_the_text_that_ends_the_readers_is_parked(
     emptied_database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

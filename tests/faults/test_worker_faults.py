@@ -1,4 +1,4 @@
-"""What the worker does when it is killed, when its model fails, and when it has no model yet.
+"""What the worker does when it is stopped, when its model fails, and when it has no model yet.
 
 Postgres is real, and so are the processes, the signals and the HTTP servers.
 """
@@ -14,7 +14,6 @@ import socket
 import subprocess
 import sys
 import threading
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -37,44 +36,12 @@ from recollect.adapters.hosted.retries import DOCUMENT_PATIENCE, LONGEST_SILENCE
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.core.errors import ModelUnavailable
 from recollect.core.space import EmbeddingProgress
-from recollect.usecases.embed import BATCH, EmbeddingParts
+from recollect.usecases.embed import EmbeddingParts
 from recollect.usecases.work import Worker
 from recollect.worker import persist
 
 FINE = Spoiled()  # by nothing
 TEXTS = [f"memory number {place}" for place in range(40)]
-
-# A worker that stops at a step, says so, and waits to be killed. Its claims lapse after a second.
-WORKER = """
-import asyncio, sys
-from pathlib import Path
-from recollect.adapters.embedders.catalogue import Account, Catalogue
-from recollect.adapters.postgres.store import PostgresStore
-from recollect.usecases.embed import EmbeddingParts
-from recollect.usecases.work import Worker
-
-url, base_url, method, moment = sys.argv[1:]
-
-class Stopping:
-    def __init__(self, queue):
-        self.queue = queue
-    def __getattr__(self, name):
-        real = getattr(self.queue, name)
-        if name != method:
-            return real
-        async def stopped(*arguments):
-            answer = await real(*arguments) if moment == "after" else None
-            print("here", flush=True)
-            await asyncio.Event().wait()
-        return stopped
-
-async def main():
-    accounts = {"compatible": Account(None, base_url)}
-    async with PostgresStore(url, lease=1.0) as store, Catalogue(Path("/"), accounts=accounts) as c:
-        await Worker(EmbeddingParts(Stopping(store.vectors), c, "compatible/x@8")).run()
-
-asyncio.run(main())
-"""
 
 
 @dataclass
@@ -124,50 +91,6 @@ def remember(url: str, texts: list[str]) -> None:
             await store.add_many([memory(number, text) for number, text in enumerate(texts, 1)])
 
     asyncio.run(run())
-
-
-def vectors_in(url: str) -> tuple[int, int]:
-    """How many vectors there are, and of how many memories."""
-    with psycopg.connect(url) as connection:
-        row = connection.execute(
-            "select count(vector), count(distinct memory_id) from embeddings"
-        ).fetchone()
-    assert row is not None
-    return row
-
-
-@pytest.mark.parametrize(
-    ("method", "moment"),
-    [
-        ("open_space", "after"),
-        ("claim", "before"),
-        ("claim", "after"),
-        ("finish", "before"),
-        ("finish", "after"),
-    ],
-)
-def test_a_worker_killed_at_any_step_loses_nothing_and_does_nothing_twice(
-    database_url: str, server: Loopback, method: str, moment: str
-) -> None:
-    remember(database_url, TEXTS)
-    with subprocess.Popen(
-        [sys.executable, "-c", WORKER, database_url, server.base_url, method, moment],
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "here\n"
-        process.send_signal(signal.SIGKILL)
-
-    async def next_worker() -> None:
-        async with parts_on(database_url, server) as parts:
-            await Worker(parts).work_off()
-
-    asyncio.run(next_worker())
-    assert vectors_in(database_url) == (len(TEXTS), len(TEXTS))
-    sent = Counter(text for one in server.requests for text in one.body["input"])
-    twice = BATCH if (method, moment) == ("finish", "before") else 0
-    assert sorted(sent[text] for text in TEXTS) == [1] * (len(TEXTS) - twice) + [2] * twice
 
 
 # On a busy machine giving back can take longer than a person who stops a worker should wait.

@@ -82,7 +82,7 @@ async def embed_batch(
     embedder = await _ready_embedder(parts, space, known_to_work=known_to_work)
     jobs = await parts.queue.claim(space, BATCH)
     if not jobs:
-        await parts.queue.recovered(space)  # or nothing waits for it
+        await parts.queue.recovered(space)
         return None
     batch = _Batch(parts.queue, space, embedder)
     try:

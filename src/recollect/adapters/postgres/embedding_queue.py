@@ -156,6 +156,14 @@ _TROUBLE: Final = "update spaces set last_error = %(error)s where id = %(space)s
 _NO_TROUBLE: Final = """
 update spaces set last_error = null where id = %(space)s and last_error is not null
 """
+# What somebody has in hand is no answer yet: a hosted model is known to work only by its vectors.
+_RECOVERED: Final = """
+update spaces s set last_error = null
+where s.id = %(space)s and s.last_error is not null and not exists (
+    select from embeddings e
+    where e.space_id = s.id and e.vector is null and e.last_error is null
+)
+"""
 
 # Who is changing one makes a new job of it anyway.
 _RETRY: Final = """
@@ -362,7 +370,7 @@ async def give_back(
 
 
 async def recovered(connection: Connection, space: StoredSpace) -> None:
-    await connection.execute(_NO_TROUBLE, {"space": space.id})
+    await connection.execute(_RECOVERED, {"space": space.id})
 
 
 async def retry_parked(connection: Connection, space: StoredSpace) -> int:

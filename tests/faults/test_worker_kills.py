@@ -1,0 +1,267 @@
+"""A worker that is killed at any step, or loses its connection in one, loses nothing.
+
+Postgres is real, and so are the processes, the signals and the connections that are cut.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from tests.adapters.vectors import opened
+from tests.conformance.samples import memory
+from tests.loopback import Fault, Loopback, Spoiled, Status
+from tests.waiting import SECONDS
+
+from recollect.adapters.embedders.catalogue import Account, Catalogue
+from recollect.adapters.postgres import embedding_queue
+from recollect.adapters.postgres.store import PostgresStore
+from recollect.core.errors import ModelUnavailable
+from recollect.core.space import Space
+from recollect.usecases.embed import BATCH, Embedded, EmbeddingParts, Trouble
+from recollect.usecases.work import Worker, retry_parked
+
+FINE = Spoiled()  # by nothing
+TEXTS = [f"memory number {place}" for place in range(40)]
+
+# A worker that stops at a step, says so, and waits to be killed. Its claims lapse after a second.
+# "inside" is behind the step's statements and before they are committed.
+WORKER = """
+import asyncio, sys
+from pathlib import Path
+from recollect.adapters.embedders.catalogue import Account, Catalogue
+from recollect.adapters.postgres import embedding_queue
+from recollect.adapters.postgres.store import PostgresStore
+from recollect.adapters.postgres.vectors import PostgresVectors
+from recollect.usecases.embed import EmbeddingParts
+from recollect.usecases.work import Worker
+
+url, base_url, step, moment = sys.argv[1:]
+holder = embedding_queue if moment == "inside" else PostgresVectors
+real = getattr(holder, step)
+
+async def stopped(*arguments):
+    if moment != "before":
+        await real(*arguments)
+    print("here", flush=True)
+    await asyncio.Event().wait()
+
+setattr(holder, step, stopped)
+
+async def main():
+    accounts = {"compatible": Account(None, base_url)}
+    async with PostgresStore(url, lease=1.0) as store, Catalogue(Path("/"), accounts=accounts) as c:
+        await Worker(EmbeddingParts(store.vectors, c, "compatible/x@8")).run()
+
+asyncio.run(main())
+"""
+
+
+@pytest.fixture
+def server() -> Iterator[Loopback]:
+    with Loopback("compatible") as started:
+        yield started
+
+
+def killed_at(url: str, server: Loopback, step: str, moment: str) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", WORKER, url, server.base_url, step, moment],
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "here\n"
+        process.send_signal(signal.SIGKILL)
+
+
+def remember(url: str, texts: Sequence[str]) -> None:
+    async def run() -> None:
+        async with PostgresStore(url) as store:
+            await store.add_many([memory(number, text) for number, text in enumerate(texts, 1)])
+
+    asyncio.run(run())
+
+
+def work_off(url: str, server: Loopback) -> None:
+    """The next worker; what failed before it is not waited for, but tried at once."""
+
+    async def run() -> None:
+        accounts = {"compatible": Account(None, server.base_url)}
+        async with (
+            PostgresStore(url) as store,
+            Catalogue(Path("/"), accounts=accounts) as catalogue,
+        ):
+            assert store.vectors is not None
+            parts = EmbeddingParts(store.vectors, catalogue, "compatible/x@8")
+            await retry_parked(parts)
+            assert await Worker(parts).work_off() == 0
+
+    asyncio.run(run())
+
+
+def rows_in(url: str) -> list[tuple[bool, int, str | None]]:
+    """Of each job whether it has its vector, how often it was tried, and its error."""
+    with psycopg.connect(url) as connection:
+        found = "select vector is not null, attempts, last_error from embeddings"
+        return connection.execute(found).fetchall()
+
+
+@pytest.mark.parametrize(
+    ("step", "moment"),
+    [
+        ("open_space", "after"),
+        ("sweep", "inside"),
+        ("claim", "before"),
+        ("claim", "after"),
+        ("finish", "before"),
+        ("finish", "inside"),
+        ("finish", "after"),
+    ],
+)
+def test_a_worker_killed_at_any_step_loses_nothing_and_does_nothing_twice(
+    database_url: str, server: Loopback, step: str, moment: str
+) -> None:
+    remember(database_url, TEXTS)
+    killed_at(database_url, server, step, moment)
+    work_off(database_url, server)
+    assert rows_in(database_url) == [(True, 0, None)] * len(TEXTS)
+    sent = Counter(text for one in server.requests for text in one.body["input"])
+    twice = BATCH if step == "finish" and moment != "after" else 0
+    assert sorted(sent[text] for text in TEXTS) == [1] * (len(TEXTS) - twice) + [2] * twice
+
+
+# Behind the first probe. One text is refused: the batch, a probe, one half, the other, a probe.
+REFUSED: list[Fault] = [FINE, Status(400), FINE, FINE, Status(400), FINE]
+# The model is away: the batch, and the probe that shows it.
+AWAY: list[Fault] = [FINE, Status(401), Status(401)]
+
+
+@pytest.mark.parametrize("moment", ["before", "inside", "after"])
+@pytest.mark.parametrize(("step", "faults"), [("fail", REFUSED), ("give_back", AWAY)])
+def test_a_worker_killed_while_it_tells_of_a_failure_loses_nothing(
+    database_url: str, server: Loopback, step: str, moment: str, faults: list[Fault]
+) -> None:
+    remember(database_url, TEXTS[:2])
+    server.misbehave(*faults)
+    killed_at(database_url, server, step, moment)
+    told = sorted(rows_in(database_url), key=str)
+    counted = 0 if (step, moment) == ("give_back", "after") else 1
+    if step == "fail":
+        error = told[0][2]
+        assert told == [(False, 1, error), (True, 0, None)]
+        assert ("status 400" in str(error)) == (moment == "after")
+    else:
+        assert told == [(False, counted, None)] * 2
+    work_off(database_url, server)
+    assert rows_in(database_url) == [(True, 0, None)] * 2
+
+
+@dataclass
+class Moody:
+    """Embedder and its maker in one: the first text fails once alone, or everything does, or
+    something else happens meanwhile.
+    """
+
+    refuses: int = 0
+    down: int = 0
+    meanwhile: Callable[[], None] = lambda: None
+    space: Space = Space("moody", "1", 2)  # noqa: RUF009  # it is frozen
+    is_hosted: bool = True
+
+    def at_once(self, texts: Sequence[str]) -> int:
+        return len(texts)
+
+    async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
+        self.meanwhile()
+        if self.down:
+            self.down -= 1
+            raise ModelUnavailable("away", remedy="Wait.")
+        if self.refuses and TEXTS[0] in texts:
+            self.refuses -= len(texts) == 1
+            raise ValueError
+        return [[1.0, 0.0] for _ in texts]
+
+    async def embed_query(self, text: str) -> list[float]:
+        return [1.0, 0.0]
+
+    async def embedder(self, name: str) -> Moody:
+        return self
+
+
+def embedded_by(url: str, model: Moody) -> list[Embedded | Trouble]:
+    """What a worker tells until all is embedded; its claims lapse at once."""
+    told: list[Embedded | Trouble] = []
+
+    async def run() -> None:
+        async with opened(url, lease=0) as (store, vectors):
+            await store.add_many([memory(n, text) for n, text in enumerate(TEXTS[:5], 1)])
+            parts = EmbeddingParts(vectors, model, "moody")
+            worker = Worker(parts, told.append, sleep=lambda _: asyncio.sleep(0))
+            working = asyncio.create_task(worker.run())
+            async with asyncio.timeout(SECONDS):
+                while rows_in(url) != [(True, 0, None)] * 5:
+                    assert not working.done(), working
+                    await asyncio.sleep(0.01)
+            working.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await working
+
+    asyncio.run(run())
+    return told
+
+
+@pytest.mark.parametrize(
+    ("step", "moods"),
+    [
+        ("claim", {}),
+        ("sweep", {}),
+        ("finish", {}),
+        ("fail", {"refuses": 1}),
+        ("give_back", {"down": 2}),
+    ],
+)
+def test_a_worker_whose_connection_is_cut_in_the_midst_of_a_step_goes_on(
+    database_url: str, monkeypatch: pytest.MonkeyPatch, step: str, moods: dict[str, Any]
+) -> None:
+    real = getattr(embedding_queue, step)
+    cut: list[int] = []
+
+    async def cutting(connection: Any, *arguments: Any) -> Any:
+        if not cut:
+            cut.append(connection.info.backend_pid)
+            with psycopg.connect(database_url, autocommit=True) as other:
+                other.execute("select pg_terminate_backend(%s, 60000)", cut)
+        return await real(connection, *arguments)
+
+    monkeypatch.setattr(embedding_queue, step, cutting)
+    told = embedded_by(database_url, Moody(**moods))
+    assert cut
+    assert any(isinstance(one, Trouble) and one.space is None for one in told)
+
+
+def test_a_worker_that_loses_every_connection_while_its_model_works_goes_on(
+    database_url: str,
+) -> None:
+    cut: list[Any] = []
+
+    def lose() -> None:
+        if not cut:
+            with psycopg.connect(database_url, autocommit=True) as other:
+                cut.extend(
+                    other.execute(
+                        "select pg_terminate_backend(pid, 60000) from pg_stat_activity"
+                        " where datname = current_database() and pid <> pg_backend_pid()"
+                    ).fetchall()
+                )
+
+    embedded_by(database_url, Moody(meanwhile=lose))
+    assert cut

@@ -129,13 +129,7 @@ with named as (
 )
 """
 
-_UNCHANGED: Final = """
-select e.memory_id
-from embeddings e
-join unnest(%(ids)s::uuid[], %(tickets)s::text[]) as d(memory_id, ticket) using (memory_id)
-where e.space_id = %(space)s and e.vector is null
-    and e.content_hash || coalesce(e.context_hash, '') = decode(d.ticket, 'hex')
-"""
+_UNCHANGED: Final = f"{_MINE} select memory_id from mine"  # noqa: S608  # composed of constants
 
 _FAIL: Final = f"""
 {_MINE}

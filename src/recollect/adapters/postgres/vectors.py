@@ -96,7 +96,7 @@ class PostgresVectors:
     async def unchanged(
         self, space: StoredSpace, jobs: Sequence[EmbeddingJob]
     ) -> list[EmbeddingJob]:
-        async with self._reading() as connection:
+        async with self._transaction() as connection:
             return await embedding_queue.unchanged(connection, space, jobs)
 
     async def fail(self, space: StoredSpace, jobs: Sequence[EmbeddingJob], error: str) -> None:

@@ -97,6 +97,10 @@ class Request:
     body: dict[str, Any]
 
 
+# What it does about a request, when it depends on that or something happens meanwhile.
+Reaction = Callable[[Request], Fault]
+
+
 def vector_of(text: str, dimension: int, purpose: str = "") -> list[float]:
     """Words hashed into a vector; the purpose moves it a little, as real models do."""
     vector = [0.0] * dimension
@@ -116,9 +120,9 @@ class Loopback:
     received: bytearray = field(default_factory=bytearray)
     requests: list[Request] = field(default_factory=list)
     port: int = 0
-    _faults: deque[Fault] = field(default_factory=deque)
+    _faults: deque[Fault | Reaction] = field(default_factory=deque)
 
-    def misbehave(self, *faults: Fault) -> None:
+    def misbehave(self, *faults: Fault | Reaction) -> None:
         self._faults.extend(faults)
 
     @property
@@ -168,6 +172,8 @@ class Loopback:
             while (request := await self._read(reader)) is not None:
                 self.requests.append(request)
                 fault = self._faults.popleft() if self._faults else None
+                if callable(fault):
+                    fault = fault(request)
                 if isinstance(fault, Stall):
                     fault.taken()
                     await self._stop.wait()

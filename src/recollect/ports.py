@@ -105,6 +105,11 @@ class Embedder(Protocol):
     def is_hosted(self) -> bool:
         """Whether text leaves this machine to be embedded."""
 
+    def at_once(self, texts: Sequence[str]) -> int:
+        """How many of these, from the first on, it would embed in one go: at least one. A text
+        that is sent later may have changed since, so whoever can look again does.
+        """
+
     async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
         """One vector of length 1 for each text, in order."""
 
@@ -161,6 +166,13 @@ class EmbeddingQueue(Spaces, Protocol):
 
     async def fail(self, space: StoredSpace, jobs: Sequence[EmbeddingJob], error: str) -> None:
         """Give jobs back with the reason; tried too often, they are parked."""
+
+    async def unchanged(
+        self, space: StoredSpace, jobs: Sequence[EmbeddingJob]
+    ) -> list[EmbeddingJob]:
+        """Of jobs that were claimed those whose texts may still be embedded: nobody has edited,
+        forgotten or erased one of their memories since, or made it sensitive.
+        """
 
     async def give_back(
         self, space: StoredSpace, jobs: Sequence[EmbeddingJob], error: str | None = None

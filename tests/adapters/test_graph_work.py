@@ -10,9 +10,10 @@ import pytest
 from tests.adapters.graphs import BEGAN, around, concept, memory
 from tests.adapters.vectors import SPACE, opened, rows
 from tests.conformance.samples import OWNER, fill
+from tests.usecases.queues import Time
 
 from recollect.adapters.postgres.store import PostgresStore
-from recollect.core.errors import ModelUnavailable
+from recollect.core.errors import ModelBusy, ModelUnavailable
 from recollect.core.extraction import Extraction, ExtractionJob, read_by_rules
 from recollect.core.space import Space
 from recollect.usecases import extract
@@ -40,10 +41,19 @@ class Compass:
     fails: bool = False
     space: Space = SPACE
     is_hosted: bool = False
+    most: int = 1000
+    busy: int = 0
+
+    def at_once(self, texts: Sequence[str]) -> int:
+        return min(len(texts), self.most)
 
     async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
         if self.fails:
             raise ModelUnavailable("no needle", remedy="Find one.")
+        if self.busy:
+            self.busy -= 1
+            raise ModelBusy("it spins", seconds=7.0, remedy="Wait.")
+        assert len(texts) <= self.most
         self.asked += texts
         return [list(ANGLES.get(text, (0.0, -1.0))) for text in texts]
 
@@ -102,6 +112,23 @@ async def test_another_number_is_another_thing_however_near(store: PostgresStore
     await fill(store, memory(1, "We saw Mont Blanc"), memory(2, "We climbed Mont Blanc 2"))
     await work_off(store, Compass())
     assert await concept(store, "Mont Blanc 2") != await concept(store, "Mont Blanc")
+
+
+async def test_names_go_as_many_together_as_the_model_takes(store: PostgresStore) -> None:
+    """The others are read afresh: meanwhile their memory may have become sensitive."""
+    await fill(store, memory(1, "We saw Mont Blanc"), memory(2, "Then came Monte Bianco"))
+    await work_off(store, Compass(most=1))
+    assert [name for name, _ in (await around(store, "Mont Blanc")).near] == ["Monte Bianco"]
+    assert (await store.graph.progress(1)).to_compare == 0
+
+
+async def test_a_busy_model_is_waited_for(store: PostgresStore) -> None:
+    await fill(store, memory(1, "We saw Mont Blanc"))
+    time = Time()
+    parts = GraphParts(store.graph, embedders=Compass(busy=2))
+    await GraphWorker(parts, sleep=time.sleep, now=time.now).work_off()
+    assert time.slept == [7.0, 14.0]
+    assert (await store.graph.progress(1)).to_compare == 0
 
 
 async def test_a_name_is_compared_once(store: PostgresStore) -> None:

@@ -42,6 +42,9 @@ class Deadly:
     is_hosted: bool = False
     down: ModelUnavailable | None = None
 
+    def at_once(self, texts: Sequence[str]) -> int:
+        return len(texts)
+
     async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
         self.asked.append(list(texts))
         if self.down is not None:

@@ -356,6 +356,7 @@ async def test_a_walk_that_fails_or_is_late_leaves_the_fused_order(
     monkeypatch.setattr(recall_module, "_SHARE_FOR_WALK", 0.005)
     answer = await recall(replace(parts, walker=walker), OWNER, RecallRequest(QUERY))
     assert answer.degraded == ("graph",)
+    assert answer.legs["graph"].note
     assert [hit.memory.id.int for hit in answer.hits] == [1]
 
 

@@ -177,6 +177,9 @@ class Moody:
     space: Space = Space("moody", "1", 2)  # noqa: RUF009  # it is frozen
     is_hosted: bool = True
 
+    def at_once(self, texts: Sequence[str]) -> int:
+        return len(texts)
+
     async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
         self.meanwhile()
         if self.down:

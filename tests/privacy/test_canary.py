@@ -21,8 +21,8 @@ import httpx
 import psycopg
 import pytest
 from tests.cli.commands import COMMAND, environment
-from tests.loopback import Loopback, Status
-from tests.privacy.canaries import Aviary, canary
+from tests.loopback import Fault, Loopback, Request, Spoiled, Status
+from tests.privacy.canaries import Aviary, birds_in, canary
 from tests.waiting import SECONDS, wait_until
 
 MODEL = "compatible/one@8"
@@ -165,6 +165,39 @@ def test_no_canary_gets_out(house: House, open_folder: Path) -> None:
     assert b"unexpected error" not in house.aviary.seen["server err"]
     assert b"request" in house.aviary.seen["server err"]
     house.aviary.check()
+
+
+def test_what_becomes_sensitive_while_its_request_fails_is_not_sent_again(house: House) -> None:
+    """A turn of a conversation, while the service has it together with the turn after it."""
+    said, answered = f"the safe opens with {canary('said')}", "thanks, that is all"
+    reached: list[int] = []
+
+    with house.serving() as client:
+
+        def flips_and_fails(request: Request) -> Fault:
+            if not reached and any(said in text and answered in text for text in _texts(request)):
+                changed = client.patch(f"memories/{first['id']}", json={"is_sensitive": True})
+                assert changed.is_success
+                reached.append(len(house.hosted.requests))
+                return Status(503)
+            return Spoiled()  # by nothing
+
+        house.hosted.misbehave(*[flips_and_fails] * 1000)
+        turn = {"category": "episode", "session": "one", "is_sensitive": False}
+        first = stored(client, said, **turn)
+        stored(client, answered, **turn)
+        assert house.run("worker", "--once").returncode == 0
+    (when,) = reached
+    assert birds_in("".join(text for one in house.hosted.requests for text in _texts(one)))
+    later = [text for request in house.hosted.requests[when:] for text in _texts(request)]
+    assert answered in later
+    assert birds_in("".join(later)) == []
+    house.aviary.check()
+
+
+def _texts(request: Request) -> list[str]:
+    texts: list[str] = request.body["input"]
+    return texts
 
 
 def _recalled_by_meaning(client: httpx.Client, query: str) -> dict[str, Any]:

@@ -110,6 +110,12 @@ class InMemoryQueue:
             row = self.row(space, job.memory_id)
             row.claimed, row.attempts, row.error = self.delays, row.attempts + 1, error
 
+    async def unchanged(
+        self, space: StoredSpace, jobs: Sequence[EmbeddingJob]
+    ) -> list[EmbeddingJob]:
+        self._check(space)
+        return [job for job in jobs if ticket(self.texts.get(job.memory_id, "")) == job.ticket]
+
     async def give_back(
         self, space: StoredSpace, jobs: Sequence[EmbeddingJob], error: str | None = None
     ) -> None:
@@ -199,6 +205,7 @@ class Model:
     down: ModelUnavailable | None = None
     answers: int | None = None  # the dimension it really has
     is_hosted: bool = False
+    most: int = 1000  # texts at once
     asked: list[list[str]] = field(default_factory=list)
     on_texts: Callable[[Sequence[str]], None] = lambda _: None
     hanging: asyncio.Event | None = None
@@ -206,6 +213,9 @@ class Model:
     @property
     def space(self) -> Space:
         return Space(self.name, "1", self.dimension)
+
+    def at_once(self, texts: Sequence[str]) -> int:
+        return min(len(texts), self.most)
 
     async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
         self.asked.append(list(texts))

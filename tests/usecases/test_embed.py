@@ -8,10 +8,11 @@ from math import inf, nan
 from uuid import UUID
 
 import pytest
+from tests.clocks import IdleClock
 from tests.usecases.benches import GONE, bench, opened
 from tests.usecases.queues import MOST_ATTEMPTS, Model
 
-from recollect.core.errors import ModelUnavailable
+from recollect.core.errors import ModelBusy, ModelSlow, ModelUnavailable
 from recollect.core.space import Space
 from recollect.usecases.embed import BATCH, Embedded, embed_batch
 
@@ -122,5 +123,83 @@ def test_a_model_that_changed_under_its_name_does_not_write_into_the_old_space()
         assert "recollect reembed --model m" in caught.value.remedy
         assert model.asked == []
         assert "cannot be compared" in str((await one.queue.progress(space)).last_error)
+
+    asyncio.run(run())
+
+
+def test_what_changes_between_two_requests_is_not_sent() -> None:
+    model = Model("m", most=2)
+    one = bench(6, model)
+
+    def meanwhile(texts: Sequence[str]) -> None:
+        if "text 0" in texts:
+            one.queue.texts[UUID(int=3)] = "another text"
+            del one.queue.texts[UUID(int=4)], one.queue.texts[UUID(int=5)]
+
+    model.on_texts = meanwhile
+
+    async def run() -> None:
+        space = await opened(one, model)
+        assert await embed_batch(one.parts, space, known_to_work=True) == Embedded(space, 3)
+        assert model.asked == [["text 0", "text 1"], ["text 2"]]
+        assert not any(row.claimed for row in one.queue.rows.values())
+        assert await embed_batch(one.parts, space, known_to_work=True) == Embedded(space, 1)
+        assert model.asked[2:] == [["another text"]]
+
+    asyncio.run(run())
+
+
+def test_what_cannot_be_begun_in_time_is_given_back() -> None:
+    """Each text takes 10 s: the fourth would be begun after 30."""
+
+    class Slow(Model):
+        async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
+            await asyncio.sleep(10.0 * len(texts))
+            return await super().embed_documents(texts)
+
+    model = Slow("m", most=1)
+    one = bench(5, model)
+
+    async def run() -> None:
+        space = await opened(one, model)
+        assert await embed_batch(one.parts, space, known_to_work=True) == Embedded(space, 3)
+        assert not any(row.claimed or row.attempts for row in one.queue.rows.values())
+        assert await embed_batch(one.parts, space, known_to_work=True) == Embedded(space, 2)
+
+    with asyncio.Runner(loop_factory=IdleClock) as runner:
+        runner.run(run())
+
+
+@pytest.mark.parametrize(
+    "error",
+    [ModelBusy("busy", seconds=0.0, remedy="wait"), ModelSlow("slow", remedy="wait")],
+    ids=["busy", "slow"],
+)
+def test_a_model_that_is_busy_or_slow_is_asked_nothing_more(error: ModelUnavailable) -> None:
+    model = Model("m", most=2, poison={"text 2": error})
+    one = bench(6, model)
+
+    async def run() -> None:
+        space = await opened(one, model)
+        with pytest.raises(ModelUnavailable) as caught:
+            await embed_batch(one.parts, space, known_to_work=True)
+        assert caught.value is error
+        assert model.asked == [["text 0", "text 1"], ["text 2", "text 3"]]
+        progress = await one.queue.progress(space)
+        assert (progress.embedded, progress.waiting) == (2, 4)
+        assert not any(row.claimed or row.attempts for row in one.queue.rows.values())
+
+    asyncio.run(run())
+
+
+def test_a_single_text_over_which_a_model_hangs_is_counted() -> None:
+    """Where the model reads a plain word meanwhile: else it would be tried for ever."""
+    model = Model("m", most=1, poison={"text 1": ModelSlow("slow", remedy="wait")})
+    one = bench(3, model)
+
+    async def run() -> None:
+        space = await opened(one, model)
+        done = await embed_batch(one.parts, space, known_to_work=True)
+        assert done == Embedded(space, 2, (UUID(int=1),))
 
     asyncio.run(run())

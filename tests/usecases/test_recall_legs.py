@@ -68,6 +68,7 @@ async def test_a_late_leg_is_named_left_out_and_ended(
     answer = await recall(await with_legs(parts, dense=slow), "me", REQUEST)
     assert len(answer.hits) == 1
     assert answer.legs["dense"].status == "late"
+    assert "no answer within" in str(answer.legs["dense"].note)
     assert answer.degraded == ("dense",)
     await slow.ended.wait()
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from uuid import UUID
 
 import pytest
 from tests.usecases.benches import GONE, Bench, bench, opened
 from tests.usecases.queues import InMemoryQueue, Model, Models, parts_with
 
-from recollect.core.errors import ModelUnavailable, StoreUnavailable
+from recollect.core.errors import ModelBusy, ModelSlow, ModelUnavailable, StoreUnavailable
 from recollect.core.space import StoredSpace
 from recollect.usecases.embed import BATCH, EmbeddingParts, Trouble
 from recollect.usecases.work import Worker
@@ -264,6 +265,25 @@ def test_a_burst_of_stores_is_let_pass_and_then_embedded_together() -> None:
 
     asyncio.run(run())
     assert [len(asked) for asked in model.asked if asked != ["recollect"]] == [1, 13]
+
+
+def test_working_off_waits_for_a_model_that_is_busy_or_slow_but_not_for_long() -> None:
+    errors: list[ModelUnavailable] = [ModelSlow("slow", remedy="wait")] * 2
+    errors += [ModelBusy("busy", seconds=seconds, remedy="wait") for seconds in (20.0, 0.0, 600.0)]
+
+    class Tiring(Model):
+        async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
+            if "text 0" in texts and errors:
+                raise errors.pop(0)
+            return await super().embed_documents(texts)
+
+    one = bench(3, Tiring("m"))
+    with pytest.raises(ModelBusy, match="busy"):
+        asyncio.run(one.worker.work_off())
+    assert errors == []
+    assert one.time.slept == [1.0, 2.0, 20.0, 40.0]
+    asyncio.run(one.worker.work_off())
+    assert len(one.queue.kept) == 3
 
 
 def test_working_off_ends_at_trouble_and_does_not_wait_for_what_failed() -> None:

@@ -37,6 +37,9 @@ class MeaningEmbedder:
     error: Exception | None = None
     asked: list[str] = field(default_factory=list)
 
+    def at_once(self, texts: Sequence[str]) -> int:
+        return len(texts)
+
     async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
         return [await self.embed_query(text) for text in texts]
 

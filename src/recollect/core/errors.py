@@ -7,6 +7,8 @@
     ├── Conflict              the memory changed meanwhile, or its id is taken
     ├── NotAllowed            no key, or one that is not known
     ├── ModelUnavailable      a model cannot be loaded or reached, or answers wrongly
+    │   ├── ModelBusy         it asks to be left alone for `seconds`
+    │   └── ModelSlow         it did not answer in time
     └── StoreError            the store could not do its work
         ├── StoreUnavailable  it cannot be reached
         ├── StoreBusy         another process holds it
@@ -54,6 +56,18 @@ class NotAllowed(RecollectError):
 
 class ModelUnavailable(RecollectError):
     """A model cannot be loaded or reached, or does not answer as it must."""
+
+
+class ModelBusy(ModelUnavailable):
+    """Whoever runs the model asks to be left alone, for `seconds` where he says how long."""
+
+    def __init__(self, message: str, *, seconds: float, remedy: str) -> None:
+        super().__init__(message, remedy=remedy)
+        self.seconds = seconds
+
+
+class ModelSlow(ModelUnavailable):
+    """A model did not answer in time; fewer texts at once may suit it."""
 
 
 class StoreError(RecollectError):

@@ -14,6 +14,8 @@ from itertools import takewhile
 from typing import Final, Literal
 from uuid import UUID
 
+from recollect.core.errors import ModelUnavailable
+
 
 @dataclass(frozen=True, slots=True)
 class Space:
@@ -67,6 +69,17 @@ class StoredSpace:
     def is_given_up(self) -> bool:
         """Whether nothing leads to it any more, so that only its removal is left to do."""
         return self.state == "retired" and not self.is_former
+
+    def require(self, made: Space) -> None:
+        """ModelUnavailable when the model of this name now writes another space than this one."""
+        if made.name != self.space.name:
+            raise ModelUnavailable(
+                f"{self.embedder} now makes vectors of {made.name}, which cannot be compared with "
+                f"those of {self.space.name}; `recollect reembed --model {self.embedder}` embeds "
+                "the memories anew",
+                remedy=f"Run `recollect reembed --model {self.embedder}`, or bring back the "
+                "version of the model that wrote them.",
+            )
 
 
 @dataclass(frozen=True, slots=True)

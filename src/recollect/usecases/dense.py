@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final
 
-from recollect.core.errors import ModelUnavailable, StoreError
+from recollect.core.errors import StoreError
 from recollect.core.recall import Candidate, Declined, RecallRequest
 from recollect.core.recall_settings import RecallSettings
 from recollect.core.space import StoredSpace
@@ -81,7 +81,7 @@ def dense_leg(vectors: VectorIndex, embedders: Embedders) -> Leg:
 
     async def model_of(stored: StoredSpace) -> Embedder:
         embedder = await embedders.embedder(stored.embedder)
-        _check_space(embedder, stored)
+        stored.require(embedder.space)
         return embedder
 
     async def vector_in(stored: StoredSpace, text: str) -> Sequence[float]:
@@ -110,14 +110,3 @@ def no_dense_leg(reason: str) -> Leg:
         )
 
     return leg
-
-
-def _check_space(embedder: Embedder, stored: StoredSpace) -> None:
-    if embedder.space.name != stored.space.name:
-        raise ModelUnavailable(
-            f"{stored.embedder} now writes the space {embedder.space.name}, but the memories are "
-            f"embedded in {stored.space.name}; `recollect reembed --model {stored.embedder}` "
-            "embeds them anew",
-            remedy=f"Run `recollect reembed --model {stored.embedder}`, or install the version of "
-            "the model that wrote them.",
-        )

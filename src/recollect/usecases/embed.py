@@ -3,6 +3,10 @@
 A text that its model cannot read is counted against that text alone, and parked when it failed too
 often. A model that cannot work at all is another matter: no text is blamed for it. What was claimed
 when anything struck is still in the queue: the queue is the data (docs/adr/0008).
+
+A text that was claimed may be changed, forgotten or made sensitive while others are embedded. So it
+is looked at again before each further request, and nobody waits here with texts in hand: a model
+that is busy or slow gets nothing more, and whoever asked for the batch decides when to try again.
 """
 
 from __future__ import annotations
@@ -15,7 +19,13 @@ from math import hypot, isfinite
 from typing import Final
 from uuid import UUID
 
-from recollect.core.errors import ModelUnavailable, RecollectError, StoreError
+from recollect.core.errors import (
+    ModelBusy,
+    ModelSlow,
+    ModelUnavailable,
+    RecollectError,
+    StoreError,
+)
 from recollect.core.faults import explained
 from recollect.core.space import EmbeddingJob, StoredSpace
 from recollect.ports import Embedder, Embedders, EmbeddingQueue
@@ -27,6 +37,9 @@ BATCH: Final = 32
 # A text that every model can read: when it fails, the model is at fault and not the text.
 _PROBE: Final = "recollect"
 _LAST_WORD_SECONDS: Final = 2.0
+# What is not begun so long after a claim is given back: a request may take 20 s
+# (adapters/hosted/retries.py), and the vectors must be kept before the claim lapses.
+BEGIN_SECONDS: Final = 25.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +84,7 @@ async def embed_batch(
     if not jobs:
         await parts.queue.recovered(space)
         return None
-    batch = _Batch(embedder)
+    batch = _Batch(parts.queue, space, embedder)
     try:
         await batch.embed(jobs)
     except asyncio.CancelledError:
@@ -84,6 +97,8 @@ async def embed_batch(
         await parts.queue.give_back(space, batch.untried(jobs), str(error))
         raise
     kept = await _keep(parts.queue, space, batch)
+    if untried := batch.untried(jobs):
+        await parts.queue.give_back(space, untried)
     return Embedded(space, kept, tuple(job.memory_id for job, _ in batch.failed))
 
 
@@ -91,24 +106,50 @@ async def embed_batch(
 class _Batch:
     """A batch on its way: what has a vector, and what failed by itself."""
 
+    queue: EmbeddingQueue
+    space: StoredSpace
     embedder: Embedder
     done: list[tuple[EmbeddingJob, Sequence[float]]] = field(default_factory=list)
     failed: list[tuple[EmbeddingJob, str]] = field(default_factory=list)
+    is_fresh: bool = True  # nothing was asked since the claim
 
     async def embed(self, jobs: Sequence[EmbeddingJob]) -> None:
-        """Halve what fails until the texts at fault are alone; raise when it is the model."""
-        try:
-            vectors = await _vectors(self.embedder, [job.text for job in jobs])
-        except Exception as error:  # noqa: BLE001  # whatever one text provokes, the others go on
-            await _probe(self.embedder)
-            if len(jobs) == 1:
-                self.failed.append((jobs[0], explained(error)))
-                return
-            middle = len(jobs) // 2
-            await self.embed(jobs[:middle])
-            await self.embed(jobs[middle:])
-        else:
-            self.done.extend(zip(jobs, vectors, strict=True))
+        """Halve what fails until the texts at fault are alone; raise when it is the model. Ends
+        early when time is up.
+        """
+        clock = asyncio.get_running_loop().time
+        until = clock() + BEGIN_SECONDS
+        waiting = [list(jobs)]
+        while waiting and clock() < until:
+            group = await self._next(waiting)
+            if not group:
+                continue
+            try:
+                vectors = await _vectors(self.embedder, [job.text for job in group])
+            except Exception as error:  # whatever one text provokes, the others go on
+                if isinstance(error, ModelBusy) or (isinstance(error, ModelSlow) and group[1:]):
+                    raise  # later, or fewer at once, may do
+                if clock() >= until:
+                    return
+                await _probe(self.embedder)
+                if len(group) == 1:
+                    self.failed.append((group[0], explained(error)))
+                else:
+                    middle = len(group) // 2
+                    waiting += [group[middle:], group[:middle]]
+            else:
+                self.done.extend(zip(group, vectors, strict=True))
+
+    async def _next(self, waiting: list[list[EmbeddingJob]]) -> list[EmbeddingJob]:
+        """What goes into the next request, as it still is; the others wait on."""
+        group = waiting.pop()
+        if not self.is_fresh:
+            group = await self.queue.unchanged(self.space, group)
+        self.is_fresh = False
+        most = self.embedder.at_once([job.text for job in group])
+        if group[most:]:
+            waiting.append(group[most:])
+        return group[:most]
 
     def untried(self, jobs: Sequence[EmbeddingJob]) -> list[EmbeddingJob]:
         tried = {job.memory_id for job, _ in (*self.done, *self.failed)}
@@ -150,8 +191,7 @@ async def _ready_embedder(
     """The space's own model: one that has changed under its name writes another space."""
     try:
         embedder = await parts.embedders.embedder(space.embedder)
-        if embedder.space.name != space.space.name:
-            raise _changed(space, embedder)
+        space.require(embedder.space)
         if not known_to_work and not embedder.is_hosted:
             # Brings the model into memory, which may take long, before any text is claimed.
             await _probe(embedder)
@@ -159,15 +199,6 @@ async def _ready_embedder(
         await parts.queue.give_back(space, [], str(error))
         raise
     return embedder
-
-
-def _changed(space: StoredSpace, embedder: Embedder) -> ModelUnavailable:
-    return ModelUnavailable(
-        f"{space.embedder} now makes vectors of {embedder.space.name}, which cannot be compared "
-        f"with those of {space.space.name}",
-        remedy=f"Run `recollect reembed --model {space.embedder}`, or bring back the model's "
-        "former files.",
-    )
 
 
 async def _probe(embedder: Embedder) -> None:

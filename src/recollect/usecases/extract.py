@@ -135,6 +135,7 @@ async def compare_batch(parts: GraphParts) -> Compared | None:
     embedder = await parts.embedders.embedder(space.embedder)
     if embedder.space.name != space.space.name:
         return None  # the worker that embeds memories tells of it
+    names = names[: embedder.at_once([one.name for one in names])]  # the rest is read afresh
     vectors = await embedder.embed_documents([one.name for one in names])
     named = list(zip(names, vectors, strict=True))
     await parts.store.keep_vectors(space, [(one.id, vector) for one, vector in named])

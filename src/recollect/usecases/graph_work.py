@@ -22,7 +22,15 @@ from recollect.usecases.extract import (
     extract_batch,
 )
 from recollect.usecases.read import read_batch
-from recollect.usecases.rests import LEAST_PAUSE, Rest, Sleep, rest_after, wait_for_news
+from recollect.usecases.rests import (
+    LEAST_PAUSE,
+    Rest,
+    Sleep,
+    may_pass_soon,
+    rest_after,
+    seconds_left,
+    wait_for_news,
+)
 
 _QUIET_SECONDS: Final = 0.2
 
@@ -63,7 +71,11 @@ class GraphWorker:
         while True:
             if not await self._round():
                 for rest in self._rests.values():
-                    raise rest.error
+                    if not may_pass_soon(rest):
+                        raise rest.error
+                if self._rests:
+                    await self._sleep(seconds_left(self._rests.values(), self._now()))
+                    continue
                 progress = await self._parts.progress()
                 if progress.waiting <= progress.failing:
                     return progress.failing

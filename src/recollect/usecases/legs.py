@@ -73,7 +73,9 @@ async def ask_legs(
         if task is None:
             outcomes[name] = LegOutcome(LegReport("absent" if weight > 0.0 else "skipped", weight))
         elif not task.done():
-            outcomes[name] = LegOutcome(LegReport("late", weight, took_ms=seconds * 1000))
+            note = f"no answer within {seconds * 1000:.0f} ms, its share of the time"
+            report = LegReport("late", weight, took_ms=seconds * 1000, note=note)
+            outcomes[name] = LegOutcome(report)
         else:
             outcomes[name] = _ended(task, weight, took_ms.get(name, 0.0))
     return outcomes

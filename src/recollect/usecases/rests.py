@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from typing import Final
 
-from recollect.core.errors import RecollectError
+from recollect.core.errors import ModelBusy, ModelSlow, RecollectError
 
 # How long work can go unnoticed when nobody says that there is some.
 _POLL_SECONDS: Final = 10.0
@@ -33,7 +33,21 @@ class Rest:
 
 def rest_after(error: RecollectError, before: Rest | None, now: float) -> Rest:
     seconds = _FIRST_REST if before is None else min(2 * before.seconds, _LONGEST_REST)
+    if isinstance(error, ModelBusy):
+        seconds = max(seconds, error.seconds)
     return Rest(error, seconds, now + seconds)
+
+
+def may_pass_soon(rest: Rest) -> bool:
+    """Whether somebody who wants the work done should be kept waiting: for a model that works, but
+    is busy or slow, and not for long.
+    """
+    return isinstance(rest.error, ModelBusy | ModelSlow) and rest.seconds < _LONGEST_REST
+
+
+def seconds_left(rests: Collection[Rest], now: float) -> float:
+    """Until the first of some rests ends."""
+    return max(0.0, min(rest.until for rest in rests) - now)
 
 
 async def wait_for_news(

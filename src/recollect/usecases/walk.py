@@ -99,7 +99,9 @@ async def fuse_and_walk(
                 return fused, LegOutcome(report)
             joining = await _joining(parts, owner, request, newcomers(fused, walked), also)
     except TimeoutError:
-        return fused, LegOutcome(LegReport("late", weight, took_ms=ms_since(started)))
+        note = f"no answer within {seconds * 1000:.0f} ms, its share of the time"
+        report = LegReport("late", weight, took_ms=ms_since(started), note=note)
+        return fused, LegOutcome(report)
     except Exception as error:  # noqa: BLE001  # whatever the graph has, the other legs have answered
         report = LegReport("failed", weight, took_ms=ms_since(started), note=explained(error))
         return fused, LegOutcome(report, error=error)

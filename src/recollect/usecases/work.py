@@ -14,7 +14,15 @@ from typing import Final
 from recollect.core.errors import RecollectError, StoreError
 from recollect.core.space import StoredSpace
 from recollect.usecases.embed import NO_EMBEDDER, EmbeddingParts, Tell, Trouble, embed_batch
-from recollect.usecases.rests import LEAST_PAUSE, Rest, Sleep, rest_after, wait_for_news
+from recollect.usecases.rests import (
+    LEAST_PAUSE,
+    Rest,
+    Sleep,
+    may_pass_soon,
+    rest_after,
+    seconds_left,
+    wait_for_news,
+)
 
 _QUIET_SECONDS: Final = 0.1
 _LONGEST_BURST: Final = 1.0
@@ -53,13 +61,17 @@ class Worker:
 
     async def work_off(self) -> int:
         """Work until nothing waits but what failed, in this run or before, and say how many these
-        are: they are tried again later. The first trouble is raised.
+        are: they are tried again later. The first trouble that does not pass soon is raised.
         """
         while True:
             worked = await self._round()
             for rest in self._rests.values():
-                raise rest.error
+                if not may_pass_soon(rest):
+                    raise rest.error
             if worked:
+                continue
+            if self._rests:
+                await self._sleep(seconds_left(self._rests.values(), self._now()))
                 continue
             progress = [await self._parts.queue.progress(one) for one in await self._spaces()]
             failing = sum(one.failing for one in progress)

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 from tests.adapters.embedders.local_tiny import Index, tiny_files, tiny_model
-from tests.loopback import Loopback
+from tests.loopback import Loopback, Status
 
 from recollect.adapters.embedders import catalogue, folder
 from recollect.adapters.embedders.catalogue import Account, Catalogue
 from recollect.adapters.embedders.local_cache import fetch
 from recollect.adapters.embedders.local_models import MINILM, MPNET
-from recollect.core.errors import InvalidInput, ModelUnavailable, RecollectError
+from recollect.core.errors import InvalidInput, ModelBusy, ModelUnavailable, RecollectError
 from recollect.core.space import Space
 
 KEY = "key-that-must-not-show"
@@ -121,7 +121,24 @@ def test_a_server_on_this_machine_is_no_egress(tmp_path: Path, api: Any, egress:
             async with Catalogue(tmp_path, egress=egress, accounts=accounts) as embedders:
                 embedder = await embedders.embedder(f"{api}/some-model@8")
                 assert not embedder.is_hosted
-                assert len(await embedder.embed_query("hello")) == 8
+                (vector,) = await embedder.embed_documents(["hello"])
+                assert len(vector) == 8
+
+    asyncio.run(run())
+
+
+def test_what_one_model_of_an_account_is_asked_to_wait_holds_for_the_others(tmp_path: Path) -> None:
+    async def run() -> None:
+        with Loopback("compatible") as server:
+            accounts = {"compatible": Account(None, server.base_url)}
+            async with Catalogue(tmp_path, accounts=accounts) as embedders:
+                old = await embedders.embedder("compatible/old@8")
+                new = await embedders.embedder("compatible/new@8")
+                server.misbehave(Status(429, (("Retry-After", "9999"),)))
+                for embedder in (old, new):
+                    with pytest.raises(ModelBusy):
+                        await embedder.embed_documents(["hello"])
+            assert len(server.requests) == 1
 
     asyncio.run(run())
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 from tests.clocks import AdvancingClock, run_advancing
-from tests.loopback import Api, Cut, Fault, Garbage, Loopback, Spoiled, Stall, Status
+from tests.loopback import Api, Cut, Fault, Garbage, Loopback, Request, Spoiled, Stall, Status
 
-from recollect.adapters.embedders.hosted import HostedEmbedder
+from recollect.adapters.embedders.hosted import FIRST_TEXTS, HostedEmbedder
 from recollect.adapters.embedders.hosted_providers import PROVIDERS
-from recollect.adapters.hosted.retries import Patience
-from recollect.core.errors import ModelUnavailable
+from recollect.adapters.hosted.retries import DOCUMENT_PATIENCE, Patience, Silence
+from recollect.core.errors import ModelBusy, ModelSlow, ModelUnavailable
 
 APIS: tuple[Api, ...] = ("voyage", "openai", "cohere", "compatible")
 KEY = "key-that-must-not-show"
@@ -40,10 +40,13 @@ def each_server(request: pytest.FixtureRequest) -> Iterator[Loopback]:
 class Waits:
     """Stands in for sleeping, so that no test sleeps and every wait is seen."""
 
+    loop: AdvancingClock
     seconds: list[float] = field(default_factory=list)
 
     async def __call__(self, seconds: float) -> None:
         self.seconds.append(seconds)
+        self.loop.advance(seconds)
+        await asyncio.sleep(0)
 
 
 def opened(server: Loopback, **options: Any) -> HostedEmbedder:
@@ -60,15 +63,15 @@ def opened(server: Loopback, **options: Any) -> HostedEmbedder:
 
 def embed(server: Loopback, patience: Patience = PATIENT, texts: int = 1) -> tuple[int, Waits]:
     """Embed texts; the number of vectors and the waits between requests."""
-    waits = Waits()
 
-    async def run() -> int:
+    async def run(loop: AdvancingClock) -> tuple[int, Waits]:
+        waits = Waits(loop)
         async with opened(
             server, document_patience=patience, sleep=waits, jitter=lambda: 1.0
         ) as embedder:
-            return len(await embedder.embed_documents([TEXT] * texts))
+            return len(await embedder.embed_documents([TEXT] * texts)), waits
 
-    return asyncio.run(run()), waits
+    return run_advancing(run)
 
 
 def refused(server: Loopback, patience: Patience = PATIENT, texts: int = 1) -> ModelUnavailable:
@@ -124,7 +127,7 @@ def test_a_wait_past_the_limit_is_not_begun(server: Loopback) -> None:
 def test_a_stalled_request_is_given_up_and_tried_again(server: Loopback) -> None:
     async def run(loop: AdvancingClock) -> None:
         server.misbehave(*[Stall(lambda: loop.advance(30))] * 2)
-        async with opened(server, document_patience=TWICE, sleep=Waits()) as embedder:
+        async with opened(server, document_patience=TWICE, sleep=Waits(loop)) as embedder:
             with pytest.raises(ModelUnavailable, match=r"did not answer within 30\.0 s"):
                 await embedder.embed_documents([TEXT])
 
@@ -196,3 +199,68 @@ def test_a_query_is_given_up_sooner_than_documents(server: Loopback) -> None:
             assert len(await embedder.embed_documents([TEXT])) == 1
 
     run_advancing(run)
+
+
+def sizes(server: Loopback) -> list[int]:
+    return [len(request.body["input"]) for request in server.requests]
+
+
+def test_a_server_that_is_too_slow_is_sent_half_of_it_the_next_time(server: Loopback) -> None:
+    async def run(loop: AdvancingClock) -> None:
+        slow = Stall(lambda: loop.advance(DOCUMENT_PATIENCE.request_seconds))
+        server.misbehave(slow, slow)
+        async with opened(server) as embedder:
+            for _ in range(2):
+                with pytest.raises(ModelSlow, match="did not answer"):
+                    await embedder.embed_documents([TEXT] * 20)
+            assert embedder.at_once([TEXT] * 20) == FIRST_TEXTS // 4
+            assert len(await embedder.embed_documents([TEXT] * 20)) == 20
+
+    run_advancing(run)
+    # Not one of them was sent twice without having been asked for twice; then it is quick again.
+    assert sizes(server)[:3] == [FIRST_TEXTS, FIRST_TEXTS // 2, FIRST_TEXTS // 4]
+    assert sum(sizes(server)[2:]) == 20
+
+
+def test_an_answer_that_takes_long_does_not_make_the_next_request_larger(server: Loopback) -> None:
+    async def run(loop: AdvancingClock) -> None:
+        long = DOCUMENT_PATIENCE.request_seconds * 0.3
+
+        def slowly(_: Request) -> Fault:
+            loop.advance(long)
+            return Spoiled()  # by nothing
+
+        server.misbehave(*[slowly] * 3)
+        async with opened(server) as embedder:
+            await embedder.embed_documents([TEXT] * 3 * FIRST_TEXTS)
+
+    run_advancing(run)
+    assert sizes(server) == [FIRST_TEXTS] * 3
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_who_asks_for_silence_gets_it_from_all_of_an_account(server: Loopback, status: int) -> None:
+    async def run(loop: AdvancingClock) -> None:
+        async def pass_by(seconds: float) -> None:
+            loop.advance(seconds)
+            await asyncio.sleep(0)
+
+        silence = Silence()
+        async with opened(server, silence=silence) as one, opened(server, silence=silence) as other:
+            server.misbehave(Status(status, (("Retry-After", "600"),)))
+            with pytest.raises(ModelBusy, match=f"status {status}") as caught:
+                await one.embed_documents([TEXT])
+            assert caught.value.seconds == 600
+            for asked in (one.embed_query, other.embed_query):
+                with pytest.raises(ModelBusy, match="asked to be sent nothing for another") as busy:
+                    await asked(TEXT)
+                assert 0 < busy.value.seconds <= 600
+            await pass_by(500)
+            with pytest.raises(ModelBusy, match="asked to be sent nothing"):
+                await other.embed_documents([TEXT])
+            assert len(server.requests) == 1
+            await pass_by(100)
+            assert len(await other.embed_documents([TEXT])) == 1
+
+    run_advancing(run)
+    assert len(server.requests) == 2

@@ -10,16 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.adapters.embedders.hosted import BYTES_PER_TOKEN, batches
+from recollect.adapters.embedders.hosted import BYTES_PER_TOKEN, first_request
 from recollect.adapters.embedders.hosted_providers import OPENAI, VOYAGE
 from recollect.adapters.hosted.retries import (
     DOCUMENT_PATIENCE,
+    LONGEST_SILENCE,
     QUERY_PATIENCE,
     Patience,
+    Silence,
     retry_after,
     wait_before,
 )
+from recollect.adapters.postgres.vectors import LEASE
 from recollect.core.recall_settings import RecallSettings
+from recollect.usecases.embed import BEGIN_SECONDS
+from recollect.usecases.recall import _SHARE_FOR_LEGS
 
 NOW = datetime(2026, 1, 5, 12, 0, 0, tzinfo=UTC)
 PATIENCE = Patience(
@@ -70,23 +75,51 @@ def test_no_retry_after_header_raises(header: str) -> None:
 
 
 @given(st.lists(st.text(min_size=1, alphabet=st.characters(codec="utf-8"), max_size=30)))
-def test_batches_hold_every_text_in_order_within_the_limits(texts: list[str]) -> None:
-    provider = replace(VOYAGE, max_texts=3, max_tokens=20)
-    made = list(batches(texts, provider))
-    assert [text for batch in made for text in batch] == texts
-    for batch in made:
-        assert 1 <= len(batch) <= 3
-        size = sum(len(text.encode()) // BYTES_PER_TOKEN + 1 for text in batch)
-        assert size <= 20 or len(batch) == 1
+def test_requests_hold_every_text_in_order_within_the_limits(texts: list[str]) -> None:
+    provider = replace(VOYAGE, max_tokens=20)
+    made: list[list[str]] = []
+    while left := texts[sum(map(len, made)) :]:
+        made.append(first_request(left, provider, 3))
+    assert [text for request in made for text in request] == texts
+    for request in made:
+        assert 1 <= len(request) <= 3
+        size = sum(len(text.encode()) // BYTES_PER_TOKEN + 1 for text in request)
+        assert size <= 20 or len(request) == 1
 
 
 def test_a_text_longer_than_the_api_takes_is_cut_between_characters() -> None:
     provider = replace(OPENAI, max_text_tokens=4)
-    assert list(batches(["aé" * 20], provider)) == [["aéaéa"]]
+    assert first_request(["aé" * 20], provider, 3) == ["aéaéa"]
 
 
-def test_a_query_is_given_up_inside_a_recalls_deadline_and_documents_are_not_hurried() -> None:
+def test_a_query_is_given_up_while_its_leg_can_still_say_why() -> None:
     defaults: dict[str, Any] = {one.name: one.default for one in fields(RecallSettings)}
-    assert QUERY_PATIENCE.total_seconds * 1000 < defaults["deadline_ms"]
+    legs = _SHARE_FOR_LEGS * defaults["deadline_ms"] / 1000
+    assert QUERY_PATIENCE.total_seconds <= 0.8 * legs  # the store is asked before
     assert QUERY_PATIENCE.request_seconds < DOCUMENT_PATIENCE.request_seconds
-    assert QUERY_PATIENCE.attempts < DOCUMENT_PATIENCE.attempts
+
+
+def test_a_documents_text_is_sent_once_and_before_its_claim_lapses() -> None:
+    assert DOCUMENT_PATIENCE.attempts == 1
+    assert DOCUMENT_PATIENCE.total_seconds < BEGIN_SECONDS  # one text at fault can be told
+    assert BEGIN_SECONDS + DOCUMENT_PATIENCE.total_seconds <= LEASE - 10.0
+
+
+@pytest.mark.parametrize(
+    ("asked", "left"),
+    [
+        ([], 0.0),
+        ([(0.0, 7.0)], 7.0 - 5.0),
+        ([(0.0, 4.0)], 0.0),
+        ([(0.0, 9.0), (1.0, 2.0)], 9.0 - 5.0),
+        ([(0.0, 7.0), (4.0, 7.0)], 4.0 + 7.0 - 5.0),
+        ([(0.0, 1e9)], LONGEST_SILENCE - 5.0),
+    ],
+)
+def test_a_silence_lasts_as_long_as_anybody_asked_for(
+    asked: list[tuple[float, float]], left: float
+) -> None:
+    silence = Silence()
+    for moment, seconds in asked:
+        silence.keep(seconds, moment)
+    assert silence.left(5.0) == left

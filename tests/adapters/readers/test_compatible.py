@@ -139,6 +139,15 @@ async def test_an_answer_without_an_end_is_not_read_to_it() -> None:
     assert len(server.requests) == 1
 
 
+async def test_a_text_is_sent_once_unless_the_worker_asks_again() -> None:
+    with ChatLoopback(GOOD) as server:
+        server.misbehave(Fault(503))
+        async with CompatibleReader(server.url, "m", egress="local") as reader:
+            with pytest.raises(ModelUnavailable, match="status 503"):
+                await reader.read(["a"])
+    assert len(server.requests) == 1
+
+
 async def test_what_may_pass_is_tried_again() -> None:
     with ChatLoopback(GOOD) as server:
         server.misbehave(Fault(503), Fault(429, headers=(("Retry-After", "0"),)))

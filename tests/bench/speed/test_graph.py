@@ -48,6 +48,9 @@ class Model:
     async def embedder(self, name: str) -> Embedder:
         return self
 
+    def at_once(self, texts: Sequence[str]) -> int:
+        return len(texts)
+
     async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
         return [await self.embed_query(text) for text in texts]
 

@@ -26,6 +26,7 @@ from typing import Final, Self
 from recollect.adapters.embedders.local import LocalEmbedder, local_embedder
 from recollect.adapters.embedders.local_models import LOCAL_MODELS
 from recollect.adapters.embedders.weights import Progress
+from recollect.adapters.hosted.retries import Silence
 from recollect.core.egress import Egress
 from recollect.core.errors import InvalidInput, ModelUnavailable, RecollectError
 from recollect.ports import Embedder
@@ -76,6 +77,8 @@ class Catalogue:
         self._now = now
         self._makings: dict[str, _Making] = {}
         self._opened = AsyncExitStack()
+        # What an account is asked to wait holds for each of its models.
+        self._silences: dict[str, Silence] = {}
 
     async def __aenter__(self) -> Self:
         return self
@@ -147,6 +150,7 @@ class Catalogue:
             model=model,
             dimension=dimension,
             base_url=account.url,
+            silence=self._silences.setdefault(provider, Silence()),
         )
         return await self._opened.enter_async_context(embedder)
 

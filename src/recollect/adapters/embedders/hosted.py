@@ -2,6 +2,10 @@
 
 What the providers have in common is everything that can go wrong, so it is handled once: the size
 of what is sent and the order and size of what comes back here, the way between in hosted/api.py.
+
+How many texts a server can manage in time nobody knows: a machine of one's own may take a second
+for each. So requests begin small, grow while they are answered quickly, and are halved when one is
+not answered in time.
 """
 
 from __future__ import annotations
@@ -9,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Final, Self
 
@@ -19,18 +23,28 @@ from recollect.adapters.embedders.hosted_answers import read_vectors
 from recollect.adapters.embedders.hosted_providers import Ask, Model, Provider, Purpose
 from recollect.adapters.hosted.api import HostedApi, Sleep, can_be_key, refusal
 from recollect.adapters.hosted.failures import Failure
-from recollect.adapters.hosted.retries import DOCUMENT_PATIENCE, QUERY_PATIENCE, Patience
+from recollect.adapters.hosted.retries import (
+    DOCUMENT_PATIENCE,
+    QUERY_PATIENCE,
+    Patience,
+    Silence,
+)
 from recollect.core.egress import Egress
-from recollect.core.errors import InvalidInput
+from recollect.core.errors import InvalidInput, ModelSlow
 from recollect.core.space import Space
 
 # Tokenizers give 2.5 to 4.5 bytes of ordinary writing to a token; reckoning with fewer keeps a
 # request below a provider's limit without knowing its tokenizer.
 BYTES_PER_TOKEN: Final = 2
+FIRST_TEXTS: Final = 8
+# Twice the texts must not come near the limit of time.
+_QUICK_SHARE: Final = 0.25
 
 
 class HostedEmbedder:
-    """An embedder whose model runs behind `provider`'s API. Open it with `async with`."""
+    """An embedder whose model runs behind `provider`'s API. Those of one account share its
+    `silence`. Open it with `async with`.
+    """
 
     def __init__(
         self,
@@ -45,6 +59,7 @@ class HostedEmbedder:
         query_instruction: str = "",
         query_patience: Patience = QUERY_PATIENCE,
         document_patience: Patience = DOCUMENT_PATIENCE,
+        silence: Silence | None = None,
         sleep: Sleep = asyncio.sleep,
         jitter: Callable[[], float] = random.random,
     ) -> None:
@@ -55,11 +70,13 @@ class HostedEmbedder:
             provider.path,
             egress=egress,
             key=key,
+            silence=silence,
             sleep=sleep,
             jitter=jitter,
         )
         _require_key(provider, key)
         self._provider = provider
+        self._most_texts = min(FIRST_TEXTS, provider.max_texts)
         self._model = model or provider.default_model
         chosen = _model(provider, self._model, dimension)
         self._asked_dimension = chosen.dimension if chosen.adjustable else None
@@ -99,17 +116,37 @@ class HostedEmbedder:
 
     async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
         """A vector of length 1 for each text; ModelUnavailable when there is not one for each."""
-        return [
-            vector
-            for batch in batches(texts, self._provider)
-            for vector in await self._embed("document", batch)
-        ]
+        vectors: list[list[float]] = []
+        while len(vectors) < len(texts):
+            vectors += await self._embed_first(texts[len(vectors) :])
+        return vectors
+
+    def at_once(self, texts: Sequence[str]) -> int:
+        return len(self._first_request(texts))
 
     async def embed_query(self, text: str) -> list[float]:
         """The vector of length 1 to look for; ModelUnavailable when it cannot be had in time."""
-        (batch,) = batches([self._space.query_instruction + text], self._provider)
-        (vector,) = await self._embed("query", batch)
+        request = self._first_request([self._space.query_instruction + text])
+        (vector,) = await self._embed("query", request)
         return vector
+
+    def _first_request(self, texts: Sequence[str]) -> list[str]:
+        return first_request(texts, self._provider, self._most_texts)
+
+    async def _embed_first(self, texts: Sequence[str]) -> list[list[float]]:
+        """As many of the first texts as go in one request, which tells how many the next takes."""
+        request = self._first_request(texts)
+        clock = asyncio.get_running_loop().time
+        begun = clock()
+        try:
+            vectors = await self._embed("document", request)
+        except ModelSlow:
+            self._most_texts = max(1, len(request) // 2)
+            raise
+        is_quick = clock() - begun <= self._patience["document"].request_seconds * _QUICK_SHARE
+        if is_quick and len(request) >= self._most_texts:
+            self._most_texts = min(2 * self._most_texts, self._provider.max_texts)
+        return vectors
 
     async def _embed(self, purpose: Purpose, texts: Sequence[str]) -> list[list[float]]:
         ask = Ask(self._model, self._asked_dimension, purpose, texts)
@@ -124,19 +161,19 @@ class HostedEmbedder:
         return await self._api.ask(body, self._patience[purpose], read)
 
 
-def batches(texts: Sequence[str], provider: Provider) -> Iterator[list[str]]:
-    """The texts in requests that the provider accepts; a text that is too long goes alone."""
-    batch: list[str] = []
+def first_request(texts: Sequence[str], provider: Provider, most: int) -> list[str]:
+    """The first of the texts, as many as the provider accepts in one request and at most `most`; a
+    text that is too long goes alone.
+    """
+    request: list[str] = []
     room = provider.max_tokens
-    for text in texts:
+    for text in texts[:most]:
         cut, tokens = _sendable(text, provider.max_text_tokens)
-        if batch and (len(batch) == provider.max_texts or tokens > room):
-            yield batch
-            batch, room = [], provider.max_tokens
-        batch.append(cut)
+        if request and tokens > room:
+            break
+        request.append(cut)
         room -= tokens
-    if batch:
-        yield batch
+    return request
 
 
 def _sendable(text: str, max_tokens: int | None) -> tuple[str, int]:

@@ -1,8 +1,8 @@
 """How each hosted embedding API is spoken to: one small description a provider.
 
 A provider differs from another in its address, its field names and its limits, and in nothing else:
-batches, retries and checks are the engine's (`hosted.py`). Field names and limits are those of the
-providers' API references: docs.voyageai.com/reference/embeddings-api,
+what goes together, retries and checks are the engine's (`hosted.py`). Field names and limits are
+those of the providers' API references: docs.voyageai.com/reference/embeddings-api,
 developers.openai.com/api/reference/resources/embeddings, docs.cohere.com/reference/embed.
 """
 

@@ -109,6 +109,9 @@ class LocalEmbedder:
         encoder = await self._loaded(_QUERY_WAITS)
         return await self._embed(self._queries, encoder, self._space.query_instruction + text)
 
+    def at_once(self, texts: Sequence[str]) -> int:
+        return len(texts)
+
     async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
         encoder = await self._loaded()
         turns = asyncio.Semaphore(self._side_by_side)

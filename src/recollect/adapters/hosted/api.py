@@ -8,6 +8,7 @@ may go there at all is asked when it is made, so that no caller can forget to as
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 import re
 from collections.abc import Awaitable, Callable
@@ -17,10 +18,16 @@ from typing import Final, Self, TypeVar
 
 import httpx
 
-from recollect.adapters.hosted.failures import LATER, Failure, read_status
-from recollect.adapters.hosted.retries import Patience, retry_after, wait_before
+from recollect.adapters.hosted.failures import BUSY, LATER, Failure, read_status
+from recollect.adapters.hosted.retries import (
+    LONGEST_SILENCE,
+    Patience,
+    Silence,
+    retry_after,
+    wait_before,
+)
 from recollect.core.egress import Egress, is_loopback, require_allowed, require_private
-from recollect.core.errors import ModelUnavailable
+from recollect.core.errors import ModelBusy, ModelSlow, ModelUnavailable
 
 # What can stand in a header. Checked here because HTTP libraries quote the value they refuse.
 _KEY: Final = re.compile(r"[\x21-\x7e]+")
@@ -30,7 +37,9 @@ Answer = TypeVar("Answer")
 
 
 class HostedApi:
-    """Asks one address; `service` names it in errors. Open it with `async with`."""
+    """Asks one address; `service` names it in errors. Whoever asks in the name of the same account
+    shares its `silence`. Open it with `async with`.
+    """
 
     def __init__(
         self,
@@ -40,6 +49,7 @@ class HostedApi:
         *,
         egress: Egress,
         key: str | None,
+        silence: Silence | None = None,
         sleep: Sleep = asyncio.sleep,
         jitter: Callable[[], float] = random.random,
     ) -> None:
@@ -50,6 +60,7 @@ class HostedApi:
             self._headers["Authorization"] = f"Bearer {key}"
         self._service = service
         self.url = base_url + path
+        self._silence = silence or Silence()
         self._sleep = sleep
         self._jitter = jitter
         self._client: httpx.AsyncClient | None = None
@@ -86,15 +97,20 @@ class HostedApi:
         patience: Patience,
         read: Callable[[httpx.Response], Awaitable[Answer | Failure]],
     ) -> Answer:
-        """What `read` makes of the answer; ModelUnavailable when patience is at its end."""
+        """What `read` makes of the answer; ModelUnavailable when patience is at its end, and at
+        once while the service has asked for silence.
+        """
         clock = asyncio.get_running_loop().time
         give_up = clock() + patience.total_seconds
         attempt = 1
         while True:
+            self._require_speech(clock())
             seconds = min(patience.request_seconds, give_up - clock())
             outcome = await self._attempt(body, seconds, read)
             if not isinstance(outcome, Failure):
                 return outcome
+            if outcome.asked_wait is not None:
+                self._silence.keep(outcome.asked_wait, clock())
             wait = wait_before(attempt, patience, self._jitter(), outcome.asked_wait)
             last = attempt == patience.attempts or clock() + wait >= give_up
             if last or not outcome.again:
@@ -120,15 +136,30 @@ class HostedApi:
             ):
                 return await read(response)
         except TimeoutError:
-            return Failure(f"did not answer within {seconds:.1f} s", LATER, again=True)
+            reason = f"did not answer within {seconds:.1f} s"
+            return Failure(reason, LATER, again=True, kind="slow")
         except httpx.RequestError as error:
             return Failure(f"could not be reached ({type(error).__name__})", LATER, again=True)
 
     def _unavailable(self, failure: Failure, attempts: int) -> ModelUnavailable:
         tried = f" (tried {attempts} times)" if attempts > 1 else ""
-        return ModelUnavailable(
-            f"The {self._service} at {self.url} {failure.reason}{tried}.", remedy=failure.remedy
-        )
+        text = f"The {self._service} at {self.url} {failure.reason}{tried}."
+        if failure.kind == "busy":
+            seconds = min(failure.asked_wait or 0.0, LONGEST_SILENCE)
+            return ModelBusy(text, seconds=seconds, remedy=failure.remedy)
+        if failure.kind == "slow":
+            return ModelSlow(text, remedy=failure.remedy)
+        return ModelUnavailable(text, remedy=failure.remedy)
+
+    def _require_speech(self, now: float) -> None:
+        left = self._silence.left(now)
+        if left > 0.0:
+            raise ModelBusy(
+                f"The {self._service} at {self.url} asked to be sent nothing for another "
+                f"{math.ceil(left)} s.",
+                seconds=left,
+                remedy=BUSY,
+            )
 
 
 def can_be_key(text: str) -> bool:

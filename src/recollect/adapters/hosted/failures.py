@@ -9,17 +9,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Final
+from typing import Final, Literal
 
 from recollect.adapters.hosted.retries import worth_retrying
 
 LATER: Final = "Try again later; meanwhile recall goes on with its other legs."
+BUSY: Final = "Wait, or raise the rate limit or the quota of the key."
 _REFUSED: Final = "Check the model, its dimension and the length of the texts."
 _REMEDIES: Final[dict[int, str]] = {
     HTTPStatus.UNAUTHORIZED: "Check the key: the service does not accept it.",
     HTTPStatus.FORBIDDEN: "Check the key: it may not use this model.",
     HTTPStatus.NOT_FOUND: "Check the name of the model and the address.",
-    HTTPStatus.TOO_MANY_REQUESTS: "Wait, or raise the rate limit or the quota of the key.",
+    HTTPStatus.TOO_MANY_REQUESTS: BUSY,
 }
 
 
@@ -31,6 +32,7 @@ class Failure:
     remedy: str
     again: bool = False
     asked_wait: float | None = None
+    kind: Literal["fault", "busy", "slow"] = "fault"
 
 
 def read_status(status: int, asked_wait: float | None) -> Failure | None:
@@ -43,4 +45,12 @@ def read_status(status: int, asked_wait: float | None) -> Failure | None:
         remedy = "Name the final address: redirects are not followed."
     else:
         remedy = _REMEDIES.get(status, LATER if again else _REFUSED)
-    return Failure(f"answered with status {status}", remedy, again, asked_wait)
+    is_busy = status == HTTPStatus.TOO_MANY_REQUESTS or (again and asked_wait is not None)
+    asks = f" and asks to be sent nothing for {asked_wait:.0f} s" if again and asked_wait else ""
+    return Failure(
+        f"answered with status {status}{asks}",
+        remedy,
+        again,
+        asked_wait if again else None,
+        "busy" if is_busy else "fault",
+    )

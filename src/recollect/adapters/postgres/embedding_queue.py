@@ -129,6 +129,8 @@ with named as (
 )
 """
 
+_UNCHANGED: Final = f"{_MINE} select memory_id from mine"  # noqa: S608  # composed of constants
+
 _FAIL: Final = f"""
 {_MINE}
 update embeddings e
@@ -329,6 +331,14 @@ async def finish(
     if cursor.rowcount:
         await connection.execute(_NO_TROUBLE, {"space": space.id})
     return cursor.rowcount
+
+
+async def unchanged(
+    connection: Connection, space: StoredSpace, jobs: Sequence[EmbeddingJob]
+) -> list[EmbeddingJob]:
+    cursor = await connection.execute(_UNCHANGED, _named(space, jobs))
+    ids = {row["memory_id"] for row in await cursor.fetchall()}
+    return [job for job in jobs if job.memory_id in ids]
 
 
 async def fail(

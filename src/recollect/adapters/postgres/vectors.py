@@ -103,6 +103,12 @@ class PostgresVectors:
         async with self._transaction() as connection:
             return await embedding_queue.finish(connection, space, done)
 
+    async def unchanged(
+        self, space: StoredSpace, jobs: Sequence[EmbeddingJob]
+    ) -> list[EmbeddingJob]:
+        async with self._transaction() as connection:
+            return await embedding_queue.unchanged(connection, space, jobs)
+
     async def fail(self, space: StoredSpace, jobs: Sequence[EmbeddingJob], error: str) -> None:
         async with self._transaction() as connection:
             await embedding_queue.fail(connection, space, jobs, error)

@@ -22,9 +22,10 @@ from recollect.core.triples import SCHEMA, by_tag
 BATCH: Final = 8
 """Texts a call: more save little, since each text is read in full, and more is lost with one."""
 
-# A language model on a small machine takes a minute for a batch.
+# A language model on a small machine takes a minute for a batch. A text is sent once: the worker
+# tries again, and reads it afresh.
 PATIENCE: Final = Patience(
-    request_seconds=300.0, attempts=4, total_seconds=900.0, first_wait=1.0, longest_wait=60.0
+    request_seconds=300.0, attempts=1, total_seconds=300.0, first_wait=0.0, longest_wait=0.0
 )
 
 _TASK: Final = """\

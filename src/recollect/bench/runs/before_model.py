@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from recollect.core.space import Space
 from recollect.ports import Embedder
 
@@ -19,6 +21,9 @@ class BeforeModel:
     @property
     def is_hosted(self) -> bool:
         return self._model.is_hosted
+
+    def at_once(self, texts: Sequence[str]) -> int:
+        return self._model.at_once(texts)
 
     async def embed_query(self, text: str) -> list[float]:
         return await self._model.embed_query(text)

@@ -1,0 +1,164 @@
+"""A hosted model that is slow gets its work done, and one that is busy is left alone.
+
+The HTTP server is real, its time is the test's own: it says how long it takes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from uuid import UUID
+
+import pytest
+from tests.clocks import AdvancingClock, run_advancing
+from tests.loopback import Fault, Loopback, Request, Spoiled, Stall, Status
+from tests.usecases.queues import InMemoryQueue
+
+from recollect.adapters.embedders.hosted import FIRST_TEXTS, HostedEmbedder
+from recollect.adapters.embedders.hosted_providers import COMPATIBLE
+from recollect.adapters.hosted.retries import DOCUMENT_PATIENCE
+from recollect.adapters.postgres.vectors import LEASE
+from recollect.core.errors import ModelBusy
+from recollect.core.space import EmbeddingJob, StoredSpace
+from recollect.usecases.embed import Embedded, EmbeddingParts, Tell, Trouble
+from recollect.usecases.work import Worker
+
+FINE = Spoiled()  # by nothing
+TEXTS = {UUID(int=place): f"text {place}" for place in range(50)}
+
+
+@dataclass
+class Timed(InMemoryQueue):
+    """A queue that knows how long what was claimed is in hand; waiting for work passes time."""
+
+    loop: AdvancingClock = field(default_factory=AdvancingClock)
+    claimed_at: float = 0.0
+    in_hand: list[float] = field(default_factory=list)
+
+    async def claim(self, space: StoredSpace, limit: int) -> list[EmbeddingJob]:
+        self.claimed_at = self.loop.time()
+        return await super().claim(space, limit)
+
+    async def finish(
+        self, space: StoredSpace, done: Sequence[tuple[EmbeddingJob, Sequence[float]]]
+    ) -> int:
+        self.in_hand.append(self.loop.time() - self.claimed_at)
+        return await super().finish(space, done)
+
+    async def give_back(
+        self, space: StoredSpace, jobs: Sequence[EmbeddingJob], error: str | None = None
+    ) -> None:
+        if jobs:
+            self.in_hand.append(self.loop.time() - self.claimed_at)
+        await super().give_back(space, jobs, error)
+
+    async def wait_for_work(self, seconds: float) -> None:
+        await self.pass_by(seconds)
+
+    async def pass_by(self, seconds: float) -> None:
+        self.loop.advance(seconds)
+        await asyncio.sleep(0)
+
+
+@dataclass
+class One:
+    """Implements `Embedders`, of which there is one."""
+
+    model: HostedEmbedder
+
+    async def embedder(self, name: str) -> HostedEmbedder:
+        return self.model
+
+
+@asynccontextmanager
+async def working(
+    loop: AdvancingClock, server: Loopback, tell: Tell = lambda _: None
+) -> AsyncIterator[tuple[Timed, Worker, HostedEmbedder]]:
+    async with HostedEmbedder(
+        COMPATIBLE, egress="local", model="x", dimension=8, base_url=server.base_url
+    ) as model:
+        queue = Timed(dict(TEXTS), loop=loop)
+        parts = EmbeddingParts(queue, One(model), "x")
+        yield queue, Worker(parts, tell, sleep=queue.pass_by, now=loop.time), model
+
+
+@pytest.mark.parametrize(
+    ("seconds", "in_vain"),
+    [
+        (0.1, []),
+        (1.0, []),
+        (3.0, [FIRST_TEXTS]),
+        (12.0, [FIRST_TEXTS, FIRST_TEXTS // 2, FIRST_TEXTS // 4]),
+    ],
+)
+def test_a_slow_server_gets_its_work_done(seconds: float, in_vain: list[int]) -> None:
+    """It takes these seconds for each text; requests of those sizes were given up."""
+    gave_up: list[int] = []
+
+    async def run(loop: AdvancingClock) -> list[float]:
+        def slowly(request: Request) -> Fault:
+            takes = seconds * len(request.body["input"])
+            if takes < DOCUMENT_PATIENCE.request_seconds:
+                loop.advance(takes)
+                return FINE
+            gave_up.append(len(request.body["input"]))
+            return Stall(lambda: loop.advance(DOCUMENT_PATIENCE.request_seconds))
+
+        server.misbehave(*[slowly] * 1000)
+        async with working(loop, server) as (queue, worker, _):
+            await worker.work_off()
+            assert len(queue.kept) == len(TEXTS)
+            return queue.in_hand
+
+    with Loopback("compatible") as server:
+        in_hand = run_advancing(run)
+    assert gave_up == in_vain
+    assert max(in_hand) <= LEASE - 10.0
+    sent = [text for one in server.requests for text in one.body["input"] if text != "recollect"]
+    assert len(sent) == len(TEXTS) + sum(in_vain)
+
+
+def test_a_service_that_asks_to_be_left_alone_is_left_alone() -> None:
+    """By the next round, by the probe and by queries; and afterwards the work goes on."""
+    troubles: list[Trouble] = []
+    came: list[float] = []
+
+    async def run(loop: AdvancingClock) -> None:
+        in_trouble, all_kept = asyncio.Event(), asyncio.Event()
+        kept = 0
+
+        def tell(note: Embedded | Trouble) -> None:
+            nonlocal kept
+            if isinstance(note, Trouble):
+                troubles.append(note)
+                in_trouble.set()
+            else:
+                kept += note.kept
+                if kept == len(TEXTS):
+                    all_kept.set()
+
+        def busy(_: Request) -> Fault:
+            came.append(loop.time())
+            return Status(429, (("Retry-After", "600"),))
+
+        def ready(_: Request) -> Fault:
+            came.append(loop.time())
+            return FINE
+
+        server.misbehave(ready, busy, *[ready] * 100)
+        async with working(loop, server, tell) as (_, worker, model):
+            round_the_clock = asyncio.ensure_future(worker.run())
+            await in_trouble.wait()
+            with pytest.raises(ModelBusy):
+                await model.embed_query("is anybody there")
+            await all_kept.wait()
+            round_the_clock.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await round_the_clock
+
+    with Loopback("compatible") as server:
+        run_advancing(run)
+    assert [trouble.seconds for trouble in troubles] == [600]
+    assert came[2] - came[1] >= 600

@@ -1,0 +1,155 @@
+"""A text that may not leave any more is not sent again: neither by a retry, nor by halving, nor
+with the next part of a batch, nor as the context of another turn.
+
+What is under way when a memory changes cannot be called back. The change is made while the service
+has the request in hand, and nothing that comes afterwards may hold the old words.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator
+from dataclasses import replace
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from tests.adapters.vectors import opened
+from tests.clocks import AdvancingClock, run_advancing
+from tests.conformance.samples import OWNER, memory
+from tests.loopback import Cut, Fault, Loopback, Request, Spoiled, Stall, Status
+from tests.privacy.canaries import birds_in, canary
+from tests.waiting import SECONDS
+
+from recollect.adapters.embedders.catalogue import Account, Catalogue
+from recollect.adapters.hosted.retries import DOCUMENT_PATIENCE
+from recollect.adapters.postgres.store import PostgresStore
+from recollect.core.memory import EPISODE, Memory
+from recollect.usecases.embed import EmbeddingParts
+from recollect.usecases.work import Worker
+
+MODEL = "compatible/x@8"
+BIRD = memory(5, canary("sings"))
+FREE = [memory(number, f"sparrow {number}") for number in range(1, 21) if number != 5]
+SAID = memory(1, canary("said"), category=EPISODE, session="chat")
+ANSWERED = memory(2, "and what then", category=EPISODE, session="chat")
+
+Change = Callable[[PostgresStore, Memory], Coroutine[None, None, None]]
+
+
+async def hide(store: PostgresStore, one: Memory) -> None:
+    assert await store.replace(replace(one, is_sensitive=True, version=2), based_on=1)
+
+
+async def edit(store: PostgresStore, one: Memory) -> None:
+    assert await store.replace(replace(one, content="moulting", version=2), based_on=1)
+
+
+async def forget(store: PostgresStore, one: Memory) -> None:
+    assert await store.replace(replace(one, deleted_at=one.updated_at, version=2), based_on=1)
+
+
+async def erase(store: PostgresStore, one: Memory) -> None:
+    assert await store.erase(OWNER, one.id)
+
+
+@pytest.fixture
+def hosted() -> Iterator[Loopback]:
+    with Loopback("compatible") as started:
+        yield started
+
+
+def embed_while(
+    url: str, hosted: Loopback, memories: list[Memory], change: Change, fault: Fault
+) -> int:
+    """Embed the memories; the first of them is changed while the first request is there, which then
+    meets the fault. How many requests had come by then.
+    """
+    reached: list[int] = []
+
+    async def run(loop: AdvancingClock) -> None:
+        async def pass_by(seconds: float) -> None:
+            loop.advance(seconds)
+            await asyncio.sleep(0)
+
+        accounts = {"compatible": Account(None, hosted.base_url)}
+        async with opened(url) as (store, vectors), Catalogue(Path("/"), accounts=accounts) as made:
+            worker = Worker(EmbeddingParts(vectors, made, MODEL), sleep=pass_by, now=loop.time)
+            await worker.work_off()  # the model answers, and is known to
+            await store.add_many(memories)
+
+            def meanwhile(_: Request) -> Fault:
+                asyncio.run_coroutine_threadsafe(change(store, memories[0]), loop).result(SECONDS)
+                reached.append(len(hosted.requests))
+                if isinstance(fault, Stall):
+                    return Stall(lambda: loop.advance(DOCUMENT_PATIENCE.request_seconds))
+                return fault
+
+            hosted.misbehave(meanwhile)
+            await worker.work_off()
+            (space,) = await vectors.spaces()
+            assert (await vectors.progress(space)).waiting == 0
+
+    run_advancing(run)
+    (when,) = reached
+    return when
+
+
+def texts_since(hosted: Loopback, when: int) -> list[str]:
+    return [text for request in hosted.requests[when:] for text in request.body["input"]]
+
+
+FAULTS: dict[str, Fault] = {
+    "answered": Spoiled(),  # by nothing
+    "down": Status(503),
+    "refused": Status(400),
+    "cut": Cut(),
+    "busy": Status(429, (("Retry-After", "7"),)),
+    "slow": Stall(),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_became_sensitive_is_not_sent_again(
+    database_url: str, hosted: Loopback, fault: str
+) -> None:
+    when = embed_while(database_url, hosted, [BIRD, *FREE], hide, FAULTS[fault])
+    assert birds_in(hosted.received)  # the look-out is not blind
+    assert birds_in("\n".join(texts_since(hosted, when))) == []
+    assert {one.content for one in FREE} <= set(texts_since(hosted, 0))
+
+
+def test_what_became_sensitive_while_others_were_embedded_is_not_sent_at_all(
+    database_url: str, hosted: Loopback
+) -> None:
+    behind = [replace(BIRD, id=UUID(int=99)), *FREE]
+    embed_while(database_url, hosted, behind, hide, FAULTS["answered"])
+    assert birds_in(hosted.received) == []
+    sent = [text for text in texts_since(hosted, 0) if text.startswith("sparrow")]
+    assert sorted(sent) == sorted(one.content for one in FREE)  # each once
+
+
+@pytest.mark.parametrize("change", [edit, forget, erase])
+def test_nor_is_what_was_changed_forgotten_or_erased(
+    database_url: str, hosted: Loopback, change: Change
+) -> None:
+    when = embed_while(database_url, hosted, [BIRD, *FREE], change, FAULTS["refused"])
+    assert birds_in(hosted.received)
+    later = texts_since(hosted, when)
+    assert birds_in("\n".join(later)) == []
+    assert later.count("moulting") == (change is edit)
+
+
+@pytest.mark.parametrize(
+    ("fault", "change"),
+    [*((fault, hide) for fault in FAULTS), *(("refused", one) for one in (edit, forget, erase))],
+)
+def test_nor_are_its_words_sent_with_the_turn_after_it(
+    database_url: str, hosted: Loopback, fault: str, change: Change
+) -> None:
+    when = embed_while(database_url, hosted, [SAID, ANSWERED], change, FAULTS[fault])
+    assert f"{ANSWERED.content}\n{SAID.content}" in texts_since(hosted, 0)
+    later = texts_since(hosted, when)
+    assert birds_in("\n".join(later)) == []
+    alone = ANSWERED.content if change is not edit else f"{ANSWERED.content}\nmoulting"
+    assert alone in later

@@ -155,9 +155,7 @@ class EmbeddingQueue(Spaces, Protocol):
     """
 
     async def claim(self, space: StoredSpace, limit: int) -> list[EmbeddingJob]:
-        """Take some jobs that nobody else has. A worker that dies gives them back by silence;
-        what was given back so is taken alone the next time, since it may be what killed the worker.
-        """
+        """Take some jobs that nobody else has; alone one whose worker died and gave it back so."""
 
     async def finish(
         self, space: StoredSpace, done: Sequence[tuple[EmbeddingJob, Sequence[float]]]
@@ -183,9 +181,7 @@ class EmbeddingQueue(Spaces, Protocol):
         """
 
     async def recovered(self, space: StoredSpace) -> None:
-        """The model can be asked: what was told of it is over, unless somebody else is still
-        waiting for its answer.
-        """
+        """What was told of the model is over, unless somebody still waits for its answer."""
 
     async def retry_parked(self, space: StoredSpace) -> int:
         """Give parked jobs, and those that failed and wait for their turn, another chance now."""

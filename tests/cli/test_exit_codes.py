@@ -16,6 +16,8 @@ CODES = {
     errors.NotAllowed: 4,
     errors.Conflict: 5,
     errors.ModelUnavailable: 6,
+    errors.ModelBusy: 6,
+    errors.ModelSlow: 6,
     errors.StoreError: 6,
     errors.StoreUnavailable: 6,
     errors.StoreBusy: 6,

@@ -61,7 +61,7 @@ class ModelUnavailable(RecollectError):
 class ModelBusy(ModelUnavailable):
     """Whoever runs the model asks to be left alone, for `seconds` where he says how long."""
 
-    def __init__(self, message: str, *, seconds: float, remedy: str) -> None:
+    def __init__(self, message: str, *, seconds: float = 0.0, remedy: str) -> None:
         super().__init__(message, remedy=remedy)
         self.seconds = seconds
 

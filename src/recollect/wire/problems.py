@@ -15,6 +15,8 @@ from recollect.core.errors import (
     AmbiguousId,
     Conflict,
     InvalidInput,
+    ModelBusy,
+    ModelSlow,
     ModelUnavailable,
     NotAllowed,
     NotFound,
@@ -51,6 +53,10 @@ KINDS: Final[dict[type[RecollectError], Kind]] = {
     NotAllowed: Kind("not-allowed", HTTPStatus.UNAUTHORIZED, "A known key is needed"),
     ModelUnavailable: Kind(
         "model-unavailable", HTTPStatus.SERVICE_UNAVAILABLE, "The model cannot be used"
+    ),
+    ModelBusy: Kind("model-busy", HTTPStatus.SERVICE_UNAVAILABLE, "The model is busy"),
+    ModelSlow: Kind(
+        "model-slow", HTTPStatus.SERVICE_UNAVAILABLE, "The model did not answer in time"
     ),
     StoreError: Kind("store-error", HTTPStatus.SERVICE_UNAVAILABLE, "The store failed"),
     StoreUnavailable: Kind(

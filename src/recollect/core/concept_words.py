@@ -63,16 +63,18 @@ def concept_key(label: str) -> str:
     """What two spellings of one concept share: no case, accents, articles, possessives or plural;
     initials are one word.
     """
-    folded = "".join(
-        character
-        for character in unicodedata.normalize("NFKD", _POSSESSIVE.sub("", label)).casefold()
-        if not unicodedata.combining(character)
-    )
+    folded = _POSSESSIVE.sub("", label).casefold()
+    if not folded.isascii():
+        folded = "".join(
+            character
+            for character in unicodedata.normalize("NFKD", folded).casefold()
+            if not unicodedata.combining(character)
+        )
     if "/" in folded or "_" in folded:  # an address, a path or code: written one way only
         return folded.strip().rstrip("/.,:;)")
     tokens = [
         token
-        for part in _APART.split(folded.replace("-", " ").replace(".", _dotless(folded)))
+        for part in _APART.split(_without_dots(folded.replace("-", " ")))
         if (token := part.strip(_EDGES))
     ]
     while len(tokens) > 1 and tokens[0] in _ARTICLES:
@@ -83,9 +85,11 @@ def concept_key(label: str) -> str:
     return " ".join(tokens)
 
 
-def _dotless(text: str) -> str:
+def _without_dots(text: str) -> str:
     """Dots part numbers, in a version, and nothing else."""
-    return "." if any(character.isdigit() for character in text) else " "
+    if "." not in text or any(character.isdigit() for character in text):
+        return text
+    return text.replace(".", " ")
 
 
 def _initials_joined(tokens: list[str]) -> list[str]:

@@ -10,7 +10,7 @@ import pytest
 from tests.adapters.vectors import EAST, NORTH, SPACE, embed_all, nearest, opened, rows, texts
 from tests.conformance.samples import ids, memory
 
-from recollect.adapters.postgres import embedding_queue
+from recollect.adapters.postgres import embedding_sweep
 from recollect.adapters.postgres.embedding_queue import MAX_ATTEMPTS
 from recollect.adapters.postgres.vectors import PostgresVectors
 from recollect.core.space import EmbeddingProgress, StoredSpace
@@ -37,7 +37,7 @@ def test_what_was_there_before_and_what_comes_after_is_embedded(emptied_database
 def test_a_backfill_goes_part_by_part_and_resumes(
     emptied_database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embedding_queue, "SWEEP", 3)
+    monkeypatch.setattr(embedding_sweep, "SWEEP", 3)
     looked = "select swept_to from spaces"
 
     async def run() -> None:

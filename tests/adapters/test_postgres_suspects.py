@@ -122,6 +122,21 @@ async def test_a_text_that_only_fails_is_tried_again_with_others(emptied_databas
         assert texts(await vectors.claim(space, 10)) == ["one", "two"]
 
 
+async def test_what_failed_and_was_given_back_is_no_suspect(emptied_database_url: str) -> None:
+    async with opened(emptied_database_url) as (store, vectors):
+        await store.add_many([memory(number, str(number)) for number in range(1, 4)])
+        space = await vectors.open_space("compass", SPACE)
+        for given_back in (False, True):
+            jobs = await vectors.claim(space, 10)
+            assert len(jobs) == 3
+            if given_back:
+                await vectors.give_back(space, jobs, "the model is away")
+            else:
+                await vectors.fail(space, jobs, "it is too long")
+                await rows(store, "update embeddings set due_at = now() returning memory_id")
+        assert len(await vectors.claim(space, 10)) == 3
+
+
 async def test_what_failed_is_told_from_what_is_in_hand(emptied_database_url: str) -> None:
     async with opened(emptied_database_url) as (store, vectors):
         space = await vectors.open_space("compass", SPACE)

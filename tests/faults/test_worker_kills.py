@@ -23,7 +23,7 @@ from tests.loopback import Fault, Loopback, Spoiled, Status
 from tests.waiting import SECONDS
 
 from recollect.adapters.embedders.catalogue import Account, Catalogue
-from recollect.adapters.postgres import embedding_queue
+from recollect.adapters.postgres import embedding_queue, embedding_sweep
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.core.errors import ModelUnavailable
 from recollect.core.space import Space
@@ -39,14 +39,15 @@ WORKER = """
 import asyncio, sys
 from pathlib import Path
 from recollect.adapters.embedders.catalogue import Account, Catalogue
-from recollect.adapters.postgres import embedding_queue
+from recollect.adapters.postgres import embedding_queue, embedding_sweep
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.adapters.postgres.vectors import PostgresVectors
 from recollect.usecases.embed import EmbeddingParts
 from recollect.usecases.work import Worker
 
 url, base_url, step, moment = sys.argv[1:]
-holder = embedding_queue if moment == "inside" else PostgresVectors
+inside = embedding_sweep if step == "sweep" else embedding_queue
+holder = inside if moment == "inside" else PostgresVectors
 real = getattr(holder, step)
 
 async def stopped(*arguments):
@@ -232,7 +233,8 @@ def embedded_by(url: str, model: Moody) -> list[Embedded | Trouble]:
 def test_a_worker_whose_connection_is_cut_in_the_midst_of_a_step_goes_on(
     database_url: str, monkeypatch: pytest.MonkeyPatch, step: str, moods: dict[str, Any]
 ) -> None:
-    real = getattr(embedding_queue, step)
+    holder = embedding_sweep if step == "sweep" else embedding_queue
+    real = getattr(holder, step)
     cut: list[int] = []
 
     async def cutting(connection: Any, *arguments: Any) -> Any:
@@ -242,7 +244,7 @@ def test_a_worker_whose_connection_is_cut_in_the_midst_of_a_step_goes_on(
                 other.execute("select pg_terminate_backend(%s, 60000)", cut)
         return await real(connection, *arguments)
 
-    monkeypatch.setattr(embedding_queue, step, cutting)
+    monkeypatch.setattr(holder, step, cutting)
     told = embedded_by(database_url, Moody(**moods))
     assert cut
     assert any(isinstance(one, Trouble) and one.space is None for one in told)

@@ -170,6 +170,29 @@ def test_what_cannot_be_begun_in_time_is_given_back() -> None:
         runner.run(run())
 
 
+def test_a_slow_model_gets_past_a_bad_text_at_the_end_of_its_batch() -> None:
+    """A second for each text, and each request as large as a local model takes on two cores."""
+
+    class Slow(Model):
+        async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
+            await asyncio.sleep(1.0 * len(texts))
+            if "text 31" in texts:
+                raise ValueError
+            return await super().embed_documents(texts)
+
+    model = Slow("m", most=4)
+    one = bench(32, model)
+    one.queue.delays = True
+
+    async def run() -> None:
+        await opened(one, model)
+        assert await one.worker.work_off() == 1
+
+    with asyncio.Runner(loop_factory=IdleClock) as runner:
+        runner.run(run())
+    assert len(one.queue.kept) == 31
+
+
 @pytest.mark.parametrize(
     "error",
     [ModelBusy("busy", seconds=0.0, remedy="wait"), ModelSlow("slow", remedy="wait")],

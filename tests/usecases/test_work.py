@@ -286,6 +286,13 @@ def test_working_off_waits_for_a_model_that_is_busy_or_slow_but_not_for_long() -
     assert len(one.queue.kept) == 3
 
 
+def test_working_off_waits_a_minute_that_a_busy_model_asks_for_some_times() -> None:
+    one = bench(3, Model("m", down=ModelBusy("busy", seconds=60.0, remedy="wait")))
+    with pytest.raises(ModelBusy, match="busy"):
+        asyncio.run(one.worker.work_off())
+    assert one.time.slept == [60.0] * 6
+
+
 def test_working_off_ends_at_trouble_and_does_not_wait_for_what_failed() -> None:
     one = bench(3, Model("m", down=GONE))
     with pytest.raises(ModelUnavailable, match="gone"):

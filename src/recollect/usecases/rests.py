@@ -17,6 +17,8 @@ _POLL_SECONDS: Final = 10.0
 LEAST_PAUSE: Final = 1.0
 _FIRST_REST: Final = 1.0
 _LONGEST_REST: Final = 60.0
+# Of those, in a row, that are waited for by somebody who wants the work done.
+_MOST_RESTS: Final = 6
 
 Sleep = Callable[[float], Awaitable[None]]
 Wait = Callable[[float], Awaitable[None]]
@@ -24,25 +26,27 @@ Wait = Callable[[float], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Rest:
-    """A pause after trouble: how long it is, and when it ends."""
+    """A pause after trouble: how long it is, when it ends, and the how manieth in a row it is."""
 
     error: RecollectError
     seconds: float
     until: float
+    number: int = 1
 
 
 def rest_after(error: RecollectError, before: Rest | None, now: float) -> Rest:
     seconds = _FIRST_REST if before is None else min(2 * before.seconds, _LONGEST_REST)
     if isinstance(error, ModelBusy):
         seconds = max(seconds, error.seconds)
-    return Rest(error, seconds, now + seconds)
+    return Rest(error, seconds, now + seconds, 1 if before is None else before.number + 1)
 
 
 def may_pass_soon(rest: Rest) -> bool:
     """Whether somebody who wants the work done should be kept waiting: for a model that works, but
     is busy or slow, and not for long.
     """
-    return isinstance(rest.error, ModelBusy | ModelSlow) and rest.seconds < _LONGEST_REST
+    is_passing = isinstance(rest.error, ModelBusy | ModelSlow)
+    return is_passing and rest.seconds <= _LONGEST_REST and rest.number <= _MOST_RESTS
 
 
 def seconds_left(rests: Collection[Rest], now: float) -> float:

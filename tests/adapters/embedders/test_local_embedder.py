@@ -102,6 +102,25 @@ def test_each_document_gives_way_and_a_query_does_not(gate: Gate) -> None:
     asyncio.run(run())
 
 
+def test_a_text_that_fails_takes_the_waiting_ones_with_it(gate: Gate) -> None:
+    gate.open.set()
+
+    def encode(text: str) -> list[float]:
+        gate.texts.append(text)
+        return [1.0] if text == "bad" else [1.0, 0.0]
+
+    gate.encode = encode  # type: ignore[method-assign]  # a vector that is too short
+
+    async def run() -> None:
+        async with LocalEmbedder(SPACE, lambda _closing: gate) as embedder:
+            assert 0 < embedder.at_once(["document"] * 5_000) < 5_000
+            with pytest.raises(ModelUnavailable, match="1 numbers"):
+                await embedder.embed_documents(["bad", *["document"] * 5_000])
+
+    asyncio.run(run())
+    assert len(gate.texts) < 5_000
+
+
 def test_cancelled_documents_are_not_embedded(gate: Gate) -> None:
     async def run() -> None:
         async with LocalEmbedder(SPACE, lambda _closing: gate) as embedder:

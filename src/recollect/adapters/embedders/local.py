@@ -34,6 +34,7 @@ _RETRY_SECONDS = 60.0
 # loads in less, and a recall has time for it.
 _QUERY_WAITS = 1.0
 _NICENESS = 10
+_TEXTS_A_THREAD = 4
 
 
 class TextEncoder(Protocol):
@@ -110,7 +111,8 @@ class LocalEmbedder:
         return await self._embed(self._queries, encoder, self._space.query_instruction + text)
 
     def at_once(self, texts: Sequence[str]) -> int:
-        return len(texts)
+        """A few for each thread: a model that takes a second for a text is soon done with them."""
+        return min(len(texts), _TEXTS_A_THREAD * self._side_by_side)
 
     async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
         encoder = await self._loaded()
@@ -121,7 +123,12 @@ class LocalEmbedder:
                 await self._give_way()
                 return await self._embed(self._documents, encoder, text)
 
-        return await asyncio.gather(*(embedded(text) for text in texts))
+        tasks = [asyncio.create_task(embedded(text)) for text in texts]
+        try:
+            return await asyncio.gather(*tasks)
+        finally:  # when one fails, nobody waits for the others any more
+            for task in tasks:
+                task.cancel()
 
     async def _embed(
         self, pool: ThreadPoolExecutor, encoder: TextEncoder, text: str

@@ -1,10 +1,10 @@
 """Which memories a space still needs: the rows without a vector are the jobs.
 
 Triggers put such a row in with the memory itself, in the same transaction, so nothing acknowledged
-can be missing. What was there before a space was opened is found by a sweep over all memories, a
-part at a time, whenever no job is left; it remembers how far it came. A claim is a lease that is
-committed before the model runs: nobody's edit waits for a model, and what a dead worker held is
-free again when its lease runs out. See docs/adr/0008.
+can be missing. What was there before a space was opened is found by a sweep (`embedding_sweep.py`),
+whenever no job is left. A claim is a lease that is committed before the model runs: nobody's edit
+waits for a model, and what a dead worker held is free again when its lease runs out. See
+docs/adr/0008.
 
 A turn of a conversation is embedded with the turns before it (docs/adr/0029). A claim writes down
 whose words these are, and while it does so nobody can change them; afterwards a change takes the
@@ -40,16 +40,14 @@ LONGEST_DELAY: Final = 3_600.0
 """Seconds before a failed job is tried again: 5, 20, 80 … an hour; some two and a half hours in
 all before it is parked, so that a model that is away for an hour parks nothing."""
 
+GIVEN_BACK: Final = "it failed before, and was given back when it was its turn again"
+"""What stands for the error of a text that failed and was claimed since: without any it would be
+one of those that ended their workers."""
+
 LONGEST_ERROR: Final = 500
 OFTEN: Final = 3
 SOON: Final = 30.0
 """What failed less often than that, and is due within so many seconds, is worth waiting for."""
-
-SWEEP: Final = 1_000
-"""Memories one step of a sweep looks at: short locks, and new memories never wait for many."""
-
-_START: Final = "00000000-0000-0000-0000-000000000000"
-_END: Final = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 
 _DUE: Final = """
 select e.memory_id, encode(e.content_hash, 'hex') as ticket, m.content, m.category,
@@ -143,7 +141,8 @@ from mine where e.space_id = %(space)s and e.memory_id = mine.memory_id
 
 _GIVE_BACK: Final = f"""
 {_MINE}
-update embeddings e set attempts = greatest(e.attempts - 1, 0), due_at = now()
+update embeddings e set attempts = greatest(e.attempts - 1, 0), due_at = now(),
+    last_error = case when e.attempts > 1 then '{GIVEN_BACK}' end
 from mine where e.space_id = %(space)s and e.memory_id = mine.memory_id
 """  # noqa: S608  # composed of constants
 _TROUBLE: Final = "update spaces set last_error = %(error)s where id = %(space)s"
@@ -169,34 +168,6 @@ with failed as (
 update embeddings e set attempts = 0, due_at = now()
 from failed where e.space_id = %(space)s and e.memory_id = failed.memory_id
 """
-
-# Final: every writer that could not yet see the space has ended. (A number from the future is one
-# of another server, from which this database was restored.)
-_SWEEP_STATE: Final = """
-select swept_to::text as swept_to,
-    (pg_snapshot_xmin(pg_current_snapshot()) > opened_in
-        or pg_snapshot_xmax(pg_current_snapshot()) <= opened_in) as is_final
-from spaces
-where id = %(space)s and state <> 'retired' and swept_to is not null
-for update skip locked
-"""
-# The lock on a memory makes a change of its sensitivity wait until this row is there to be removed.
-_SWEEP_SOME: Final = """
-with looked_at as materialized (
-    select id from memories where id > %(swept_to)s::uuid order by id limit %(sweep)s
-), missing as materialized (
-    select m.id, m.content from looked_at join memories m using (id)
-    where not m.is_sensitive and m.deleted_at is null and not exists (
-        select from embeddings e where e.memory_id = m.id and e.space_id = %(space)s)
-    for key share of m
-), added as (
-    insert into embeddings (space_id, memory_id, content_hash)
-    select %(space)s, id, sha256(convert_to(content, 'UTF8')) from missing
-    on conflict (memory_id, space_id) do nothing
-)
-select max(id::text) as swept_to from looked_at
-"""
-_SWEPT_TO: Final = "update spaces set swept_to = %(swept_to)s::uuid where id = %(space)s"
 
 _PROGRESS: Final = """
 select
@@ -297,25 +268,6 @@ async def _contexts(
 
 def _hash(context: str | None) -> bytes | None:
     return None if context is None else sha256(context.encode()).digest()
-
-
-async def sweep(connection: Connection, space: StoredSpace) -> bool:
-    """Put in the rows that some more memories lack; False when there is nothing to look at now.
-
-    A memory whose writer began before the space was opened has no row, and may not be visible yet.
-    So a sweep that began while such writers were at work is followed by a second one.
-    """
-    cursor = await connection.execute(_SWEEP_STATE, {"space": space.id})
-    row = await cursor.fetchone()
-    if row is None or (row["swept_to"] == _END and not row["is_final"]):
-        return False
-    start = _START if row["swept_to"] == _END else row["swept_to"]
-    params = {"space": space.id, "swept_to": start, "sweep": SWEEP}
-    cursor = await connection.execute(_SWEEP_SOME, params)
-    reached = (await cursor.fetchone() or {})["swept_to"]
-    swept_to = reached if reached is not None else (None if row["is_final"] else _END)
-    await connection.execute(_SWEPT_TO, {"space": space.id, "swept_to": swept_to})
-    return reached is not None
 
 
 async def finish(

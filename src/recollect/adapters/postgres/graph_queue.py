@@ -15,6 +15,7 @@ from psycopg.types.json import Jsonb
 from recollect.adapters.postgres.embedding_queue import (
     DELAY_GROWTH,
     FIRST_DELAY,
+    GIVEN_BACK,
     LONGEST_DELAY,
     LONGEST_ERROR,
     MAX_ATTEMPTS,
@@ -86,13 +87,12 @@ set last_error = %(error)s,
 from mine where x.memory_id = mine.memory_id
 """
 )
-_GIVE_BACK: Final = (
-    _MINE
-    + """
-update extractions x set attempts = greatest(x.attempts - 1, 0), due_at = now()
+_GIVE_BACK: Final = f"""
+{_MINE}
+update extractions x set attempts = greatest(x.attempts - 1, 0), due_at = now(),
+    last_error = case when x.attempts > 1 then '{GIVEN_BACK}' end
 from mine where x.memory_id = mine.memory_id
-"""
-)
+"""  # noqa: S608  # composed of constants
 _RETRY: Final = """
 update extractions set attempts = 0, due_at = now()
 where due_at > now() and last_error is not null

@@ -18,6 +18,7 @@ from psycopg.rows import DictRow, dict_row
 
 from recollect.adapters.postgres import (
     embedding_queue,
+    embedding_sweep,
     patience,
     space_index,
     spaces,
@@ -94,7 +95,7 @@ class PostgresVectors:
             if jobs:
                 return jobs
             async with self._transaction() as connection:
-                if not await embedding_queue.sweep(connection, space):
+                if not await embedding_sweep.sweep(connection, space):
                     return []
 
     async def finish(

@@ -39,5 +39,6 @@ class Spaces(Protocol):
 
     async def drop_space(self, space: StoredSpace) -> None:
         """Give up a space that is not active and remove it with its vectors. Killed on the way it
-        stays given up, and can be removed again.
+        stays given up, and can be removed again. Conflict when `space` was seen given up and
+        somebody has opened it since.
         """

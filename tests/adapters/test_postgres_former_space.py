@@ -16,6 +16,7 @@ from tests.conformance.samples import ids, memory
 from recollect.adapters.postgres import spaces
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.adapters.postgres.vectors import PostgresVectors
+from recollect.core.errors import Conflict
 from recollect.core.memory import EPISODE
 from recollect.core.space import Gap, Space, StoredSpace
 
@@ -94,6 +95,34 @@ def test_a_removal_that_was_overtaken_leaves_a_space_that_is_wanted_again(
                 assert await spaces.remove_some(connection, b) is None
             assert await standing(vectors) == {"a": "active", "b": "former"}
             assert await nearest(vectors, b) == ids(1)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("state", ["filling", "former"])
+def test_what_was_given_up_is_not_removed_when_somebody_has_opened_it_again(
+    emptied_database_url: str, state: str
+) -> None:
+    async def run() -> None:
+        async with opened(emptied_database_url) as (store, vectors):
+            a, b = await open_all(vectors, A, B)
+            await store.add(memory(1))
+            await embed_all(vectors, a)
+            async with store._transaction() as connection:
+                await spaces.retire_for_good(connection, b)
+            (seen,) = [one for one in await vectors.spaces() if one.is_given_up]
+            (b,) = await open_all(vectors, B)
+            await embed_all(vectors, b)
+            if state == "former":
+                await vectors.activate(b)
+                await vectors.activate((await open_all(vectors, A))[0])
+            with pytest.raises(Conflict, match="in use again"):
+                await vectors.drop_space(seen)
+            assert await standing(vectors) == {"a": "active", "b": state}
+            assert await nearest(vectors, b) == ids(1)
+            if state == "filling":  # whoever has seen that it is filled can still cancel it
+                await vectors.drop_space(b)
+                assert await standing(vectors) == {"a": "active"}
 
     asyncio.run(run())
 

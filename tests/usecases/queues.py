@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
-from recollect.core.errors import InvalidInput, ModelUnavailable, StoreError
+from recollect.core.errors import Conflict, InvalidInput, ModelUnavailable, StoreError
 from recollect.core.space import EmbeddingJob, EmbeddingProgress, Gap, Space, StoredSpace
 from recollect.ports import Embedder
 from recollect.usecases.embed import EmbeddingParts
@@ -187,6 +187,9 @@ class InMemoryQueue:
         ]
 
     async def drop_space(self, space: StoredSpace) -> None:
+        (found,) = [one for one in self.known if one.id == space.id]
+        if space.is_given_up and not found.is_given_up:
+            raise Conflict("in use again", remedy="look")
         self.known = [one for one in self.known if one.id != space.id]
         self.rows = {key: row for key, row in self.rows.items() if key[0] != space.id}
 

@@ -9,13 +9,21 @@ from uuid import UUID
 import pytest
 from tests.usecases.queues import InMemoryQueue, Model, Time, parts_with
 
-from recollect.core.errors import Conflict, InvalidInput, ModelUnavailable, NotFound, StoreBusy
+from recollect.core.errors import (
+    Conflict,
+    InvalidInput,
+    ModelBusy,
+    ModelUnavailable,
+    NotFound,
+    StoreBusy,
+)
 from recollect.core.space import SpaceState, StoredSpace
 from recollect.usecases import reembed
 from recollect.usecases.embed import BATCH, EmbeddingParts
 from recollect.usecases.work import Worker
 
 GONE = ModelUnavailable("gone", remedy="Look.")
+BUSY = ModelBusy("busy, nobody says how long", remedy="Wait.")
 TEXTS = {UUID(int=place): f"text {place}" for place in range(2 * BATCH + 3)}
 
 
@@ -187,18 +195,40 @@ def test_only_the_space_before_is_kept() -> None:
     asyncio.run(run())
 
 
-def test_a_model_that_fails_again_and_again_is_given_up_with_the_old_space_in_use() -> None:
+@pytest.mark.parametrize("down", [GONE, BUSY])
+def test_a_model_that_fails_again_and_again_is_given_up_with_the_old_space_in_use(
+    down: ModelUnavailable,
+) -> None:
     async def run() -> None:
-        new = Model("new", down=GONE)
+        new = Model("new", down=down)
         parts, queue = await served(Model("old"), new)
         time = Time()
-        with pytest.raises(ModelUnavailable, match="gone") as caught:
+        with pytest.raises(ModelUnavailable, match=str(down)) as caught:
             await reembed.reembed(parts, "new", sleep=time.sleep)
         assert time.slept == [2, 4, 8, 16, 32]
         assert "same command again" in caught.value.remedy
         assert states(queue) == {"old": "active", "new": "filling"}
         new.down = None
         await reembed.reembed(parts, "new")
+        assert states(queue) == {"old": "retired", "new": "active"}
+
+    asyncio.run(run())
+
+
+def test_a_busy_model_is_left_alone_as_long_as_it_asks_and_not_given_up_for_it() -> None:
+    async def run() -> None:
+        asked = [63.0, 0.5, *[90.0] * 6]
+        errors = [ModelBusy("busy", seconds=seconds, remedy="Wait.") for seconds in asked]
+        troubles = iter([*errors[:2], GONE, BUSY, *errors[2:]])
+        new, time = Model("new", down=next(troubles)), Time()
+        parts, queue = await served(Model("old"), new)
+
+        async def sleep(seconds: float) -> None:
+            await time.sleep(seconds)
+            new.down = next(troubles, None)
+
+        await reembed.reembed(parts, "new", sleep=sleep)
+        assert time.slept == [63, 1, 2, 4, *[90] * 6]
         assert states(queue) == {"old": "retired", "new": "active"}
 
     asyncio.run(run())

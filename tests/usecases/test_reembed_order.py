@@ -97,6 +97,31 @@ def test_the_same_change_again_removes_what_a_killed_one_left() -> None:
     asyncio.run(run())
 
 
+def test_a_change_that_somebody_begins_while_another_is_cleaned_up_stays() -> None:
+    async def run() -> None:
+        models = Model("a"), Model("b"), Model("c")
+        parts, queue = await served(*models)
+        await queue.open_space("b", models[1].space)
+        await killed_while_removing(queue, reembed.cancel(parts))
+        activate, spaces = queue.activate, queue.spaces
+
+        async def watched(space: StoredSpace) -> None:
+            await activate(space)
+            queue.spaces = overtaken  # type: ignore[method-assign]  # the next look
+
+        async def overtaken() -> list[StoredSpace]:
+            queue.spaces = spaces  # type: ignore[method-assign]  # that one alone
+            found = await spaces()
+            await queue.open_space("b", models[1].space)  # by somebody else, after the look
+            return found
+
+        queue.activate = watched  # type: ignore[method-assign]  # the moment that matters
+        await reembed.reembed(parts, "c")
+        assert states(queue) == {"a": "retired", "b": "filling", "c": "active"}
+
+    asyncio.run(run())
+
+
 def test_a_way_back_that_is_killed_or_cancelled_stays_open() -> None:
     async def run() -> None:
         old = Model("old")
@@ -141,7 +166,8 @@ def test_a_backlog_of_the_old_space_is_no_excuse_for_the_new_one() -> None:
     asyncio.run(run())
 
 
-def test_what_the_old_space_learns_at_the_last_moment_is_waited_for() -> None:
+@pytest.mark.parametrize("accept_parked", [False, True])
+def test_what_the_old_space_learns_at_the_last_moment_is_waited_for(accept_parked: bool) -> None:
     async def run() -> None:
         parts, queue = await served(Model("old"), Model("new"))
         (old,) = queue.known
@@ -162,7 +188,7 @@ def test_what_the_old_space_learns_at_the_last_moment_is_waited_for() -> None:
             queue.progress = late  # type: ignore[method-assign]  # from here on
 
         queue.build_index = built  # type: ignore[method-assign]  # the moment that matters
-        active = await reembed.reembed(parts, "new")
+        active = await reembed.reembed(parts, "new", accept_parked=accept_parked)
         assert queue.has(active, UUID(int=9999))
 
     asyncio.run(run())

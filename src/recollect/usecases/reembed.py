@@ -14,14 +14,22 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from recollect.core.errors import Conflict, InvalidInput, ModelUnavailable, NotFound, StoreError
+from recollect.core.errors import (
+    Conflict,
+    InvalidInput,
+    ModelBusy,
+    ModelUnavailable,
+    NotFound,
+    StoreError,
+)
 from recollect.core.space import EmbeddingProgress, StoredSpace
 from recollect.usecases.embed import NO_EMBEDDER, EmbeddingParts, Tell, Trouble, embed_batch
 from recollect.usecases.rests import Sleep
 
 _PAUSE: Final = 1.0
-# After this many failures in a row of the whole model, about a minute apart at the end, a person
-# is told instead of being kept waiting.
+# After this many failures in a row of the whole model, which take about a minute with their pauses,
+# a person is told instead of being kept waiting. One that says how long it wants to be left alone
+# has not failed.
 _FAILURES: Final = 6
 _AGAIN: Final = "Then run the same command again: it goes on where it stopped."
 
@@ -128,26 +136,27 @@ async def _switch_to(
         raise
     # Building takes long, and memories go on being stored.
     filled = await _fill(parts, space, tell, sleep)
-    if not accept_parked:
-        while await _lacks_any(parts, space, filled):
-            await parts.queue.wait_for_work(_PAUSE)
-            filled = await _fill(parts, space, tell, sleep)
+    while await _lacks_any(parts, space, filled, accept_parked=accept_parked):
+        await parts.queue.wait_for_work(_PAUSE)
+        filled = await _fill(parts, space, tell, sleep)
     await parts.queue.activate(space)
     await _clean_up(parts)
     return await _current(parts, space)
 
 
-async def _lacks_any(parts: EmbeddingParts, space: StoredSpace, filled: EmbeddingProgress) -> bool:
-    """Whether a memory that the active space knows still waits for its vector in this one. Refuse
-    to switch when any failed.
+async def _lacks_any(
+    parts: EmbeddingParts, space: StoredSpace, filled: EmbeddingProgress, *, accept_parked: bool
+) -> bool:
+    """Whether a memory that the active space knows is still on its way to this one. Refuse to
+    switch when any failed, unless that is accepted.
     """
     gap = await parts.queue.gap(space)
-    if gap.failed:
+    if gap.failed and not accept_parked:
         raise ModelUnavailable(
             f"the model could not embed {gap.failed} memories; the last error: {filled.last_error}",
             remedy=f"Correct the cause. {_AGAIN} Or switch without them: --accept-parked.",
         )
-    return gap.missing > 0
+    return gap.missing > gap.failed
 
 
 async def _clean_up(parts: EmbeddingParts) -> None:
@@ -169,10 +178,11 @@ async def _fill(
         try:
             done = await embed_batch(parts, space, known_to_work=works)
         except ModelUnavailable as error:
-            failures, works = failures + 1, False
+            asked = error.seconds if isinstance(error, ModelBusy) else 0.0
+            failures, works = failures + (asked == 0.0), False
             if failures == _FAILURES:
                 raise ModelUnavailable(str(error), remedy=f"{error.remedy} {_AGAIN}") from error
-            seconds = _PAUSE * 2**failures
+            seconds = max(_PAUSE * 2**failures, asked)
             tell(Trouble(space, error, seconds))
             await sleep(seconds)
             continue

@@ -70,7 +70,7 @@ update spaces set embedder = %(embedder)s, query_instruction = %(query_instructi
 where id = %(id)s
 returning {}
 """).format(_COLUMNS)
-_STATE = "select state from spaces where id = %s for update"
+_HOLD = sql.SQL("select {} from spaces where id = %s for update").format(_COLUMNS)
 _GIVE_UP_FORMER = "update spaces set is_former = false where is_former"
 _RETIRE_ACTIVE = "update spaces set state = 'retired', is_former = true where state = 'active'"
 _ACTIVATE = "update spaces set state = 'active' where id = %s"
@@ -84,9 +84,6 @@ with part as materialized (
 )
 delete from embeddings e using part
 where e.space_id = %(space)s and e.memory_id = part.memory_id
-"""
-_IS_GIVEN_UP = """
-select state = 'retired' and not is_former as is_given_up from spaces where id = %s for update
 """
 _HAS_ROWS = "select from embeddings where space_id = %s limit 1"
 _GAP = """
@@ -151,7 +148,7 @@ async def open_space(connection: Connection, embedder: str, space: Space) -> Sto
 
 async def activate(connection: Connection, space: StoredSpace) -> None:
     await connection.execute(_ALONE, (_LOCK,))
-    state = await _state(connection, space)
+    state = (await _held(connection, space)).state
     if state == "active":  # by somebody else: the one before it is the former one already
         return
     if state == "retired":  # its vectors may be going away already
@@ -171,9 +168,18 @@ async def retire(connection: Connection, space: StoredSpace) -> None:
 
 
 async def retire_for_good(connection: Connection, space: StoredSpace) -> None:
-    """Let nobody fill the space, give it an index, switch or go back to it any more."""
+    """Let nobody fill the space, give it an index, switch or go back to it any more. Conflict when
+    it is active, or was seen given up and is no longer.
+    """
     await connection.execute(_ALONE, (_LOCK,))
-    if await _state(connection, space) == "active":
+    held = await _held(connection, space)
+    if space.is_given_up and not held.is_given_up:
+        raise Conflict(
+            f"the space {space.space.name} is in use again",
+            remedy="See `recollect reembed --status`; `recollect reembed --cancel` gives up what "
+            "is being filled.",
+        )
+    if held.state == "active":
         raise Conflict(
             f"{space.space.name} is the space that recall asks",
             remedy="Make another model the active one first (`recollect reembed --model …`).",
@@ -186,9 +192,8 @@ async def remove_some(connection: Connection, space: StoredSpace) -> int | None:
     that are left. None when nothing of it is there, not even its row, or when somebody opened it
     again meanwhile.
     """
-    cursor = await connection.execute(_IS_GIVEN_UP, (space.id,))
-    row = await cursor.fetchone()
-    if row is None or not row["is_given_up"]:
+    held = await _hold(connection, space)
+    if held is None or not held.is_given_up:
         return None
     cursor = await connection.execute(_DROP_SOME, {"space": space.id, "limit": _DROP_BATCH})
     if cursor.rowcount:
@@ -211,15 +216,21 @@ async def ring(connection: Connection) -> None:
     await connection.execute(_RING, (CHANNEL,))
 
 
-async def _state(connection: Connection, space: StoredSpace) -> str:
-    cursor = await connection.execute(_STATE, (space.id,))
+async def _hold(connection: Connection, space: StoredSpace) -> StoredSpace | None:
+    """The space as it stands now, and until this transaction ends."""
+    cursor = await connection.execute(_HOLD, (space.id,))
     row = await cursor.fetchone()
-    if row is None:
+    return None if row is None else _stored(row)
+
+
+async def _held(connection: Connection, space: StoredSpace) -> StoredSpace:
+    held = await _hold(connection, space)
+    if held is None:
         raise Conflict(
             f"the space {space.space.name} is no longer there",
             remedy="See `recollect status` for the spaces there are.",
         )
-    return str(row["state"])
+    return held
 
 
 def _stored(row: Mapping[str, Any]) -> StoredSpace:

@@ -1,5 +1,11 @@
 """The former space, which `recollect reembed --rollback` goes back to, is marked as such: a space
 whose cancelling or removal was killed half way is retired, too, and must not be taken for it.
+
+One database is marked wrongly, because its rows tell nothing else: a was active, the cancelling of
+c was killed, and then the change to b was killed while it removed c, too. That looks like changes
+from a to c and from c to b, so c is marked, which was never active, and a is removed by the next
+change. It takes two kills before this upgrade; nothing that recall asks is touched, and
+`recollect reembed --model a` leads back all the same.
 """
 
 from alembic import op

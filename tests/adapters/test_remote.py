@@ -247,6 +247,7 @@ def test_a_key_is_never_sent_unencrypted_over_a_network(url: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         RemoteRecollect(url, "rk_x")
     assert "https" in caught.value.remedy
+    assert "A tunnel counts as this machine" in caught.value.remedy
 
 
 @pytest.mark.parametrize("url", ["", "ftp://x", "localhost:8420", "http://", "http://[::1", "x\0y"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.cli.commands import Cli
 
@@ -58,6 +60,13 @@ def test_an_error_is_two_lines_for_a_person(cli: Cli) -> None:
     assert result.stderr == (
         "importance 7.0 is outside 0..1\n→ Give a number from 0 (trivial) to 1 (vital).\n"
     )
+
+
+def test_a_name_that_means_no_reranker_is_told_by_its_variable(cli: Cli) -> None:
+    code, error = replace(cli, settings={"RECOLLECT_RERANKER": "bge"}).error("recall", "x")
+    assert (code, error["field"]) == (2, "RECOLLECT_RERANKER")
+    assert error["detail"] == "RECOLLECT_RERANKER cannot be 'bge'"
+    assert "folder:/path" in error["remedy"]
 
 
 def test_an_error_is_the_problem_of_the_rest_api_for_a_script(cli: Cli) -> None:

@@ -163,8 +163,11 @@ def test_nothing_sensitive_and_no_bare_key_leaves_this_machine() -> None:
     secret = RecallRequest("is ghp_0123456789abcdefghijABCDEFGHIJ012345 still valid?")
     with pytest.raises(InvalidInput):
         recall_there("https://memory.example.org", "rk_x", secret, 1.0)
-    with pytest.raises(InvalidInput):
+    with pytest.raises(InvalidInput) as caught:
         recall_there("http://memory.example.org", "rk_x", RecallRequest("x"), 1.0)
+    with pytest.raises(InvalidInput) as told:
+        RemoteRecollect("http://memory.example.org", "rk_x")
+    assert caught.value.remedy == told.value.remedy
 
 
 ENVIRONMENTS: list[dict[str, str]] = [

@@ -85,7 +85,8 @@ async def test_a_recall_that_is_not_for_this_store_fails_without_the_server(
             await one.recollect.recall(BY_MEANING)
         with pytest.raises(InvalidInput, match="no leg can answer"):
             await one.recollect.local.recall(BY_MEANING)
-    monkeypatch.setattr(cached_module, "_SHARE_FOR_SERVER", 0.01)
+    # Of the deadline of two seconds the server is left very little.
+    monkeypatch.setattr(cached_module, "_NETWORK_SECONDS", -1.98)
     async with cached(tmp_path / "silent", silent, "rk_x") as one:
         with pytest.raises(StoreUnavailable, match="did not answer in time"):
             await one.recollect.recall(BY_MEANING)

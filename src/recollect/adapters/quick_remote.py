@@ -39,7 +39,8 @@ def recall(url: str, key: str, request: RecallRequest, seconds: float) -> list[H
         raise InvalidInput(
             "a key would cross the network unencrypted",
             field="RECOLLECT_API_URL",
-            remedy="Use https, or an ssh tunnel to a port on this machine.",
+            remedy="Use https, or an ssh tunnel to a port on this machine. A tunnel counts as this "
+            "machine: what is sensitive may go through it.",
         )
     try:
         return _hits(_asked(address, key, _question(request), seconds), request)

@@ -80,7 +80,9 @@ class RemoteRecollect:
 
     @property
     def is_here(self) -> bool:
-        """Whether the server is on this machine, so that nothing leaves it."""
+        """Whether the server is on this machine, so that nothing leaves it. Its address says so:
+        what listens there and passes everything on, as a tunnel does, cannot be told from it.
+        """
         return self._is_here
 
     async def __aenter__(self) -> Self:
@@ -278,7 +280,8 @@ def _checked_url(text: str) -> httpx.URL:
         raise InvalidInput(
             f"a key would cross the network unencrypted to {url.host}",
             field="RECOLLECT_API_URL",
-            remedy="Use https, or an ssh tunnel to a port on this machine.",
+            remedy="Use https, or an ssh tunnel to a port on this machine. A tunnel counts as this "
+            "machine: what is sensitive may go through it.",
         )
     return url.copy_with(userinfo=b"", query=None, fragment=None)
 

@@ -37,8 +37,9 @@ from recollect.usecases.follow import follow
 from recollect.usecases.tasks import give_up
 
 T = TypeVar("T")
-# Of the deadline of a recall, what the server may use: the rest is for putting both together.
-_SHARE_FOR_SERVER = 0.8
+# What a recall waits for the server beyond the deadline: a server with a leg that hangs uses most
+# of the deadline itself, then answers without that leg, and the answer must still get here.
+_NETWORK_SECONDS = 0.5
 # For a `why`, which a person waits for: a leg that hangs is given ten seconds there, and then the
 # rest of the answer is made.
 _WHY_SECONDS = 20.0
@@ -80,7 +81,7 @@ class CachedRecollect:
             # Read before the server is asked: what is sent while it searches would be nobody's.
             unsent = await self.sync.unsent_ids()
             try:
-                async with asyncio.timeout(seconds * _SHARE_FOR_SERVER):
+                async with asyncio.timeout(seconds + _NETWORK_SECONDS):
                     there = await self.remote.recall(request)
             except TimeoutError:
                 return await _alone(here, request, "late", _late())

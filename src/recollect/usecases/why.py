@@ -113,12 +113,15 @@ async def _legs(
     can_try: bool,
 ) -> dict[LegName, WhyLeg]:
     """Each leg's part. `can_try`: whether depth would bring the memory in can be tried."""
+    # A leg that hangs is waited for once, and a recall at another depth would be without it, too.
+    late: dict[LegName, float] = {name: 0.0 for name, one in facts.items() if one.status == "late"}
+    prompt = replace(question, weights={**question.weights, **late})
     legs: dict[LegName, WhyLeg] = {}
     for name in LEGS:
         share = None if mine is None else mine.fused.legs.get(name)
         obstacle = None
         if share is None or share.rank is None:
-            deeper = await _place_deeper(question, facts[name]) if can_try else None
+            deeper = await _place_deeper(prompt, facts[name]) if can_try else None
             obstacle = leg_obstacle(name, facts[name], question.memory, question.request, deeper)
         legs[name] = WhyLeg(facts[name], None if share is None else share.contribution, obstacle)
     return legs

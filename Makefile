@@ -24,7 +24,7 @@ contracts: set-up
 	$(BIN)/lint-imports
 
 tests: set-up
-	$(BIN)/pytest -n 3 --dist loadfile
+	$(BIN)/pytest -n 4 --dist loadfile
 
 set-up:
 	@$(PYTHON) tools/set_up.py

@@ -23,9 +23,8 @@ types: set-up
 contracts: set-up
 	$(BIN)/lint-imports
 
-# In the order of their folders: sorted by their number, the slow ones would all come last.
 tests: set-up
-	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
+	$(BIN)/pytest -n 4 --dist loadfile
 
 set-up:
 	@$(PYTHON) tools/set_up.py

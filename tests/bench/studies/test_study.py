@@ -195,9 +195,11 @@ def test_the_command_measures_and_writes(
         (("--page-only", "--out", "."), "there are no figures"),
     ],
 )
-def test_what_cannot_be_done_is_told_at_once(
-    tmp_path: Path, options: tuple[str, ...], told: str
+def test_what_cannot_be_done_is_told_at_once_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], told: str
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     result = Cli(tmp_path / "home")("bench", "study", *options)
     assert (result.exit_code, result.stdout) == (2, "")
     assert told in result.stderr
+    assert {file.name for file in tmp_path.iterdir()} <= {"home"}

@@ -58,11 +58,16 @@ def measured(
 
 
 def check_writable(files: Iterable[Path]) -> None:
-    """Before minutes of measuring, not after them."""
+    """Before minutes of measuring, not after them. What was not there is not left behind: the work
+    may yet be refused.
+    """
     for file in files:
+        was_there = file.exists()
         try:
             with file.open("a"):
                 pass
+            if not was_there:
+                file.unlink()
         except OSError as error:
             raise InvalidInput(
                 f"{file} cannot be written: {error.strerror}",

@@ -42,7 +42,8 @@ def study(
     """
     sets = [] if page_only else chosen_sets(data, ALL)
     studies = [] if page_only else _possible(chosen_studies(STUDIES, only), sets)
-    make_folder(out / FOLDER)
+    if studies:
+        make_folder(out / FOLDER)
     check_writable([out / PAGE])
     if studies:
         write_figures(_measured(studies, sets, seed), out)

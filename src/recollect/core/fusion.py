@@ -18,8 +18,10 @@ settled by the best place in any leg, then by id.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
 from math import inf
-from typing import Final, Literal, NamedTuple
+from operator import add
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from recollect.core.recall import LEGS, Candidate, LegName, LegPlace
 
@@ -32,6 +34,11 @@ LOWEST_SCORE: Final[Mapping[LegName, float]] = {"lexical": 0.0, "dense": -1.0, "
 
 Answers = Mapping[LegName, Sequence[Candidate]]
 Weights = Mapping[LegName, float]
+
+
+# A memory while it is being fused: what it is sorted by (its score, negative, then its best place,
+# then the number of its id), and what is known of it.
+_Placed: TypeAlias = tuple[float, int, int, Candidate, dict[LegName, LegPlace]]
 
 
 class Fused(NamedTuple):
@@ -61,36 +68,26 @@ def fuse(answers: Answers, weights: Weights, fusion: Fusion, constant: float) ->
             shares = _convex(counted, weights)
 
     # By the number of the id: the hash of a UUID itself is reckoned in Python, and takes longer.
-    found_by: dict[int, tuple[Candidate, dict[LegName, LegPlace]]] = {}
+    known: dict[int, _Placed] = {}
     for leg, found in counted.items():
         for rank, (candidate, share) in enumerate(zip(found, shares[leg], strict=True), start=1):
+            number = candidate.id.int
             place = LegPlace(rank, candidate.score, share)
-            known = found_by.get(candidate.id.int)
-            if known is None:
-                found_by[candidate.id.int] = candidate, {leg: place}
-            else:  # should a leg name a memory twice, its first place counts
-                known[1].setdefault(leg, place)
-    in_order = [
-        (
-            -(score := added_up([place.contribution for place in legs.values()])),
-            min([place.rank or inf for place in legs.values()]),
-            number,
-            Fused(candidate, score, legs),
-        )
-        for number, (candidate, legs) in found_by.items()
-    ]
-    in_order.sort()
-    return [fused for _, _, _, fused in in_order]
+            before = known.get(number)
+            if before is None:
+                known[number] = (-share, rank, number, candidate, {leg: place})
+            elif leg not in (legs := before[-1]):  # named twice, its first place counts
+                legs[leg] = place
+                known[number] = (before[0] - share, min(before[1], rank), *before[2:])
+    in_order = sorted(known.values())
+    return [Fused(candidate, -below, legs) for below, _, _, candidate, legs in in_order]
 
 
 def added_up(numbers: Iterable[float]) -> float:
     """Plain addition from left to right. From Python 3.12 on `sum` corrects its rounding, which no
     database does.
     """
-    total = 0.0
-    for number in numbers:
-        total += number
-    return total
+    return reduce(add, numbers, 0.0)
 
 
 def floors(answers: Answers) -> dict[LegName, float]:
@@ -103,7 +100,7 @@ def floors(answers: Answers) -> dict[LegName, float]:
     return {
         leg: last if leg == "dense" or len(found) == longest else min(last, LOWEST_SCORE[leg])
         for leg, found in answers.items()
-        for last in (min(candidate.score for candidate in found),)
+        for last in (min([candidate.score for candidate in found]),)
     }
 
 
@@ -114,7 +111,7 @@ def _standout(answers: Answers, weights: Weights, vote: float) -> dict[LegName, 
     floor = floors(answers)
     return {
         leg: [
-            weights[leg] / total * (square + vote)
+            part * (square + vote)
             for square in _squares(
                 [candidate.score for candidate in found],
                 floor[leg],
@@ -123,6 +120,7 @@ def _standout(answers: Answers, weights: Weights, vote: float) -> dict[LegName, 
             )
         ]
         for leg, found in answers.items()
+        for part in (weights[leg] / total,)
     }
 
 
@@ -130,7 +128,7 @@ def least_variance(found: Sequence[Candidate], floor: float, lowest: float) -> f
     """The variance of heights below which scores are as good as equal; a height is the share of
     the way from the floor to the best score.
     """
-    best = max(candidate.score for candidate in found)
+    best = max([candidate.score for candidate in found])
     if best - floor <= 0.0:
         return 1.0
     deviation = LEAST_DEVIATION * ((best - lowest) / (best - floor))
@@ -149,7 +147,7 @@ def _squares(
     heights = [(score - floor) / span for score in scores]
     count = len(heights) + unlisted
     mean = added_up(heights) / count
-    squares = added_up((height - mean) * (height - mean) for height in heights)
+    squares = added_up([(height - mean) * (height - mean) for height in heights])
     variance = max((squares + unlisted * (mean * mean)) / count, least_variance)
     return [height * height / variance for height in heights]
 

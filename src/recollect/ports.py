@@ -6,7 +6,7 @@ limited to one owner.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -113,8 +113,8 @@ class Embedder(Protocol):
     async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
         """One vector of length 1 for each text, in order."""
 
-    async def embed_query(self, text: str) -> list[float]:
-        """The vector of a question."""
+    def embed_query(self, text: str) -> Awaitable[list[float]]:
+        """The vector of a question. A model of this machine may begin before it is awaited."""
 
 
 class Embedders(Protocol):

@@ -29,7 +29,7 @@ def dense_leg(vectors: VectorIndex, embedders: Embedders) -> Leg:
     Which model it must be, the store says. While it is asked, the one that was right the last time
     works already: it nearly always is again. If not, its vector is thrown away.
     """
-    last: StoredSpace | None = None
+    last: tuple[StoredSpace, Embedder] | None = None
 
     async def leg(
         owner: str, request: RecallRequest, settings: RecallSettings
@@ -40,8 +40,10 @@ def dense_leg(vectors: VectorIndex, embedders: Embedders) -> Leg:
         text = clean_query(request.query)
         if not text:
             return ()
-        guessed = last
-        early = None if guessed is None else asyncio.create_task(vector_in(guessed, text))
+        guessed, early = None, None
+        if last is not None:
+            guessed, model = last
+            early = asyncio.ensure_future(model.embed_query(text))
         try:
             survey = await vectors.survey(owner, request.scope)
             if survey.space is None:
@@ -50,7 +52,8 @@ def dense_leg(vectors: VectorIndex, embedders: Embedders) -> Leg:
                     "no memory is embedded yet: `recollect worker` or `recollect serve` does",
                     "nothing_embedded",
                 )
-            embedder = await model_of(survey.space)
+            embedder = await embedders.embedder(survey.space.embedder)
+            survey.space.require(embedder.space)
             if embedder.is_hosted and request.must_stay:
                 return Declined(
                     "skipped",
@@ -58,7 +61,7 @@ def dense_leg(vectors: VectorIndex, embedders: Embedders) -> Leg:
                     "sensitive_query",
                 )
             # What is sent to another machine is sent when it is known to be right.
-            last = None if embedder.is_hosted else survey.space
+            last = None if embedder.is_hosted else (survey.space, embedder)
             if early is not None and survey.space == guessed:
                 vector = await early
             else:
@@ -78,14 +81,6 @@ def dense_leg(vectors: VectorIndex, embedders: Embedders) -> Leg:
                 exclude=request.exclude,
             ),
         )
-
-    async def model_of(stored: StoredSpace) -> Embedder:
-        embedder = await embedders.embedder(stored.embedder)
-        stored.require(embedder.space)
-        return embedder
-
-    async def vector_in(stored: StoredSpace, text: str) -> Sequence[float]:
-        return await (await model_of(stored)).embed_query(text)
 
     return leg
 

@@ -23,6 +23,7 @@ from tests.adapters.embedders.local_tiny import (
     tiny_model,
     tokenizer_json,
 )
+from tests.waiting import wait_until
 
 from recollect.adapters.embedders import local
 from recollect.adapters.embedders.folder import folder_embedder
@@ -76,6 +77,19 @@ def test_a_query_does_not_wait_behind_documents(gate: Gate) -> None:
     asyncio.run(run())
     assert "ask: hello" in gate.texts  # the instruction is for queries alone
     assert "ask: document" not in gate.texts
+
+
+def test_a_loaded_model_begins_with_a_query_before_anybody_awaits_it(gate: Gate) -> None:
+    gate.open.set()
+
+    async def run() -> None:
+        async with LocalEmbedder(SPACE, lambda _closing: gate) as embedder:
+            await embedder.load()
+            query = embedder.embed_query("hello")
+            wait_until(lambda: gate.texts == ["ask: hello"])  # and the event loop has no turn
+            assert await query == [1.0, 0.0]
+
+    asyncio.run(run())
 
 
 def test_each_document_gives_way_and_a_query_does_not(gate: Gate) -> None:

@@ -13,7 +13,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -106,9 +106,14 @@ class LocalEmbedder:
         """Bring the model into memory now rather than with the first text."""
         await self._loaded()
 
-    async def embed_query(self, text: str) -> list[float]:
-        encoder = await self._loaded(_QUERY_WAITS)
-        return await self._embed(self._queries, encoder, self._space.query_instruction + text)
+    def embed_query(self, text: str) -> Awaitable[list[float]]:
+        """A model that is loaded begins at once, not when it is awaited: whoever asks has other
+        things to begin meanwhile.
+        """
+        whole, loading = self._space.query_instruction + text, self._begin()
+        if loading.done() and loading.exception() is None:
+            return self._embed(self._queries, loading.result(), whole)
+        return self._embed_when_loaded(whole)
 
     def at_once(self, texts: Sequence[str]) -> int:
         """A few for each thread: a model that takes a second for a text is soon done with them."""
@@ -130,10 +135,13 @@ class LocalEmbedder:
             for task in tasks:
                 task.cancel()
 
-    async def _embed(
+    async def _embed_when_loaded(self, query: str) -> list[float]:
+        return await self._embed(self._queries, await self._loaded(_QUERY_WAITS), query)
+
+    def _embed(
         self, pool: ThreadPoolExecutor, encoder: TextEncoder, text: str
-    ) -> list[float]:
-        return await asyncio.get_running_loop().run_in_executor(pool, self._encode, encoder, text)
+    ) -> asyncio.Future[list[float]]:
+        return asyncio.get_running_loop().run_in_executor(pool, self._encode, encoder, text)
 
     def _encode(self, encoder: TextEncoder, text: str) -> list[float]:
         vector = encoder.encode(text)

@@ -125,6 +125,28 @@ async def test_the_bounded_query_finds_what_the_unbounded_one_finds(
     assert mean(shares) >= 0.95
 
 
+async def test_a_score_is_divided_by_the_fourth_root_of_how_many_words_there_are(
+    store: PostgresStore, url: str
+) -> None:
+    """However often each stands there: the corpus repeats common words."""
+    scores = await store.search_words(OWNER, EVERYWHERE, WordQuery(WANTED, depth=TOP))
+    with psycopg.connect(url) as connection:
+        told: dict[UUID, float] = dict(
+            connection.execute(
+                """
+                select id, ts_rank(search_vector, to_tsquery('english', %(word)s)) / (
+                    select sum(cardinality(positions)) from unnest(search_vector)
+                ) ^ 0.25
+                from memories where id = any(%(ids)s)
+                """,
+                {"word": WANTED, "ids": [one.id for one in scores]},
+            ).fetchall()
+        )
+    assert len(told) > 2
+    weights = {round(one.score / told[one.id], 5) for one in scores}
+    assert len(weights) == 1, "the weight of the word, the same for every memory"
+
+
 async def test_ts_rank_scores_every_row_that_holds_a_word(store: PostgresStore, url: str) -> None:
     """The baseline: every word first, then any word, in the order of ts_rank itself."""
     text = f"{WANTED} {COMMON}"

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, Final
 from uuid import UUID, uuid4
 
-from psycopg import AsyncConnection, sql
+from psycopg import AsyncConnection
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
@@ -48,11 +48,11 @@ _PAGE_BYTES: Final = 2_000_000
 
 _LOCK = "select id from memories where owner = %s and id = any(%s) order by id for update"
 
-_ROWS = sql.SQL("""
-select {}, c.memory_id, c.position, c.erased_at, c.extra, c.edits
+_ROWS = f"""
+select {MEMORY_COLUMNS}, c.memory_id, c.position, c.erased_at, c.extra, c.edits
 from changes c left join memories m on m.id = c.memory_id
 where c.owner = %(owner)s and c.memory_id = any(%(ids)s)
-""").format(MEMORY_COLUMNS)
+"""
 
 _ADD = f"{INSERT_MEMORY} on conflict (id) do nothing"
 
@@ -68,16 +68,17 @@ on conflict (memory_id) do nothing
 """
 
 # Of the rows behind the cursor as many as fit: at least one, then by count and by bytes.
-_PAGE = sql.SQL("""
+_PAGE = f"""
 with waiting as (
     select c.memory_id, c.position, c.erased_at, c.extra, c.edits
     from changes c where c.owner = %(owner)s and c.position > %(after)s
     order by c.position limit %(limit)s
 )
-select {}, c.*, sum(coalesce(octet_length(m.content), 0)) over (order by c.position) as bytes
+select {MEMORY_COLUMNS}, c.*,
+    sum(coalesce(octet_length(m.content), 0)) over (order by c.position) as bytes
 from waiting c left join memories m on m.id = c.memory_id
 order by c.position
-""").format(MEMORY_COLUMNS)
+"""
 
 # A revision is told anew whenever its memory is, so that it never comes before it. One memory may
 # have several, which then share a position: a page must not end between them.

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, LiteralString
 
-from psycopg import AsyncConnection, sql
+from psycopg import AsyncConnection
 
 from recollect.adapters.postgres.asking import ask
 from recollect.adapters.postgres.lexeme_stats import FREQUENCIES, known_of, words_asked
@@ -42,10 +42,13 @@ MIN_SHARE_OF_BEST: Final = 0.05
 MIN_TS_RANK: Final = 0.001
 """The floor of plain `ts_rank`. One word of content among 64 asked for scores 0.0095. Not tuned."""
 
-_TABLE: Final = sql.SQL("memories")
+_TABLE: Final = "memories"
+
+# Blanks are no words, so these are in no text.
+_ABSENT: Final = all_of([" ", "  "])
 
 # Compiling a search would take longer than running it.
-_UNCOMPILED: Final = sql.SQL("select set_config('jit', 'off', true)")
+_UNCOMPILED: Final = "select set_config('jit', 'off', true)"
 
 # The planner's guess took 1.4 ms where counting up to 3,001 rows took 10.
 _SCOPE: Final[LiteralString] = """
@@ -75,14 +78,16 @@ _SHORT: Final[LiteralString] = " and length(m.search_vector) <= {length}"
 _NOT_BEFORE: Final[LiteralString] = " and not m.search_vector @@ {match}::tsquery"
 
 # ts_rank of one word saturates with its count (0.61, 0.76, 0.83 … 1), so the sum is a BM25 with
-# these weights. Division by the fourth root of the length (all words, positions counted: rank
-# over rank-by-length) had a mean nDCG@10 of 62.7 over seven sets, ts_rank's own logarithm 62.3;
-# best of some 40 forms tried on these same sets, so part of that is luck.
+# these weights. Division by the fourth root of the length (all words, positions counted) had a
+# mean nDCG@10 of 62.7 over seven sets, ts_rank's own logarithm 62.3; best of some 40 forms tried on
+# these same sets, so part of that is luck. Only ts_rank knows that length, and divides by it. Of
+# two words that a text does not hold it says the same small number, whatever the text: that number,
+# over itself divided by the length, is the length, and costs no more than looking for two words.
 _BY_IDF: Final[LiteralString] = """
 select c.id,
     ({score}) / sqrt(sqrt(
-        ts_rank(c.search_vector, {any_word}::tsquery)
-        / ts_rank(c.search_vector, {any_word}::tsquery, 2))) as score,
+        ts_rank('one:1', {absent}::tsquery) / ts_rank(c.search_vector, {absent}::tsquery, 2)
+    )) as score,
     c.importance, c.created_at
 from ({candidates}) c
 order by score desc, c.id
@@ -116,11 +121,11 @@ async def search(
     conn: AsyncConnection[Any],
     query: str,
     *,
-    where: sql.Composable,
+    where: LiteralString,
     params: Mapping[str, object],
     depth: int,
     ranking: LexicalRanking,
-    source: sql.Composable | None = None,
+    source: LiteralString = _TABLE,
 ) -> list[Candidate]:
     """The `depth` best memories for any text, best first.
 
@@ -132,15 +137,15 @@ async def search(
     if not lexemes or depth < 1:
         return []
     if ranking == "ts_rank":
-        return await _by_ts_rank(conn, lexemes, where, params, depth, source or _TABLE)
+        return await _by_ts_rank(conn, lexemes, where, params, depth, source)
     # The yardstick: a scope of no size is read whole, and whatever matches is scored.
-    whole = ranking == "idf_exhaustive" or source is not None
+    whole = ranking == "idf_exhaustive" or source != _TABLE
     planned = plan(lexemes, statistics, 0 if whole else rows)
-    return await _by_idf(conn, planned, where, params, depth, source or _TABLE)
+    return await _by_idf(conn, planned, where, params, depth, source)
 
 
 async def _known(
-    conn: AsyncConnection[Any], query: str, where: sql.Composable, params: Mapping[str, object]
+    conn: AsyncConnection[Any], query: str, where: LiteralString, params: Mapping[str, object]
 ) -> tuple[list[Lexeme], Statistics, int]:
     """The query's words, what is known of the store's, and about how many rows the scope holds."""
     values = {**params, **words_asked(query)}
@@ -148,9 +153,9 @@ async def _known(
     return *known_of(frequencies), rows_of(explained)
 
 
-def scope_size(where: sql.Composable) -> sql.Composed:
+def scope_size(where: LiteralString) -> LiteralString:
     """The statement that asks how many memories a scope holds, about; `rows_of` its answer."""
-    return sql.SQL(_SCOPE).format(where=where)
+    return _SCOPE.format(where=where)
 
 
 def rows_of(explained: Sequence[Any]) -> int:
@@ -160,39 +165,36 @@ def rows_of(explained: Sequence[Any]) -> int:
 async def _by_idf(
     conn: AsyncConnection[Any],
     planned: Plan,
-    where: sql.Composable,
+    where: LiteralString,
     params: Mapping[str, object],
     depth: int,
-    source: sql.Composable,
+    source: LiteralString,
 ) -> list[Candidate]:
     values: dict[str, object] = dict(params)
 
-    def bind(value: object) -> sql.Placeholder:
+    def bind(value: object) -> LiteralString:
         name = f"lexical_{len(values)}"
         values[name] = value
-        return sql.Placeholder(name)
+        return f"%({name})s"
 
-    score = sql.SQL(" + ").join(
-        sql.SQL(_WORD_SCORE).format(weight=bind(weight), word=bind(any_of([word])))
+    score = " + ".join(
+        _WORD_SCORE.format(weight=bind(weight), word=bind(any_of([word])))
         for word, weight in zip(planned.lexemes, planned.weights, strict=True)
     )
     if planned.scope_first:
-        candidates: sql.Composable = sql.SQL(_SCOPE_FIRST).format(
-            source=source, where=where, match=bind(planned.any_word)
-        )
+        candidates = _SCOPE_FIRST.format(source=source, where=where, match=bind(planned.any_word))
     else:
-        arms = [
-            sql.SQL(_ARM).format(
+        candidates = " union all ".join(
+            _ARM.format(
                 where=where,
                 match=bind(arm.match),
                 bound=_bound(arm, planned.arms[:place], bind),
                 most=bind(MAX_CANDIDATES),
             )
             for place, arm in enumerate(planned.arms)
-        ]
-        candidates = sql.SQL(" union all ").join(arms)
-    statement = sql.SQL(_BY_IDF).format(
-        score=score, any_word=bind(planned.any_word), candidates=candidates, depth=bind(depth)
+        )
+    statement = _BY_IDF.format(
+        score=score, absent=bind(_ABSENT), candidates=candidates, depth=bind(depth)
     )
     _, rows = await ask(conn, values, _UNCOMPILED, statement)
     found = [Candidate._make(row) for row in rows]
@@ -200,23 +202,21 @@ async def _by_idf(
 
 
 def _bound(
-    arm: Arm, earlier: Sequence[Arm], bind: Callable[[object], sql.Placeholder]
-) -> sql.Composable:
-    bounds: list[sql.Composable] = [
-        sql.SQL(_NOT_BEFORE).format(match=bind(each.match)) for each in earlier
-    ]
+    arm: Arm, earlier: Sequence[Arm], bind: Callable[[object], LiteralString]
+) -> LiteralString:
+    bounds = [_NOT_BEFORE.format(match=bind(each.match)) for each in earlier]
     if arm.max_length is not None:
-        bounds.append(sql.SQL(_SHORT).format(length=bind(arm.max_length)))
-    return sql.Composed(bounds)
+        bounds.append(_SHORT.format(length=bind(arm.max_length)))
+    return "".join(bounds)
 
 
 async def _by_ts_rank(
     conn: AsyncConnection[Any],
     lexemes: Sequence[Lexeme],
-    where: sql.Composable,
+    where: LiteralString,
     params: Mapping[str, object],
     depth: int,
-    source: sql.Composable,
+    source: LiteralString,
 ) -> list[Candidate]:
     words = [each.text for each in bounded(lexemes)]
     values = {
@@ -226,6 +226,6 @@ async def _by_ts_rank(
         "lexical_depth": depth,
         "lexical_floor": MIN_TS_RANK,
     }
-    statement = sql.SQL(_BY_TS_RANK).format(source=source, where=where)
+    statement = _BY_TS_RANK.format(source=source, where=where)
     _, rows = await ask(conn, values, _UNCOMPILED, statement)
     return [Candidate._make(row) for row in rows]

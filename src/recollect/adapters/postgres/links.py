@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import Any, Final, LiteralString
 from uuid import UUID
 
-from psycopg import AsyncConnection, sql
+from psycopg import AsyncConnection
 
 from recollect.adapters.postgres.rows import MEMORY_COLUMNS, to_memory
 from recollect.core.following import Fetched, Followed
@@ -20,25 +20,27 @@ where l.kind = 'supersedes' and l.target = {id} and l.memory_id <> l.target
         from memories heir where heir.id = l.memory_id)
 order by l.memory_id desc limit 1)
 """
+_FIRST: Final = _SUCCESSOR.format(id="s.id")
+_NEXT: Final = _SUCCESSOR.format(id="w.successor")
 
 # Whether the successor is still there is asked when it is followed: this is asked of every hit.
-_FETCH: Final = sql.SQL("""
-select {columns}, (
+_FETCH: Final = f"""
+select {MEMORY_COLUMNS}, (
     select true from memory_links l where l.kind = 'supersedes' and l.target = m.id limit 1
 ) as is_superseded
 from memories m
 where m.owner = %(owner)s and m.id = any(%(ids)s) and m.deleted_at is null
-""").format(columns=MEMORY_COLUMNS)
+"""
 
 # Two walks: from what is superseded to the ends, and from what links name to theirs. UNION drops
 # what was met before, so a circle ends a walk. Texts are read for what can be shown: ends, and
 # what a link names. OFFSET 0 has each row looked up by its key: how many there will be is more than
 # the planner can guess, and it would rather read whole tables.
-_FOLLOW: Final = sql.SQL("""
+_FOLLOW: Final = f"""
 with recursive succession (id, successor) as (
-    select s.id, {first} from unnest(%(superseded)s::uuid[]) s(id)
+    select s.id, {_FIRST} from unnest(%(superseded)s::uuid[]) s(id)
     union
-    select w.successor, {next} from succession w where w.successor is not null
+    select w.successor, {_NEXT} from succession w where w.successor is not null
 ), named (id) as (
     select unnest(%(targets)s::uuid[])
     union
@@ -48,26 +50,23 @@ with recursive succession (id, successor) as (
     ) t
     where w.successor is null
 ), resolution (id, successor) as (
-    select s.id, {first} from named s
+    select s.id, {_FIRST} from named s
     union
-    select w.successor, {next} from resolution w where w.successor is not null
+    select w.successor, {_NEXT} from resolution w where w.successor is not null
 ), ways as (
     select id, successor from succession union select id, successor from resolution
 )
-select w.id as way, w.successor, {columns}
+select w.id as way, w.successor, {MEMORY_COLUMNS}
 from ways w left join lateral (
     select m.* from memories m
     where m.id = w.id and m.owner = %(owner)s and m.deleted_at is null offset 0
 ) m on w.successor is null or w.id in (select id from named)
-""").format(
-    columns=MEMORY_COLUMNS,
-    first=sql.SQL(_SUCCESSOR).format(id=sql.Identifier("s", "id")),
-    next=sql.SQL(_SUCCESSOR).format(id=sql.Identifier("w", "successor")),
-)
+"""
 
 
 async def fetch(connection: AsyncConnection[Any], owner: str, ids: Collection[UUID]) -> Fetched:
-    cursor = await connection.execute(_FETCH, {"owner": owner, "ids": list(ids)})
+    params = {"owner": owner, "ids": list(ids)}
+    cursor = await connection.execute(_FETCH, params, prepare=True)
     rows = await cursor.fetchall()
     superseded = {row["id"] for row in rows if row["is_superseded"]}
     return Fetched({row["id"]: to_memory(row) for row in rows}, superseded)

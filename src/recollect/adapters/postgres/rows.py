@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final, LiteralString
 from uuid import UUID
 
-from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from recollect.core.keys import Key
@@ -15,7 +14,7 @@ from recollect.core.links import as_values, from_values
 from recollect.core.memory import Memory, Scope
 from recollect.core.recall_settings import SettingChange
 
-MEMORY_COLUMNS = sql.SQL(
+MEMORY_COLUMNS: Final[LiteralString] = (
     "m.id, m.owner, m.content, m.category, m.tags, m.expanded_keywords, m.importance,"
     " m.is_sensitive, m.project, m.session, m.version, m.created_at, m.updated_at, m.deleted_at,"
     " m.links"
@@ -98,13 +97,13 @@ def to_setting_change(row: Mapping[str, Any]) -> SettingChange:
 
 def within(
     owner: str, scope: Scope, exclude: Collection[UUID] = ()
-) -> tuple[sql.Composed, dict[str, Any]]:
+) -> tuple[LiteralString, dict[str, Any]]:
     """The condition on alias `m` that holds exactly for the memories a scope covers."""
-    conditions = ["m.owner = %(owner)s"]
+    conditions: list[LiteralString] = ["m.owner = %(owner)s"]
     if not scope.forgotten:
         conditions.append("m.deleted_at is null")
     params: dict[str, Any] = {"owner": owner}
-    wanted: tuple[tuple[str, str, Any], ...] = (
+    wanted: tuple[tuple[str, LiteralString, Any], ...] = (
         ("project", "m.project = %(project)s", scope.project),
         ("sessions", "m.session = any(%(sessions)s)", list(scope.sessions) or None),
         ("categories", "m.category = any(%(categories)s)", list(scope.categories) or None),
@@ -114,7 +113,7 @@ def within(
         ("exclude", "m.id <> all(%(exclude)s)", list(exclude) or None),
     )
     if scope.with_global:
-        also = " or m.project = %(project)s" if scope.project is not None else ""
+        also: LiteralString = " or m.project = %(project)s" if scope.project is not None else ""
         conditions.append(f"(m.project is null{also})")
         params["project"] = scope.project
         wanted = wanted[1:]
@@ -122,8 +121,7 @@ def within(
         if value is not None:
             conditions.append(condition)
             params[name] = value
-    joined = sql.SQL(" and ").join(sql.SQL(condition) for condition in conditions)
-    return sql.Composed([joined]), params
+    return " and ".join(conditions), params
 
 
 def utc(moment: datetime) -> datetime:

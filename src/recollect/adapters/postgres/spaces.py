@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from psycopg import AsyncConnection, sql
+from psycopg import AsyncConnection
 
 from recollect.adapters.postgres.asking import ask
 from recollect.adapters.postgres.space_index import create_index
@@ -43,34 +43,34 @@ _NAMES: Final = (
     "state",
     "is_former",
 )
-_COLUMNS = sql.SQL(", ").join(map(sql.Identifier, _NAMES))
-_SPACES = sql.SQL("select {} from spaces order by id").format(_COLUMNS)
-ACTIVE: Final = sql.SQL("select {} from spaces where state = 'active'").format(_COLUMNS)
+_COLUMNS: Final = ", ".join(_NAMES)
+_SPACES = f"select {_COLUMNS} from spaces order by id"
+ACTIVE: Final = f"select {_COLUMNS} from spaces where state = 'active'"
 _FIND = """
 select id from spaces
 where model = %(model)s and revision = %(revision)s and dimension = %(dimension)s
     and distance = %(distance)s
 """
-_OPEN = sql.SQL("""
+_OPEN = f"""
 insert into spaces (embedder, model, revision, dimension, distance, query_instruction, state)
 select %(embedder)s, %(model)s, %(revision)s, %(dimension)s, %(distance)s, %(query_instruction)s,
     case when exists (select from spaces where state = 'active') then 'filling' else 'active' end
-returning {}, not exists (select from spaces) as is_first
-""").format(_COLUMNS)
+returning {_COLUMNS}, not exists (select from spaces) as is_first
+"""
 # While it was retired nobody kept it, so every memory must be looked at again.
 _WAKE = """
 update spaces set state = 'filling', opened_in = pg_current_xact_id(),
     swept_to = '00000000-0000-0000-0000-000000000000'
 where id = %s and state = 'retired'
 """
-_REOPEN = sql.SQL("""
+_REOPEN = f"""
 update spaces set embedder = %(embedder)s, query_instruction = %(query_instruction)s,
     state = case when exists (select from spaces where state = 'active') then state
         else 'active' end
 where id = %(id)s
-returning {}
-""").format(_COLUMNS)
-_HOLD = sql.SQL("select {} from spaces where id = %s for update").format(_COLUMNS)
+returning {_COLUMNS}
+"""
+_HOLD = f"select {_COLUMNS} from spaces where id = %s for update"
 _GIVE_UP_FORMER = "update spaces set is_former = false where is_former"
 _RETIRE_ACTIVE = "update spaces set state = 'retired', is_former = true where state = 'active'"
 _ACTIVATE = "update spaces set state = 'active' where id = %s"

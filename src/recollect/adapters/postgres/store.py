@@ -1,7 +1,7 @@
 """Memories, keys and run-time settings in Postgres.
 
-Every method is one transaction on a pooled connection. No statement is prepared, so the store works
-behind a transaction-pooling PgBouncer as well.
+Every method is one transaction on a pooled connection. No statement is prepared unless the store is
+told that nothing stands between, so it works behind a transaction-pooling PgBouncer as well.
 """
 
 from __future__ import annotations
@@ -58,6 +58,18 @@ copy memories (id, owner, content, category, tags, expanded_keywords, importance
 
 _REPLACE = f"{UPDATE_MEMORY} and version = %(based_on)s"
 
+_GET = f"select {MEMORY_COLUMNS} from memories m where m.owner = %s and m.id = %s"
+
+_GET_MANY = f"""
+select {MEMORY_COLUMNS} from memories m
+where m.owner = %s and m.id = any(%s) and m.deleted_at is null
+"""
+
+_LIST = f"""
+select {MEMORY_COLUMNS} from memories m where {{where}}
+order by m.created_at desc, m.id desc limit %(limit)s
+"""
+
 _IDS_WITH_PREFIX = """
 select id from memories
 where owner = %(owner)s and id between %(low)s and %(high)s
@@ -101,6 +113,8 @@ insert into keys (id, owner, digest, label, created_at, revoked_at)
 values (%(id)s, %(owner)s, %(digest)s, %(label)s, %(created_at)s, %(revoked_at)s)
 """
 
+_FIND_KEY = "select * from keys where digest = %s"
+
 
 class PostgresStore:
     """The stores' ports on one database; use as an async context manager.
@@ -108,14 +122,18 @@ class PostgresStore:
     `vectors` is None where Postgres has no place for them, and `vector_note` says why.
     """
 
-    def __init__(self, url: str, *, connections: int = 10, lease: float = LEASE) -> None:
-        """`lease`: seconds a worker may take for what it claimed before others may take it."""
+    def __init__(
+        self, url: str, *, connections: int = 10, lease: float = LEASE, direct: bool = False
+    ) -> None:
+        """`lease`: seconds a worker may take for what it claimed before others may take it.
+        `direct`: there is no pooler between, and statements may be prepared.
+        """
         self.vectors: PostgresVectors | None = None
         self.graph: PostgresGraph
         self.vector_note = ""
         self._url = url
         self._lease = lease
-        self._pool = Pool(url, connections)
+        self._pool = Pool(url, connections, direct=direct)
         self._transaction, self._reading = self._pool.transaction, self._pool.reading
         self._statistics = Statistics(self._transaction)
         self.fuser = PostgresFuser(self._transaction)
@@ -185,9 +203,8 @@ class PostgresStore:
 
     @again_if_lost
     async def get(self, owner: str, id: UUID) -> Memory | None:
-        query = sql.SQL("select {} from memories m where m.owner = %s and m.id = %s")
         async with self._reading() as connection:
-            cursor = await connection.execute(query.format(MEMORY_COLUMNS), (owner, id))
+            cursor = await connection.execute(_GET, (owner, id))
             row = await cursor.fetchone()
         return None if row is None else to_memory(row)
 
@@ -195,12 +212,8 @@ class PostgresStore:
     async def get_many(self, owner: str, ids: Collection[UUID]) -> dict[UUID, Memory]:
         if not ids:
             return {}
-        query = sql.SQL(
-            "select {} from memories m"
-            " where m.owner = %s and m.id = any(%s) and m.deleted_at is null"
-        )
         async with self._reading() as connection:
-            cursor = await connection.execute(query.format(MEMORY_COLUMNS), (owner, list(ids)))
+            cursor = await connection.execute(_GET_MANY, (owner, list(ids)))
             return {row["id"]: to_memory(row) for row in await cursor.fetchall()}
 
     @again_if_lost
@@ -254,13 +267,11 @@ class PostgresStore:
     ) -> list[Memory]:
         condition, params = within(owner, scope)
         if after is not None:
-            condition += sql.SQL(" and (m.created_at, m.id) < (%(after_time)s, %(after_id)s)")
+            condition += " and (m.created_at, m.id) < (%(after_time)s, %(after_id)s)"
             params |= {"after_time": after.created_at, "after_id": after.id}
-        query = sql.SQL(
-            "select {} from memories m where {} order by m.created_at desc, m.id desc limit {}"
-        ).format(MEMORY_COLUMNS, condition, limit)
         async with self._reading() as connection:
-            cursor = await connection.execute(query, params)
+            query = _LIST.format(where=condition)
+            cursor = await connection.execute(query, {**params, "limit": limit})
             return [to_memory(row) for row in await cursor.fetchall()]
 
     @again_if_lost
@@ -291,7 +302,7 @@ class PostgresStore:
     @again_if_lost
     async def read_settings(self) -> Mapping[str, object]:
         async with self._reading() as connection:
-            cursor = await connection.execute("select name, value from settings")
+            cursor = await connection.execute("select name, value from settings", prepare=True)
             return {row["name"]: row["value"] for row in await cursor.fetchall()}
 
     async def write_settings(self, changes: Mapping[str, object], *, by: str, at: datetime) -> None:
@@ -325,7 +336,7 @@ class PostgresStore:
     @again_if_lost
     async def find_key(self, digest: bytes) -> Key | None:
         async with self._reading() as connection:
-            cursor = await connection.execute("select * from keys where digest = %s", (digest,))
+            cursor = await connection.execute(_FIND_KEY, (digest,), prepare=True)
             row = await cursor.fetchone()
         return None if row is None else to_key(row)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, LiteralString
 
-from psycopg import AsyncConnection, sql
+from psycopg import AsyncConnection
 
 from recollect.adapters.postgres import spaces
 from recollect.adapters.postgres.asking import ask
@@ -38,49 +38,52 @@ MAX_SCAN: Final = 20_000
 
 # For this transaction only, in one trip. Pages are mostly in memory, so jumping costs little more
 # than reading on; compiling costs more than it saves; where the index has the order, take it.
-_SETTINGS: Final = sql.SQL("""
+_SETTINGS: Final = """
 select set_config('jit', 'off', true),
     set_config('random_page_cost', '1.1', true),
     set_config('enable_sort', 'off', true),
     set_config('hnsw.ef_search', %(dense_ef)s::text, true),
     set_config('hnsw.iterative_scan', 'relaxed_order', true),
     set_config('hnsw.max_scan_tuples', %(dense_most)s::text, true)
-""")
+"""
 
-# OFFSET 0: the scope comes first, through its own index.
+# OFFSET 0: the scope comes first, through its own index. Ordered by the score and not by the
+# distance, which the index of the vectors would offer to bring in order, but only nearly so. What
+# ranking needs to know is fetched for the nearest, not for every row compared.
 _COMPARED: Final[LiteralString] = """
-select e.memory_id, 1 - (e.vector::halfvec({dimension}) <=> {vector}) as score
-from (select m.id from memories m where {where} offset 0) m
-join embeddings e on e.memory_id = m.id and e.space_id = {space}
-where e.vector is not null
-order by score desc, e.memory_id
-limit {most}
+select m.id, c.score, m.importance, m.created_at
+from (
+    select e.memory_id, 1 - (e.vector::halfvec({dimension}) <=> {vector}) as score
+    from (select m.id from memories m where {where} offset 0) m
+    join embeddings e on e.memory_id = m.id and e.space_id = {space}
+    where e.vector is not null
+    order by score desc, e.memory_id
+    limit {most}
+) c
+join memories m on m.id = c.memory_id
 """
 # The same cast and the same space as in the definition of the index, or it is not used.
 _WALKED: Final[LiteralString] = """
-select e.memory_id, 1 - (e.vector::halfvec({dimension}) <=> {vector}) as score
-from embeddings e join memories m on m.id = e.memory_id
-where e.space_id = {space} and e.vector is not null and {where}
-order by e.vector::halfvec({dimension}) <=> {vector}
-limit {most}
-"""
-# A walk meets its rows only nearly in order. What ranking needs to know is fetched for the best of
-# them, not for every row compared.
-_FOUND: Final[LiteralString] = """
-select m.id, n.score, m.importance, m.created_at, n.met
+select w.id, 1 - w.distance as score, w.importance, w.created_at
 from (
-    select n.memory_id, n.score, count(*) over () as met
-    from ({nearest}) n
-    order by n.score desc, n.memory_id
-    limit {depth}
-) n
-join memories m on m.id = n.memory_id
-order by n.score desc, m.id
+    select m.id, e.vector::halfvec({dimension}) <=> {vector} as distance, m.importance, m.created_at
+    from embeddings e join memories m on m.id = e.memory_id
+    where e.space_id = {space} and e.vector is not null and {where}
+    order by distance
+    limit {most}
+) w
+"""
+# A walk meets its rows only nearly in order.
+_FOUND: Final[LiteralString] = """
+select n.id, n.score, n.importance, n.created_at, count(*) over () as met
+from ({nearest}) n
+order by n.score desc, n.id
+limit {depth}
 """
 
 
 async def survey(
-    connection: AsyncConnection[Any], where: sql.Composable, params: Mapping[str, object]
+    connection: AsyncConnection[Any], where: LiteralString, params: Mapping[str, object]
 ) -> Survey:
     found, explained = await ask(connection, params, spaces.ACTIVE, scope_size(where))
     return Survey(spaces.the_active(found), rows_of(explained))
@@ -89,7 +92,7 @@ async def survey(
 async def nearest(
     connection: AsyncConnection[Any],
     query: VectorQuery,
-    where: sql.Composable,
+    where: LiteralString,
     params: Mapping[str, object],
 ) -> list[Candidate]:
     """The memories under `where` (a condition on alias `m` with its `params`) whose vectors are
@@ -118,17 +121,18 @@ async def _run(
     connection: AsyncConnection[Any],
     statement: LiteralString,
     query: VectorQuery,
-    where: sql.Composable,
+    where: LiteralString,
     values: Mapping[str, object],
 ) -> list[Any]:
-    dimension = sql.Literal(query.space.space.dimension)
-    inner = sql.SQL(statement).format(
+    # Numbers of ours: what an index is defined by can be no parameter.
+    dimension = int(query.space.space.dimension)
+    inner = statement.format(
         where=where,
-        space=sql.Literal(query.space.id),
+        space=int(query.space.id),
         dimension=dimension,
-        vector=sql.SQL("%(dense_vector)s::halfvec({})").format(dimension),
-        most=sql.Placeholder("dense_walk"),
+        vector=f"%(dense_vector)s::halfvec({dimension})",
+        most="%(dense_walk)s",
     )
-    found = sql.SQL(_FOUND).format(nearest=inner, depth=sql.Placeholder("dense_depth"))
+    found = _FOUND.format(nearest=inner, depth="%(dense_depth)s")
     _, rows = await ask(connection, values, _SETTINGS, found)
     return rows

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, LiteralString
 from uuid import UUID
 
-from psycopg import AsyncConnection, sql
+from psycopg import AsyncConnection
 
 from recollect.adapters.postgres import lexical
 from recollect.adapters.postgres.rows import MEMORY_COLUMNS, to_memory, within
@@ -23,9 +23,9 @@ from recollect.ports import WordQuery
 
 # Stands where the table of memories would. A version of a memory that is sensitive now is, too. The
 # search vector is that of migration 0001.
-_THEN: Final = sql.SQL("""
+_THEN: Final[LiteralString] = f"""
 (
-    select {columns}, m.search_vector from memories m
+    select {MEMORY_COLUMNS}, m.search_vector from memories m
     where m.owner = %(owner)s and m.updated_at <= %(as_of)s and m.created_at <= %(as_of)s
     union all
     (select distinct on (v.memory_id) v.memory_id, v.owner, v.content, v.category, v.tags,
@@ -40,13 +40,11 @@ _THEN: Final = sql.SQL("""
         and v.created_at <= %(as_of)s and m.updated_at > %(as_of)s
     order by v.memory_id, v.number desc)
 )
-""").format(columns=MEMORY_COLUMNS)
+"""
 
-_READ: Final = sql.SQL("select {columns} from {then} m where m.deleted_at is null").format(
-    columns=MEMORY_COLUMNS, then=_THEN
-)
-_LINKED: Final = sql.SQL("{} and m.links <> '[]'").format(_READ)
-_SOME: Final = sql.SQL("{} and m.id = any(%(ids)s)").format(_READ)
+_READ: Final = f"select {MEMORY_COLUMNS} from {_THEN} m where m.deleted_at is null"
+_LINKED: Final = f"{_READ} and m.links <> '[]'"
+_SOME: Final = f"{_READ} and m.id = any(%(ids)s)"
 
 Connection = AsyncConnection[Any]
 

@@ -13,14 +13,18 @@ from pathlib import Path
 from typing import Any, Self
 from uuid import UUID
 
+import pytest
+
 from recollect.adapters.remote_sync import RemoteSync
 from recollect.adapters.sqlite.store import SqliteStore
 from recollect.adapters.sqlite.sync import SqliteSync
 from recollect.core.errors import StoreUnavailable
 from recollect.core.memory import EVERYWHERE, Memory
+from recollect.core.recall_settings import RecallSettings
 from recollect.core.sync import ChangePage, Outgoing, Pushed, Revision
 from recollect.ports import SyncServer, SyncStore
 from recollect.settings import load
+from recollect.usecases import cached
 from recollect.usecases.owned import OwnedRecollect
 from recollect.usecases.sync import pull_all, push_all, sync
 from recollect.wiring import parts_on
@@ -167,6 +171,12 @@ class Client:
 
     async def revisions(self) -> dict[UUID, Revision]:
         return {one.id: one for one in await self.sync_store.revisions(OWNER)}
+
+
+def leave_the_server(seconds: float, patch: pytest.MonkeyPatch) -> None:
+    """How long a client with a copy waits for its server, whatever a recall's deadline is here."""
+    deadline = RecallSettings().deadline_ms / 1000
+    patch.setattr(cached, "_NETWORK_SECONDS", seconds - deadline)
 
 
 async def settle(*clients: Client) -> None:

@@ -12,13 +12,13 @@ from typing import cast
 
 import pytest
 from tests.serving import Running
+from tests.sync.clients import leave_the_server
 
 from recollect import settings
 from recollect.core.errors import NotFound, StoreUnavailable
 from recollect.core.memory import Draft
 from recollect.core.recall import RecallRequest, Recollection
 from recollect.ports import Recollect
-from recollect.usecases import cached as cached_module
 from recollect.usecases.sync import sync
 from recollect.wiring import Cached, open_cached
 
@@ -95,8 +95,8 @@ async def test_without_the_server_recall_answers_by_words_and_says_so(tmp_path: 
 async def test_a_server_that_does_not_answer_is_not_waited_for_without_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Of the deadline of two seconds the server is left very little, the store here all.
-    monkeypatch.setattr(cached_module, "_NETWORK_SECONDS", -1.98)
+    # The store here has the whole deadline.
+    leave_the_server(0.02, monkeypatch)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         async with cached(tmp_path, url, "rk_x") as one:

@@ -13,6 +13,7 @@ from typing import cast
 
 import pytest
 from tests.serving import Running
+from tests.sync.clients import leave_the_server
 from tests.sync.test_cached import cached, synced
 
 from recollect.core.errors import InvalidInput, NotFound, StoreUnavailable
@@ -85,8 +86,7 @@ async def test_a_recall_that_is_not_for_this_store_fails_without_the_server(
             await one.recollect.recall(BY_MEANING)
         with pytest.raises(InvalidInput, match="no leg can answer"):
             await one.recollect.local.recall(BY_MEANING)
-    # Of the deadline of two seconds the server is left very little.
-    monkeypatch.setattr(cached_module, "_NETWORK_SECONDS", -1.98)
+    leave_the_server(0.02, monkeypatch)
     async with cached(tmp_path / "silent", silent, "rk_x") as one:
         with pytest.raises(StoreUnavailable, match="did not answer in time"):
             await one.recollect.recall(BY_MEANING)

@@ -26,11 +26,7 @@ async def open_postgres(settings: Settings) -> AsyncIterator[tuple[PostgresStore
     """Postgres, migrated and ready, and which one it is: the named one, else the embedded one."""
     from recollect.adapters.postgres.store import PostgresStore
 
-    direct = settings.database_url is None
-    async with (
-        _postgres_url(settings) as (url, database),
-        PostgresStore(url, direct=direct) as store,
-    ):
+    async with _postgres_url(settings) as (url, database), PostgresStore(url) as store:
         yield store, database
 
 

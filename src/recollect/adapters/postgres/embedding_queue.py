@@ -127,7 +127,7 @@ with named as (
 )
 """
 
-_UNCHANGED: Final = f"{_MINE} select memory_id from mine"
+_UNCHANGED: Final = f"{_MINE} select memory_id from mine"  # noqa: S608  # composed of constants
 
 _FAIL: Final = f"""
 {_MINE}
@@ -137,14 +137,14 @@ set last_error = %(error)s,
         else now() + interval '1 second'
             * least(%(first)s * %(growth)s ^ greatest(e.attempts - 1, 0), %(longest)s) end
 from mine where e.space_id = %(space)s and e.memory_id = mine.memory_id
-"""
+"""  # noqa: S608  # composed of constants
 
 _GIVE_BACK: Final = f"""
 {_MINE}
 update embeddings e set attempts = greatest(e.attempts - 1, 0), due_at = now(),
     last_error = case when e.attempts > 1 then '{GIVEN_BACK}' end
 from mine where e.space_id = %(space)s and e.memory_id = mine.memory_id
-"""
+"""  # noqa: S608  # composed of constants
 _TROUBLE: Final = "update spaces set last_error = %(error)s where id = %(space)s"
 _NO_TROUBLE: Final = """
 update spaces set last_error = null where id = %(space)s and last_error is not null

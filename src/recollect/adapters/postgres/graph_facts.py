@@ -38,7 +38,7 @@ where c.id = e.edge_id and e.memory_id = any(%(again)s) and e.withdrawn_at is nu
         where d.memory_id = e.memory_id and d.source_key = e.source_key
             and d.relation = c.relation and d.target_key = e.target_key
             and {_DATED} = e.said_from)
-"""
+"""  # noqa: S608  # composed of constants
 
 _FACTS: Final = f"""
 with said as materialized (
@@ -66,7 +66,7 @@ from said d join edges e using (source, target, relation)
 on conflict (edge_id, memory_id, source_key, target_key, said_from)
     do update set withdrawn_at = null, said_until = excluded.said_until
 returning edge_id
-"""
+"""  # noqa: S608  # composed of constants
 
 # A single-valued relation: what was said before and taken back is said again where it was.
 _AGAIN: Final = f"""
@@ -77,7 +77,7 @@ where c.id = e.edge_id and c.relation = d.relation and c.is_single
     and e.target_key = d.target_key and e.said_from = {_DATED}
 returning e.memory_id, e.source_key, c.relation, e.target_key, nullif(e.said_from, '-infinity')
     as said_from
-"""
+"""  # noqa: S608  # composed of constants
 # What is new has an edge of its own, until `regroup` puts it where it belongs.
 _ANEW: Final = f"""
 with said as materialized (
@@ -94,11 +94,11 @@ insert into edge_evidence (edge_id, memory_id, source_key, target_key, owner, sa
     said_until, stated_at)
 select d.id, d.memory_id, d.source_key, d.target_key, %(owner)s, {_DATED}, d.said_until, d.stated_at
 from said d
-"""
+"""  # noqa: S608  # composed of constants
 _GROUPS: Final = f"""
 select distinct s.concept_id as source, d.relation from {_STATED}
 join concept_names s on s.owner = %(owner)s and s.key = d.source_key
-"""
+"""  # noqa: S608  # composed of constants
 
 _STATEMENTS: Final = """
 select w.source, w.relation, t.concept_id as target, k.key, e.edge_id, e.memory_id, e.source_key,

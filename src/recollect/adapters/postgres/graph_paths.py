@@ -32,7 +32,7 @@ where c.source = any(%(frontier)s) and c.owner = %(owner)s and {HELD}
 union all
 select c.target, c.source, c.relation, true, c.id from concept_edges c
 where c.target = any(%(frontier)s) and c.owner = %(owner)s and {HELD}
-"""
+"""  # noqa: S608  # composed of constants
 _NEAR: Final = f"""
 select n.source as here, n.target as there, '{NEAR}' as relation, false as is_back,
     null::uuid as edge
@@ -40,7 +40,7 @@ from near_concepts n where n.source = any(%(frontier)s) and n.owner = %(owner)s
 union all
 select n.target, n.source, '{NEAR}', false, null from near_concepts n
 where n.target = any(%(frontier)s) and n.owner = %(owner)s
-"""
+"""  # noqa: S608  # composed of constants
 # Whether the memory of a mention a was there at a moment; asked of no memory where none is named.
 _THERE: Final = """
 (%(as_of)s::timestamptz is null
@@ -61,7 +61,7 @@ join memory_concepts a on a.concept_id = f.id and a.owner = %(owner)s
 join memory_concepts b on b.memory_id = a.memory_id and b.concept_id <> a.concept_id
 where {_THERE}
 order by b.concept_id, a.memory_id
-"""
+"""  # noqa: S608  # composed of constants
 _SEARCHES: Final = (_STATED, _NEAR, _TOGETHER)
 
 _LABELS: Final = "select id, name from concepts where id = any(%(ids)s) and owner = %(owner)s"
@@ -69,12 +69,12 @@ _SAID: Final = f"""
 select e.edge_id, array_agg(distinct e.memory_id) as memories
 from edge_evidence e join concept_edges c on c.id = e.edge_id
 where e.edge_id = any(%(edges)s) and {SAID} group by e.edge_id
-"""
+"""  # noqa: S608  # composed of constants
 _BOTH: Final = f"""
 select distinct a.memory_id from memory_concepts a
 join memory_concepts b on b.memory_id = a.memory_id and b.concept_id = %(there)s
 where a.concept_id = %(here)s and {_THERE} order by a.memory_id limit %(limit)s
-"""
+"""  # noqa: S608  # composed of constants
 _CONCEPTS_OF: Final = """
 select distinct memory_id, concept_id from memory_concepts
 where owner = %(owner)s and memory_id = any(%(ids)s)

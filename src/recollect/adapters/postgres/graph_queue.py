@@ -92,7 +92,7 @@ _GIVE_BACK: Final = f"""
 update extractions x set attempts = greatest(x.attempts - 1, 0), due_at = now(),
     last_error = case when x.attempts > 1 then '{GIVEN_BACK}' end
 from mine where x.memory_id = mine.memory_id
-"""
+"""  # noqa: S608  # composed of constants
 _RETRY: Final = """
 update extractions set attempts = 0, due_at = now()
 where due_at > now() and last_error is not null

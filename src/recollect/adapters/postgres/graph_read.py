@@ -68,7 +68,7 @@ where c.owner = %(owner)s and c.source <> c.target and {HELD}
 union all
 select n.source, n.target, n.similarity, true from near_concepts n where n.owner = %(owner)s
 order by is_near
-"""
+"""  # noqa: S608  # composed of constants
 
 # Mass goes from a seed to its concepts, over relationships and near-synonyms, and back to memories;
 # at each concept it is shared among those that mention it.
@@ -115,7 +115,7 @@ join (select distinct memory_id, concept_id from memory_concepts where owner = %
 join memories m on m.id = c.memory_id and m.deleted_at is null
 where %(as_of)s::timestamptz is null or m.created_at <= %(as_of)s
 group by m.id order by score desc, m.id limit %(limit)s
-"""
+"""  # noqa: S608  # composed of constants
 
 
 async def version(connection: Connection, owner: str) -> int:
@@ -170,8 +170,7 @@ async def snapshot(connection: Connection, owner: str, as_of: datetime | None) -
 
 
 async def named(connection: Connection, owner: str, keys: Collection[str]) -> dict[str, UUID]:
-    params = {"owner": owner, "keys": list(keys)}
-    cursor = await connection.execute(_NAMED, params, prepare=True)
+    cursor = await connection.execute(_NAMED, {"owner": owner, "keys": list(keys)})
     return {row["key"]: row["concept_id"] for row in await cursor.fetchall()}
 
 
@@ -179,7 +178,7 @@ async def written(
     connection: Connection, owner: str, keys: Collection[str]
 ) -> dict[str, tuple[UUID, str]]:
     params = {"owner": owner, "keys": list(keys), "unnamed": list(UNWALKED_KINDS)}
-    cursor = await connection.execute(_WRITTEN, params, prepare=True)
+    cursor = await connection.execute(_WRITTEN, params)
     return {row["key"]: (row["concept_id"], row["name"]) for row in await cursor.fetchall()}
 
 

@@ -26,7 +26,7 @@ join concepts s on s.id = c.source join concepts t on t.id = c.target
 where (c.source = %(id)s or c.target = %(id)s) and c.source <> c.target
     and c.owner = %(owner)s and (%(all)s or ({HELD}))
 order by c.weight desc, c.relation, t.name, s.name, c.valid_from limit %(limit)s
-"""
+"""  # noqa: S608  # composed of constants
 _NEAR: Final = """
 select c.name, n.similarity from near_concepts n
 join concepts c on c.id = case when n.source = %(id)s then n.target else n.source end

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import select
-import sys
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Final
 
 from psycopg import AsyncConnection
 from psycopg.rows import DictRow, dict_row
@@ -17,18 +15,11 @@ from recollect.adapters.postgres.errors import translated
 
 Connection = AsyncConnection[DictRow]
 
-# What a recall asks in the same words each time says so (`prepare=True`), and Postgres then plans
-# it once; nothing else is prepared, however often it is asked. Behind a pooler nothing at all may
-# be: the next statement may reach another session.
-_MARKED_ONLY: Final = sys.maxsize
-
 
 class Pool:
-    """At most so many connections; what goes wrong on one is told in Recollect's own errors.
-    `direct`: no pooler stands between, so that a session keeps what was prepared in it.
-    """
+    """At most so many connections; what goes wrong on one is told in Recollect's own errors."""
 
-    def __init__(self, url: str, connections: int, *, direct: bool = False) -> None:
+    def __init__(self, url: str, connections: int) -> None:
         self._pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
             url,
             min_size=1,
@@ -42,7 +33,7 @@ class Pool:
             check=_check_alive,
             kwargs={
                 "row_factory": dict_row,
-                "prepare_threshold": _MARKED_ONLY if direct else None,
+                "prepare_threshold": None,
                 "application_name": "recollect",
                 "connect_timeout": patience.CONNECT_SECONDS,
             },

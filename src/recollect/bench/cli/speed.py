@@ -63,7 +63,7 @@ def speed(
     embedder = yours.embedder if dense else NO_EMBEDDER
     with throw_away_home() as home:
         with EmbeddedPostgres(home, account=yours.postgres_account) as url:
-            mine = load(home=home, database_url=None, owner=OWNER)
+            mine = load(home=home, database_url=url, owner=OWNER)
             measuring = _measured(mine, yours, url, embedder, corpus, subjects, sizes, queries)
             measured, embedder = asyncio.run(measuring)
         # Its Postgres is stopped, so that the server starts it as any server does.

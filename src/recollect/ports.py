@@ -114,7 +114,9 @@ class Embedder(Protocol):
         """One vector of length 1 for each text, in order."""
 
     def embed_query(self, text: str) -> Awaitable[list[float]]:
-        """The vector of a question. A model of this machine may begin before it is awaited."""
+        """The vector of a question. A model of this machine may begin before it is awaited; errors
+        come with the awaiting.
+        """
 
 
 class Embedders(Protocol):

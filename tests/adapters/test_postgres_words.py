@@ -55,7 +55,7 @@ def _extra() -> list[Memory]:
     at = FIRST.created_at + timedelta(days=1)
     contents = {
         1: f"{WANTED} {COMMON}",
-        2: f"{WANTED} {COMMON} {' '.join(CORPUS.words[1000:1040])}",
+        2: f"{WANTED} {COMMON} {COMMON} {COMMON} {' '.join(CORPUS.words[1000:1040])}",
         3: f"see {PATH} about the {COMMON}",
     }
     kept = replace(memory(0), owner=OWNER, created_at=at, updated_at=at)
@@ -128,7 +128,7 @@ async def test_the_bounded_query_finds_what_the_unbounded_one_finds(
 async def test_a_score_is_divided_by_the_fourth_root_of_how_many_words_there_are(
     store: PostgresStore, url: str
 ) -> None:
-    """However often each stands there: the corpus repeats common words."""
+    """Each as often as it stands there: in some of these memories one does three times."""
     scores = await store.search_words(OWNER, EVERYWHERE, WordQuery(WANTED, depth=TOP))
     with psycopg.connect(url) as connection:
         told: dict[UUID, float] = dict(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, field
 
 import pytest
@@ -79,6 +79,25 @@ async def test_the_model_that_was_right_the_last_time_does_not_wait(setup: Setup
     assert setup.vectors.asked_before == ["first"]
     assert setup.asked == {"first": ["lunch"]}
     assert setup.vectors.queries[-1].vector == [0.0, 1.0, 0.0]
+
+
+async def test_it_is_asked_before_the_store_is(setup: Setup) -> None:
+    """Whatever the other legs have to put together, it works already."""
+    await setup.ask("car")
+    begun: list[str] = []
+
+    def embed_query(text: str) -> Coroutine[None, None, list[float]]:
+        begun.append(text)
+        return MeaningEmbedder.embed_query(setup.models["first"], text)
+
+    async def survey(owner: str, scope: Scope) -> Survey:
+        assert begun == ["lunch"]
+        return await AllVectors.survey(setup.vectors, owner, scope)
+
+    setup.models["first"].embed_query = embed_query  # type: ignore[method-assign]
+    setup.vectors.survey = survey  # type: ignore[method-assign]
+    await setup.ask("lunch")
+    assert begun == ["lunch"]
 
 
 async def test_when_it_is_another_its_vector_is_thrown_away(setup: Setup) -> None:

@@ -24,13 +24,13 @@ async def end(*tasks: asyncio.Task[Any]) -> None:
         _, running = await asyncio.wait(running, timeout=_AGAIN_SECONDS)
 
 
-def give_up(task: asyncio.Task[Any]) -> None:
+def give_up(task: asyncio.Future[Any]) -> None:
     """End a task that still runs, and look at how it ends: asyncio logs what nobody looked at."""
     task.cancel()
     task.add_done_callback(error_of)
 
 
-def error_of(task: asyncio.Task[Any]) -> BaseException | None:
+def error_of(task: asyncio.Future[Any]) -> BaseException | None:
     if task.cancelled():
         return StoreUnavailable("it was interrupted", remedy="Try again.")
     return task.exception()

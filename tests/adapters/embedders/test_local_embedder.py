@@ -92,6 +92,17 @@ def test_a_loaded_model_begins_with_a_query_before_anybody_awaits_it(gate: Gate)
     asyncio.run(run())
 
 
+def test_a_query_to_a_model_that_is_closed_fails_when_it_is_awaited(gate: Gate) -> None:
+    async def run() -> None:
+        async with LocalEmbedder(SPACE, lambda _closing: gate) as embedder:
+            await embedder.load()
+        query = embedder.embed_query("hello")
+        with pytest.raises(RuntimeError, match="shutdown"):
+            await query
+
+    asyncio.run(run())
+
+
 def test_each_document_gives_way_and_a_query_does_not(gate: Gate) -> None:
     gate.open.set()
 

@@ -108,12 +108,12 @@ class LocalEmbedder:
 
     def embed_query(self, text: str) -> Awaitable[list[float]]:
         """A model that is loaded begins at once, not when it is awaited: whoever asks has other
-        things to begin meanwhile.
+        things to begin meanwhile. What goes wrong is told to whoever awaits it.
         """
-        whole, loading = self._space.query_instruction + text, self._begin()
-        if loading.done() and loading.exception() is None:
-            return self._embed(self._queries, loading.result(), whole)
-        return self._embed_when_loaded(whole)
+        query, loading = self._space.query_instruction + text, self._loading
+        if loading is None or not loading.done() or loading.exception() or self._closing.is_set():
+            return self._embed_when_loaded(query)
+        return self._embed(self._queries, loading.result(), query)
 
     def at_once(self, texts: Sequence[str]) -> int:
         """A few for each thread: a model that takes a second for a text is soon done with them."""

@@ -52,7 +52,7 @@ _ROWS = f"""
 select {MEMORY_COLUMNS}, c.memory_id, c.position, c.erased_at, c.extra, c.edits
 from changes c left join memories m on m.id = c.memory_id
 where c.owner = %(owner)s and c.memory_id = any(%(ids)s)
-"""
+"""  # noqa: S608  # composed of constants
 
 _ADD = f"{INSERT_MEMORY} on conflict (id) do nothing"
 
@@ -78,7 +78,7 @@ select {MEMORY_COLUMNS}, c.*,
     sum(coalesce(octet_length(m.content), 0)) over (order by c.position) as bytes
 from waiting c left join memories m on m.id = c.memory_id
 order by c.position
-"""
+"""  # noqa: S608  # composed of constants
 
 # A revision is told anew whenever its memory is, so that it never comes before it. One memory may
 # have several, which then share a position: a page must not end between them.

@@ -30,6 +30,7 @@ from recollect.adapters.postgres.lexical_plan import (
     bounded,
     plan,
 )
+from recollect.adapters.postgres.rows import Condition
 from recollect.core.recall import Candidate
 from recollect.core.recall_settings import LexicalRanking
 
@@ -121,7 +122,7 @@ async def search(
     conn: AsyncConnection[Any],
     query: str,
     *,
-    where: LiteralString,
+    where: Condition,
     params: Mapping[str, object],
     depth: int,
     ranking: LexicalRanking,
@@ -145,7 +146,7 @@ async def search(
 
 
 async def _known(
-    conn: AsyncConnection[Any], query: str, where: LiteralString, params: Mapping[str, object]
+    conn: AsyncConnection[Any], query: str, where: Condition, params: Mapping[str, object]
 ) -> tuple[list[Lexeme], Statistics, int]:
     """The query's words, what is known of the store's, and about how many rows the scope holds."""
     values = {**params, **words_asked(query)}
@@ -153,7 +154,7 @@ async def _known(
     return *known_of(frequencies), rows_of(explained)
 
 
-def scope_size(where: LiteralString) -> LiteralString:
+def scope_size(where: Condition) -> LiteralString:
     """The statement that asks how many memories a scope holds, about; `rows_of` its answer."""
     return _SCOPE.format(where=where)
 
@@ -165,7 +166,7 @@ def rows_of(explained: Sequence[Any]) -> int:
 async def _by_idf(
     conn: AsyncConnection[Any],
     planned: Plan,
-    where: LiteralString,
+    where: Condition,
     params: Mapping[str, object],
     depth: int,
     source: LiteralString,
@@ -213,7 +214,7 @@ def _bound(
 async def _by_ts_rank(
     conn: AsyncConnection[Any],
     lexemes: Sequence[Lexeme],
-    where: LiteralString,
+    where: Condition,
     params: Mapping[str, object],
     depth: int,
     source: LiteralString,

@@ -30,7 +30,7 @@ select {MEMORY_COLUMNS}, (
 ) as is_superseded
 from memories m
 where m.owner = %(owner)s and m.id = any(%(ids)s) and m.deleted_at is null
-"""
+"""  # noqa: S608  # composed of constants
 
 # Two walks: from what is superseded to the ends, and from what links name to theirs. UNION drops
 # what was met before, so a circle ends a walk. Texts are read for what can be shown: ends, and
@@ -61,12 +61,11 @@ from ways w left join lateral (
     select m.* from memories m
     where m.id = w.id and m.owner = %(owner)s and m.deleted_at is null offset 0
 ) m on w.successor is null or w.id in (select id from named)
-"""
+"""  # noqa: S608  # composed of constants
 
 
 async def fetch(connection: AsyncConnection[Any], owner: str, ids: Collection[UUID]) -> Fetched:
-    params = {"owner": owner, "ids": list(ids)}
-    cursor = await connection.execute(_FETCH, params, prepare=True)
+    cursor = await connection.execute(_FETCH, {"owner": owner, "ids": list(ids)})
     rows = await cursor.fetchall()
     superseded = {row["id"] for row in rows if row["is_superseded"]}
     return Fetched({row["id"]: to_memory(row) for row in rows}, superseded)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
-from typing import Any, Final, LiteralString
+from typing import Any, Final, LiteralString, NewType
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
@@ -19,6 +19,10 @@ MEMORY_COLUMNS: Final[LiteralString] = (
     " m.is_sensitive, m.project, m.session, m.version, m.created_at, m.updated_at, m.deleted_at,"
     " m.links"
 )
+
+Condition = NewType("Condition", str)
+"""On memories as `m`, with named places for its values. A type of its own, so that no text from
+elsewhere can become a part of a statement unnoticed."""
 
 # What `from_memory` gives a value for.
 INSERT_MEMORY = """
@@ -97,7 +101,7 @@ def to_setting_change(row: Mapping[str, Any]) -> SettingChange:
 
 def within(
     owner: str, scope: Scope, exclude: Collection[UUID] = ()
-) -> tuple[LiteralString, dict[str, Any]]:
+) -> tuple[Condition, dict[str, Any]]:
     """The condition on alias `m` that holds exactly for the memories a scope covers."""
     conditions: list[LiteralString] = ["m.owner = %(owner)s"]
     if not scope.forgotten:
@@ -121,7 +125,7 @@ def within(
         if value is not None:
             conditions.append(condition)
             params[name] = value
-    return " and ".join(conditions), params
+    return Condition(" and ".join(conditions)), params
 
 
 def utc(moment: datetime) -> datetime:

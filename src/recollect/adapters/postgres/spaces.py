@@ -44,8 +44,8 @@ _NAMES: Final = (
     "is_former",
 )
 _COLUMNS: Final = ", ".join(_NAMES)
-_SPACES = f"select {_COLUMNS} from spaces order by id"
-ACTIVE: Final = f"select {_COLUMNS} from spaces where state = 'active'"
+_SPACES = f"select {_COLUMNS} from spaces order by id"  # noqa: S608  # composed of constants
+ACTIVE: Final = f"select {_COLUMNS} from spaces where state = 'active'"  # noqa: S608  # composed of constants
 _FIND = """
 select id from spaces
 where model = %(model)s and revision = %(revision)s and dimension = %(dimension)s
@@ -56,7 +56,7 @@ insert into spaces (embedder, model, revision, dimension, distance, query_instru
 select %(embedder)s, %(model)s, %(revision)s, %(dimension)s, %(distance)s, %(query_instruction)s,
     case when exists (select from spaces where state = 'active') then 'filling' else 'active' end
 returning {_COLUMNS}, not exists (select from spaces) as is_first
-"""
+"""  # noqa: S608  # composed of constants
 # While it was retired nobody kept it, so every memory must be looked at again.
 _WAKE = """
 update spaces set state = 'filling', opened_in = pg_current_xact_id(),
@@ -69,8 +69,8 @@ update spaces set embedder = %(embedder)s, query_instruction = %(query_instructi
         else 'active' end
 where id = %(id)s
 returning {_COLUMNS}
-"""
-_HOLD = f"select {_COLUMNS} from spaces where id = %s for update"
+"""  # noqa: S608  # composed of constants
+_HOLD = f"select {_COLUMNS} from spaces where id = %s for update"  # noqa: S608  # composed of constants
 _GIVE_UP_FORMER = "update spaces set is_former = false where is_former"
 _RETIRE_ACTIVE = "update spaces set state = 'retired', is_former = true where state = 'active'"
 _ACTIVATE = "update spaces set state = 'active' where id = %s"

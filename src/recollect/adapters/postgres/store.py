@@ -1,7 +1,7 @@
 """Memories, keys and run-time settings in Postgres.
 
-Every method is one transaction on a pooled connection. No statement is prepared unless the store is
-told that nothing stands between, so it works behind a transaction-pooling PgBouncer as well.
+Every method is one transaction on a pooled connection. No statement is prepared, so the store works
+behind a transaction-pooling PgBouncer as well.
 """
 
 from __future__ import annotations
@@ -58,17 +58,18 @@ copy memories (id, owner, content, category, tags, expanded_keywords, importance
 
 _REPLACE = f"{UPDATE_MEMORY} and version = %(based_on)s"
 
-_GET = f"select {MEMORY_COLUMNS} from memories m where m.owner = %s and m.id = %s"
+_GET = f"select {MEMORY_COLUMNS} from memories m where m.owner = %s and m.id = %s"  # noqa: S608  # composed of constants
 
 _GET_MANY = f"""
 select {MEMORY_COLUMNS} from memories m
 where m.owner = %s and m.id = any(%s) and m.deleted_at is null
-"""
+"""  # noqa: S608  # composed of constants
 
 _LIST = f"""
-select {MEMORY_COLUMNS} from memories m where {{where}}
+select {MEMORY_COLUMNS} from memories m where {{where}}{{after}}
 order by m.created_at desc, m.id desc limit %(limit)s
-"""
+"""  # noqa: S608  # composed of constants
+_AFTER = " and (m.created_at, m.id) < (%(after_time)s, %(after_id)s)"
 
 _IDS_WITH_PREFIX = """
 select id from memories
@@ -113,8 +114,6 @@ insert into keys (id, owner, digest, label, created_at, revoked_at)
 values (%(id)s, %(owner)s, %(digest)s, %(label)s, %(created_at)s, %(revoked_at)s)
 """
 
-_FIND_KEY = "select * from keys where digest = %s"
-
 
 class PostgresStore:
     """The stores' ports on one database; use as an async context manager.
@@ -122,18 +121,14 @@ class PostgresStore:
     `vectors` is None where Postgres has no place for them, and `vector_note` says why.
     """
 
-    def __init__(
-        self, url: str, *, connections: int = 10, lease: float = LEASE, direct: bool = False
-    ) -> None:
-        """`lease`: seconds a worker may take for what it claimed before others may take it.
-        `direct`: there is no pooler between, and statements may be prepared.
-        """
+    def __init__(self, url: str, *, connections: int = 10, lease: float = LEASE) -> None:
+        """`lease`: seconds a worker may take for what it claimed before others may take it."""
         self.vectors: PostgresVectors | None = None
         self.graph: PostgresGraph
         self.vector_note = ""
         self._url = url
         self._lease = lease
-        self._pool = Pool(url, connections, direct=direct)
+        self._pool = Pool(url, connections)
         self._transaction, self._reading = self._pool.transaction, self._pool.reading
         self._statistics = Statistics(self._transaction)
         self.fuser = PostgresFuser(self._transaction)
@@ -267,10 +262,9 @@ class PostgresStore:
     ) -> list[Memory]:
         condition, params = within(owner, scope)
         if after is not None:
-            condition += " and (m.created_at, m.id) < (%(after_time)s, %(after_id)s)"
             params |= {"after_time": after.created_at, "after_id": after.id}
+        query = _LIST.format(where=condition, after="" if after is None else _AFTER)
         async with self._reading() as connection:
-            query = _LIST.format(where=condition)
             cursor = await connection.execute(query, {**params, "limit": limit})
             return [to_memory(row) for row in await cursor.fetchall()]
 
@@ -302,7 +296,7 @@ class PostgresStore:
     @again_if_lost
     async def read_settings(self) -> Mapping[str, object]:
         async with self._reading() as connection:
-            cursor = await connection.execute("select name, value from settings", prepare=True)
+            cursor = await connection.execute("select name, value from settings")
             return {row["name"]: row["value"] for row in await cursor.fetchall()}
 
     async def write_settings(self, changes: Mapping[str, object], *, by: str, at: datetime) -> None:
@@ -336,7 +330,7 @@ class PostgresStore:
     @again_if_lost
     async def find_key(self, digest: bytes) -> Key | None:
         async with self._reading() as connection:
-            cursor = await connection.execute(_FIND_KEY, (digest,), prepare=True)
+            cursor = await connection.execute("select * from keys where digest = %s", (digest,))
             row = await cursor.fetchone()
         return None if row is None else to_key(row)
 

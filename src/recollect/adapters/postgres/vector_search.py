@@ -16,6 +16,7 @@ from psycopg import AsyncConnection
 from recollect.adapters.postgres import spaces
 from recollect.adapters.postgres.asking import ask
 from recollect.adapters.postgres.lexical import rows_of, scope_size
+from recollect.adapters.postgres.rows import Condition
 from recollect.adapters.postgres.vector_text import vector_text
 from recollect.core.recall import Candidate
 from recollect.core.space import Survey
@@ -83,7 +84,7 @@ limit {depth}
 
 
 async def survey(
-    connection: AsyncConnection[Any], where: LiteralString, params: Mapping[str, object]
+    connection: AsyncConnection[Any], where: Condition, params: Mapping[str, object]
 ) -> Survey:
     found, explained = await ask(connection, params, spaces.ACTIVE, scope_size(where))
     return Survey(spaces.the_active(found), rows_of(explained))
@@ -92,7 +93,7 @@ async def survey(
 async def nearest(
     connection: AsyncConnection[Any],
     query: VectorQuery,
-    where: LiteralString,
+    where: Condition,
     params: Mapping[str, object],
 ) -> list[Candidate]:
     """The memories under `where` (a condition on alias `m` with its `params`) whose vectors are
@@ -121,7 +122,7 @@ async def _run(
     connection: AsyncConnection[Any],
     statement: LiteralString,
     query: VectorQuery,
-    where: LiteralString,
+    where: Condition,
     values: Mapping[str, object],
 ) -> list[Any]:
     # Numbers of ours: what an index is defined by can be no parameter.

@@ -40,9 +40,9 @@ _THEN: Final[LiteralString] = f"""
         and v.created_at <= %(as_of)s and m.updated_at > %(as_of)s
     order by v.memory_id, v.number desc)
 )
-"""
+"""  # noqa: S608  # composed of constants
 
-_READ: Final = f"select {MEMORY_COLUMNS} from {_THEN} m where m.deleted_at is null"
+_READ: Final = f"select {MEMORY_COLUMNS} from {_THEN} m where m.deleted_at is null"  # noqa: S608  # composed of constants
 _LINKED: Final = f"{_READ} and m.links <> '[]'"
 _SOME: Final = f"{_READ} and m.id = any(%(ids)s)"
 

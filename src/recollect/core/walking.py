@@ -51,12 +51,14 @@ class Named:
 class Walked:
     """A memory that the walk came to. The path leads from a memory that a leg found, or from the
     query itself where it is empty at the beginning, to this one: ids of memories and names of
-    concepts by turns.
+    concepts by turns. One that is not `is_known` is not in the graph: it mentions no concept, is
+    sensitive, or is not read yet. No walk comes to it, but what it began with stays on it.
     """
 
     id: UUID
     score: float
     path: tuple[str, ...] = ()
+    is_known: bool = True
 
 
 def named_by(query: str) -> Named:
@@ -117,9 +119,9 @@ def reordered(
     fused: Sequence[Fused], walked: Sequence[Walked], joining: Mapping[UUID, Memory]
 ) -> list[Fused]:
     """The walk's order with the fused scores' measure: the best has the best fused score. What the
-    graph adds to a memory's score is the difference, and may take from it. Whom the walk did not
-    come to have no rank in it; they keep what the least mass is worth, in their order, behind all
-    others.
+    graph adds to a memory's score is the difference, and may take from it. Those that the graph
+    does not know have no rank in it, and the place that their mass gives them. Nor do others that
+    the walk did not come to; they keep what the least mass is worth, in their order, behind all.
     """
     known = {one.candidate.id: one for one in fused}
     taking_part = [one for one in walked if one.id in known or one.id in joining]
@@ -127,12 +129,16 @@ def reordered(
         return list(fused)
     unit = fused[0].score / taking_part[0].score
     order: list[Fused] = []
-    for rank, one in enumerate(taking_part, start=1):
+    rank = 0
+    for one in taking_part:
         before = known.pop(one.id, None)
         score = one.score * unit
-        place = LegPlace(
-            rank, one.score, score - (0.0 if before is None else before.score), one.path
-        )
+        added = score - (0.0 if before is None else before.score)
+        rank += one.is_known
+        if one.is_known:
+            place = LegPlace(rank, one.score, added, one.path)
+        else:
+            place = LegPlace(None, 0.0, added)
         if before is None:
             memory = joining[one.id]
             candidate = Candidate(one.id, one.score, memory.importance, memory.created_at)

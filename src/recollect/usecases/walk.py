@@ -106,7 +106,7 @@ async def fuse_and_walk(
         report = LegReport("failed", weight, took_ms=ms_since(started), note=explained(error))
         return fused, LegOutcome(report, error=error)
     order = reordered(fused, walked, joining)
-    report = LegReport("ran", weight, len(walked), ms_since(started))
+    report = LegReport("ran", weight, sum(one.is_known for one in walked), ms_since(started))
     return order, LegOutcome(report)
 
 

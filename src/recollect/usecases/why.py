@@ -253,10 +253,11 @@ async def _in_graph(
     walked = await question.walk_far(answers)
     if isinstance(walked, LegReport):
         return _facts(question, walked, None, None, 0)
-    for rank, one in enumerate(walked, start=1):
+    reached = [one for one in walked if one.is_known]
+    for rank, one in enumerate(reached, start=1):
         if one.id == memory.id:
-            return _facts(question, report, one.score, rank, len(walked))
-    return _facts(question, report, None, None, len(walked))
+            return _facts(question, report, one.score, rank, len(reached))
+    return _facts(question, report, None, None, len(reached))
 
 
 async def _parked(question: Question, dense: LegFacts) -> str | None:

@@ -142,13 +142,18 @@ def walk(
     limit: int,
     explained: int,
 ) -> list[Walked]:
-    """The memories with most mass, best first, and the paths that led to the first of them."""
+    """The memories with most mass, best first, and the paths that led to the first of them. What
+    begins on a memory that the graph does not know has no way on, as on one that is linked to
+    nothing; it keeps the same share. That the graph is silent about it must not cost it its place.
+    """
     begun = _begun(matrix, memories, named)
     nodes = np.fromiter(begun, dtype=np.int64, count=len(begun))
     mass = np.fromiter(begun.values(), dtype=np.float64, count=len(begun))
     if not len(nodes) or mass.sum() <= 0.0:
         return []
-    mass = mass / mass.sum()
+    unknown = {id: share for id, share in memories.items() if id not in matrix.places}
+    total = float(mass.sum()) + sum(unknown.values())
+    mass = mass / total
     held = np.zeros(len(matrix.starts) - 1)
     for _ in range(MOST_STEPS):
         held[nodes] += (1.0 - damping) * mass
@@ -157,7 +162,7 @@ def walk(
             break
     touched = np.flatnonzero(held[: len(matrix.memories)])
     best = touched[np.argsort(-held[touched], kind="stable")][:limit]
-    return [
+    walked = [
         Walked(
             matrix.memories[place],
             float(held[place]),
@@ -165,6 +170,10 @@ def walk(
         )
         for rank, place in enumerate(best)
     ]
+    stayed = [
+        Walked(id, (1.0 - damping) * share / total, is_known=False) for id, share in unknown.items()
+    ]
+    return sorted([*walked, *stayed], key=lambda one: -one.score)
 
 
 def _begun(matrix: Matrix, memories: Mapping[UUID, float], named: list[UUID]) -> dict[int, float]:

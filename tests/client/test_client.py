@@ -7,7 +7,7 @@ import inspect
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -102,6 +102,46 @@ def test_the_same_errors_everywhere(options: Options) -> None:
         memory.update(stored.id, importance=0.9)
         with pytest.raises(Conflict):
             memory.update(stored.id, importance=0.1, based_on=1)
+
+
+def test_a_slip_is_told_and_not_taken_for_something_else(options: Options) -> None:
+    """Of a text in the place of a list its letters, of a field with a slip in its name nothing."""
+    slips: list[tuple[str, Callable[[Client, Memory], object]]] = [
+        ("tags", lambda memory, _: memory.remember("Tea.", **slip(tags="drinks"))),
+        ("tags", lambda memory, one: memory.update(one.id, **slip(tags="drinks"))),
+        (
+            "importnce",
+            lambda memory, one: memory.update(one.id, **slip(importnce=1.0, content="T")),
+        ),
+        ("owner", lambda memory, one: memory.update(one.id, **slip(owner="you"))),
+        ("sessions", lambda memory, _: memory.recall("tea", scope=Scope(**slip(sessions="s1")))),
+        ("tags", lambda memory, _: memory.page(Scope(**slip(tags="drinks")))),
+        ("sort_by", lambda memory, _: memory.recall("tea", **slip(sort_by="date"))),
+    ]
+    with Client(**options) as memory:
+        stored = memory.remember("Nadia prefers tea.", tags=["drinks"])
+        for field, slipped in slips:
+            with pytest.raises(InvalidInput) as refused:
+                slipped(memory, stored)
+            assert (refused.value.field, bool(refused.value.remedy)) == (field, True)
+        assert said(*memory.page().memories) == said(stored)
+        assert memory.get(stored.id).tags == ("drinks",)
+
+
+def slip(**fields: Any) -> Any:
+    """Arguments that a type checker would refuse."""
+    return fields
+
+
+def test_a_key_without_a_server_opens_no_local_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("RECOLLECT_API_URL", raising=False)
+    monkeypatch.setenv("RECOLLECT_HOME", str(tmp_path / "home"))
+    with pytest.raises(InvalidInput, match="no server"):
+        Client(key="rk_x")
+    monkeypatch.setenv("RECOLLECT_API_URL", "http://127.0.0.1:9")
+    Client(key="rk_x")
 
 
 @pytest.mark.anyio

@@ -26,6 +26,7 @@ from recollect.core.memory import (
     Memory,
     Scope,
     Stats,
+    several,
 )
 from recollect.core.paging import Page
 from recollect.core.recall import LegName, RecallRequest, Recollection, SortBy
@@ -115,8 +116,8 @@ class AsyncClient:
             Draft(
                 content,
                 category=category,
-                tags=tuple(tags),
-                expanded_keywords=tuple(expanded_keywords),
+                tags=several(tags, "tags"),
+                expanded_keywords=several(expanded_keywords, "expanded_keywords"),
                 importance=importance,
                 is_sensitive=is_sensitive,
                 project=project,
@@ -149,6 +150,7 @@ class AsyncClient:
         self, reference: str | UUID, *, based_on: int | None = None, **changes: Unpack[Changes]
     ) -> Memory:
         """Change the fields that are named; with `based_on` only if that version is current."""
+        _check_names(changes)
         return await self._recollect.update(str(reference), changes, based_on=based_on)
 
     async def forget(self, reference: str | UUID, *, forever: bool = False) -> UUID:
@@ -198,7 +200,14 @@ def _settings(options: Options) -> Settings:
         named["api_url"] = None
     if "key" in named:
         named["api_key"] = named.pop("key")
-    return load(**named)
+    settings = load(**named)
+    if "key" in options and settings.api_url is None:
+        raise InvalidInput(
+            "a key is given, but no server that it is for",
+            field="url",
+            remedy="Name the server, `Client(url=…, key=…)`; a local store needs no key.",
+        )
+    return settings
 
 
 def _request(query: str, asked: Asked) -> RecallRequest:
@@ -206,6 +215,19 @@ def _request(query: str, asked: Asked) -> RecallRequest:
     named["exclude"] = frozenset(asked.get("exclude", ()))
     named["weights"] = dict(asked.get("weights") or {})
     return RecallRequest(query, **named)
+
+
+def _check_names(changes: Changes) -> None:
+    """InvalidInput for a field that nobody can change: a server would not even hear of it."""
+    for name in changes:
+        if name not in Changes.__annotations__:
+            raise InvalidInput(
+                f"{name[:60]!r} is not a field that can be changed",
+                field=name,
+                remedy=f"Name some of: {', '.join(Changes.__annotations__)}.",
+            )
+    several(changes.get("tags", ()), "tags")
+    several(changes.get("expanded_keywords", ()), "expanded_keywords")
 
 
 def not_open() -> InvalidInput:

@@ -181,15 +181,27 @@ def checked_scope(scope: Scope) -> Scope:
     """The scope with its names trimmed as a memory's are, so that what was stored under a name is
     found under it. A blank name is refused, for leaving it out would widen the scope.
     """
-    check_categories(scope.categories)
+    check_categories(several(scope.categories, "categories"))
+    sessions, tags = several(scope.sessions, "sessions"), several(scope.tags, "tags")
     return replace(
         scope,
         project=None if scope.project is None else checked_name(scope.project, "project"),
-        sessions=tuple(checked_name(session, "sessions") for session in scope.sessions),
-        tags=tuple(checked_name(tag, "tags") for tag in scope.tags),
+        sessions=tuple(checked_name(session, "sessions") for session in sessions),
+        tags=tuple(checked_name(tag, "tags") for tag in tags),
         since=checked_moment(scope.since, "since"),
         until=checked_moment(scope.until, "until"),
     )
+
+
+def several(texts: Iterable[str], field: str) -> tuple[str, ...]:
+    """The texts; or InvalidInput for one alone, which would be taken for its letters."""
+    if isinstance(texts, str):
+        raise InvalidInput(
+            f"{field} is one text, not a list of them",
+            field=field,
+            remedy=f"Put it into a list: [{texts[:60]!r}].",
+        )
+    return tuple(texts)
 
 
 def check_categories(categories: Iterable[str]) -> None:
@@ -228,7 +240,8 @@ def _check_importance(importance: float) -> None:
 
 
 def _words(words: Iterable[str], field: str, limits: Limits) -> tuple[str, ...]:
-    tidy = tuple(dict.fromkeys(stripped for word in words if (stripped := word.strip())))
+    each = several(words, field)
+    tidy = tuple(dict.fromkeys(stripped for word in each if (stripped := word.strip())))
     if len(tidy) > limits.words:
         raise InvalidInput(
             f"{len(tidy)} {field} given; the limit is {limits.words}",

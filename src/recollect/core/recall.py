@@ -15,6 +15,7 @@ from recollect.core.memory import EVERYWHERE, Memory, Scope, checked_moment, che
 LegName = Literal["lexical", "dense", "graph"]
 LEGS: Final[tuple[LegName, ...]] = ("lexical", "dense", "graph")
 SortBy = Literal["relevance", "importance", "recency"]
+ORDERS: Final[tuple[SortBy, ...]] = ("relevance", "importance", "recency")
 MAX_WEIGHT: Final = 5.0
 MAX_LIMIT: Final = 100
 
@@ -58,6 +59,12 @@ class RecallRequest:
                 f"limit {self.limit} is outside 1..{MAX_LIMIT}",
                 field="limit",
                 remedy=f"Ask for 1 to {MAX_LIMIT} hits.",
+            )
+        if self.sort_by not in ORDERS:
+            raise InvalidInput(
+                f"there is no order called {str(self.sort_by)[:60]!r}",
+                field="sort_by",
+                remedy=f"The orders are: {', '.join(ORDERS)}.",
             )
         for leg, weight in self.weights.items():
             check_weight(leg, weight)

@@ -78,7 +78,7 @@ async def test_a_repeated_write_is_one_memory(parts: Parts) -> None:
 )
 async def test_another_draft_under_a_taken_id_is_a_conflict(parts: Parts, other: Draft) -> None:
     first = await remember(parts, "me", FULL)
-    with pytest.raises(Conflict):
+    with pytest.raises(Conflict, match="belongs to another memory"):
         await remember(parts, "me", other)
     assert await parts.store.get("me", OWN_ID) == first
 
@@ -86,15 +86,16 @@ async def test_another_draft_under_a_taken_id_is_a_conflict(parts: Parts, other:
 async def test_a_repeat_does_not_undo_a_later_change(parts: Parts) -> None:
     await remember(parts, "me", FULL)
     changed = await update(parts, "me", str(OWN_ID), {"content": "writable again"})
-    with pytest.raises(Conflict):
+    with pytest.raises(Conflict, match="changed since, and has version 2") as clash:
         await remember(parts, "me", FULL)
+    assert clash.value.remedy.startswith("Nothing is to be done if this repeats the write")
     assert await parts.store.get("me", OWN_ID) == changed
 
 
 async def test_a_repeat_does_not_bring_back_what_was_forgotten(parts: Parts) -> None:
     await remember(parts, "me", FULL)
     await forget(parts, "me", str(OWN_ID))
-    with pytest.raises(Conflict):
+    with pytest.raises(Conflict, match="forgotten since"):
         await remember(parts, "me", FULL)
     assert (await page(parts, "me", EVERYWHERE, None, 10)).memories == ()
 

@@ -46,8 +46,9 @@ router = APIRouter(prefix=PREFIX, tags=["Memories"])
 )
 async def remember(sent: DraftIn, mine: Mine, response: Response) -> WrittenOut:
     """Keep a memory. Sending the same draft with the same id again answers with the same memory;
-    another draft under that id is a conflict. A text that looks like a credential makes the memory
-    sensitive, unless `is_sensitive` says otherwise; the answer then has `sensitive_because`.
+    another draft under that id is a conflict, and so is the same one once the memory has been
+    changed or forgotten. A text that looks like a credential makes the memory sensitive, unless
+    `is_sensitive` says otherwise; the answer then has `sensitive_because`.
     """
     draft = sent.to_draft()
     memory = await mine.remember(draft)

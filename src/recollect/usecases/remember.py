@@ -43,12 +43,32 @@ async def remember(parts: Parts, owner: str, draft: Draft) -> Memory:
         memory = replace(memory, is_sensitive=True)
     try:
         await parts.store.add(memory)
-    except Conflict:
+    except Conflict as error:
         existing = await parts.store.get(owner, memory.id)
-        if existing is None or existing != _at_times_of(memory, existing):
+        if existing is None:  # another owner's, of which nothing is said
             raise
+        if existing != _at_times_of(memory, existing):
+            raise _taken(existing) from error
         return existing
     return memory
+
+
+def _taken(existing: Memory) -> Conflict:
+    """Whoever repeats a write is not to store it twice because the memory has changed since."""
+    if existing.deleted_at is not None:
+        became = "was forgotten since"
+    elif existing.version > 1:
+        became = f"was changed since, and has version {existing.version}"
+    else:
+        return Conflict(
+            "the id belongs to another memory",
+            remedy="Let Recollect make the id, or choose another one.",
+        )
+    return Conflict(
+        f"the id belongs to a memory that {became}",
+        remedy="Nothing is to be done if this repeats the write that stored it; "
+        "if it is another memory, store it under another id.",
+    )
 
 
 def _at_times_of(memory: Memory, other: Memory) -> Memory:

@@ -250,7 +250,11 @@ def test_a_key_is_never_sent_unencrypted_over_a_network(url: str) -> None:
     assert "A tunnel counts as this machine" in caught.value.remedy
 
 
-@pytest.mark.parametrize("url", ["", "ftp://x", "localhost:8420", "http://", "http://[::1", "x\0y"])
+@pytest.mark.parametrize(
+    "url",
+    ["", "ftp://x", "localhost:8420", "http://", "http://[::1", "x\0y"]
+    + [f"http://127.0.0.1:8420/{part}" for part in ("mcp", "api/v1", "api/v1/", "api/v1/docs")],
+)
 def test_what_is_no_url_is_refused(url: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         RemoteRecollect(url, "rk_x")

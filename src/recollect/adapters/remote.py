@@ -269,6 +269,10 @@ def _as_text(value: object) -> str:
     return value.isoformat() if isinstance(value, datetime) else str(value)
 
 
+# What a server prints beside its own address, and what is easily taken for it.
+_PARTS: Final = ("/api/v1", "/api/v1/docs", "/api/v1/openapi.json", "/mcp")
+
+
 def _checked_url(text: str) -> httpx.URL:
     try:
         url = httpx.URL(text.strip().rstrip("/"))
@@ -276,6 +280,8 @@ def _checked_url(text: str) -> httpx.URL:
         raise _bad_url("is not a URL") from error
     if url.scheme not in ("http", "https") or not url.host:
         raise _bad_url("is not a URL that begins with http:// or https://")
+    if url.path.endswith(_PARTS):
+        raise _bad_url("is the address of one part of a server, not the server's own")
     if url.scheme == "http" and not _is_loopback(url.host):
         raise InvalidInput(
             f"a key would cross the network unencrypted to {url.host}",

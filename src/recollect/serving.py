@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager
+from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from socket import socket
@@ -110,8 +110,9 @@ async def _run(settings: Settings, ready_file: Path | None, *, as_json: bool) ->
                 key = await issue_first_key(server.keys, server.clock, settings.owner)
                 ready = Ready(url_of(listening), server.database, key)
                 if ready_file is not None:
-                    _write_private(ready_file, json.dumps(ready.as_dict()))
-                    at_end.callback(ready_file.unlink, missing_ok=True)
+                    told = json.dumps(ready.as_dict())
+                    _write_private(ready_file, told)
+                    at_end.callback(_remove, ready_file, told)
                 sys.stdout.write((json.dumps(ready.as_dict()) if as_json else ready.text()) + "\n")
                 sys.stdout.flush()
 
@@ -197,3 +198,10 @@ def _write_private(path: Path, text: str) -> None:
             field="--ready-file",
             remedy="Name a file in a folder that exists and that this account may write to.",
         ) from error
+
+
+def _remove(path: Path, text: str) -> None:
+    """Unless a server that was started while this one stopped has put its own there."""
+    with suppress(OSError):
+        if path.read_text() == text:
+            path.unlink()

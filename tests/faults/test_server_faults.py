@@ -229,9 +229,11 @@ def test_serve_prints_its_first_key_once_and_logs_no_secret(
             httpx.get(f"{ready['url']}/api/v1/stats", headers=headers, timeout=SECONDS).status_code
             == 200
         )
+        ready_file.write_text("of a server that was started meanwhile")
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=SECONDS)
     assert process.returncode == 0
+    assert ready_file.exists()
     assert key not in ready["printed"]
 
 

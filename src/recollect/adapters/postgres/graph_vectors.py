@@ -52,11 +52,14 @@ where space_id = {space}
 """
 _HAS_INDEX: Final = "select to_regclass(%s) is not null as is_there"
 
+# Another worker may be making one concept of two. Its end is waited for, and what it removed has no
+# vector; without the lock that would be seen only as a broken reference.
 _KEEP: Final = """
 insert into concept_vectors (concept_id, space_id, owner, vector)
 select v.id, %(space)s, c.owner, v.vector::halfvec
 from unnest(%(ids)s::uuid[], %(vectors)s::text[]) as v(id, vector)
 join concepts c on c.id = v.id
+order by v.id for key share of c
 on conflict (concept_id, space_id) do update set vector = excluded.vector
 """
 _SETTINGS: Final = """

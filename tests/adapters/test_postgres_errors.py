@@ -8,8 +8,8 @@ from contextlib import AsyncExitStack
 
 import psycopg
 import pytest
-from psycopg import errors
-from psycopg.conninfo import make_conninfo
+from psycopg import errors, sql
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from recollect.adapters.postgres.errors import check_address, from_driver, translated
 from recollect.adapters.postgres.store import PostgresStore
@@ -89,6 +89,34 @@ def test_a_refused_connection_is_not_called_unreachable(
 ) -> None:
     with pytest.raises(StoreUnavailable, match=said), translated():
         psycopg.connect(make_conninfo(database_url, **change)).close()
+
+
+def test_a_postgres_without_a_connection_left_is_not_called_unreachable(
+    emptied_database_url: str,
+) -> None:
+    name = conninfo_to_dict(emptied_database_url)["dbname"]
+    limit = sql.SQL("alter database {} connection limit {}")
+    with psycopg.connect(emptied_database_url, autocommit=True) as connection:
+        connection.execute(limit.format(sql.Identifier(str(name)), 0))
+        try:
+            with pytest.raises(StoreBusy, match="no connection left"), translated():
+                psycopg.connect(emptied_database_url).close()
+        finally:
+            connection.execute(limit.format(sql.Identifier(str(name)), -1))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "FATAL:  sorry, too many clients already",
+        "FATAL:  remaining connection slots are reserved for roles with the SUPERUSER attribute",
+        'FATAL:  too many connections for role "recollect"',
+        "FATAL:  no more connections allowed (max_client_conn)",  # PgBouncer
+    ],
+)
+def test_every_way_to_say_that_no_connection_is_left_is_known(said: str) -> None:
+    error = psycopg.OperationalError(f"connection failed: {said}")
+    assert type(from_driver(error)) is StoreBusy
 
 
 def test_what_is_no_address_is_named_so() -> None:

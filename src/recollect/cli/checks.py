@@ -179,7 +179,7 @@ def check_database(settings: Settings, *, full: bool) -> Check:
     found = "RECOLLECT_DATABASE_URL answers and is migrated"
     if not vector_note:
         return Check("database", "ok", f"{found}; pgvector is there, with halfvec")
-    remedy = "Recall is by words until pgvector 0.7 or newer is there: `create extension vector`."
+    remedy = "Recall is by words until pgvector 0.8 or newer is there: `create extension vector`."
     return Check("database", "warn", f"{found}; no vectors: {vector_note}", remedy)
 
 

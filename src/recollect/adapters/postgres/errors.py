@@ -41,6 +41,12 @@ _UNREACHABLE = (
     PoolTimeout,
     psycopg.InterfaceError,
 )
+_NO_CONNECTION_LEFT = (
+    "too many clients already",
+    "connection slots are reserved",
+    "too many connections for",
+    "no more connections allowed",
+)
 
 
 @contextmanager
@@ -72,7 +78,8 @@ def from_driver(error: psycopg.Error) -> RecollectError:
     if isinstance(error, _BUSY):
         return StoreBusy(
             f"Postgres was too busy to answer in time{code}",
-            remedy="Try again in a moment; if it persists, look at the server's load and locks.",
+            remedy="Try again in a moment; if it persists, look at the server's load and locks,"
+            " and at its statement_timeout.",
         )
     if isinstance(error, errors.InsufficientPrivilege):
         return StoreUnavailable(
@@ -95,7 +102,7 @@ def from_driver(error: psycopg.Error) -> RecollectError:
     )
 
 
-def _refused_connection(text: str) -> StoreUnavailable | None:
+def _refused_connection(text: str) -> StoreError | None:
     """Why a connection was not made. The driver gives no code for it, only Postgres's own text, and
     no statement has run yet that could have put a memory into it.
     """
@@ -108,6 +115,12 @@ def _refused_connection(text: str) -> StoreUnavailable | None:
         return StoreUnavailable(
             "Postgres does not know the database or the role",
             remedy="Create it, or correct its name in RECOLLECT_DATABASE_URL.",
+        )
+    if any(said in text for said in _NO_CONNECTION_LEFT):
+        return StoreBusy(
+            "Postgres, or the pooler before it, has no connection left",
+            remedy="End what holds them, or raise its max_connections (of a pooler"
+            " max_client_conn); a server of Recollect takes up to 12.",
         )
     return None
 

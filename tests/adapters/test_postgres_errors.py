@@ -119,6 +119,20 @@ def test_every_way_to_say_that_no_connection_is_left_is_known(said: str) -> None
     assert type(from_driver(error)) is StoreBusy
 
 
+def test_connections_notice_that_nobody_is_there_unless_their_address_says_how(
+    database_url: str,
+) -> None:
+    async def told(url: str) -> dict[str, str]:
+        async with PostgresStore(url, connections=1) as store, store._reading() as connection:
+            return connection.info.get_parameters()
+
+    made = asyncio.run(told(database_url))
+    assert made["keepalives_idle"] == "30"
+    assert made["tcp_user_timeout"] == "10000"
+    own = asyncio.run(told(make_conninfo(database_url, keepalives_idle=7)))
+    assert own["keepalives_idle"] == "7"
+
+
 def test_what_is_no_address_is_named_so() -> None:
     with pytest.raises(InvalidInput, match="not an address") as raised:
         check_address("not a url with hunter2")

@@ -17,7 +17,7 @@ from uuid import UUID
 from psycopg import sql
 from psycopg.types.json import Jsonb
 
-from recollect.adapters.postgres import lexical, links, versions
+from recollect.adapters.postgres import lexical, links, patience, versions
 from recollect.adapters.postgres.again import again_if_lost
 from recollect.adapters.postgres.changes import PostgresChanges
 from recollect.adapters.postgres.erasure import ERASE
@@ -126,7 +126,7 @@ class PostgresStore:
         self.vectors: PostgresVectors | None = None
         self.graph: PostgresGraph
         self.vector_note = ""
-        self._url = url
+        self._url = url = patience.probed(url)
         self._lease = lease
         self._pool = Pool(url, connections)
         self._transaction, self._reading = self._pool.transaction, self._pool.reading

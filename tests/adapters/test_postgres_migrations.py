@@ -11,12 +11,14 @@ from uuid import UUID
 import psycopg
 import pytest
 from alembic import command
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
 from psycopg.types.json import Jsonb
 from tests.conftest import Cluster
 from tests.waiting import SECONDS
 
 from recollect.adapters.postgres.migrate import _migrating as migrating
-from recollect.adapters.postgres.migrate import heads, migrate, take_down
+from recollect.adapters.postgres.migrate import check_fit, heads, migrate, take_down
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.core.errors import StoreUnavailable
 
@@ -111,6 +113,31 @@ def test_a_database_of_a_newer_version_is_refused(database_url: str, branch: str
     with pytest.raises(StoreUnavailable, match="newer version") as raised:
         migrate(database_url)
     assert "Upgrade Recollect" in raised.value.remedy
+
+
+@pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
+def test_a_database_that_cannot_hold_every_character_is_refused(
+    cluster: Cluster, encoding: str
+) -> None:
+    name = f"encoded_{encoding.lower()}"
+    cluster.execute(
+        sql.SQL(
+            "create database {} encoding {} template template0"
+            " locale_provider libc lc_collate 'C' lc_ctype 'C'"
+        ).format(sql.Identifier(name), encoding)
+    )
+    try:
+        with pytest.raises(StoreUnavailable, match=encoding) as raised:
+            migrate(make_conninfo(cluster.url, dbname=name))
+    finally:
+        cluster.drop(name)
+    assert "UTF-8" in raised.value.remedy
+
+
+def test_a_release_of_postgres_that_is_too_old_is_refused() -> None:
+    with pytest.raises(StoreUnavailable, match="release 14"):
+        check_fit(140_012, "UTF8")
+    check_fit(150_000, "UTF8")
 
 
 def test_a_database_that_is_not_there_is_named_as_unreachable(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
+from typing import Final
 
 import psycopg
 from alembic import command
@@ -29,6 +30,7 @@ from recollect.adapters.postgres.vector_support import vector_note
 from recollect.core.errors import StoreUnavailable
 
 _SCRIPTS = Path(__file__).parent / "migrations"
+_OLDEST: Final = 150_000
 # Alembic keeps the migration under way in module variables: one at a time in a process.
 _ALEMBIC = Lock()
 
@@ -55,14 +57,35 @@ def take_down(url: str) -> None:
         command.downgrade(config, "base")
 
 
+def check_fit(version: int, encoding: str | None) -> None:
+    """StoreUnavailable for a Postgres that would fail later, and then with less to go by."""
+    if version < _OLDEST:
+        raise StoreUnavailable(
+            f"this Postgres is release {version // 10_000}, too old for Recollect",
+            remedy=f"Name one of release {_OLDEST // 10_000} or newer in RECOLLECT_DATABASE_URL.",
+        )
+    if encoding not in {"UTF8", None}:
+        raise StoreUnavailable(
+            f"the database is encoded in {encoding}, and memories may hold any character",
+            remedy="Make one in UTF-8 (create database … encoding 'UTF8' template template0) and"
+            " name it in RECOLLECT_DATABASE_URL.",
+        )
+
+
 @contextmanager
 def _migrating(url: str) -> Iterator[Config]:
     """A configuration whose connection commits at the end; errors become Recollect's."""
 
     def connect() -> psycopg.Connection:
-        return psycopg.connect(
+        made = psycopg.connect(
             url, prepare_threshold=None, connect_timeout=patience.CONNECT_SECONDS
         )
+        try:
+            check_fit(made.info.server_version, made.info.parameter_status("server_encoding"))
+        except StoreUnavailable:
+            made.close()
+            raise
+        return made
 
     engine = create_engine("postgresql+psycopg://", creator=connect, poolclass=NullPool)
     config = _config()

@@ -40,6 +40,21 @@ with embedded as url, psycopg.connect(url) as connection:
     print(connection.execute("select answer from kept").fetchone(), embedded.folder)
 """
 
+STRANGER = """
+import os, sys
+from pathlib import Path
+from recollect.adapters.embedded_postgres import EmbeddedPostgres
+from recollect.adapters.embedded_postgres.errors import HomeUnusable
+if os.geteuid() == 0:
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+try:
+    EmbeddedPostgres(Path(sys.argv[1]))
+except HomeUnusable as error:
+    print(error, error.remedy)
+"""
+
 Embed = Callable[..., EmbeddedPostgres]
 
 
@@ -113,3 +128,14 @@ def test_an_ordinary_user_installs_and_runs_it_himself(home: Path) -> None:
     assert (run.stdout, run.stderr) == (f"(42,) {home / 'his' / 'postgres'}\n", "")
     assert stat.S_IMODE((home / "his").stat().st_mode) == 0o700
     assert stat.S_IMODE((home / "his" / "postgres").stat().st_mode) == 0o700
+
+
+def test_a_home_that_is_closed_to_this_user_is_named_so(home: Path) -> None:
+    """As when somebody else's server has it."""
+    home.mkdir(mode=0)
+    run = subprocess.run(
+        [sys.executable, "-c", STRANGER, str(home)], capture_output=True, text=True, check=False
+    )
+    home.chmod(0o700)
+    assert run.stderr == ""
+    assert run.stdout.startswith(f"{home} is closed to this user. Run Recollect as the user whose")

@@ -44,6 +44,12 @@ def postgres_folder(home: Path, account: Account) -> Path:
         raise HomeUnusable(
             f"{home} is not a folder.", remedy="Set RECOLLECT_HOME to a folder, or move the file."
         )
+    if not os.access(home, os.X_OK):
+        raise HomeUnusable(
+            f"{home} is closed to this user.",
+            remedy="Run Recollect as the user whose folder it is, or set RECOLLECT_HOME to one of"
+            " your own.",
+        )
     near = home / "postgres"
     far = SYSTEM_FOLDER / _digest(home)
     if account.is_switched and (far / "data").exists():

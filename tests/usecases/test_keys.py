@@ -115,3 +115,9 @@ async def test_an_id_or_any_unambiguous_prefix_means_a_key(
         await resolve_key(store, str(one.id)[:4])
     with pytest.raises(NotFound):
         await resolve_key(store, "ffff")
+
+
+async def test_what_is_no_id_of_a_key_leads_to_the_list_of_keys(store: InMemoryStore) -> None:
+    with pytest.raises(InvalidInput) as raised:
+        await resolve_key(store, "ana's laptop")
+    assert "recollect keys list" in raised.value.remedy

@@ -59,13 +59,13 @@ class IdPrefix:
     high: UUID
 
     @classmethod
-    def parse(cls, text: str) -> IdPrefix:
+    def parse(cls, text: str, shown_by: str = "recollect list") -> IdPrefix:
         digits = text.strip().lower().replace("-", "")
         if not re.fullmatch(rf"[0-9a-f]{{4,{_HEX_DIGITS}}}", digits):
             raise InvalidInput(
                 f"{text.strip()[:60]!r} is not an id",
                 field="id",
-                remedy="Give the id that `recollect list` shows, or at least its first 4 digits.",
+                remedy=f"Give the id that `{shown_by}` shows, or at least its first 4 digits.",
             )
         return cls(
             text=text.strip(),

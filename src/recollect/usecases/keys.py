@@ -54,7 +54,7 @@ async def revoke_key(keys: KeyStore, clock: Clock, id: UUID) -> None:
 
 async def resolve_key(keys: KeyStore, reference: str) -> UUID:
     """The id of the key that a reference means: an id, or any unambiguous prefix of one."""
-    prefix = IdPrefix.parse(reference)
+    prefix = IdPrefix.parse(reference, shown_by="recollect keys list")
     fitting = [key.id for key in await keys.list_keys() if prefix.low <= key.id <= prefix.high]
     id = prefix.only(fitting, "keys")
     if id is None:

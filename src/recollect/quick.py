@@ -134,9 +134,9 @@ class QuickRecall:
                 for hit in there
                 if hit.memory.id not in own
             ]
-            mine = [hit for hit in here if hit.memory.id in own]
             # Links that the server has not heard of are followed here.
-            return store.follow(request, woven(theirs, mine, request.sort_by))[: request.limit]
+            merged = woven(theirs, here, own, request.sort_by)
+            return store.follow(request, merged)[: request.limit]
         finally:
             store.close()
 

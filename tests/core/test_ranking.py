@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from tests.strategies import MOMENT, any_text
 
 from recollect.core.fusion import Fused
-from recollect.core.ranking import exactness, place_if_vital, prior, rank, rearranged
-from recollect.core.recall import Candidate, LegPlace, SortBy
+from recollect.core.memory import Memory
+from recollect.core.ranking import exactness, place_if_vital, prior, rank, rearranged, woven
+from recollect.core.recall import Candidate, Hit, LegPlace, SortBy
 
 
 def fused(number: int, score: float, importance: float = 0.5, age: int = 0) -> Fused:
@@ -182,3 +183,41 @@ def test_the_second_stage_shares_out_the_places_it_judged(
             assert (one.rerank.score, one.rerank.former_place) == (scores[one.id.int], one.id.int)
         else:
             assert one.rerank is None
+
+
+def hit(number: int, score: float, importance: float = 0.5, age: int = 0) -> Hit:
+    moment = MOMENT - timedelta(hours=age)
+    memory = Memory(UUID(int=number), "me", "text", moment, moment, importance=importance)
+    return Hit(memory, score, score, 1.0, {})
+
+
+THEIRS = [hit(1, 22.0, 0.9, age=1), hit(2, 20.0, 0.5, age=5), hit(3, 9.0, 0.1, age=9)]
+
+
+@pytest.mark.parametrize(
+    ("here", "merged"),
+    [
+        # The only one that holds the word has the least that a leg gives, and is still the first.
+        ([hit(8, 5.1)], [8, 1, 2, 3]),
+        # Others that are found by the same words stay before it, here as there.
+        ([hit(1, 60.0), hit(8, 50.0), hit(2, 7.0), hit(9, 6.0)], [1, 8, 2, 9, 3]),
+        ([hit(5, 9.0), hit(6, 9.0), hit(7, 9.0), hit(4, 9.0), hit(8, 9.0)], [1, 2, 3, 8]),
+        ([hit(2, 5.0)], [1, 2, 3]),
+        ([], [1, 2, 3]),
+    ],
+)
+def test_what_only_this_store_has_is_where_this_store_places_it(
+    here: list[Hit], merged: list[int]
+) -> None:
+    order = woven(THEIRS, here, {UUID(int=8), UUID(int=9)}, "relevance")
+    assert [one.memory.id.int for one in order] == merged
+
+
+@pytest.mark.parametrize(
+    ("sort_by", "merged"), [("importance", [1, 8, 2, 3]), ("recency", [1, 2, 8, 3])]
+)
+def test_importance_and_age_can_be_compared_across_stores(
+    sort_by: SortBy, merged: list[int]
+) -> None:
+    order = woven(THEIRS, [hit(8, 5.0, 0.7, age=7)], {UUID(int=8)}, sort_by)
+    assert [one.memory.id.int for one in order] == merged

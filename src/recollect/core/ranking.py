@@ -4,7 +4,7 @@ orders, and the second stage's say.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import NamedTuple
 from uuid import UUID
@@ -111,22 +111,32 @@ def rearranged(ranked: Sequence[Ranked], scores: Mapping[UUID, float]) -> list[R
     return order
 
 
-def woven(theirs: Sequence[Hit], mine: Sequence[Hit], sort_by: SortBy) -> list[Hit]:
-    """Each hit of this store before the first of the server's that it beats. The server's keep
-    their order, which a second stage may have made.
+def woven(
+    theirs: Sequence[Hit], here: Sequence[Hit], own: Collection[UUID], sort_by: SortBy
+) -> list[Hit]:
+    """The server's hits and, of those found `here`, this store's `own`, which it cannot know. The
+    server's keep their order, which a second stage may have made.
+
+    By relevance an own hit has the place that it has among all that was found here, where there is
+    a copy of everything. Scores would not do: those of two answers cannot be compared, and what
+    alone holds a rare word stands out beside the hits of another leg, but not by itself.
     """
     order = list(theirs)
-    for hit in mine:
-        worth = _worth(hit, sort_by)
-        beaten = (place for place, one in enumerate(order) if _worth(one, sort_by) < worth)
-        order.insert(next(beaten, len(order)), hit)
+    for place, hit in enumerate(here):
+        if hit.memory.id not in own:
+            continue
+        if sort_by != "relevance":
+            worth = _worth(hit, sort_by)
+            beaten = (at for at, one in enumerate(order) if _worth(one, sort_by) < worth)
+            place = next(beaten, len(order))
+        order.insert(place, hit)
     return order
 
 
 def _worth(hit: Hit, sort_by: SortBy) -> tuple[float, ...]:
     if sort_by == "recency":
         return (hit.memory.created_at.timestamp(),)
-    return (hit.memory.importance, hit.score) if sort_by == "importance" else (hit.score,)
+    return (hit.memory.importance, hit.score)
 
 
 def _trimmed(asked: Sequence[str]) -> Sequence[str]:

@@ -117,8 +117,7 @@ class CachedRecollect:
             for hit in there.hits
             if hit.memory.id not in own
         ]
-        mine = [hit for hit in found_here if hit.memory.id in own]
-        merged = woven(hits, mine, request.sort_by)
+        merged = woven(hits, found_here, own, request.sort_by)
         # Links that the server has not heard of are followed here.
         shown = await follow(self.store, self.owner, request, merged, known.superseded)
         return replace(there, hits=tuple(shown[: request.limit]), note=note or there.note)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -10,6 +11,9 @@ import psycopg
 import pytest
 from tests.cli.commands import Cli, client_of
 from tests.serving import running
+
+from recollect.adapters.embedded_postgres import places
+from recollect.adapters.embedded_postgres.account import Account
 
 TEXTS = ("Anna Berg works at Initech", "Initech uses Kubernetes & <Helm>")
 
@@ -100,6 +104,21 @@ def test_the_local_store_says_where_the_graph_is(tmp_path: Path) -> None:
     code, error = local.error("graph", "show", "Initech")
     assert (code, error["field"]) == (2, "RECOLLECT_API_URL")
     assert "lives on a server" in error["detail"]
+
+
+@pytest.mark.parametrize("near", [True, False])
+def test_an_embedded_postgres_of_this_home_is_a_server_wherever_it_lies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, near: bool
+) -> None:
+    home, system = tmp_path / "home", tmp_path / "system"
+    monkeypatch.setattr(places, "SYSTEM_FOLDER", system)
+    monkeypatch.setattr(Account, "can_enter", lambda _, folder: near or system in folder.parents)
+    home.mkdir()
+    assert not places.has_cluster(home)
+    account = Account("root's other one", os.getuid(), os.getgid(), is_switched=True)
+    assert (home in places.postgres_folder(home, account).parents) is near
+    assert places.has_cluster(home)
+    assert not places.has_cluster(tmp_path / "other")
 
 
 def test_what_is_switched_off_is_not_read(admin: Cli, stored: list[str], database_url: str) -> None:

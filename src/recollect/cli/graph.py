@@ -238,7 +238,9 @@ def _ask(question: Callable[[Graph], Awaitable[Answer]]) -> Answer:
 
 
 def _require_server(settings: Settings) -> None:
-    if settings.database_url is None and not (settings.home / "postgres").exists():
+    from recollect.adapters.embedded_postgres.places import has_cluster
+
+    if settings.database_url is None and not has_cluster(settings.home):
         raise InvalidInput(
             "the concept graph lives on a server, and this is the local store",
             field="RECOLLECT_API_URL",

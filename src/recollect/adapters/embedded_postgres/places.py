@@ -71,6 +71,12 @@ def postgres_folder(home: Path, account: Account) -> Path:
     return folder
 
 
+def has_cluster(home: Path) -> bool:
+    """Whether this home has one, near or far; nothing is made to find out."""
+    home = home.expanduser().absolute().resolve()
+    return (home / "postgres").exists() or (SYSTEM_FOLDER / _digest(home)).exists()
+
+
 def socket_folder(folder: Path, account: Account) -> Path:
     """A private folder whose path fits into a socket address.
 

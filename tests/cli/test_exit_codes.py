@@ -139,7 +139,10 @@ def test_a_conflict_is_5(cli: Cli) -> None:
     assert "version 2 is current" in error["detail"]
 
 
-@pytest.mark.parametrize("command", [("keys", "new"), ("keys", "list"), ("reembed", "--status")])
+@pytest.mark.parametrize(
+    "command",
+    [("keys", "new"), ("keys", "list"), ("reembed", "--status"), ("worker", "--once")],
+)
 def test_what_works_on_the_servers_database_does_not_take_this_homes_for_it(
     cli: Cli, command: tuple[str, ...]
 ) -> None:

@@ -15,6 +15,7 @@ import typer
 
 from recollect.cli import hook
 from recollect.cli.options import AsJson
+from recollect.cli.shell import require_own_database
 
 if TYPE_CHECKING:
     from recollect.settings import Settings
@@ -80,7 +81,9 @@ def add_commands(app: typer.Typer, doors: Doors) -> None:
         """Embed memories as they are stored, until stopped; `serve` has a worker inside."""
         from recollect.settings import load
 
-        doors.worker(load(), once=once, retry=retry, as_json=as_json)
+        settings = load()
+        require_own_database(settings)
+        doors.worker(settings, once=once, retry=retry, as_json=as_json)
 
     @app.command()
     def mcp() -> None:

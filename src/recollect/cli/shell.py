@@ -18,6 +18,7 @@ from recollect.core.memory import MAX_CONTENT_LIMIT
 from recollect.ports import Recollect
 
 if TYPE_CHECKING:
+    from recollect.settings import Settings
     from recollect.wiring import Server
 
 Answer = TypeVar("Answer")
@@ -95,20 +96,26 @@ def ask_server(question: Callable[[Server], Awaitable[Answer]]) -> Answer:
     from recollect.wiring import open_server
 
     settings = load()
-    if settings.api_url is not None and settings.database_url is None:
-        # Its database is not the embedded one of this home, which would answer instead.
-        raise InvalidInput(
-            "RECOLLECT_API_URL names a server, and this works on the server's own database",
-            field="RECOLLECT_API_URL",
-            remedy="Run it on the server's machine with RECOLLECT_API_URL unset, or set "
-            "RECOLLECT_DATABASE_URL to the server's database.",
-        )
+    require_own_database(settings)
 
     async def asked() -> Answer:
         async with open_server(settings) as server:
             return await question(server)
 
     return asyncio.run(asked())
+
+
+def require_own_database(settings: Settings) -> None:
+    """Where a server is named, its database is not the embedded one of this home, which would
+    answer instead.
+    """
+    if settings.api_url is not None and settings.database_url is None:
+        raise InvalidInput(
+            "RECOLLECT_API_URL names a server, and this works on the server's own database",
+            field="RECOLLECT_API_URL",
+            remedy="Run it on the server's machine with RECOLLECT_API_URL unset, or set "
+            "RECOLLECT_DATABASE_URL to the server's database.",
+        )
 
 
 def read_stdin(what: str) -> str:

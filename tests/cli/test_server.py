@@ -64,6 +64,9 @@ def _check_keys(admin: Cli, url: str, home: Path) -> None:
     named = {"RECOLLECT_API_URL": url, "RECOLLECT_API_KEY": made["key"]}
     client = Cli(home, {**named, "RECOLLECT_SYNC": "off"})
     assert client.json("status")["stats"]["memories"] == 0
+    # An empty name, such as a variable that is not set, opens nobody's memories.
+    assert admin.error("keys", "new", "--owner", "")[0] == 2
+    assert admin.error("keys", "new", "--owner", " ")[0] == 2
     listed = admin("keys", "list", "--json").stdout
     assert made["id"] in listed
     assert made["key"] not in listed

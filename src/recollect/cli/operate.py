@@ -85,7 +85,9 @@ def new_key(
     async def issue(server: Server) -> tuple[Key, str]:
         from recollect.usecases.keys import issue_key
 
-        return await issue_key(server.keys, server.clock, owner or server.settings.owner, label)
+        # An empty name is nobody's, not the default's: it may come of a variable that is not set.
+        whose = server.settings.owner if owner is None else owner
+        return await issue_key(server.keys, server.clock, whose, label)
 
     key, text = ask_server(issue)
     if as_json:

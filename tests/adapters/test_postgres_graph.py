@@ -321,6 +321,10 @@ async def test_a_snapshot_holds_mentions_edges_and_near_synonyms(store: Postgres
     earlier = await store.graph.snapshot(OWNER, as_of=at(1))
     assert earlier.memories == tuple(ids(1))
     assert len(earlier.edge_sources) == 2
+    mentions = [
+        (await around(store, "Bob", when)).concept.mentions for when in (None, at(1), at(0))
+    ]
+    assert mentions == [2, 1, 0]
 
 
 async def test_hops_reach_memories_over_concepts_and_edges(store: PostgresStore) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
@@ -53,6 +54,12 @@ select distinct m.id, m.created_at from memory_concepts c join memories m on m.i
 where c.concept_id = %(id)s
     and (%(as_of)s::timestamptz is null or m.created_at <= %(as_of)s)
 order by m.created_at desc, m.id limit %(limit)s
+"""
+
+_MENTIONS: Final = """
+select count(distinct m.id) as mentions
+from memory_concepts c join memories m on m.id = c.memory_id
+where c.concept_id = %(id)s and m.created_at <= %(as_of)s
 """
 
 _COUNTS: Final = """
@@ -111,8 +118,12 @@ async def neighbourhood(
     together = [(row["name"], row["memories"]) for row in await cursor.fetchall()]
     cursor = await connection.execute(_MEMORIES, params)
     memories = [row["id"] for row in await cursor.fetchall()]
+    concept = found[0]
+    if as_of is not None:
+        counted = await (await connection.execute(_MENTIONS, params)).fetchone()
+        concept = replace(concept, mentions=0 if counted is None else counted["mentions"])
     return Neighbourhood(
-        concept=found[0],
+        concept=concept,
         relationships=tuple(_relationship(row) for row in rows),
         labels=labels,
         near=tuple(near),

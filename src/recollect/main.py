@@ -32,10 +32,13 @@ def main() -> None:
     # or take its time comes before them.
     if sys.argv[1:2] == ["hook"] and _is_for_agents(sys.argv[2:]):
         _hook(sys.argv[2:])
-    from recollect.cli.shell import survive_any_locale
+    try:
+        from recollect.cli.shell import survive_any_locale
 
-    survive_any_locale()
-    build()()
+        survive_any_locale()
+        build()()
+    except KeyboardInterrupt:  # before the command answers for itself: while it is imported
+        sys.exit(130)
 
 
 def _is_for_agents(arguments: list[str]) -> bool:

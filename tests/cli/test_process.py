@@ -67,6 +67,29 @@ def test_ctrl_c_is_130_and_says_nothing(cli: Cli) -> None:
     assert (process.returncode, out, err) == (130, b"", b"")
 
 
+def test_ctrl_c_while_the_command_is_imported_says_nothing(cli: Cli) -> None:
+    script = (
+        "import signal, sys\n"
+        "class Interrupted:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'recollect.cli.app':\n"
+        "            signal.raise_signal(signal.SIGINT)\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "sys.meta_path.insert(0, Interrupted())\n"
+        "sys.argv = ['recollect', 'list']\n"
+        "from recollect.main import main\n"
+        "main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        check=False,
+        env=environment(**cli.variables),
+        timeout=SECONDS,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+
+
 def _wait_until_reading(pid: int) -> None:
     """Until the process is blocked in read(0, …): system call 0 or 63, file descriptor 0."""
 

@@ -59,6 +59,8 @@ _METHODS: Final = re.compile(
     re.IGNORECASE,
 )
 _WORD_AND_DIGITS: Final = re.compile(r"[A-Za-z]{4,}\d{1,6}")
+# Digits among the letters more than once, as no word or name of a method has them.
+_SCATTERED_DIGITS: Final = re.compile(r"(?=.{8})\d*(?:[A-Za-z]+\d+){2,}[A-Za-z]*")
 # Capitals in the middle of a word, as chance puts them.
 _MIXED_CASE: Final = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
 # Random text of 16 characters has more; English words, and names made of them, mostly less.
@@ -117,10 +119,13 @@ def password_confidence(value: str) -> float:
 
 def told_password_confidence(value: str) -> float:
     """The same in a sentence ("the password is ..."), where most of what follows is a word: only
-    what mixes three kinds of characters, or is a word that runs into digits (`hunter2`).
+    what mixes three kinds of characters, is a word that runs into digits (`hunter2`), or has
+    digits scattered among its letters (`k9mpq2zz7`).
     """
     value = value.rstrip(".,;:)*")  # a heading in bold ends so: `**Keep it up to date:**`
-    is_told = kinds(value) >= 3 or _WORD_AND_DIGITS.fullmatch(value)
+    is_told = (
+        kinds(value) >= 3 or _WORD_AND_DIGITS.fullmatch(value) or _SCATTERED_DIGITS.fullmatch(value)
+    )
     return password_confidence(value) if is_told else 0.0
 
 

@@ -253,7 +253,9 @@ def test_a_key_is_never_sent_unencrypted_over_a_network(url: str) -> None:
 @pytest.mark.parametrize(
     "url",
     ["", "ftp://x", "localhost:8420", "http://", "http://[::1", "x\0y"]
-    + [f"http://127.0.0.1:8420/{part}" for part in ("mcp", "api/v1", "api/v1/", "api/v1/docs")],
+    + ["http://127.0.0.1:99999", "https://memory.example:0"]
+    + [f"http://127.0.0.1:8420/{part}" for part in ("mcp", "api/v1", "api/v1/", "api/v1/docs")]
+    + ["https://memory.example/team/api/v1/"],
 )
 def test_what_is_no_url_is_refused(url: str) -> None:
     with pytest.raises(InvalidInput) as caught:

@@ -51,6 +51,7 @@ from recollect.wire.erasure import ErasedOut
 _TIMEOUT: Final = httpx.Timeout(65.0, connect=5.0)
 # Where no model is asked and little is read: a server waits three seconds for its database.
 _SOON: Final = httpx.Timeout(15.0, connect=5.0)
+_LAST_PORT: Final = 65535
 # A server ends an idle connection after five seconds; one that is used just then is lost.
 _LIMITS: Final = httpx.Limits(keepalive_expiry=2.0)
 _IS_IT_RUNNING: Final = (
@@ -282,6 +283,8 @@ def _checked_url(text: str) -> httpx.URL:
         raise _bad_url("is not a URL that begins with http:// or https://")
     if url.path.endswith(_PARTS):
         raise _bad_url("is the address of one part of a server, not the server's own")
+    if url.port is not None and not 0 < url.port <= _LAST_PORT:
+        raise _bad_url(f"names port {url.port}, which no server can have")
     if url.scheme == "http" and not _is_loopback(url.host):
         raise InvalidInput(
             f"a key would cross the network unencrypted to {url.host}",

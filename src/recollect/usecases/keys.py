@@ -42,7 +42,8 @@ async def owner_of(keys: KeyStore, text: str) -> str:
     if key is None or not hmac.compare_digest(key.digest, wanted) or key.revoked_at is not None:
         raise NotAllowed(
             "this key is not known here",
-            remedy="Send `Authorization: Bearer KEY`; `recollect keys new` on the server makes it.",
+            remedy="Put a key of this server into RECOLLECT_API_KEY, or send it as "
+            "`Authorization: Bearer KEY`; `recollect keys new` on the server makes one.",
         )
     return key.owner
 

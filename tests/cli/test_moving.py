@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -213,3 +214,12 @@ def test_what_is_imported_is_synced(tmp_path: Path, database_url: str) -> None:
         here.json("sync")
         there = client_of(server, tmp_path / "there", key)
         assert exported(there, tmp_path / "second.jsonl", "--forgotten") == first
+
+
+def test_an_export_takes_no_devices_place(cli: Cli, tmp_path: Path) -> None:
+    cli.json("remember", "a text")
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    code, error = cli.error("export", str(pipe), "--force")
+    assert (code, error["field"]) == (2, "file")
+    assert pipe.is_fifo()

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from tests.cli.commands import COMMAND, Cli, environment, unhurried_home
 from tests.waiting import SECONDS, wait_until
 
@@ -46,6 +47,39 @@ def test_a_reader_that_leaves_early_is_no_error(cli: Cli) -> None:
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait(SECONDS) == 0
+
+
+@pytest.mark.parametrize("command", [("remember", "x"), ("list", "--json"), ("export",)])
+def test_a_full_disk_behind_stdout_is_said(cli: Cli, command: tuple[str, ...]) -> None:
+    cli.json("remember", "a text")
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [*COMMAND, *command],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+            env=environment(**cli.variables),
+            timeout=SECONDS,
+        )
+    assert done.returncode == 1
+    assert b"could not be written to stdout (No space left on device)" in done.stderr
+
+
+def test_closed_streams_are_nothing_to_fail_for(cli: Cli) -> None:
+    script = (
+        "import os, sys; [os.close(number) for number in (0, 1, 2)]\n"
+        "os.execv(sys.executable, [sys.executable, '-m', 'recollect.main', *sys.argv[1:]])"
+    )
+    codes = [
+        subprocess.run(
+            [sys.executable, "-c", script, *command],
+            check=False,
+            env=environment(**cli.variables),
+            timeout=SECONDS,
+        ).returncode
+        for command in (("remember", "x"), ("list", "--json"), ("export",), ("remember",))
+    ]
+    assert codes == [0, 0, 0, 2]
 
 
 def test_ctrl_c_is_130_and_says_nothing(cli: Cli) -> None:

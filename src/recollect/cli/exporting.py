@@ -15,7 +15,7 @@ import typer
 
 from recollect.cli.made import made_of_options
 from recollect.cli.options import AsJson, scope
-from recollect.cli.output import note, print_json, show
+from recollect.cli.output import note, print_json, show, unwritten
 from recollect.core.errors import InvalidInput, StoreUnavailable
 from recollect.core.memory import Scope
 
@@ -102,13 +102,18 @@ def _opened(file: str, *, force: bool) -> Iterator[IO[bytes]]:
         try:
             yield sys.stdout.buffer
             sys.stdout.buffer.flush()
-        except BrokenPipeError:  # whoever read it has what it wanted
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise typer.Exit(0) from None
+        except OSError as error:
+            raise unwritten(error) from error
         return
     path = Path(file)
     if path.exists() and not force:
         raise _taken(path)
+    if path.exists() and not path.is_file():
+        raise InvalidInput(  # a device, say, whose place the file would take
+            f"{path} is not a file",
+            field="file",
+            remedy="Name a file, or leave it out for stdout.",
+        )
     beside = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         # For its owner's eyes only, from the first byte on.

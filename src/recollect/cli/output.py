@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Final
 
 from typer import Exit
 
+from recollect.core.errors import RecollectError
+
 if TYPE_CHECKING:
     from pydantic import BaseModel
     from rich.console import RenderableType
@@ -52,9 +54,12 @@ def show(*renderables: RenderableType) -> None:
         highlight=False,
         emoji=False,
     )
-    with console.capture() as captured:
-        for renderable in renderables:
-            console.print(renderable, soft_wrap=isinstance(renderable, str))
+    try:
+        with console.capture() as captured:
+            for renderable in renderables:
+                console.print(renderable, soft_wrap=isinstance(renderable, str))
+    except OSError as error:  # rich writes to the file, though nothing, when it has captured
+        raise unwritten(error) from error
     # Rich fills lines up with blanks, which nobody wants to copy.
     lines = [line.rstrip(" ") for line in captured.get().splitlines()]
     _write("".join(f"{line}\n" for line in lines))
@@ -66,11 +71,21 @@ def note(text: str) -> None:
 
 
 def _write(text: str) -> None:
-    """Write and flush; a reader that has gone (`| head`) has what it wanted."""
+    """Write and flush; a reader that has gone (`| head`) has what it wanted: see `unwritten`."""
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
-    except BrokenPipeError:
-        # The interpreter flushes once more when it ends: give it somewhere to put the rest.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise Exit(0) from None
+    except OSError as error:
+        raise unwritten(error) from error
+
+
+def unwritten(error: OSError) -> Exception:
+    """What to raise where stdout cannot take an answer. A reader that has gone is no error."""
+    # The interpreter flushes once more when it ends: give it somewhere to put the rest.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if isinstance(error, BrokenPipeError):
+        return Exit(0)
+    return RecollectError(
+        f"the answer could not be written to stdout ({error.strerror})",
+        remedy="Make room where the output goes. A change that was asked for is made.",
+    )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -140,7 +142,12 @@ def read_stdin(what: str) -> str:
 
 
 def survive_any_locale() -> None:
-    """Where the terminal cannot show a character, show its number instead of failing."""
+    """Where the terminal cannot show a character, show its number instead of failing. A stream
+    that the caller has closed (`>&-`) leads nowhere, and is nothing to fail for either.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode))  # noqa: SIM115  # stays open
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError):  # a stream that a test put there
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # as above

@@ -64,9 +64,11 @@ def test_everything_broken_at_once(cli: Cli, tmp_path: Path) -> None:
     (agent / "settings.json").write_text("{broken")
     away = {"RECOLLECT_API_URL": "http://127.0.0.1:9", "RECOLLECT_EMBEDDER": "no such model"}
     found = checks(Cli(cli.home, away))
-    for name in ("clock", "local store", "key", "server", "sync", "embedder", "speed"):
+    for name in ("local store", "key", "server", "sync", "embedder", "speed"):
         assert found[name]["status"] == "fail", found[name]
+    assert found["clock"]["status"] == "ok"  # the store is at fault, and says so itself
     assert found["agent claude-code"]["status"] == "warn"
+    assert "Mend the file" in found["agent claude-code"]["remedy"]
     assert all(one["remedy"] for one in found.values() if one["status"] != "ok")
     assert found["python"]["status"] == "ok"
 

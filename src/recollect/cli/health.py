@@ -63,7 +63,10 @@ def check_clock(settings: Settings, now: datetime) -> Check:
     remedy = "Set the clock, or let the system keep it (for example `timedatectl set-ntp true`)."
     if now < _EARLIEST:
         return Check("clock", "fail", f"it says {now:%Y-%m-%d}", remedy)
-    newest = _newest(settings.sqlite_path)
+    try:
+        newest = _newest(settings.sqlite_path)
+    except (OSError, sqlite3.Error):  # what is wrong with the store, its own check says
+        newest = None
     if newest is not None and newest > now + _SKEW:
         found = f"it says {now:%Y-%m-%d %H:%M}, but a memory is from {newest:%Y-%m-%d %H:%M} UTC"
         return Check("clock", "warn", found, remedy)
@@ -127,7 +130,8 @@ def check_agents() -> Iterator[Check]:
         elif found.status == "absent":
             yield Check(check, "ok", f"not installed; `recollect install {name}` does it")
         else:
-            remedy = f"Run `recollect install {name}`; `--print` shows what belongs there."
+            first = "Mend the file, then run" if found.status == "unclear" else "Run"
+            remedy = f"{first} `recollect install {name}`; `--print` shows what belongs there."
             yield Check(check, "warn", f"{found.status}: {found.detail}", remedy)
 
 

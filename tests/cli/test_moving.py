@@ -223,3 +223,15 @@ def test_an_export_takes_no_devices_place(cli: Cli, tmp_path: Path) -> None:
     code, error = cli.error("export", str(pipe), "--force")
     assert (code, error["field"]) == (2, "file")
     assert pipe.is_fifo()
+
+
+def test_a_pipe_in_a_folder_is_not_waited_for(cli: Cli, tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "plain.md").write_text("- the harbour opens at six\n")
+    (notes / "gone.md").symlink_to(notes / "nowhere")
+    os.mkfifo(notes / "pipe.md")
+    done = cli.process("import", str(notes), "--json")
+    told = json.loads(done.stdout)
+    assert (done.returncode, told["new"]) == (2, 1)
+    assert [Path(one["file"]).name for one in told["failures"]] == ["gone.md"]

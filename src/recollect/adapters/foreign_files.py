@@ -41,7 +41,10 @@ def files_in(path: Path) -> Iterator[Path]:
         below[:] = sorted(name for name in below if not name.startswith("."))
         for name in sorted(names):
             if name.lower().endswith(_READ_IN_FOLDERS) or name == _CONVERSATIONS:
-                yield Path(folder, name)
+                file = Path(folder, name)
+                # A pipe or a device that nobody named would be waited for without end.
+                if file.is_file() or not file.exists():
+                    yield file
 
 
 def items_of(path: Path, format: Format | None, owner: str, most: int) -> Iterator[Item]:

@@ -202,6 +202,6 @@ def _write_private(path: Path, text: str) -> None:
 
 def _remove(path: Path, text: str) -> None:
     """Unless a server that was started while this one stopped has put its own there."""
-    with suppress(OSError):
+    with suppress(OSError, ValueError):
         if path.read_text() == text:
             path.unlink()

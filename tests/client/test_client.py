@@ -126,6 +126,8 @@ def test_a_slip_is_told_and_not_taken_for_something_else(options: Options) -> No
             assert (refused.value.field, bool(refused.value.remedy)) == (field, True)
         assert said(*memory.page().memories) == said(stored)
         assert memory.get(stored.id).tags == ("drinks",)
+        memory.update(stored.id, **slip(tags=(tag for tag in ("tea", "hot"))))
+        assert memory.get(stored.id).tags == ("tea", "hot")
 
 
 def slip(**fields: Any) -> Any:
@@ -140,6 +142,7 @@ def test_a_key_without_a_server_opens_no_local_store(
     monkeypatch.setenv("RECOLLECT_HOME", str(tmp_path / "home"))
     with pytest.raises(InvalidInput, match="no server"):
         Client(key="rk_x")
+    Client(**slip(key=None))  # as whoever reads it from an environment that has none
     monkeypatch.setenv("RECOLLECT_API_URL", "http://127.0.0.1:9")
     Client(key="rk_x")
 

@@ -214,10 +214,15 @@ def test_what_only_this_store_has_is_where_this_store_places_it(
 
 
 @pytest.mark.parametrize(
-    ("sort_by", "merged"), [("importance", [1, 8, 2, 3]), ("recency", [1, 2, 8, 3])]
+    ("sort_by", "importance", "merged"),
+    [
+        ("importance", 0.7, [1, 8, 2, 3]),
+        ("importance", 0.5, [1, 2, 8, 3]),  # as important, and no score to tell them apart
+        ("recency", 0.7, [1, 2, 8, 3]),
+    ],
 )
 def test_importance_and_age_can_be_compared_across_stores(
-    sort_by: SortBy, merged: list[int]
+    sort_by: SortBy, importance: float, merged: list[int]
 ) -> None:
-    order = woven(THEIRS, [hit(8, 5.0, 0.7, age=7)], {UUID(int=8)}, sort_by)
+    order = woven(THEIRS, [hit(8, 99.0, importance, age=7)], {UUID(int=8)}, sort_by)
     assert [one.memory.id.int for one in order] == merged

@@ -74,9 +74,13 @@ async def test_recall_asks_the_server_and_knows_what_it_cannot(
         assert answer.note is None
         # What only this store has is where this store, which knows everything, places it.
         here = await one.recollect.local.recall(RecallRequest("harbour"))
-        for place, hit in enumerate(here.hits):
-            if hit.memory.content in ("the harbour of one", "the secret harbour"):
-                assert answer.hits[place].memory.id == hit.memory.id
+        own = {
+            place: hit.memory.content
+            for place, hit in enumerate(here.hits)
+            if hit.memory.content in ("the harbour of one", "the secret harbour")
+        }
+        assert len(own) == 2
+        assert own == {place: answer.hits[place].memory.content for place in own}
 
 
 async def test_without_the_server_recall_answers_by_words_and_says_so(tmp_path: Path) -> None:

@@ -86,6 +86,6 @@ def unwritten(error: OSError) -> Exception:
     if isinstance(error, BrokenPipeError):
         return Exit(0)
     return RecollectError(
-        f"the answer could not be written to stdout ({error.strerror})",
+        f"the answer could not be written to stdout ({error.strerror or type(error).__name__})",
         remedy="Make room where the output goes. A change that was asked for is made.",
     )

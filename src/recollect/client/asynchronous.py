@@ -150,8 +150,7 @@ class AsyncClient:
         self, reference: str | UUID, *, based_on: int | None = None, **changes: Unpack[Changes]
     ) -> Memory:
         """Change the fields that are named; with `based_on` only if that version is current."""
-        _check_names(changes)
-        return await self._recollect.update(str(reference), changes, based_on=based_on)
+        return await self._recollect.update(str(reference), _checked(changes), based_on=based_on)
 
     async def forget(self, reference: str | UUID, *, forever: bool = False) -> UUID:
         """Show a memory in no recall or listing any more; `forever` erases it."""
@@ -201,7 +200,7 @@ def _settings(options: Options) -> Settings:
     if "key" in named:
         named["api_key"] = named.pop("key")
     settings = load(**named)
-    if "key" in options and settings.api_url is None:
+    if options.get("key") and settings.api_url is None:
         raise InvalidInput(
             "a key is given, but no server that it is for",
             field="url",
@@ -217,8 +216,10 @@ def _request(query: str, asked: Asked) -> RecallRequest:
     return RecallRequest(query, **named)
 
 
-def _check_names(changes: Changes) -> None:
-    """InvalidInput for a field that nobody can change: a server would not even hear of it."""
+def _checked(changes: Changes) -> Changes:
+    """InvalidInput for a field that nobody can change, of which a server would not even hear, and
+    for a text in place of several.
+    """
     for name in changes:
         if name not in Changes.__annotations__:
             raise InvalidInput(
@@ -226,8 +227,12 @@ def _check_names(changes: Changes) -> None:
                 field=name,
                 remedy=f"Name some of: {', '.join(Changes.__annotations__)}.",
             )
-    several(changes.get("tags", ()), "tags")
-    several(changes.get("expanded_keywords", ()), "expanded_keywords")
+    whole = changes.copy()
+    if "tags" in changes:
+        whole["tags"] = several(changes["tags"], "tags")
+    if "expanded_keywords" in changes:
+        whole["expanded_keywords"] = several(changes["expanded_keywords"], "expanded_keywords")
+    return whole
 
 
 def not_open() -> InvalidInput:

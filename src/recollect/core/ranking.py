@@ -136,7 +136,7 @@ def woven(
 def _worth(hit: Hit, sort_by: SortBy) -> tuple[float, ...]:
     if sort_by == "recency":
         return (hit.memory.created_at.timestamp(),)
-    return (hit.memory.importance, hit.score)
+    return (hit.memory.importance,)
 
 
 def _trimmed(asked: Sequence[str]) -> Sequence[str]:

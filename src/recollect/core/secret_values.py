@@ -59,8 +59,13 @@ _METHODS: Final = re.compile(
     re.IGNORECASE,
 )
 _WORD_AND_DIGITS: Final = re.compile(r"[A-Za-z]{4,}\d{1,6}")
-# Digits among the letters more than once, as no word or name of a method has them.
-_SCATTERED_DIGITS: Final = re.compile(r"(?=.{8})\d*(?:[A-Za-z]+\d+){2,}[A-Za-z]*")
+# Digits among the letters more than once, as no word has them; names of methods put together
+# (`pbkdf2sha256`) do, and versions (`v2alpha1`).
+_SCATTERED_DIGITS: Final = re.compile(
+    r"(?!(?:sha|md|base|utf|aes|hs|rs|es|pbkdf|oauth|ed|v)\d)(?=.{8})"
+    r"\d*(?:[A-Za-z]+\d+){2,}[A-Za-z]*",
+    re.IGNORECASE,
+)
 # Capitals in the middle of a word, as chance puts them.
 _MIXED_CASE: Final = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
 # Random text of 16 characters has more; English words, and names made of them, mostly less.

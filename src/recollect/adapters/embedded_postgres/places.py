@@ -74,7 +74,8 @@ def postgres_folder(home: Path, account: Account) -> Path:
 def has_cluster(home: Path) -> bool:
     """Whether this home has one, near or far; nothing is made to find out."""
     home = home.expanduser().absolute().resolve()
-    return (home / "postgres").exists() or (SYSTEM_FOLDER / _digest(home)).exists()
+    near, far = home / "postgres", SYSTEM_FOLDER / _digest(home)
+    return os.path.exists(near) or os.path.exists(far)  # noqa: PTH110  # raises for nobody's home
 
 
 def socket_folder(folder: Path, account: Account) -> Path:

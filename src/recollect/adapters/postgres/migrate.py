@@ -30,7 +30,7 @@ from recollect.adapters.postgres.vector_support import vector_note
 from recollect.core.errors import StoreUnavailable
 
 _SCRIPTS = Path(__file__).parent / "migrations"
-_OLDEST: Final = 150_000
+_OLDEST_RELEASE: Final = 15
 # Alembic keeps the migration under way in module variables: one at a time in a process.
 _ALEMBIC = Lock()
 
@@ -59,10 +59,11 @@ def take_down(url: str) -> None:
 
 def check_fit(version: int, encoding: str | None) -> None:
     """StoreUnavailable for a Postgres that would fail later, and then with less to go by."""
-    if version < _OLDEST:
+    release = version // 10_000  # as the driver counts: 15.3 is 150003
+    if release < _OLDEST_RELEASE:
         raise StoreUnavailable(
-            f"this Postgres is release {version // 10_000}, too old for Recollect",
-            remedy=f"Name one of release {_OLDEST // 10_000} or newer in RECOLLECT_DATABASE_URL.",
+            f"this Postgres is release {release}, too old for Recollect",
+            remedy=f"Name one of release {_OLDEST_RELEASE} or newer in RECOLLECT_DATABASE_URL.",
         )
     if encoding not in {"UTF8", None}:
         raise StoreUnavailable(

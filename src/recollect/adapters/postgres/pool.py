@@ -86,6 +86,7 @@ class Pool:
             await self._pool.check_connection(connection)
         except OperationalError:
             # Its neighbours will have died with it. Left to find them one by one, the pool would
-            # pause before each, for one second, two, four and so on.
-            await self._pool.check()
+            # pause before each, for one second, two, four and so on. They are not asked: one that
+            # does not answer would be waited for.
+            await self._pool.drain()
             raise

@@ -144,7 +144,8 @@ def walk(
 ) -> list[Walked]:
     """The memories with most mass, best first, and the paths that led to the first of them. What
     begins on a memory that the graph does not know has no way on, as on one that is linked to
-    nothing; it keeps the same share. That the graph is silent about it must not cost it its place.
+    nothing; it keeps the same share, and comes on top of the `limit`. That the graph is silent
+    about it must not cost it its place.
     """
     begun = _begun(matrix, memories, named)
     nodes = np.fromiter(begun, dtype=np.int64, count=len(begun))

@@ -144,7 +144,7 @@ class Tab:
         if event.get("method") == "Log.entryAdded":
             entry = event["params"]["entry"]
             if entry["level"] == "error":
-                self.errors.append(entry["text"])
+                self.errors.append(f"{entry['text']} {entry.get('url', '')}".rstrip())
 
 
 @contextmanager

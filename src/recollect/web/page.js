@@ -141,9 +141,9 @@ async function remember() {
 function confirmForget(memory) {
   at("confirm-text").textContent = shortened(memory.content);
   at("forever").checked = false;
-  at("confirm").returnValue = "keep";
-  at("confirm").onclose = () => {
-    if (at("confirm").returnValue === "forget") attempt(() => forget(memory, at("forever").checked));
+  // Not when the dialog closes: that is told late, and may be told of the question before this one.
+  at("confirm-form").onsubmit = (event) => {
+    if (event.submitter.value === "forget") attempt(() => forget(memory, at("forever").checked));
   };
   at("confirm").showModal();
 }

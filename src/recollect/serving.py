@@ -109,11 +109,11 @@ async def _run(settings: Settings, ready_file: Path | None, *, as_json: bool) ->
             async def tell() -> None:
                 key = await issue_first_key(server.keys, server.clock, settings.owner)
                 ready = Ready(url_of(listening), server.database, key)
+                told = json.dumps(ready.as_dict())
                 if ready_file is not None:
-                    told = json.dumps(ready.as_dict())
                     _write_private(ready_file, told)
                     at_end.callback(_remove, ready_file, told)
-                sys.stdout.write((json.dumps(ready.as_dict()) if as_json else ready.text()) + "\n")
+                sys.stdout.write((told if as_json else ready.text()) + "\n")
                 sys.stdout.flush()
 
             await serve(server, listening, stopping, tell)

@@ -11,13 +11,12 @@ from uuid import UUID
 import psycopg
 import pytest
 from psycopg import errors, sql
-from psycopg_pool import PoolTimeout
 from tests.adapters.vectors import NORTH, SPACE, embed_all, opened
 from tests.conformance.samples import OWNER, memory
 from tests.strategies import MOMENT
 from tests.waiting import wait_until
 
-from recollect.adapters.postgres.errors import from_driver, was_lost
+from recollect.adapters.postgres.errors import NotConnected, from_driver, was_lost
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.adapters.postgres.vectors import PostgresVectors
 from recollect.core.errors import StoreUnavailable
@@ -156,7 +155,7 @@ async def test_all_connections_that_died_while_nobody_used_them_are_replaced_at_
         (errors.CrashShutdown(), True),
         (psycopg.OperationalError("server closed the connection unexpectedly"), True),
         (errors.ConnectionFailure(), True),  # as PgBouncer tells it
-        (PoolTimeout(), False),
+        (NotConnected(), False),
         (errors.CannotConnectNow(), False),
         (errors.InsufficientPrivilege(), False),
     ],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import AsyncExitStack
 
 import psycopg
 import pytest
@@ -137,22 +136,3 @@ def test_what_is_no_address_is_named_so() -> None:
     with pytest.raises(InvalidInput, match="not an address") as raised:
         check_address("not a url with hunter2")
     assert "hunter2" not in f"{raised.value} {raised.value.remedy}"
-
-
-@pytest.mark.parametrize(("connections", "expected"), [(1, StoreBusy), (0, StoreUnavailable)])
-def test_a_pool_without_a_free_connection_is_busy_and_one_without_any_unreachable(
-    database_url: str, connections: int, expected: type[StoreError]
-) -> None:
-    async def ask() -> None:
-        async with PostgresStore(database_url, connections=1) as store, AsyncExitStack() as stack:
-            if connections:
-                await stack.enter_async_context(store._transaction())
-            else:
-                # As when Postgres is gone: what there was is taken away, and nothing is added.
-                await stack.enter_async_context(store._pool._pool.connection())
-            store._pool._pool.timeout = 0.05
-            await store.read_settings()
-
-    with pytest.raises(StoreError) as raised:
-        asyncio.run(ask())
-    assert type(raised.value) is expected

@@ -12,7 +12,6 @@ from contextlib import contextmanager
 import psycopg
 from psycopg import errors
 from psycopg.conninfo import conninfo_to_dict
-from psycopg_pool import PoolClosed, PoolTimeout, TooManyRequests
 
 from recollect.core.errors import (
     Conflict,
@@ -25,20 +24,27 @@ from recollect.core.errors import (
     StoreUnavailable,
 )
 
+
+class AllLent(psycopg.OperationalError):
+    """All connections that Recollect allows itself are in use, and stayed so."""
+
+
+class NotConnected(psycopg.OperationalError):
+    """There is no connection and none could be made, for the reason that is told."""
+
+
 _BUSY = (
     errors.LockNotAvailable,
     errors.DeadlockDetected,
     errors.SerializationFailure,
     errors.QueryCanceled,
     errors.TooManyConnections,
-    TooManyRequests,
+    AllLent,
 )
 _UNREACHABLE = (
     errors.AdminShutdown,
     errors.CrashShutdown,
     errors.CannotConnectNow,
-    PoolClosed,
-    PoolTimeout,
     psycopg.InterfaceError,
 )
 _NO_CONNECTION_LEFT = (
@@ -130,7 +136,7 @@ def was_lost(error: StoreUnavailable) -> bool:
     with a code of its own class.
     """
     cause = error.__cause__
-    if isinstance(cause, (PoolTimeout, PoolClosed)) or not isinstance(cause, psycopg.Error):
+    if isinstance(cause, NotConnected) or not isinstance(cause, psycopg.Error):
         return False
     if isinstance(cause, (errors.AdminShutdown, errors.CrashShutdown)):
         return True

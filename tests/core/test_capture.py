@@ -38,6 +38,8 @@ KEPT = {
         "Never push directly to the main branch.",
         "preference",
     ),
+    "From now on never use tabs.": ("Never use tabs.", "preference"),
+    "I prefer tabs.": ("I prefer tabs.", "preference"),
     "ok, we decided to use Postgres for the audit log": (
         "We decided to use Postgres for the audit log",
         "decision",
@@ -51,6 +53,8 @@ LEFT = [
     "Remember that it is broken.",
     "let's go with option B",
     "Never mind, do it later please",
+    "No, use them.",
+    "Remember: be nice.",
     "I always forget such things",
     "For now, always use the old endpoint today.",
     "No, the other file.",

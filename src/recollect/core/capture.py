@@ -19,7 +19,8 @@ from recollect.core.relevance import stem
 from recollect.core.text import STOP_WORDS, words
 
 MAX_STATEMENT: Final = 500
-_MIN_WORDS: Final = 4
+# "Never use tabs" is an order; two words are hardly ever a whole one.
+_MIN_WORDS: Final = 3
 # At most so many from one exchange: whoever pastes a document does not mean all of it.
 MAX_STATEMENTS: Final = 5
 _MAX_TEXT: Final = 20_000

@@ -11,7 +11,6 @@ import asyncio
 import select
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from time import monotonic
 from types import TracebackType
 from typing import Final
@@ -34,21 +33,22 @@ _REST_SECONDS: Final = 600.0
 _FIRST_PAUSE: Final = 0.05
 
 
-@dataclass(slots=True, eq=False)
 class _Line:
-    """A connection, and since when there is one and nobody has it."""
+    """A connection, and since when it is there and unused."""
 
-    connection: Connection
-    made: float = field(default_factory=monotonic)
-    rests: float = field(default_factory=monotonic)
+    __slots__ = ("_poll", "connection", "made", "rests")
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.made = self.rests = monotonic()
+        self._poll = select.poll()
+        self._poll.register(connection.fileno(), select.POLLIN)
 
     def is_quiet(self) -> bool:
         """A server that goes away closes its connections, and what is closed can be read from.
         Nothing to read: nothing has happened, and a trip to ask is saved.
         """
-        poll = select.poll()
-        poll.register(self.connection.fileno(), select.POLLIN)
-        return not poll.poll(0)
+        return not self._poll.poll(0)
 
 
 class Pool:
@@ -167,8 +167,10 @@ class Loan:
         self._pool = pool
 
     async def __aenter__(self) -> Connection:
-        with translated():
+        try:
             self._line = await self._pool.take()
+        except Error as error:
+            raise from_driver(error) from error
         return self._line.connection
 
     async def __aexit__(

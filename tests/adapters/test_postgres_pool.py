@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 
 import psycopg
 import pytest
 from psycopg import sql
-from psycopg.conninfo import conninfo_to_dict
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from tests.waiting import wait_until
 
 from recollect.adapters.postgres import patience, pool
 from recollect.adapters.postgres.pool import Connection, Pool
-from recollect.core.errors import StoreBusy, StoreError, StoreUnavailable
+from recollect.core.errors import StoreBusy, StoreUnavailable
 
 pytestmark = pytest.mark.anyio
 
@@ -28,9 +30,12 @@ async def opened(url: str, connections: int = 3) -> AsyncIterator[Pool]:
         await lending.close()
 
 
-@pytest.fixture
-def little_patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "POOL_SECONDS", 0.3)
+@contextmanager
+def patience_of(seconds: float) -> Iterator[None]:
+    """For what is told only when nobody waits any longer."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(patience, "POOL_SECONDS", seconds)
+        yield
 
 
 async def backend(lending: Pool) -> int:
@@ -55,6 +60,20 @@ def refusing(url: str) -> Iterator[psycopg.Connection]:
             yield keeper
         finally:
             keeper.execute(limit.format(name, -1))
+
+
+def end_all(keeper: psycopg.Connection) -> None:
+    keeper.execute(
+        "select pg_terminate_backend(pid, 60000) from pg_stat_activity"
+        " where datname = current_database() and pid <> pg_backend_pid()"
+    )
+
+
+def closed_port() -> int:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port: int = unused.getsockname()[1]
+        return port
 
 
 async def test_the_backend_that_worked_last_works_next(database_url: str) -> None:
@@ -101,57 +120,86 @@ async def test_one_whose_reader_was_stopped_answers_the_next_one(database_url: s
 
     asleep = asyncio.Event()
     async with opened(database_url, connections=1) as lending:
+        here = await backend(lending)
         sleeping = asyncio.create_task(sleep())
         await asleep.wait()
-        await asyncio.sleep(0.05)
         sleeping.cancel()
         await asyncio.wait([sleeping])
         assert sleeping.cancelled()
-        assert await backend(lending) > 0
+        assert await backend(lending) == here
 
 
-@pytest.mark.usefixtures("little_patience")
 async def test_when_all_are_lent_it_is_busy_until_one_comes_back(database_url: str) -> None:
     async with opened(database_url, connections=1) as lending:
         async with lending.transaction() as connection:
             here = await backend_of(connection)
-            with pytest.raises(StoreBusy, match="too busy"):
+            with patience_of(0.05), pytest.raises(StoreBusy, match="too busy"):
                 await backend(lending)
-            waiting = asyncio.create_task(backend(lending))
+            first, stopped, second = (asyncio.create_task(backend(lending)) for _ in range(3))
             await asyncio.sleep(0)
-        assert await waiting == here
+            stopped.cancel()
+        assert [await first, await second] == [here, here]
+        assert stopped.cancelled()
+        assert await backend(lending) == here
 
 
-@pytest.mark.usefixtures("little_patience")
-async def test_a_postgres_that_has_none_left_says_so_to_all_who_ask(
-    emptied_database_url: str,
+async def test_one_that_comes_in_the_moment_its_asker_is_stopped_is_not_lost(
+    database_url: str,
 ) -> None:
-    async with opened(emptied_database_url, connections=2) as lending:
-        with refusing(emptied_database_url) as keeper:
-            keeper.execute(
-                "select pg_terminate_backend(pid, 60000) from pg_stat_activity"
-                " where datname = current_database() and pid <> pg_backend_pid()"
-            )
-            *tried, turnless = await asyncio.gather(
-                *(backend(lending) for _ in range(3)), return_exceptions=True
-            )
-            assert ["no connection left" in str(one) for one in tried] == [True, True]
-            # Nobody has a connection, so it is not for those who have one that it waited.
-            assert isinstance(turnless, StoreError)
-            assert "too busy" not in str(turnless)
+    async with opened(database_url, connections=1) as lending:
+        async with lending.reading():
+            asking = asyncio.create_task(backend(lending))
+            await asyncio.sleep(0)
+        asking.cancel()
+        await asyncio.wait([asking])
+        assert asking.cancelled()
         assert await backend(lending) > 0
 
 
-async def test_a_postgres_that_refuses_for_a_moment_is_asked_again(
+async def test_a_postgres_that_has_none_left_says_so_when_it_gives_none(
     emptied_database_url: str,
 ) -> None:
-    async with opened(emptied_database_url) as lending, AsyncExitStack() as held:
-        await held.enter_async_context(lending.reading())
+    async with opened(emptied_database_url) as lending:
+        with refusing(emptied_database_url) as keeper:
+            end_all(keeper)
+            asking = asyncio.create_task(backend(lending))
+            await asyncio.to_thread(wait_until, lambda: "too many" in lending._refusal)
+            with patience_of(0.05), pytest.raises(StoreBusy, match="no connection left"):
+                await backend(lending)
+        assert await asking > 0
+
+
+async def test_a_postgres_that_is_not_there_cannot_be_reached(database_url: str) -> None:
+    nowhere = make_conninfo(database_url, host="127.0.0.1", port=str(closed_port()))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(patience, "CONNECT_SECONDS", 0.1)
+        with pytest.raises(StoreUnavailable, match="cannot be reached"):
+            await Pool(nowhere, 1).open()
+
+
+async def test_who_can_have_no_new_one_gets_one_that_comes_back(emptied_database_url: str) -> None:
+    async with opened(emptied_database_url) as lending, AsyncExitStack() as lent:
+        here = await backend_of(await lent.enter_async_context(lending.reading()))
         with refusing(emptied_database_url):
             asking = asyncio.create_task(backend(lending))
-            await asyncio.sleep(0.2)
-            assert not asking.done()
-        assert await asking > 0
+            await asyncio.to_thread(wait_until, lambda: "too many" in lending._refusal)
+            await lent.aclose()
+            assert await asking == here
+
+
+async def test_one_that_takes_longer_to_make_than_its_asker_waits_is_there_for_the_next(
+    database_url: str,
+) -> None:
+    async with opened(database_url) as lending, lending.reading():
+        stopped = asyncio.create_task(backend(lending))
+        await asyncio.sleep(0)
+        stopped.cancel()
+        await asyncio.wait([stopped])
+        assert stopped.cancelled()
+        assert lending._making is not None
+        await lending._making
+        with patience_of(0.0):
+            assert await backend(lending) > 0
 
 
 async def test_an_old_one_and_one_of_a_rush_that_is_over_are_closed(
@@ -167,6 +215,29 @@ async def test_an_old_one_and_one_of_a_rush_that_is_over_are_closed(
         monkeypatch.setattr(pool, "_LIFE_SECONDS", 0.0)
         await backend(lending)
         assert kept.closed
+
+
+async def test_one_that_is_used_again_and_again_is_kept(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(pool, "monotonic", lambda: clock[0])
+    async with opened(database_url) as lending:
+        here = await backend(lending)
+        for _ in range(4):
+            clock[0] += 500.0
+            async with lending.reading() as one, lending.reading():
+                assert await backend_of(one) == here
+
+
+async def test_whoever_waits_when_it_is_closed_is_told(database_url: str) -> None:
+    async with opened(database_url, connections=1) as lending:
+        async with lending.reading():
+            waiting = asyncio.create_task(backend(lending))
+            await asyncio.sleep(0)
+            await lending.close()
+        with pytest.raises(StoreUnavailable, match="cannot be reached"):
+            await waiting
 
 
 async def test_when_it_is_closed_all_are_even_those_that_are_lent(database_url: str) -> None:

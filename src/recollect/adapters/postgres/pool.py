@@ -1,21 +1,21 @@
 """Connections to one Postgres, lent for a transaction or for reading without one.
 
-Of our own making, because every recall borrows one five times and more: what a pool for every
-purpose does around each loan took a fifteenth of a recall (docs/adr/0032). Nothing runs beside it;
-connections are made, looked at and closed by whoever asks for one or brings one back.
+Of our own making, because every recall borrows one six times: what a pool for every purpose does
+around each loan took up to a twelfth of a recall (docs/adr/0032).
 """
 
 from __future__ import annotations
 
 import asyncio
 import select
+from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from time import monotonic
 from types import TracebackType
 from typing import Final
 
-from psycopg import AsyncConnection, Error, OperationalError
+from psycopg import AsyncConnection, Error
 from psycopg.pq import TransactionStatus
 from psycopg.rows import DictRow, dict_row
 
@@ -31,6 +31,8 @@ _REST_SECONDS: Final = 600.0
 """Unused for so long, it was made for a rush that is over."""
 
 _FIRST_PAUSE: Final = 0.05
+_LONGEST_PAUSE: Final = 0.4
+_CLOSED: Final = "the store is closed"
 
 
 class _Line:
@@ -50,29 +52,50 @@ class _Line:
         """
         return not self._poll.poll(0)
 
+    def is_sound(self) -> bool:
+        """Whoever was stopped in the middle leaves it in no state to be used again."""
+        status = self.connection.pgconn.transaction_status
+        return status == TransactionStatus.IDLE and self.connection.autocommit
+
 
 class Pool:
-    """At most so many connections; what goes wrong on one is told in Recollect's own errors."""
+    """At most so many connections; what goes wrong on one is told in Recollect's own errors.
+
+    Where none rests, whoever asks waits in line, for one that comes back or a new one. New ones are
+    made one after another by a task of their own, so that one which takes longer than anybody
+    waits is there for whoever asks next.
+    """
 
     def __init__(self, url: str, connections: int) -> None:
         self._url = url
-        self._turns = asyncio.Semaphore(connections)
+        self._room = connections
         # The one that came back last is lent first: a backend that has just worked is quicker.
         self._resting: list[_Line] = []
-        self._lent = 0
+        self._waiting: deque[asyncio.Future[_Line]] = deque()
+        self._making: asyncio.Task[None] | None = None
+        self._refusal = "no answer"
         self._is_open = False
 
     async def open(self) -> None:
         """With a first connection, so that a Postgres that gives none is told of now."""
-        with translated():
-            self._resting.append(await self._connected(patience.CONNECT_SECONDS))
         self._is_open = True
+        try:
+            with translated():
+                await self.bring_back(await self._next(patience.CONNECT_SECONDS))
+        except BaseException:
+            await self.close()
+            raise
 
     async def close(self) -> None:
         """Those that are still lent are closed when they come back."""
         self._is_open = False
+        if self._making is not None:
+            self._making.cancel()
+            await asyncio.wait([self._making])
+        while self._waiting:
+            self._waiting.popleft().set_exception(NotConnected(_CLOSED))
         while self._resting:
-            await self._resting.pop().connection.close()
+            await self._drop(self._resting.pop())
 
     def reading(self) -> Loan:
         """For statements that change nothing, each by itself: beginning and ending a transaction
@@ -87,65 +110,73 @@ class Pool:
 
     async def take(self) -> _Line:
         if not self._is_open:
-            raise NotConnected("the store is closed")
-        await self._await_turn()
-        try:
-            line = await self._rested() or await self._connected(patience.POOL_SECONDS)
-        except BaseException:
-            self._turns.release()
-            raise
-        self._lent += 1
-        return line
-
-    async def bring_back(self, line: _Line) -> None:
-        self._lent -= 1
-        try:
-            now = monotonic()
-            if self._resting and now - self._resting[0].rests > _REST_SECONDS:
-                await self._resting.pop(0).connection.close()
-            # Whoever was stopped in the middle leaves it in no state to be used again.
-            is_idle = line.connection.pgconn.transaction_status == TransactionStatus.IDLE
-            if is_idle and self._is_open and now - line.made < _LIFE_SECONDS:
-                line.rests = now
-                self._resting.append(line)
-            else:
-                await line.connection.close()
-        finally:
-            self._turns.release()
-
-    async def _await_turn(self) -> None:
-        if not self._turns.locked():
-            await self._turns.acquire()
-            return
-        try:
-            async with asyncio.timeout(patience.POOL_SECONDS):
-                await self._turns.acquire()
-        except TimeoutError as error:
-            # Nobody has one: all the turns are with those who try to make one.
-            raise (AllLent if self._lent else NotConnected)("no turn in time") from error
-
-    async def _rested(self) -> _Line | None:
+            raise NotConnected(_CLOSED)
         while self._resting:
             line = self._resting.pop()
             if line.is_quiet():
                 return line
-            await line.connection.close()
-        return None
+            await self._drop(line)
+        return await self._next(patience.POOL_SECONDS)
 
-    async def _connected(self, seconds: float) -> _Line:
-        """A new connection. A Postgres that is just starting refuses one at first."""
-        pause, last = _FIRST_PAUSE, "no answer"
+    async def bring_back(self, line: _Line) -> None:
+        now = monotonic()
+        if self._resting and now - self._resting[0].rests > _REST_SECONDS:
+            await self._drop(self._resting.pop(0))
+        if line.is_sound() and self._is_open and now - line.made < _LIFE_SECONDS:
+            line.rests = now
+            self._pass_on(line)
+        else:
+            await self._drop(line)
+            self._make_if_wanted()
+
+    async def _next(self, seconds: float) -> _Line:
+        waiter: asyncio.Future[_Line] = asyncio.get_running_loop().create_future()
+        self._waiting.append(waiter)
+        self._make_if_wanted()
         try:
-            async with asyncio.timeout(seconds):
-                while True:
-                    try:
-                        return _Line(await self._connect())
-                    except OperationalError as error:
-                        last = str(error)
-                    await asyncio.sleep(pause)
-                    pause *= 2
-        except TimeoutError as error:
-            raise NotConnected(last) from error
+            await asyncio.wait([waiter], timeout=seconds)
+        except asyncio.CancelledError:
+            if waiter.done() and waiter.exception() is None:  # it came in the same moment
+                await self.bring_back(waiter.result())
+            raise
+        finally:
+            if waiter in self._waiting:
+                self._waiting.remove(waiter)
+        if waiter.done():
+            return waiter.result()
+        if self._room:
+            raise NotConnected(self._refusal)
+        raise AllLent("no connection came back in time")
+
+    def _pass_on(self, line: _Line) -> None:
+        if self._waiting:
+            self._waiting.popleft().set_result(line)
+        else:
+            self._resting.append(line)
+
+    async def _drop(self, line: _Line) -> None:
+        self._room += 1
+        await line.connection.close()
+
+    def _make_if_wanted(self) -> None:
+        is_busy = self._making is not None and not self._making.done()
+        if self._is_open and not is_busy and self._waiting and self._room:
+            self._making = asyncio.create_task(self._make(), name="connecting to Postgres")
+
+    async def _make(self) -> None:
+        """For as long as somebody waits: a Postgres that is just starting refuses at first."""
+        pause = _FIRST_PAUSE
+        while self._waiting and self._room:
+            try:
+                line = _Line(await self._connect())
+            except Error as error:
+                self._refusal = str(error)
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE)
+            else:
+                self._refusal, pause = "no answer", _FIRST_PAUSE
+                self._room -= 1
+                self._pass_on(line)
 
     async def _connect(self) -> Connection:
         return await AsyncConnection.connect(

@@ -150,7 +150,11 @@ class PostgresStore:
             lease=self._lease,
             has_vectors=not self.vector_note,
         )
-        await self._statistics.open()
+        try:
+            await self._statistics.open()
+        except BaseException:
+            await self._pool.close()
+            raise
         return self
 
     async def __aexit__(

@@ -102,6 +102,7 @@ CHANGES: dict[str, LiteralString] = {
     "made sensitive": "update memories set is_sensitive = true where id = %s",
     "forgotten": "update memories set deleted_at = now() where id = %s",
     "moved": "update memories set session = 'elsewhere' where id = %s",
+    "moved to a project": "update memories set project = 'elsewhere' where id = %s",
     "no turn any more": "update memories set category = 'fact' where id = %s",
     "erased": "delete from memories where id = %s",
 }

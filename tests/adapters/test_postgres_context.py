@@ -102,6 +102,7 @@ CHANGES: dict[str, LiteralString] = {
     "made sensitive": "update memories set is_sensitive = true where id = %s",
     "forgotten": "update memories set deleted_at = now() where id = %s",
     "moved": "update memories set session = 'elsewhere' where id = %s",
+    "moved to a project": "update memories set project = 'elsewhere' where id = %s",
     "no turn any more": "update memories set category = 'fact' where id = %s",
     "erased": "delete from memories where id = %s",
 }
@@ -189,7 +190,7 @@ def test_a_whole_conversation_can_be_erased(emptied_database_url: str) -> None:
 
 
 def test_editors_and_workers_do_not_lock_each_other_out(emptied_database_url: str) -> None:
-    """Turns are edited while workers claim and finish them: nobody is refused."""
+    """Turns are edited and moved while workers claim and finish them: nobody is refused."""
 
     async def then(store: PostgresStore, vectors: PostgresVectors, space: StoredSpace) -> None:
         async def edit(number: int) -> None:
@@ -197,7 +198,10 @@ def test_editors_and_workers_do_not_lock_each_other_out(emptied_database_url: st
                 current = await store.get(OWNER, ids(number)[0])
                 assert current is not None
                 changed = replace(
-                    current, content=f"turn {number}, {round}", version=current.version + 1
+                    current,
+                    content=f"turn {number}, {round // 2}",
+                    project="red" if round % 2 else None,
+                    version=current.version + 1,
                 )
                 assert await store.replace(changed, based_on=current.version)
 

@@ -6,9 +6,10 @@ whenever no job is left. A claim is a lease that is committed before the model r
 waits for a model, and what a dead worker held is free again when its lease runs out. See
 docs/adr/0008.
 
-A turn of a conversation is embedded with the turns before it (docs/adr/0029). A claim writes down
-whose words these are, and while it does so nobody can change them; afterwards a change takes the
-ticket away, and with it whatever is being made of the old words.
+A turn of a conversation is embedded with the turns before it (docs/adr/0029): those of the same
+owner, project and session. A claim writes down whose words these are, and while it does so nobody
+can change them; afterwards a change takes the ticket away, and with it whatever is being made of
+the old words.
 """
 
 from __future__ import annotations
@@ -75,13 +76,15 @@ returning e.memory_id, e.due_at = 'infinity' as is_parked
 """
 _SILENCE: Final = "its workers ended without an answer"
 
-# Whoever is changing a turn is not waited for: without its words the vector is a good one, too.
+# Whoever is changing a turn is not waited for: without its words the vector is a good one, too. Two
+# projects may have a session of one name; a project has no empty name, and so the index is used.
 _BEFORE: Final = """
 select m.id as memory_id, b.id, b.content
 from memories m
 cross join lateral (
     select p.id from memories p
-    where p.owner = m.owner and p.session = m.session and p.category = 'episode'
+    where p.owner = m.owner and p.session = m.session
+        and coalesce(p.project, '') = coalesce(m.project, '') and p.category = 'episode'
         and p.deleted_at is null and (p.created_at, p.id) < (m.created_at, m.id)
     order by p.created_at desc, p.id desc
     limit %(turns)s

@@ -32,7 +32,7 @@ _BEFORE = "create index embedding_context_before on embedding_context (before_id
 _HASH = "alter table embeddings add column context_hash bytea"
 _INLINE = "alter table embeddings alter column context_hash set storage plain"
 
-_TURNS = """
+TURNS = """
 create index memories_turns on memories (owner, session, created_at desc, id desc)
 where category = 'episode' and deleted_at is null
 """
@@ -41,7 +41,7 @@ where category = 'episode' and deleted_at is null
 # two who change neighbours would wait for each other's rows. The vectors' rows are locked before
 # what is written of them, as a claim does it, and each is written once only: for the second time
 # Postgres would look at its memory again, which somebody may hold who waits for us.
-_OUTDATED = """
+OUTDATED = """
 create function recollect_embed_context() returns trigger language plpgsql as $$
 begin
     if old.category <> 'episode' then
@@ -71,7 +71,7 @@ end
 $$
 """
 
-_ON_CHANGE = """
+ON_CHANGE = """
 create trigger embeddings_context_changed
 before update of content, is_sensitive, deleted_at, category, session on memories
 for each row when (
@@ -93,9 +93,9 @@ def upgrade() -> None:
         _BEFORE,
         _HASH,
         _INLINE,
-        _TURNS,
-        _OUTDATED,
-        _ON_CHANGE,
+        TURNS,
+        OUTDATED,
+        ON_CHANGE,
         _ON_ERASURE,
     ):
         op.execute(statement)

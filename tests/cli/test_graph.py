@@ -94,6 +94,9 @@ def test_facts_are_imported_and_bad_lines_are_named(
     result = admin(*options)
     assert result.exit_code == 2
     assert "line 1: it is not a JSON object" in result.stderr
+    for blank in ("", " "):  # a variable that is not set means nobody, not the default
+        code, error = admin.error(*options, "--owner", blank)
+        assert (code, error["field"]) == (2, "owner")
     assert admin.error("graph", "import", str(tmp_path / "none"))[0] == 2
     assert admin.error("graph", "import", str(file), "--ids", str(file))[0] == 2
 

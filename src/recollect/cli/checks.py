@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import platform
 import sqlite3
 import sys
@@ -16,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryFile
 from urllib.parse import quote
 
 from recollect.cli import health
@@ -83,11 +83,15 @@ def check_sqlite() -> Check:
 
 
 def check_home(home: Path) -> Check:
-    """The folder, or the nearest one above it that exists, must be writable."""
+    """The folder, or the nearest one above it that exists, must be writable. An unnamed file says
+    so: root may write to everything, also to /proc, where no folder can be made.
+    """
     nearest = next(folder for folder in (home, *home.absolute().parents) if folder.exists())
-    if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
+    try:
+        TemporaryFile(dir=nearest).close()
+    except OSError as error:
         remedy = f"Make {nearest} writable for you, or set RECOLLECT_HOME to a folder that is."
-        return Check("home", "fail", f"{nearest} cannot be written", remedy)
+        return Check("home", "fail", f"{nearest} cannot be written ({error.strerror})", remedy)
     state = "can be written" if nearest == home else "will be made when it is needed"
     return Check("home", "ok", f"{home} {state}")
 

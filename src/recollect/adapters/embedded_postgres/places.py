@@ -114,7 +114,16 @@ def make_folder(folder: Path, mode: int) -> None:
     """
     if folder.exists():
         return
-    aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    try:
+        aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    except FileNotFoundError as error:  # so says /proc, and whatever else takes no folders
+        raise HomeUnusable(
+            f"{folder} cannot be made: {folder.parent} takes no folders.",
+            remedy="Set RECOLLECT_HOME to a folder on a disk that this user may write to.",
+        ) from error
+    except OSError as error:
+        error.filename = os.fspath(folder)  # not the passing name of the moment
+        raise
     try:
         aside.chmod(mode)
         aside.rename(folder)  # takes the place of an empty folder

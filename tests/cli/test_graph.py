@@ -122,6 +122,9 @@ def test_an_embedded_postgres_of_this_home_is_a_server_wherever_it_lies(
     assert (home in places.postgres_folder(home, account).parents) is near
     assert places.has_cluster(home)
     assert not places.has_cluster(tmp_path / "other")
+    assert not places.has_cluster(home, with_data=True)
+    (places.postgres_folder(home, account) / "data").mkdir()
+    assert places.has_cluster(home, with_data=True)
 
 
 def test_what_is_switched_off_is_not_read(admin: Cli, stored: list[str], database_url: str) -> None:

@@ -71,10 +71,13 @@ def postgres_folder(home: Path, account: Account) -> Path:
     return folder
 
 
-def has_cluster(home: Path) -> bool:
-    """Whether this home has one, near or far; nothing is made to find out."""
+def has_cluster(home: Path, *, with_data: bool = False) -> bool:
+    """Whether this home has one, near or far; nothing is made to find out. An installation alone
+    counts, too, unless it must be one `with_data`.
+    """
     home = home.expanduser().absolute().resolve()
-    near, far = home / "postgres", SYSTEM_FOLDER / _digest(home)
+    inside = "data" if with_data else ""
+    near, far = home / "postgres" / inside, SYSTEM_FOLDER / _digest(home) / inside
     return os.path.exists(near) or os.path.exists(far)  # noqa: PTH110  # raises for nobody's home
 
 

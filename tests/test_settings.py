@@ -28,7 +28,15 @@ def test_our_variable_comes_before_the_providers_own(
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("EGRESS", "everywhere"), ("WORKER", "outside"), ("PORT", "x")]
+    ("name", "value"),
+    [
+        ("EGRESS", "everywhere"),
+        ("WORKER", "outside"),
+        ("PORT", "x"),
+        ("OWNER", " "),
+        ("OWNER", "x" * 201),
+        ("OWNER", "\udcff"),
+    ],
 )
 def test_a_value_that_cannot_be_used_is_named(
     name: str, value: str, monkeypatch: pytest.MonkeyPatch

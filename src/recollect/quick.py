@@ -16,6 +16,7 @@ from typing import Final
 
 from recollect.adapters.hook_log import home_path
 from recollect.core.errors import InvalidInput, RecollectError
+from recollect.core.owner import check_owner
 from recollect.core.ranking import woven
 from recollect.core.recall import Hit, RecallRequest
 from recollect.usecases.inject import Measure
@@ -53,10 +54,12 @@ def read_settings(environ: Mapping[str, str]) -> QuickSettings:
         raise InvalidInput(
             "RECOLLECT_SYNC cannot be used", field="RECOLLECT_SYNC", remedy="Say on or off."
         )
+    owner = environ.get("RECOLLECT_OWNER") or "me"
+    check_owner(owner, field="RECOLLECT_OWNER")
     fallback = Measure()
     return QuickSettings(
         home=home_folder(environ),
-        owner=environ.get("RECOLLECT_OWNER") or "me",
+        owner=owner,
         api_url=environ.get("RECOLLECT_API_URL") or None,
         api_key=environ.get("RECOLLECT_API_KEY") or None,
         sync=sync,

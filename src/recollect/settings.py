@@ -16,6 +16,7 @@ from recollect.core.egress import Egress
 from recollect.core.errors import InvalidInput
 from recollect.core.graph import GraphMode
 from recollect.core.memory import MAX_CONTENT_LIMIT, Limits
+from recollect.core.owner import check_owner
 from recollect.core.sync import Mode
 from recollect.usecases.inject import Measure
 
@@ -42,7 +43,7 @@ class Settings(BaseSettings):
     )
 
     home: Path = Field(default_factory=default_home)
-    owner: str = Field(default="me", min_length=1, max_length=200)
+    owner: str = "me"
     max_content: int = Field(default=Limits().content, ge=1, le=MAX_CONTENT_LIMIT)
 
     api_url: str | None = None
@@ -97,6 +98,12 @@ class Settings(BaseSettings):
         if not isinstance(value, str):
             return value
         return tuple(name for part in value.split(",") if (name := part.strip()))
+
+    @field_validator("owner")
+    @classmethod
+    def _somebody(cls, owner: str) -> str:
+        check_owner(owner, field="RECOLLECT_OWNER")
+        return owner
 
     @field_validator("home")
     @classmethod

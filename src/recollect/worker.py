@@ -128,8 +128,8 @@ def require_embedding(server: Server) -> EmbeddingParts:
 @asynccontextmanager
 async def working_inside(server: Server) -> AsyncIterator[None]:
     """While entered, workers run beside whatever else this process does, if they are to."""
-    if server.embedding is None:
-        log.info("no worker", reason=server.vector_note)
+    if server.embedding is None and server.settings.embedder != NO_EMBEDDER:
+        log.info("no recall by meaning", reason=server.vector_note)
     tasks: list[asyncio.Task[None]] = []
     if server.settings.worker != "off":
         if (parts := embedding_of(server)) is not None:

@@ -140,3 +140,6 @@ def test_a_server_notes_recalls_when_it_ends(tmp_path: Path, database_url: str) 
     assert found == [(UUID(shown), 1)]
     operator = Cli(tmp_path / "operator", {"RECOLLECT_DATABASE_URL": database_url})
     assert operator.json("audit", "--server", "--owner", "ada") == {"findings": []}
+    for where in ((), ("--server",)):
+        code, error = operator.error("audit", *where, "--owner", "")
+        assert (code, error["field"]) == (2, "owner")

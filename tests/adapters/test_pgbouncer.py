@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import pwd
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -27,6 +28,7 @@ from recollect.core.space import EmbeddingProgress, Space
 _PROGRAM = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
 
 PORT = 6432
+_OPERATIONS = Path(__file__).parents[2] / "docs" / "operations.md"
 
 pytestmark = pytest.mark.skipif(
     _PROGRAM is None, reason="PgBouncer is not installed (`apt-get install pgbouncer`)"
@@ -63,21 +65,32 @@ def pooled_url(database_url: str, open_folder: Path) -> Iterator[str]:
 
 
 def _configure(folder: Path, target: dict[str, Any]) -> None:
-    (folder / "users").write_text(f'"{target["user"]}" "{target["password"]}"\n')
-    (folder / "pgbouncer.ini").write_text(
-        "[databases]\n"
-        f"{target['dbname']} = host={target['host']} port={target['port']}\n"
-        "[pgbouncer]\n"
-        "listen_addr =\n"
-        f"listen_port = {PORT}\n"  # in the name of the socket
-        f"unix_socket_dir = {folder}\n"
-        "auth_type = plain\n"
-        f"auth_file = {folder / 'users'}\n"
-        "pool_mode = transaction\n"
-        "default_pool_size = 3\n"
-    )
+    """As the document tells it, for the test's database, places and number of connections."""
+    ini, users = _documented()
+    here = {
+        "recollect = host=db.example port=5432 dbname=recollect": (
+            f"{target['dbname']} = host={target['host']} port={target['port']}"
+        ),
+        "listen_addr = 127.0.0.1": f"listen_addr =\nunix_socket_dir = {folder}",
+        "/etc/pgbouncer/userlist.txt": str(folder / "users"),
+        "default_pool_size = 20": "default_pool_size = 3",
+    }
+    for told, used in here.items():
+        assert told in ini
+        ini = ini.replace(told, used)
+    assert f"listen_port = {PORT}" in ini  # in the name of the socket
+    (folder / "pgbouncer.ini").write_text(ini)
+    named = users.replace("recollect", target["user"]).replace("PASSWORD", target["password"])
+    (folder / "users").write_text(named)
     for path in folder.iterdir():
         path.chmod(0o600)
+
+
+def _documented() -> tuple[str, str]:
+    """The two files of docs/operations.md: pgbouncer.ini and userlist.txt."""
+    section = _OPERATIONS.read_text().partition("### Behind PgBouncer\n")[2].partition("\n### ")[0]
+    _install, ini, users = re.findall(r"^```\n(.*?)^```$", section, re.DOTALL | re.MULTILINE)
+    return ini, users
 
 
 def _answers(url: str, pooler: subprocess.Popen[bytes]) -> bool:

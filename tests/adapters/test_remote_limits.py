@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from uuid import UUID
 
 import httpx
@@ -12,7 +13,7 @@ from tests.adapters.test_remote import answering, ask
 from recollect.adapters import remote as remote_module
 from recollect.adapters.remote import RemoteRecollect
 from recollect.core.errors import StoreUnavailable
-from recollect.core.memory import EVERYWHERE
+from recollect.core.memory import EVERYWHERE, Draft
 from recollect.core.recall import RecallRequest
 from recollect.core.recall_settings import RecallSettings
 
@@ -57,6 +58,44 @@ def test_what_is_soon_done_is_not_waited_for_long(monkeypatch: pytest.MonkeyPatc
         **dict.fromkeys(("POST recall", "POST why", "POST erase"), 65.0),
     }
     assert SOON.read == 15.0
+
+
+_REFUSED = httpx.ConnectTimeout("nobody there")
+_SILENT = httpx.ReadTimeout("no answer")
+_LOST = httpx.RemoteProtocolError("the connection ended")
+
+
+@pytest.mark.parametrize(
+    ("asked", "error", "told"),
+    [
+        (lambda remote: remote.change_settings({"depth": 80}), _SILENT, True),
+        (lambda remote: remote.change_settings({"depth": 80}), _LOST, True),
+        (lambda remote: remote.change_settings({"depth": 80}), _REFUSED, False),
+        (lambda remote: remote.remember(Draft("x")), _SILENT, True),
+        (lambda remote: remote.update(str(UUID(int=1)), {"importance": 1.0}), _SILENT, True),
+        (lambda remote: remote.forget(str(UUID(int=1))), _SILENT, True),
+        (lambda remote: remote.settings(), _SILENT, False),
+        (lambda remote: remote.recall(RecallRequest("x")), _SILENT, False),
+    ],
+)
+def test_a_change_without_an_answer_may_be_made(
+    asked: Callable[[RemoteRecollect], Awaitable[object]],
+    error: httpx.TransportError,
+    *,
+    told: bool,
+) -> None:
+    def fails(_: httpx.Request) -> httpx.Response:
+        raise error
+
+    async def asking() -> None:
+        async with RemoteRecollect("http://127.0.0.1:1", "rk_x") as remote:
+            remote._client._transport = httpx.MockTransport(fails)
+            await asked(remote)
+
+    with pytest.raises(StoreUnavailable) as caught:
+        asyncio.run(asking())
+    assert ("may be made all the same" in str(caught.value)) is told
+    assert ("See whether it is made" in caught.value.remedy) is told
 
 
 def test_settings_are_read_whatever_the_version_of_the_server() -> None:

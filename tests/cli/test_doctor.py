@@ -48,6 +48,17 @@ def test_a_memory_from_the_future_means_a_wrong_clock(cli: Cli) -> None:
     assert checks(cli)["clock"]["status"] == "warn"
 
 
+@pytest.mark.parametrize("command", [("remember", "x"), ("keys", "new"), ("worker", "--once")])
+def test_a_home_that_cannot_be_made(command: tuple[str, ...]) -> None:
+    """Root, too, can make no folder in /proc, though it may write there by its rights."""
+    nowhere = Cli(Path("/proc/below"))
+    code, error = nowhere.error(*command)
+    assert code == 6
+    assert "/proc/below" in error["detail"]
+    assert "RECOLLECT_HOME" in error["remedy"]
+    assert checks(nowhere)["home"]["status"] == "fail"
+
+
 def test_settings_that_cannot_be_read(cli: Cli) -> None:
     broken = Cli(cli.home, {"RECOLLECT_PORT": "a harbour"})
     found = checks(broken)

@@ -254,6 +254,32 @@ def test_doctor_looks_at_the_embedder(
     assert said in f"{check['detail']} {check['remedy']}"
 
 
+def test_doctor_looks_at_the_model_that_recall_needs(
+    admin: Cli, stored: Callable[[str], Any]
+) -> None:
+    """The active space's, whatever is configured since."""
+
+    def embedder(cli: Cli, *options: str) -> dict[str, str]:
+        told = json.loads(cli("doctor", "--json", *options).stdout)["checks"]
+        (check,) = [one for one in told if one["name"] == "embedder"]
+        return dict(check)
+
+    stored(TEXTS[0])
+    run(admin, "worker", "--once")
+    active = admin.settings["RECOLLECT_EMBEDDER"]
+    assert embedder(admin, "--full")["status"] == "ok"
+    elsewhere = Cli(admin.home, {**admin.settings, "RECOLLECT_EMBEDDER": "no such model"})
+    assert "--full asks the database" in embedder(elsewhere)["detail"]
+    found = embedder(elsewhere, "--full")
+    assert found["status"] == "warn"
+    assert found["detail"].startswith(f"{active} writes ")
+    assert found["detail"].endswith("and RECOLLECT_EMBEDDER names no such model")
+    assert f"RECOLLECT_EMBEDDER={active}" in found["remedy"]
+    closed = {name: value for name, value in elsewhere.settings.items() if "COMPATIBLE" not in name}
+    missing = embedder(Cli(admin.home, closed), "--full")
+    assert (missing["status"], active in missing["detail"]) == ("fail", True)
+
+
 def test_doctor_loads_a_folder(cli: Cli, tmp_path: Path) -> None:
     published = tmp_path / "published"
     published.mkdir()

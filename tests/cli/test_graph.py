@@ -94,6 +94,9 @@ def test_facts_are_imported_and_bad_lines_are_named(
     result = admin(*options)
     assert result.exit_code == 2
     assert "line 1: it is not a JSON object" in result.stderr
+    for blank in ("", " "):  # a variable that is not set means nobody, not the default
+        code, error = admin.error(*options, "--owner", blank)
+        assert (code, error["field"]) == (2, "owner")
     assert admin.error("graph", "import", str(tmp_path / "none"))[0] == 2
     assert admin.error("graph", "import", str(file), "--ids", str(file))[0] == 2
 
@@ -119,6 +122,9 @@ def test_an_embedded_postgres_of_this_home_is_a_server_wherever_it_lies(
     assert (home in places.postgres_folder(home, account).parents) is near
     assert places.has_cluster(home)
     assert not places.has_cluster(tmp_path / "other")
+    assert not places.has_cluster(home, with_data=True)
+    (places.postgres_folder(home, account) / "data").mkdir()
+    assert places.has_cluster(home, with_data=True)
 
 
 def test_what_is_switched_off_is_not_read(admin: Cli, stored: list[str], database_url: str) -> None:

@@ -34,10 +34,11 @@ def test_the_console_script_and_the_module_are_one_command(cli: Cli) -> None:
     assert json.loads(done.stdout)["content"] == "from a pipe 🎉"
 
 
-def test_a_reader_that_leaves_early_is_no_error(cli: Cli) -> None:
+@pytest.mark.parametrize("command", [("list", "--json"), ("list", "--help")])
+def test_a_reader_that_leaves_early_is_no_error(cli: Cli, command: tuple[str, ...]) -> None:
     cli.json("remember", "a text of some length " * 300)
     with subprocess.Popen(
-        [*COMMAND, "list", "--json"],
+        [*COMMAND, *command],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=environment(**cli.variables),
@@ -49,7 +50,9 @@ def test_a_reader_that_leaves_early_is_no_error(cli: Cli) -> None:
         assert process.wait(SECONDS) == 0
 
 
-@pytest.mark.parametrize("command", [("remember", "x"), ("list", "--json"), ("export",)])
+@pytest.mark.parametrize(
+    "command", [("remember", "x"), ("list", "--json"), ("export",), ("--help",), ("keys", "-h")]
+)
 def test_a_full_disk_behind_stdout_is_said(cli: Cli, command: tuple[str, ...]) -> None:
     cli.json("remember", "a text")
     with Path("/dev/full").open("wb") as full:

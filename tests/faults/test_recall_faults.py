@@ -12,6 +12,7 @@ from threading import Event
 import httpx
 import psycopg
 import pytest
+import structlog
 from tests.conftest import Cluster
 from tests.faults.test_server_faults import check_unavailable
 from tests.loopback import Loopback
@@ -158,6 +159,7 @@ def test_without_pgvector_recall_goes_by_words_and_says_what_is_missing(
     """`none` says that recall by meaning is not wanted: then nothing is missing."""
     cluster.without_vectors(empty_database_url)
     with (
+        structlog.testing.capture_logs() as lines,
         running(empty_database_url, tmp_path, worker="inside", embedder=embedder) as up,
         up.client() as client,
     ):
@@ -174,3 +176,6 @@ def test_without_pgvector_recall_goes_by_words_and_says_what_is_missing(
         alone = client.post("recall", json={**QUERY, "weights": {"lexical": 0}})
         assert not alone.is_success
         assert alone.json()["remedy"]
+    # The worker that fills the concept graph runs all the same: nobody is told that there is none.
+    said = [line["event"] for line in lines if "pgvector" in line.get("reason", "")]
+    assert said == (["no recall by meaning"] if degraded else [])

@@ -215,6 +215,8 @@ def test_the_quick_settings_are_the_settings(
         ("RECOLLECT_HOOK_COSINE_FLOOR", "3"),
         ("RECOLLECT_HOOK_BUDGET_MS", "1"),
         ("RECOLLECT_SYNC", "maybe"),
+        ("RECOLLECT_OWNER", " "),
+        ("RECOLLECT_OWNER", "x" * 201),
     ],
 )
 def test_what_the_settings_refuse_the_quick_ones_refuse(

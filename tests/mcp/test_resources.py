@@ -79,7 +79,7 @@ async def test_a_memory_and_a_brief_are_read(tmp_path: Path, mode: str) -> None:
 @pytest.mark.parametrize(
     ("uri", "why"),
     [
-        ("recollect://memory/01890a5d-0000-7000-8000-000000000000", "no memory"),
+        ("recollect://memory/01890a5d-0000-7000-8000-000000000000", "(?s)no memory.*memory_list"),
         ("recollect://memory/..%2f..%2fetc", "not an id"),
         ("recollect://memory/", "not an id"),
         ("recollect://nothing", "no resource"),

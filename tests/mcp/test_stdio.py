@@ -150,8 +150,13 @@ async def test_errors_are_told_to_the_model_with_their_remedy(tmp_path: Path) ->
         assert "contents" in await refusal(client, "memory_store", contents="x")
         assert "query" in await refusal(client, "memory_recall")
         assert "outside 1..100" in await refusal(client, "memory_recall", query="x", limit=0)
-        assert "no memory 01890a5d" in await refusal(client, "memory_get", id="01890a5d")
-        assert "not an id" in await refusal(client, "memory_delete", id="everything")
+        unknown = await refusal(client, "memory_get", id="01890a5d")
+        assert "no memory 01890a5d" in unknown
+        # An agent has tools, and no command line.
+        assert "See memory_list for" in unknown
+        unread = await refusal(client, "memory_delete", id="everything")
+        assert "not an id" in unread
+        assert "the id that memory_list shows" in unread
         assert "no change" in await refusal(client, "memory_update", id=stored["id"])
         assert "version 1 is current" in await refusal(
             client, "memory_update", id=stored["id"], content="y", based_on=7

@@ -57,6 +57,15 @@ _LIMITS: Final = httpx.Limits(keepalive_expiry=2.0)
 _IS_IT_RUNNING: Final = (
     "Is the server running? Start it with `recollect serve`, and check RECOLLECT_API_URL."
 )
+# What changes nothing, or nothing more when it is sent again.
+_REPEATABLE: Final = {"recall", "why", "sync/push"}
+# Then nothing has reached the server.
+_UNSENT: Final = (
+    httpx.ConnectError,
+    httpx.ConnectTimeout,
+    httpx.PoolTimeout,
+    httpx.ProxyError,
+)
 # The fields of a memory that may hold what must not leave.
 _TEXTS: Final = {"content", "tags", "expanded_keywords"}
 Answer = TypeVar("Answer", bound=BaseModel)
@@ -215,22 +224,27 @@ class RemoteRecollect:
             response = await self._client.request(
                 method, path, params=query, content=_json(body), headers=headers, timeout=limit
             )
-        except httpx.TimeoutException as error:
-            raise StoreUnavailable(
-                f"the server at {self._url} did not answer in time",
-                remedy="Try again; if it stays slow, see `recollect doctor` on the server.",
-            ) from error
         except httpx.TransportError as error:
-            raise StoreUnavailable(
-                f"the server at {self._url} cannot be reached ({type(error).__name__})",
-                remedy=_IS_IT_RUNNING,
-            ) from error
+            is_change = method != "GET" and path not in _REPEATABLE
+            raise self._unanswered(error, is_change=is_change) from error
         if not response.is_success:
             raise self._error(response)
         try:
             return shape.model_validate_json(response.content)
         except ValidationError as error:
             raise self._not_recollect(response) from error
+
+    def _unanswered(self, error: httpx.TransportError, *, is_change: bool) -> StoreUnavailable:
+        if isinstance(error, httpx.TimeoutException):
+            what = f"the server at {self._url} did not answer in time"
+            remedy = "Try again; if it stays slow, see `recollect doctor` on the server."
+        else:
+            what = f"the server at {self._url} cannot be reached ({type(error).__name__})"
+            remedy = _IS_IT_RUNNING
+        if is_change and not isinstance(error, _UNSENT):
+            what += "; the change may be made all the same"
+            remedy = f"See whether it is made. If not: {remedy}"
+        return StoreUnavailable(what, remedy=remedy)
 
     def _error(self, response: httpx.Response) -> RecollectError:
         try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recollect.cli.options import AsJson
+from recollect.cli.options import AsJson, whose
 from recollect.cli.output import note, print_json, show
 from recollect.cli.shell import ask_server
 from recollect.core.audit import KINDS, Finding, Kind
@@ -88,7 +88,7 @@ async def _here(owner: str | None, kinds: Sequence[Kind]) -> list[Finding]:
         with counting_bar("reading") as tell:
             return await audited(
                 store,
-                owner or settings.owner,
+                whose(owner, settings),
                 datetime.now(UTC),
                 kinds=kinds,
                 recalls=recalls,
@@ -103,7 +103,7 @@ async def _on_server(server: Server, owner: str | None, kinds: Sequence[Kind]) -
     with counting_bar("reading") as tell:
         return await audited(
             server.parts.store,
-            owner or server.settings.owner,
+            whose(owner, server.settings),
             server.clock.now(),
             kinds=kinds,
             recalls=server.recalls,

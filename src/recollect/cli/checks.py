@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import platform
 import sqlite3
 import sys
@@ -16,14 +15,15 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryFile
 from urllib.parse import quote
 
 from recollect.cli import health
+from recollect.cli.embedder_check import check_embedder
 from recollect.core.checks import PARKED_REMEDY, Check
 from recollect.core.errors import RecollectError
 from recollect.core.memory import Stats
 from recollect.settings import Settings
-from recollect.usecases.embed import NO_EMBEDDER
 
 _PYTHON_NEEDED = (3, 11)
 
@@ -55,7 +55,7 @@ def _checks(
     if settings.mode == "cached" and settings.sqlite_path.exists():
         yield "sync", lambda: health.check_sync(settings)
     yield "egress", lambda: check_egress(settings)
-    yield "embedder", lambda: check_embedder(settings)
+    yield "embedder", lambda: check_embedder(settings, full=full)
     if settings.database_url is not None:
         yield "database", lambda: check_database(settings, full=full)
     else:
@@ -83,11 +83,15 @@ def check_sqlite() -> Check:
 
 
 def check_home(home: Path) -> Check:
-    """The folder, or the nearest one above it that exists, must be writable."""
+    """The folder, or the nearest one above it that exists, must be writable. An unnamed file says
+    so: root may write to everything, also to /proc, where no folder can be made.
+    """
     nearest = next(folder for folder in (home, *home.absolute().parents) if folder.exists())
-    if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
+    try:
+        TemporaryFile(dir=nearest).close()
+    except OSError as error:
         remedy = f"Make {nearest} writable for you, or set RECOLLECT_HOME to a folder that is."
-        return Check("home", "fail", f"{nearest} cannot be written", remedy)
+        return Check("home", "fail", f"{nearest} cannot be written ({error.strerror})", remedy)
     state = "can be written" if nearest == home else "will be made when it is needed"
     return Check("home", "ok", f"{home} {state}")
 
@@ -136,36 +140,6 @@ def check_egress(settings: Settings) -> Check:
         return Check("egress", "ok", "local: no text leaves this machine for a model")
     found = "hosted: queries, and memories that are not sensitive, may leave for a hosted model"
     return Check("egress", "ok", found)
-
-
-def check_embedder(settings: Settings) -> Check:
-    """Whether the configured model can be had; nothing is fetched and no service asked."""
-    from recollect.adapters.embedders.local_cache import is_built
-    from recollect.adapters.embedders.local_models import LOCAL_MODELS
-
-    name = settings.embedder
-    model = LOCAL_MODELS.get(name)
-    if name == NO_EMBEDDER:
-        return Check("embedder", "ok", "none: memories are found by words")
-    if model is None:
-        return asyncio.run(_check_made(settings))
-    if is_built(model, settings.models_folder):
-        return Check("embedder", "ok", f"{model.title} is built in {settings.models_folder}")
-    found = f"{model.title} is not built yet ({model.download_size // 1_000_000} MB to fetch)"
-    if model.at_first_use:
-        return Check("embedder", "ok", f"{found}; the first `recollect serve` does it")
-    return Check("embedder", "warn", found, f"Run `recollect models get {model.name}`.")
-
-
-async def _check_made(settings: Settings) -> Check:
-    from recollect.wiring import catalogue
-
-    try:
-        async with catalogue(settings, lambda _step, _share: None) as embedders:
-            embedder = await embedders.embedder(settings.embedder)
-    except RecollectError as error:
-        return Check("embedder", "fail", f"{settings.embedder}: {error}", error.remedy)
-    return Check("embedder", "ok", f"{settings.embedder} writes {embedder.space.name}")
 
 
 def check_database(settings: Settings, *, full: bool) -> Check:

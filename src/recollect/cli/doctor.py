@@ -18,7 +18,11 @@ def doctor(
     *,
     full: Annotated[
         bool,
-        typer.Option("--full", help="Also install and probe the embedded Postgres, if missing."),
+        typer.Option(
+            "--full",
+            help="Also install and probe the embedded Postgres, if missing, and "
+            "ask a server's database.",
+        ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Final
 
-from typer import Abort, TyperException
+from typer import Abort, Exit, TyperException
 
 from recollect.cli.output import note
 from recollect.cli.text import one_line
@@ -82,6 +82,8 @@ def guarded(work: Callable[[], object], *, as_json: bool) -> int:
         return exit_code(misused)
     except Abort:
         return ExitCode.UNEXPECTED
+    except Exit as end:
+        return end.exit_code
     except Exception as error:  # noqa: BLE001  # whatever it is, a person sees no traceback
         unexpected = RecollectError(
             f"unexpected {explained(error)}",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from recollect.cli.errors import ExitCode
-from recollect.cli.options import AsJson, moment
+from recollect.cli.options import AsJson, moment, whose
 from recollect.cli.output import note, print_json, show
 from recollect.cli.shell import ask_server
 from recollect.core.errors import InvalidInput
@@ -196,7 +196,7 @@ def import_file(
 
     async def put_in(server: Server) -> Imported:
         return await import_into(
-            server, owner or server.settings.owner, lines, known, dry_run=dry_run
+            server, whose(owner, server.settings), lines, known, dry_run=dry_run
         )
 
     done = ask_server(put_in)

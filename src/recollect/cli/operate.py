@@ -8,7 +8,7 @@ import typer
 
 from recollect import __version__
 from recollect.cli.errors import ExitCode
-from recollect.cli.options import AsJson
+from recollect.cli.options import AsJson, whose
 from recollect.cli.output import note, print_json, show
 from recollect.cli.shell import ask, ask_server
 from recollect.cli.syncing import status_fields, status_rows
@@ -85,9 +85,7 @@ def new_key(
     async def issue(server: Server) -> tuple[Key, str]:
         from recollect.usecases.keys import issue_key
 
-        # An empty name is nobody's, not the default's: it may come of a variable that is not set.
-        whose = server.settings.owner if owner is None else owner
-        return await issue_key(server.keys, server.clock, whose, label)
+        return await issue_key(server.keys, server.clock, whose(owner, server.settings), label)
 
     key, text = ask_server(issue)
     if as_json:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Final, get_args
+from typing import TYPE_CHECKING, Annotated, Final, get_args
 from uuid import UUID
 
 import typer
 
 from recollect.core.errors import InvalidInput
 from recollect.core.memory import CATEGORIES, Scope
+from recollect.core.owner import check_owner
 from recollect.core.recall import LEGS, MAX_LIMIT, LegName, SortBy
+
+if TYPE_CHECKING:
+    from recollect.settings import Settings
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Category = Annotated[
@@ -109,6 +113,14 @@ def moment(text: str, option: str, now: datetime) -> datetime:
             field=option,
             remedy=f"Write --{option} as 2026-01-31, 2026-01-31T09:30, or an age such as 7d.",
         ) from error
+
+
+def whose(owner: str | None, settings: Settings) -> str:
+    """Whom --owner means; unsaid, the owner of this process. A name is trimmed as a key's is."""
+    if owner is None:
+        return settings.owner
+    check_owner(owner)
+    return owner.strip()
 
 
 def whole_id(text: str, option: str) -> UUID:

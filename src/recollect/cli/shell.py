@@ -6,7 +6,8 @@ import asyncio
 import os
 import sys
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
+from io import StringIO
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from typer.core import TyperGroup
 
 from recollect.cli.errors import MEANINGS, guarded
-from recollect.cli.output import note
+from recollect.cli.output import note, print_text
 from recollect.core.errors import InvalidInput
 from recollect.core.memory import MAX_CONTENT_LIMIT
 from recollect.ports import Recollect
@@ -60,9 +61,19 @@ class Shell(TyperGroup):
 
         if not standalone_mode:
             return run()
-        code = guarded(run, as_json=_wants_json(arguments))
-        _send_what_was_written(quiet=_wants_json(arguments))
+        as_json = _names(arguments, "--json")
+        is_help = _names(arguments, "-h", "--help")
+        code = guarded(lambda: _helping(run) if is_help else run(), as_json=as_json)
+        _send_what_was_written(quiet=as_json)
         sys.exit(code)
+
+
+def _helping(run: Callable[[], object]) -> object:
+    """Typer writes help by itself; that stdout is full or gone, only `output` knows to tell."""
+    with redirect_stdout(StringIO()) as said:
+        result = run()
+    print_text(said.getvalue().removesuffix("\n"))
+    return result
 
 
 _written = Event()
@@ -153,6 +164,6 @@ def survive_any_locale() -> None:
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # as above
 
 
-def _wants_json(arguments: list[str]) -> bool:
-    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
-    return "--json" in options
+def _names(arguments: list[str], *options: str) -> bool:
+    named = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    return not set(options).isdisjoint(named)

@@ -14,11 +14,11 @@ from typing import Final
 from uuid import UUID
 
 from recollect.core.errors import InvalidInput
+from recollect.core.owner import MAX_NAME, check_owner
 from recollect.core.text import unstorable
 
 PREFIX: Final = "rk_"
 ENTROPY_BYTES: Final = 32
-MAX_NAME: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +35,13 @@ class Key:
 
 def check_names(owner: str, label: str) -> None:
     """InvalidInput when a key cannot be made for this owner or under this label."""
-    for field, text in (("owner", owner), ("label", label)):
-        if len(text) > MAX_NAME or unstorable(text) is not None or (field == "owner" and not text):
-            raise InvalidInput(
-                f"a key's {field} cannot be {text!r:.60}",
-                field=field,
-                remedy=f"Give up to {MAX_NAME} characters of valid text.",
-            )
+    check_owner(owner)
+    if len(label) > MAX_NAME or unstorable(label) is not None:
+        raise InvalidInput(
+            f"a key's label cannot be {label!r:.60}",
+            field="label",
+            remedy=f"Give up to {MAX_NAME} characters of valid text.",
+        )
 
 
 def key_text(entropy: bytes) -> str:

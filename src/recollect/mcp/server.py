@@ -92,7 +92,7 @@ def build_server(
             async with _reported(context, "Read a resource"):
                 return await read(await recollect_of(context), str(params.uri), project_here)
         except RecollectError as error:
-            raise MCPError(INVALID_PARAMS, f"{error}\n→ {error.remedy}") from error
+            raise MCPError(INVALID_PARAMS, _told(error)) from error
         except MCPError:
             raise
         except Exception as error:  # noqa: BLE001  # as above
@@ -202,7 +202,14 @@ def _unexpected(error: Exception, what: str) -> RecollectError:
 
 
 def _failed(error: RecollectError) -> CallToolResult:
-    return CallToolResult(content=[TextContent(text=f"{error}\n→ {error.remedy}")], is_error=True)
+    return CallToolResult(content=[TextContent(text=_told(error))], is_error=True)
+
+
+def _told(error: RecollectError) -> str:
+    """Both texts of an error. Remedies name commands, also those that a server sent; an agent has
+    the tool instead. What has no tool, such as `recollect doctor`, is for the person it works for.
+    """
+    return f"{error}\n→ {error.remedy.replace('`recollect list`', 'memory_list')}"
 
 
 def _lean(schema: dict[str, Any], amend: Amend = lambda properties: properties) -> dict[str, Any]:

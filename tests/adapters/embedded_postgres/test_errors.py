@@ -38,6 +38,12 @@ def test_a_home_that_cannot_be_made(embed: Embed, home: Path) -> None:
     home.unlink()
 
 
+def test_a_home_where_no_folder_can_be_made(embed: Embed) -> None:
+    with pytest.raises(HomeUnusable, match="/proc/below cannot be made") as caught:
+        embed(Path("/proc/below/home"))
+    assert "RECOLLECT_HOME" in caught.value.remedy
+
+
 @pytest.mark.parametrize("name", ['quo"te', "dollar$HOME", "back`tick"])
 def test_a_path_that_a_shell_would_change(embed: Embed, home: Path, name: str) -> None:
     with pytest.raises(HomeUnusable, match="shell"):

@@ -71,10 +71,13 @@ def postgres_folder(home: Path, account: Account) -> Path:
     return folder
 
 
-def has_cluster(home: Path) -> bool:
-    """Whether this home has one, near or far; nothing is made to find out."""
+def has_cluster(home: Path, *, with_data: bool = False) -> bool:
+    """Whether this home has one, near or far; nothing is made to find out. An installation alone
+    counts, too, unless it must be one `with_data`.
+    """
     home = home.expanduser().absolute().resolve()
-    near, far = home / "postgres", SYSTEM_FOLDER / _digest(home)
+    inside = "data" if with_data else ""
+    near, far = home / "postgres" / inside, SYSTEM_FOLDER / _digest(home) / inside
     return os.path.exists(near) or os.path.exists(far)  # noqa: PTH110  # raises for nobody's home
 
 
@@ -114,7 +117,16 @@ def make_folder(folder: Path, mode: int) -> None:
     """
     if folder.exists():
         return
-    aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    try:
+        aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    except FileNotFoundError as error:  # so says /proc, and whatever else takes no folders
+        raise HomeUnusable(
+            f"{folder} cannot be made: {folder.parent} takes no folders.",
+            remedy="Set RECOLLECT_HOME to a folder on a disk that this user may write to.",
+        ) from error
+    except OSError as error:
+        error.filename = os.fspath(folder)  # not the passing name of the moment
+        raise
     try:
         aside.chmod(mode)
         aside.rename(folder)  # takes the place of an empty folder

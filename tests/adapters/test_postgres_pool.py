@@ -30,6 +30,12 @@ async def opened(url: str, connections: int = 3) -> AsyncIterator[Pool]:
         await lending.close()
 
 
+@pytest.fixture(autouse=True)
+def much_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that a slow machine fails no test."""
+    monkeypatch.setattr(patience, "POOL_SECONDS", 60)
+
+
 @contextmanager
 def patience_of(seconds: float) -> Iterator[None]:
     """For what is told only when nobody waits any longer."""

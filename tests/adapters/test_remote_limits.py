@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from uuid import UUID
 
 import httpx
@@ -60,42 +61,85 @@ def test_what_is_soon_done_is_not_waited_for_long(monkeypatch: pytest.MonkeyPatc
     assert SOON.read == 15.0
 
 
-_REFUSED = httpx.ConnectTimeout("nobody there")
-_SILENT = httpx.ReadTimeout("no answer")
-_LOST = httpx.RemoteProtocolError("the connection ended")
+@asynccontextmanager
+async def unanswering(
+    until: Callable[[asyncio.StreamReader], Awaitable[object]],
+) -> AsyncIterator[str]:
+    """The address of a server that reads so far, and ends the connection without a word."""
+    ended = asyncio.Event()
+
+    async def read_and_go(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await until(reader)
+        writer.close()
+        await writer.wait_closed()
+        ended.set()
+
+    async with await asyncio.start_server(read_and_go, "127.0.0.1", 0) as server:
+        try:
+            yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        finally:
+            async with asyncio.timeout(60):
+                await ended.wait()
 
 
 @pytest.mark.parametrize(
-    ("asked", "error", "told"),
+    ("asked", "told"),
     [
-        (lambda remote: remote.change_settings({"depth": 80}), _SILENT, True),
-        (lambda remote: remote.change_settings({"depth": 80}), _LOST, True),
-        (lambda remote: remote.change_settings({"depth": 80}), _REFUSED, False),
-        (lambda remote: remote.remember(Draft("x")), _SILENT, True),
-        (lambda remote: remote.update(str(UUID(int=1)), {"importance": 1.0}), _SILENT, True),
-        (lambda remote: remote.forget(str(UUID(int=1))), _SILENT, True),
-        (lambda remote: remote.settings(), _SILENT, False),
-        (lambda remote: remote.recall(RecallRequest("x")), _SILENT, False),
+        (lambda remote: remote.change_settings({"depth": 80}), True),
+        (lambda remote: remote.remember(Draft("x")), True),
+        (lambda remote: remote.update(str(UUID(int=1)), {"importance": 1.0}), True),
+        (lambda remote: remote.forget(str(UUID(int=1))), True),
+        (lambda remote: remote.settings(), False),
+        (lambda remote: remote.recall(RecallRequest("x")), False),
     ],
 )
 def test_a_change_without_an_answer_may_be_made(
-    asked: Callable[[RemoteRecollect], Awaitable[object]],
-    error: httpx.TransportError,
-    *,
-    told: bool,
+    asked: Callable[[RemoteRecollect], Awaitable[object]], *, told: bool
 ) -> None:
-    def fails(_: httpx.Request) -> httpx.Response:
-        raise error
+    """Of a server that goes away after it has read what was asked."""
 
     async def asking() -> None:
-        async with RemoteRecollect("http://127.0.0.1:1", "rk_x") as remote:
-            remote._client._transport = httpx.MockTransport(fails)
+        async with (
+            unanswering(lambda reader: reader.readuntil(b"\r\n\r\n")) as address,
+            RemoteRecollect(address, "rk_x") as remote,
+        ):
             await asked(remote)
 
     with pytest.raises(StoreUnavailable) as caught:
         asyncio.run(asking())
     assert ("may be made all the same" in str(caught.value)) is told
     assert ("See whether it is made" in caught.value.remedy) is told
+
+
+def test_a_change_that_nobody_received_is_not_made() -> None:
+    async def asking() -> None:
+        async with await asyncio.start_server(
+            lambda _, writer: writer.close(), "127.0.0.1", 0
+        ) as gone:
+            port = gone.sockets[0].getsockname()[1]
+        async with RemoteRecollect(f"http://127.0.0.1:{port}", "rk_x") as remote:
+            await remote.change_settings({"depth": 80})
+
+    with pytest.raises(StoreUnavailable, match="cannot be reached") as caught:
+        asyncio.run(asking())
+    assert "may be made" not in str(caught.value)
+
+
+def test_a_change_that_is_not_answered_in_time_may_be_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(remote_module, "_SOON", httpx.Timeout(0.2, connect=30.0))
+
+    async def asking() -> None:
+        async with (
+            # All that comes, until the client has given up.
+            unanswering(lambda reader: reader.read()) as address,
+            RemoteRecollect(address, "rk_x") as remote,
+        ):
+            await remote.change_settings({"depth": 80})
+
+    with pytest.raises(StoreUnavailable, match="did not answer in time; the change may be made"):
+        asyncio.run(asking())
 
 
 def test_settings_are_read_whatever_the_version_of_the_server() -> None:

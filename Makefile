@@ -1,42 +1,65 @@
 # The two commands of a newcomer are `make demo` and `make test`; each sets up what it needs.
 
 PYTHON ?= python3
+PREFIX ?= $(HOME)/.local
 BIN := .venv/bin
 
-.PHONY: demo test run lint types contracts tests set-up lock clean
+.PHONY: demo run install uninstall test check lint types contracts tests fast-tests \
+	set-up set-up-dev lock check-wheels clean
 
 demo: set-up
 	@$(BIN)/python examples/demo.py
 
-test: lint types contracts tests
-
 run: set-up
 	@$(BIN)/recollect serve
 
-lint: set-up
+install:
+	@$(PYTHON) tools/install.py --prefix "$(PREFIX)"
+
+uninstall:
+	@$(PYTHON) tools/install.py --prefix "$(PREFIX)" --uninstall
+
+# Everything, on the real parts: under 15 minutes on two cores.
+test: lint types contracts tests
+
+# What to run while you work: under two minutes.
+check: lint types contracts fast-tests
+
+lint: set-up-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 
-types: set-up
+types: set-up-dev
 	$(BIN)/mypy
 
-contracts: set-up
+contracts: set-up-dev
 	$(BIN)/lint-imports
 
-tests: set-up
+tests: set-up-dev
 	$(BIN)/pytest -n 4 --dist loadfile
+
+fast-tests: set-up-dev
+	$(BIN)/pytest -n 2 --dist loadfile -m fast
 
 set-up:
 	@$(PYTHON) tools/set_up.py
 
-# Pins for every supported Python and platform, with hashes and without any index's address.
-lock: set-up
-	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
-		--no-header --no-emit-index-url --no-annotate pyproject.toml -o requirements.txt
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
-		--no-header --no-emit-index-url --no-annotate --extra dev pyproject.toml \
-		-o requirements-dev.txt
+set-up-dev:
+	@$(PYTHON) tools/set_up.py --dev
+
+# Pins for every supported Python and platform, with hashes and without any index's address. The
+# development pins are resolved first, so that both sets agree on every version.
+COMPILE = uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-header --no-emit-index-url --no-annotate
+lock:
+	@command -v uv >/dev/null || { echo "make lock needs uv: pip install uv"; exit 1; }
+	$(COMPILE) pyproject.toml --all-extras --group dev -o requirements-dev.txt
+	$(COMPILE) pyproject.toml -c requirements-dev.txt -o requirements.txt
+	$(COMPILE) --group build -c requirements-dev.txt -o requirements-build.txt
+	@$(MAKE) check-wheels
+
+check-wheels:
+	@$(PYTHON) tools/check_wheels.py
 
 clean:
-	rm -rf .venv .venv.lock .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv.lock .venv.log .mypy_cache .ruff_cache .pytest_cache .hypothesis

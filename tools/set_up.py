@@ -1,90 +1,58 @@
-"""Make `.venv` with the pinned dependencies; do nothing when it is already as it should be.
-
-Runs on the system's own Python with nothing installed, so it uses the standard library alone.
+"""Make `.venv` for a clone: `set_up.py` with what Recollect runs on, `set_up.py --dev` with what
+its tests need too. Does nothing when `.venv` is already as it should be.
 """
 
-from __future__ import annotations
-
-import fcntl
 import hashlib
-import os
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from environment import (
+    BUILD_PINS,
+    DEV_PINS,
+    ROOT,
+    RUNTIME_PINS,
+    Environment,
+    SetUpFailed,
+    locked,
+    run_main,
+)
+
 VENV = ROOT / ".venv"
-STAMP = VENV / ".set-up"
-PINS = ROOT / "requirements-dev.txt"
-OLDEST = (3, 11)
+"""Each stamp is written when its layer is complete: a half-built environment is built again."""
+RUNTIME_STAMP = VENV / ".runtime"
+DEV_STAMP = VENV / ".dev"
 
 
 def main() -> None:
-    if sys.version_info < OLDEST:
-        sys.exit(
-            f"Recollect needs Python {OLDEST[0]}.{OLDEST[1]} or newer; this is "
-            f"{sys.version.split()[0]}.\nName a newer one: make PYTHON=python3.12 …"
-        )
-    # Two runs of make in one clone must not build the same environment at once.
-    with (ROOT / ".venv.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        wanted = fingerprint()
-        if STAMP.exists() and STAMP.read_text() == wanted:
-            return
-        build()
-        STAMP.write_text(wanted)
+    with locked(ROOT / ".venv.lock"):
+        runtime = _digest(RUNTIME_PINS, BUILD_PINS, ROOT / "pyproject.toml")
+        dev = _digest(DEV_PINS, ROOT / "pyproject.toml")
+        environment = Environment(VENV)
+        if not environment.python.exists() or _read(RUNTIME_STAMP) != runtime:
+            print("Setting up .venv with the pinned packages (once) ...", flush=True)
+            environment.create()
+            environment.install(RUNTIME_PINS)
+            environment.install(BUILD_PINS)
+            environment.install_project("-e", str(ROOT))
+            RUNTIME_STAMP.write_text(runtime)
+        if "--dev" in sys.argv[1:] and _read(DEV_STAMP) != dev:
+            print("Adding the development packages to .venv (once) ...", flush=True)
+            environment.install(DEV_PINS)
+            DEV_STAMP.write_text(dev)
 
 
-def fingerprint() -> str:
-    """Changes when the environment must be built anew."""
+def _digest(*files: Path) -> str:
     parts = [sys.version, str(ROOT)]
-    parts += [(ROOT / name).read_text() for name in (PINS.name, "pyproject.toml")]
+    for file in files:
+        if not file.exists():
+            raise SetUpFailed(f"{file.name} is missing. Run `git checkout -- {file.name}`")
+        parts.append(file.read_text())
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
-def build() -> None:
-    print("Setting up .venv with the pinned dependencies: about a minute, once.", flush=True)
-    shutil.rmtree(VENV, ignore_errors=True)
-    pip = make_venv()
-    run(*pip, "install", "--require-hashes", "-r", str(PINS))
-    run(*pip, "install", "--no-deps", "--no-build-isolation", "-e", str(ROOT))
-
-
-def make_venv() -> tuple[str, ...]:
-    """The command that is pip inside the new environment."""
-    python = str(VENV / "bin" / "python")
-    if works(sys.executable, "-c", "import ensurepip"):
-        run(sys.executable, "-m", "venv", str(VENV))
-        return (python, "-m", "pip")
-    # Debian splits ensurepip off into python3-venv; the system's pip can fill a venv without it.
-    if works(sys.executable, "-m", "pip", "--version"):
-        run(sys.executable, "-m", "venv", "--without-pip", str(VENV))
-        return (sys.executable, "-m", "pip", "--python", python)
-    sys.exit(
-        "This Python can neither make an environment with pip nor has pip itself.\n"
-        "On Debian or Ubuntu: apt install python3-venv"
-    )
-
-
-def works(*command: str) -> bool:
-    return subprocess.run(command, capture_output=True, check=False).returncode == 0
-
-
-def run(*command: str) -> None:
-    """Quiet while all is well; everything the command said when it is not."""
-    environment = {**os.environ, "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
-    done = subprocess.run(
-        command,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    if done.returncode != 0:
-        sys.exit(f"{done.stdout}\nSetting up failed at: {' '.join(command)}")
+def _read(stamp: Path) -> str:
+    return stamp.read_text() if stamp.exists() else ""
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

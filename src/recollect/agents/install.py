@@ -53,8 +53,14 @@ def this_command(scope: Scope) -> Command:
         return Command(NAME)
     suffix = ".exe" if sys.platform == "win32" else ""
     beside = Path(sys.executable).parent / f"{NAME}{suffix}"
-    found = str(beside) if beside.exists() else shutil.which(NAME)
-    return Command(found) if found else Command(sys.executable, ("-m", "recollect.main"))
+    if not beside.exists():
+        found = shutil.which(NAME)
+        return Command(found) if found else Command(sys.executable, ("-m", "recollect.main"))
+    # A link in a `bin` folder outlives an upgrade; the environment behind it may not.
+    for link in (shutil.which(NAME), sys.argv[0]):
+        if link and os.path.exists(link) and os.path.samefile(link, beside):  # noqa: PTH110, PTH121
+            return Command(os.path.abspath(link))  # noqa: PTH100  # `resolve` would follow the link
+    return Command(str(beside))
 
 
 def install(client: Client, machine: Machine, scope: Scope, command: Command) -> list[Edited]:

@@ -1,0 +1,98 @@
+"""Install Recollect like a program: its own environment, and `recollect` in a `bin` folder.
+
+    install.py --prefix ~/.local              PREFIX/lib/recollect/…, PREFIX/bin/recollect
+    install.py --prefix ~/.local --uninstall  take both away; memories stay where they are
+
+Each install builds a fresh environment beside the last one and then switches the link, so an
+interrupted one leaves the old program working.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+from environment import (
+    BUILD_PINS,
+    RUNTIME_PINS,
+    Environment,
+    SetUpFailed,
+    locked,
+    run_main,
+)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Install Recollect like a program.")
+    parser.add_argument("--prefix", type=Path, default=Path.home() / ".local")
+    parser.add_argument("--uninstall", action="store_true")
+    options = parser.parse_args()
+    prefix = options.prefix.expanduser().absolute()
+    library, link = prefix / "lib" / "recollect", prefix / "bin" / "recollect"
+    if options.uninstall:
+        uninstall(library, link)
+        return
+    library.mkdir(parents=True, exist_ok=True)
+    link.parent.mkdir(parents=True, exist_ok=True)
+    if (link.exists() or link.is_symlink()) and not is_ours(link, library):
+        raise SetUpFailed(f"{link} is another program's. Move it away, or choose another PREFIX")
+    with locked(library / ".lock"):
+        install(library, link)
+    version = subprocess.run([str(link), "--version"], capture_output=True, text=True, check=True)
+    print(f"Installed {version.stdout.strip()} as {link}")
+    if shutil.which("recollect") != str(link):
+        print(f'To run it as `recollect`: export PATH="{link.parent}:$PATH"')
+    print("Remove it with `make uninstall`; your memories stay.")
+
+
+def install(library: Path, link: Path) -> None:
+    print("Installing Recollect with its pinned packages ...", flush=True)
+    environment = Environment(library / time.strftime("%Y%m%d-%H%M%S"))
+    try:
+        environment.create()
+        environment.install(RUNTIME_PINS)
+        with tempfile.TemporaryDirectory(prefix="recollect-") as folder:
+            environment.install_project(str(_build_wheel(Path(folder))))
+        switch(link, environment.path / "bin" / "recollect")
+    except BaseException:
+        shutil.rmtree(environment.path, ignore_errors=True)
+        raise
+    for old in library.iterdir():
+        if old.is_dir() and old != environment.path:
+            shutil.rmtree(old, ignore_errors=True)
+
+
+def switch(link: Path, target: Path) -> None:
+    """Point the link to the new program in one step."""
+    fresh = link.with_name(f".recollect-{os.getpid()}")
+    fresh.symlink_to(target)
+    fresh.replace(link)
+
+
+def is_ours(link: Path, library: Path) -> bool:
+    return link.is_symlink() and link.readlink().is_relative_to(library)
+
+
+def uninstall(library: Path, link: Path) -> None:
+    if not library.exists() and not link.is_symlink():
+        print(f"Recollect is not installed below {link.parent.parent}.")
+        return
+    if is_ours(link, library):
+        link.unlink()
+    shutil.rmtree(library)
+    print(f"Removed {link} and {library}. Your memories stay where they are.")
+
+
+def _build_wheel(folder: Path) -> Path:
+    """The wheel of this clone, built in an environment that holds the build backend alone."""
+    backend = Environment(folder / "backend")
+    backend.create()
+    backend.install(BUILD_PINS)
+    return backend.build_wheel(folder)
+
+
+if __name__ == "__main__":
+    run_main(main)

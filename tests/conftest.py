@@ -22,6 +22,7 @@ from hypothesis import HealthCheck, settings
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from tests.leftovers import ended_with_us
+from tests.real_parts import summarize_skips
 
 from recollect.adapters import remote
 from recollect.adapters.embedded_postgres import EmbeddedPostgres
@@ -44,6 +45,29 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("steady")
+
+
+# `make check` runs what needs none of these. Folders whose tests start processes are slow, too.
+_SLOW_FIXTURES = {"cluster", "published", "open_folder"}
+_SLOW_FOLDERS = {"bench", "docs", "e2e", "faults", "sync", "tools", "web"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        folder = item.path.relative_to(here).parts[0]
+        needed = set(getattr(item, "fixturenames", ()))
+        if folder not in _SLOW_FOLDERS and not needed & _SLOW_FIXTURES:
+            item.add_marker("fast")
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> Iterator[None]:
+    """The run's last line says what was skipped."""
+    yield
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is not None and not hasattr(session.config, "workerinput"):
+        reporter.write_line(summarize_skips(reporter.stats.get("skipped", ())))
 
 
 @pytest.fixture(scope="session")

@@ -28,7 +28,10 @@ with ended_with_us(Path(sys.argv[1])):
 """
 
 
-@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="it is found in /proc")
+@pytest.mark.skipif(
+    not Path("/proc/self/environ").exists(),
+    reason="this system has no /proc: run `make test` on Linux",
+)
 def test_what_a_killed_run_has_started_is_ended(tmp_path: Path) -> None:
     run = subprocess.run(
         [sys.executable, "-c", KILLED, str(tmp_path)],

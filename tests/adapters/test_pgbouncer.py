@@ -18,21 +18,15 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from tests.adapters.vectors import NORTH, SPACE, active, embed_all, nearest, opened
 from tests.conformance.samples import OWNER, fill_background, ids, memory, search
+from tests.real_parts import PGBOUNCER
 from tests.waiting import SECONDS, wait_until
 
 from recollect.adapters.postgres import space_index
 from recollect.core.recall_settings import RecallSettings
 from recollect.core.space import EmbeddingProgress, Space
 
-# Debian keeps it where only administrators look.
-_PROGRAM = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
-
 PORT = 6432
 _OPERATIONS = Path(__file__).parents[2] / "docs" / "operations.md"
-
-pytestmark = pytest.mark.skipif(
-    _PROGRAM is None, reason="PgBouncer is not installed (`apt-get install pgbouncer`)"
-)
 
 
 @pytest.fixture
@@ -40,6 +34,7 @@ def pooled_url(database_url: str, open_folder: Path) -> Iterator[str]:
     """The test's database behind PgBouncer in transaction mode, on a socket of its own: a port that
     is free now may be another's in a moment.
     """
+    program = PGBOUNCER.path()
     target = conninfo_to_dict(database_url)
     folder = open_folder / f"pgbouncer-{target['dbname']}"
     folder.mkdir()
@@ -52,7 +47,7 @@ def pooled_url(database_url: str, open_folder: Path) -> Iterator[str]:
         identity = {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
     with (folder / "log").open("wb") as log:
         pooler = subprocess.Popen(
-            [str(_PROGRAM), str(folder / "pgbouncer.ini")], stdout=log, stderr=log, **identity
+            [program, str(folder / "pgbouncer.ini")], stdout=log, stderr=log, **identity
         )
     url = make_conninfo(database_url, host=str(folder), port=PORT)
     try:

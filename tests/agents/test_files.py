@@ -147,7 +147,9 @@ def test_what_cannot_be_read_or_written_is_said(tmp_path: Path) -> None:
         edit(blocked / "settings", lambda _: "new")
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+@pytest.mark.skipif(
+    os.geteuid() == 0, reason="root can write everywhere: run `make test` as another user"
+)
 def test_a_folder_that_may_not_be_written_is_said(tmp_path: Path) -> None:
     path = tmp_path / "settings"
     path.write_text("x")

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import httpx
 import pytest
+from tests.real_parts import CHROMIUM
 from tests.serving import Running, running
 from tests.waiting import SECONDS
-from tests.web.browser import Tab, chromium, open_tab
+from tests.web.browser import Tab, open_tab
 
 from recollect.core.memory import CATEGORIES
 from recollect.core.recall_settings import RecallSettings
@@ -74,10 +75,7 @@ def test_the_page_offers_every_category(server: Running) -> None:
 
 @pytest.fixture
 def tab(tmp_path: Path) -> Iterator[Tab]:
-    binary = chromium()
-    if binary is None:
-        pytest.skip("no Chromium on PATH; the tests above still look at the page")
-    with open_tab(binary, tmp_path / "profile") as opened:
+    with open_tab(CHROMIUM.path(), tmp_path / "profile") as opened:
         yield opened
 
 

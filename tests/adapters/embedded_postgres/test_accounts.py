@@ -20,7 +20,9 @@ from recollect.adapters.embedded_postgres.errors import AccountUnusable, DataFol
 from recollect.adapters.embedded_postgres.places import SYSTEM_FOLDER
 from recollect.adapters.embedded_postgres.postmaster import find_postmaster
 
-as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can switch accounts")
+as_root = pytest.mark.skipif(
+    os.geteuid() != 0, reason="only root can switch accounts: run `sudo make test`"
+)
 
 # Becomes an ordinary user after Python is loaded: root's Python may be unreadable to that user.
 ORDINARY = """

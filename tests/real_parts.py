@@ -1,0 +1,56 @@
+"""Programs that some tests run for real and that no Python package brings.
+
+Where one is missing its tests are skipped, and the run's last line says which command provides it.
+With RECOLLECT_TEST_PARTS=required, as in CI, they fail instead.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import pytest
+
+# Debian installs daemons where only administrators look.
+_PATH = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/usr/local/sbin"))
+
+
+@dataclass(frozen=True)
+class Program:
+    title: str
+    names: tuple[str, ...]
+    provided_by: str
+
+    def path(self) -> str:
+        """Where it is; without it the test that asks is skipped, or fails where it is required."""
+        for name in self.names:
+            if found := shutil.which(name, path=_PATH):
+                return found
+        reason = f"{self.title} is not installed: run `{self.provided_by}`"
+        if os.environ.get("RECOLLECT_TEST_PARTS") == "required":
+            pytest.fail(reason)
+        pytest.skip(reason)
+
+
+CHROMIUM = Program(
+    "Chromium",
+    ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"),
+    "apt-get install chromium",
+)
+PGBOUNCER = Program("PgBouncer", ("pgbouncer",), "apt-get install pgbouncer")
+
+
+def summarize_skips(reports: Iterable[pytest.TestReport]) -> str:
+    """One line: how many tests were skipped and why; each reason names what would provide it."""
+    reasons: Counter[str] = Counter()
+    for report in reports:
+        location = report.longrepr
+        reason = location[2] if isinstance(location, tuple) else str(location)
+        reasons[reason.removeprefix("Skipped: ")] += 1
+    if not reasons:
+        return "Nothing was skipped."
+    parts = [f"{count} because {reason}" for reason, count in reasons.most_common()]
+    return f"Skipped {'; '.join(parts)}."

@@ -24,9 +24,9 @@ from mcp_types import (
 
 from recollect.core.injection import BRIEF_SENTENCE, block
 from recollect.core.memory import Scope
+from recollect.core.relevance import Measure
 from recollect.ports import Recollect
 from recollect.usecases.brief import brief
-from recollect.usecases.inject import Measure
 
 MEMORY: Final = "recollect://memory/"
 BRIEF: Final = "recollect://brief"

@@ -78,7 +78,7 @@ def templates() -> ListResourceTemplatesResult:
 async def read(recollect: Recollect, uri: str, project_here: ProjectHere) -> ReadResourceResult:
     """The resource at this address; MCPError when it is none of ours."""
     if uri.startswith(MEMORY):
-        from recollect.wire import MemoryOut
+        from recollect.wire.answers import MemoryOut
 
         memory = await recollect.get(unquote(uri.removeprefix(MEMORY)))
         return _contents(uri, _JSON, MemoryOut.from_memory(memory).model_dump_json())

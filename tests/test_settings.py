@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+from pathlib import Path
+
 import pytest
 
 from recollect.core.errors import InvalidInput
-from recollect.settings import load
+from recollect.core.variables import SecretStr
+from recollect.settings import Settings, load
 
 
 @pytest.mark.parametrize("provider", ["voyage", "openai", "cohere"])
@@ -50,3 +54,73 @@ def test_a_value_that_cannot_be_used_is_named(
 def test_nothing_leaves_unless_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RECOLLECT_EGRESS", raising=False)
     assert load().egress == "local"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "read"),
+    [
+        ("MAX_CONTENT", " 1_000.0 ", 1_000),
+        ("PORT", "+5", 5),
+        ("SYNC_INTERVAL", "1e1", 10.0),
+        ("SYNC_SENSITIVE", "Yes", True),
+        ("SYNC_SENSITIVE", "f", False),
+        ("ALLOWED_HOSTS", "a.example, b.example,,", ("a.example", "b.example")),
+        ("MODELS", "~/models", Path("~/models")),
+        ("API_URL", "", None),
+    ],
+)
+def test_a_variable_is_read_as_its_type(
+    name: str, value: str, read: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(f"RECOLLECT_{name}", value)
+    assert getattr(load(), name.lower()) == read
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("MAX_CONTENT", "5.5", "a valid integer, unable to parse string as an integer"),
+        ("MAX_CONTENT", "٣", "a valid integer, unable to parse string as an integer"),
+        ("MAX_CONTENT", "0", "greater than or equal to 1"),
+        ("PORT", "70000", "less than or equal to 65535"),
+        ("SYNC_INTERVAL", "1_0", "a valid number, unable to parse string as a number"),
+        ("SYNC_INTERVAL", "nan", "less than or equal to 86400"),
+        ("SYNC_INTERVAL", "0.05", "greater than or equal to 0.1"),
+        ("SYNC_SENSITIVE", "maybe", "a valid boolean, unable to interpret input"),
+        ("GRAPH", "some", "'off', 'rules' or 'llm'"),
+    ],
+)
+def test_the_error_says_what_should_be_there(
+    name: str, value: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(f"RECOLLECT_{name}", value)
+    with pytest.raises(InvalidInput) as caught:
+        load()
+    assert str(caught.value) == f"RECOLLECT_{name} cannot be used: Input should be {message}"
+
+
+def test_the_case_of_a_variable_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("recollect_capture_daily", "7")
+    assert load().capture_daily == 7
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [({"port": 70_000}, "PORT"), ({"embedder": ""}, "EMBEDDER"), ({"bogus": 1}, "BOGUS")],
+)
+def test_what_a_program_gives_is_checked_too(given: dict[str, object], named: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        load(**given)
+    assert caught.value.field == f"RECOLLECT_{named}"
+
+
+def test_what_is_given_comes_before_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECOLLECT_API_URL", "https://memory.example")
+    assert load(api_url=None).api_url is None
+    assert load(api_key="rk_x").api_key == SecretStr("rk_x")
+
+
+def test_no_secret_shows_in_the_settings() -> None:
+    secrets = [one.name for one in fields(Settings) if "SecretStr" in str(one.type)]
+    assert "database_url" in secrets
+    assert "hidden" not in str(load(**dict.fromkeys(secrets, "hidden")))

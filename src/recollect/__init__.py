@@ -58,10 +58,6 @@ __all__ = [
 
 
 if not TYPE_CHECKING:  # a type checker would take every name for one that is here
+    from recollect.late import late
 
-    def __getattr__(name: str) -> object:
-        if name in _HOMES:
-            from importlib import import_module
-
-            return getattr(import_module(_HOMES[name]), name)
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    __getattr__ = late(__name__, _HOMES)

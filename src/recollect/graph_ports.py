@@ -6,24 +6,25 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
-from recollect.core.extraction import Extraction, ExtractionJob, ReadTexts
-from recollect.core.fusion import Fused
-from recollect.core.graph import (
-    Concept,
-    ExtractionProgress,
-    GraphPath,
-    GraphSnapshot,
-    GraphStats,
-    Neighbourhood,
-)
-from recollect.core.recall import Candidate, Declined, RecallRequest
-from recollect.core.recall_settings import RecallSettings
-from recollect.core.resolution import Nameless, Neighbour
-from recollect.core.space import StoredSpace
-from recollect.core.walking import Walked
+if TYPE_CHECKING:
+    from recollect.core.extraction import Extraction, ExtractionJob, ReadTexts
+    from recollect.core.fusion import Fused
+    from recollect.core.graph import (
+        Concept,
+        ExtractionProgress,
+        GraphPath,
+        GraphSnapshot,
+        GraphStats,
+        Neighbourhood,
+    )
+    from recollect.core.recall import Candidate, Declined, RecallRequest
+    from recollect.core.recall_settings import RecallSettings
+    from recollect.core.resolution import Nameless, Neighbour
+    from recollect.core.space import StoredSpace
+    from recollect.core.walking import Walked
 
 
 class ConceptGraph(Protocol):

@@ -1,7 +1,11 @@
 """The `recollect` command: where the shells meet.
 
 The command line knows nothing of the server, MCP or the benchmark; here it gets the doors to them.
-MCP over stdio does not even wait for the command line: clients start it often and expect it soon.
+
+Most of what a command takes is importing, so each way in imports no more than it needs: the version
+nothing, a hook and MCP over stdio nothing of the command line, a plainly written command its own
+module (`cli/direct.py`), and only the rest the whole command line with typer (`cli/app.py`).
+`tests/cli/test_imports.py` holds what each may import.
 """
 
 from __future__ import annotations
@@ -23,6 +27,8 @@ def main() -> None:
     # Importing makes very many objects that all stay: looking for garbage among them costs a
     # tenth of the start-up. What runs for long turns the collector on again.
     gc.disable()
+    if sys.argv[1:] == ["--version"] and _wrote_version():
+        return
     # Pydantic would look through every installed package for plugins; Recollect uses none.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     if sys.argv[1:] == ["mcp"]:
@@ -33,12 +39,27 @@ def main() -> None:
     if sys.argv[1:2] == ["hook"] and _is_for_agents(sys.argv[2:]):
         _hook(sys.argv[2:])
     try:
-        from recollect.cli.shell import survive_any_locale
+        from recollect.cli.direct import command_for
+        from recollect.cli.shell import finish, names, survive_any_locale
 
         survive_any_locale()
+        if (command := command_for(sys.argv[1:])) is not None:
+            finish(command, as_json=names(sys.argv[1:], "--json"))
         build()()
-    except KeyboardInterrupt:  # before the command answers for itself: while it is imported
+    except KeyboardInterrupt:
         sys.exit(130)
+
+
+def _wrote_version() -> bool:
+    """Where stdout cannot take it, the command line says so."""
+    from recollect import __version__
+
+    try:
+        sys.stdout.write(f"recollect {__version__}\n")
+        sys.stdout.flush()
+    except (OSError, AttributeError):  # full, gone or closed
+        return False
+    return True
 
 
 def _is_for_agents(arguments: list[str]) -> bool:

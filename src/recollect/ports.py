@@ -9,35 +9,36 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 from uuid import UUID
 
-from recollect.core.explain import WhyReport
-from recollect.core.following import AsOf, Fetched, Followed
-from recollect.core.fusion import Answers, Fused, Fusion, Weights
-from recollect.core.ids import IdPrefix
-from recollect.core.keys import Key
-from recollect.core.memory import Changes, Draft, Memory, Scope, Stats
-from recollect.core.paging import Cursor, Page
-from recollect.core.recall import Candidate, Declined, RecallRequest, Recollection
-from recollect.core.recall_settings import RecallSettings, SettingChange
-from recollect.core.recall_settings import WordQuery as WordQuery
-from recollect.core.space import EmbeddingJob, EmbeddingProgress, Space, StoredSpace, Survey
-from recollect.core.sync import (
-    Answer,
-    ChangePage,
-    ConflictReport,
-    Decision,
-    Keep,
-    Outgoing,
-    Peer,
-    Pushed,
-    Remote,
-    RemoteRevision,
-    Revision,
-    SyncStatus,
-)
 from recollect.space_ports import Spaces
+
+if TYPE_CHECKING:
+    from recollect.core.explain import WhyReport
+    from recollect.core.following import AsOf, Fetched, Followed
+    from recollect.core.fusion import Answers, Fused, Fusion, Weights
+    from recollect.core.ids import IdPrefix
+    from recollect.core.keys import Key
+    from recollect.core.memory import Changes, Draft, Memory, Scope, Stats
+    from recollect.core.paging import Cursor, Page
+    from recollect.core.recall import Candidate, Declined, RecallRequest, Recollection
+    from recollect.core.recall_settings import RecallSettings, SettingChange, WordQuery
+    from recollect.core.space import EmbeddingJob, EmbeddingProgress, Space, StoredSpace, Survey
+    from recollect.core.sync import (
+        Answer,
+        ChangePage,
+        ConflictReport,
+        Decision,
+        Keep,
+        Outgoing,
+        Peer,
+        Pushed,
+        Remote,
+        RemoteRevision,
+        Revision,
+        SyncStatus,
+    )
 
 
 class Clock(Protocol):
@@ -304,7 +305,7 @@ class RevisionStore(Protocol):
         """Keep that this revision is resolved; NotFound when it is not there any more."""
 
 
-Decide = Callable[[Outgoing, Remote | None], Decision | None]
+Decide: TypeAlias = "Callable[[Outgoing, Remote | None], Decision | None]"
 
 
 class ChangeStore(RevisionStore, Protocol):

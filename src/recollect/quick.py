@@ -19,7 +19,7 @@ from recollect.core.errors import InvalidInput, RecollectError
 from recollect.core.owner import check_owner
 from recollect.core.ranking import woven
 from recollect.core.recall import Hit, RecallRequest
-from recollect.usecases.inject import Measure
+from recollect.core.relevance import Measure
 
 # Of what is left of the budget, what a server may use: the rest is for answering without it.
 _SHARE_FOR_SERVER: Final = 0.7

@@ -6,19 +6,17 @@ What can change while Recollect runs is not here but in `core/recall_settings.py
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
-
-from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from typing import Literal
 
 from recollect.core.egress import Egress
 from recollect.core.errors import InvalidInput
-from recollect.core.graph import GraphMode
 from recollect.core.memory import MAX_CONTENT_LIMIT, Limits
+from recollect.core.modes import GraphMode, Mode
 from recollect.core.owner import check_owner
-from recollect.core.sync import Mode
-from recollect.usecases.inject import Measure
+from recollect.core.relevance import Measure
+from recollect.core.variables import Field, SecretStr, Unusable, read
 
 DEFAULT_PORT = 8420
 
@@ -30,17 +28,9 @@ def default_home() -> Path:
     return base / "recollect"
 
 
-def _also(name: str) -> AliasChoices:
-    """Our variable, else the one that the provider's own tools read."""
-    return AliasChoices(f"RECOLLECT_{name}", name)
-
-
-class Settings(BaseSettings):
+@dataclass(frozen=True)
+class Settings:
     """Each field is the environment variable RECOLLECT_<NAME>."""
-
-    model_config = SettingsConfigDict(
-        env_prefix="RECOLLECT_", env_ignore_empty=True, populate_by_name=True
-    )
 
     home: Path = Field(default_factory=default_home)
     owner: str = "me"
@@ -57,7 +47,7 @@ class Settings(BaseSettings):
 
     host: str = "127.0.0.1"
     port: int = Field(default=DEFAULT_PORT, ge=0, le=65_535)
-    allowed_hosts: Annotated[tuple[str, ...], NoDecode] = ()
+    allowed_hosts: tuple[str, ...] = ()
 
     embedder: str = Field(default="minilm", min_length=1)
     models: Path | None = None
@@ -65,11 +55,11 @@ class Settings(BaseSettings):
     worker: Literal["inside", "off"] = "inside"
     egress: Egress = "local"
     fuser: Literal["python", "sql"] = "python"
-    voyage_api_key: SecretStr | None = Field(None, validation_alias=_also("VOYAGE_API_KEY"))
+    voyage_api_key: SecretStr | None = Field(None, also="VOYAGE_API_KEY")
     voyage_url: str | None = None
-    openai_api_key: SecretStr | None = Field(None, validation_alias=_also("OPENAI_API_KEY"))
+    openai_api_key: SecretStr | None = Field(None, also="OPENAI_API_KEY")
     openai_url: str | None = None
-    cohere_api_key: SecretStr | None = Field(None, validation_alias=_also("COHERE_API_KEY"))
+    cohere_api_key: SecretStr | None = Field(None, also="COHERE_API_KEY")
     cohere_url: str | None = None
     compatible_api_key: SecretStr | None = None
     compatible_url: str | None = None
@@ -92,24 +82,10 @@ class Settings(BaseSettings):
     capture_api_key: SecretStr | None = None
     capture_command: str | None = None
 
-    @field_validator("allowed_hosts", mode="before")
-    @classmethod
-    def _split_at_commas(cls, value: object) -> object:
-        if not isinstance(value, str):
-            return value
-        return tuple(name for part in value.split(",") if (name := part.strip()))
-
-    @field_validator("owner")
-    @classmethod
-    def _somebody(cls, owner: str) -> str:
-        check_owner(owner, field="RECOLLECT_OWNER")
-        return owner
-
-    @field_validator("home")
-    @classmethod
-    def _one_place(cls, home: Path) -> Path:
-        """The same folder from wherever a command is run, and for both stores."""
-        return home.expanduser().absolute()
+    def __post_init__(self) -> None:
+        check_owner(self.owner, field="RECOLLECT_OWNER")
+        # The same folder from wherever a command is run, and for both stores.
+        object.__setattr__(self, "home", self.home.expanduser().absolute())
 
     @property
     def mode(self) -> Mode:
@@ -134,12 +110,11 @@ class Settings(BaseSettings):
 def load(**overrides: object) -> Settings:
     """The settings of this process; InvalidInput names the variable that cannot be used."""
     try:
-        return Settings(**overrides)  # type: ignore[arg-type]  # pydantic checks each value
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        name = "RECOLLECT_" + str(first["loc"][0] if first["loc"] else "settings").upper()
+        return read(Settings, "RECOLLECT_", os.environ, overrides)
+    except Unusable as error:
+        name = f"RECOLLECT_{error.name.upper()}"
         raise InvalidInput(
-            f"{name} cannot be used: {first['msg']}",
+            f"{name} cannot be used: {error}",
             field=name,
             remedy=f"Correct {name} in the environment, or unset it for the default.",
         ) from error

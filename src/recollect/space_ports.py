@@ -4,9 +4,10 @@ file of its own because little but a change of the model asks for it.
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from recollect.core.space import Gap, Space, StoredSpace
+if TYPE_CHECKING:
+    from recollect.core.space import Gap, Space, StoredSpace
 
 
 class Spaces(Protocol):

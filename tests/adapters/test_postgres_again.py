@@ -22,8 +22,9 @@ from recollect.adapters.postgres.vectors import PostgresVectors
 from recollect.core.errors import StoreUnavailable
 from recollect.core.ids import IdPrefix
 from recollect.core.memory import EVERYWHERE
+from recollect.core.recall_settings import WordQuery
 from recollect.core.space import StoredSpace
-from recollect.ports import VectorQuery, WordQuery
+from recollect.ports import VectorQuery
 
 pytestmark = pytest.mark.anyio
 

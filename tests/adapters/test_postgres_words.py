@@ -27,8 +27,7 @@ from recollect.adapters.postgres.rows import within
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.bench.speed.corpus import KINDS, OWNER, Corpus
 from recollect.core.memory import EVERYWHERE, Memory, Scope
-from recollect.core.recall_settings import LexicalRanking
-from recollect.ports import WordQuery
+from recollect.core.recall_settings import LexicalRanking, WordQuery
 
 pytestmark = pytest.mark.anyio
 

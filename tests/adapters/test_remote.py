@@ -31,8 +31,7 @@ from recollect.core.memory import EVERYWHERE, Draft, Memory, Scope
 from recollect.core.recall import RecallRequest
 from recollect.core.recall_settings import RecallSettings
 from recollect.ports import Recollect
-from recollect.wire import Problem
-from recollect.wire.problems import KINDS
+from recollect.wire.problems import KINDS, Problem
 
 Answer = TypeVar("Answer")
 

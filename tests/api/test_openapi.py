@@ -17,8 +17,10 @@ from recollect.core import errors
 from recollect.core.errors import RecollectError
 from recollect.core.memory import Changes, Draft
 from recollect.core.recall_settings import RecallSettings
-from recollect.wire import ChangesIn, DraftIn, MemoryOut, SettingsIn, SettingsOut
+from recollect.wire.answers import MemoryOut
+from recollect.wire.inputs import ChangesIn, DraftIn
 from recollect.wire.problems import KINDS
+from recollect.wire.tuning import SettingsIn, SettingsOut
 
 HOOKS = Path(__file__).parent
 

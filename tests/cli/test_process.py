@@ -9,23 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.cli.commands import COMMAND, Cli, environment, unhurried_home
+from tests.cli.commands import COMMAND, Cli, environment
 from tests.waiting import SECONDS, wait_until
-
-_NOT_ON_THE_HOT_PATH = (
-    "fastapi",
-    "starlette",
-    "mcp",
-    "mcp_types",
-    "psycopg",
-    "alembic",
-    "httpx",
-    "rich",
-    "numpy",
-    "onnx",
-    "onnxruntime",
-    "tokenizers",
-)
 
 
 def test_the_console_script_and_the_module_are_one_command(cli: Cli) -> None:
@@ -104,16 +89,21 @@ def test_ctrl_c_is_130_and_says_nothing(cli: Cli) -> None:
     assert (process.returncode, out, err) == (130, b"", b"")
 
 
-def test_ctrl_c_while_the_command_is_imported_says_nothing(cli: Cli) -> None:
+@pytest.mark.parametrize(
+    ("module", "command"), [("recollect.cli.listing", "list"), ("recollect.cli.app", "keys")]
+)
+def test_ctrl_c_while_the_command_is_imported_says_nothing(
+    cli: Cli, module: str, command: str
+) -> None:
     script = (
         "import signal, sys\n"
         "class Interrupted:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name == 'recollect.cli.app':\n"
+        f"        if name == '{module}':\n"
         "            signal.raise_signal(signal.SIGINT)\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "sys.meta_path.insert(0, Interrupted())\n"
-        "sys.argv = ['recollect', 'list']\n"
+        f"sys.argv = ['recollect', '{command}']\n"
         "from recollect.main import main\n"
         "main()\n"
     )
@@ -135,26 +125,3 @@ def _wait_until_reading(pid: int) -> None:
         return call[:1] in (["0"], ["63"]) and call[1] == "0x0"
 
     wait_until(is_reading)
-
-
-def test_a_recall_on_the_local_store_imports_only_what_it_needs(cli: Cli) -> None:
-    unhurried_home(cli.home)
-    cli.json("remember", "x")
-    script = (
-        "import sys; sys.argv = ['recollect', 'recall', 'x', '--json']\n"
-        "from recollect.main import main\n"
-        "try: main()\n"
-        "except SystemExit: pass\n"
-        "print(*sys.modules, file=sys.stderr)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        capture_output=True,
-        env=environment(**cli.variables),
-        timeout=SECONDS,
-        check=True,
-    )
-    assert json.loads(done.stdout)["hits"]
-    loaded = set(done.stderr.decode().split())
-    assert "recollect.adapters.sqlite.store" in loaded
-    assert loaded.isdisjoint(_NOT_ON_THE_HOT_PATH)

@@ -17,8 +17,9 @@ from tests.strategies import MOMENT
 from recollect.core.links import Link, Pointer
 from recollect.core.memory import Memory
 from recollect.core.recall import RecallRequest, Recollection
+from recollect.usecases.lexical import lexical_leg
 from recollect.usecases.parts import Parts
-from recollect.usecases.recall import lexical_leg, recall
+from recollect.usecases.recall import recall
 from recollect.usecases.why import why
 from recollect.wiring import SystemClock
 

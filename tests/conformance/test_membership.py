@@ -14,7 +14,8 @@ from tests.strategies import MOMENT
 from recollect.core.errors import Conflict
 from recollect.core.ids import IdPrefix
 from recollect.core.memory import EVERYWHERE, Memory, Scope, Stats
-from recollect.ports import MemoryStore, WordQuery
+from recollect.core.recall_settings import WordQuery
+from recollect.ports import MemoryStore
 
 pytestmark = pytest.mark.anyio
 

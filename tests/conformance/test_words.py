@@ -6,7 +6,8 @@ import pytest
 from tests.conformance.samples import OWNER, fill, fill_background, ids, memory, search
 
 from recollect.core.memory import EVERYWHERE
-from recollect.ports import MemoryStore, WordQuery
+from recollect.core.recall_settings import WordQuery
+from recollect.ports import MemoryStore
 
 pytestmark = pytest.mark.anyio
 

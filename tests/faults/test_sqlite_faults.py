@@ -54,7 +54,7 @@ from uuid import UUID
 from recollect.adapters.sqlite.store import SqliteStore
 from recollect.core.errors import StoreReadOnly
 from recollect.core.memory import EVERYWHERE, Memory
-from recollect.ports import WordQuery
+from recollect.core.recall_settings import WordQuery
 
 async def main(path):
     now = datetime.now(UTC)

@@ -18,10 +18,11 @@ from recollect.core.errors import InvalidInput, StoreUnavailable
 from recollect.core.links import RESOLVED_BY, SUPERSEDES, Link
 from recollect.core.memory import Draft, Scope
 from recollect.core.recall import Hit, RecallRequest
+from recollect.core.relevance import Measure
 from recollect.ports import Recollect
 from recollect.quick import QuickRecall, read_settings
 from recollect.settings import load
-from recollect.usecases.inject import Measure, inject
+from recollect.usecases.inject import inject
 from recollect.wiring import open_cached, open_recollect
 
 pytestmark = pytest.mark.anyio

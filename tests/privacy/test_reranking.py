@@ -15,9 +15,9 @@ from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.memory import Draft
 from recollect.core.recall import LegName, RecallRequest, Recollection
 from recollect.ports import Leg
+from recollect.usecases.lexical import lexical_leg
 from recollect.usecases.owned import OwnedRecollect
 from recollect.usecases.parts import Parts
-from recollect.usecases.recall import lexical_leg
 from recollect.wiring import SystemClock
 
 SONGS = ("the lark sings", "the wren sings", f"the {canary('safe')} sings")

@@ -14,8 +14,8 @@ from tests.strategies import MOMENT, any_text
 
 from recollect.core.memory import Memory, Scope
 from recollect.core.recall import Candidate
+from recollect.core.recall_settings import WordQuery
 from recollect.core.text import unstorable
-from recollect.ports import WordQuery
 
 CONTENTS = (
     "the harbour AND the bridge",

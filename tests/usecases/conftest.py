@@ -13,8 +13,8 @@ from tests.strategies import MOMENT
 
 from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.memory import Limits
+from recollect.usecases.lexical import lexical_leg
 from recollect.usecases.parts import Parts
-from recollect.usecases.recall import lexical_leg
 
 
 @pytest.fixture(scope="package")

@@ -13,7 +13,8 @@ from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.ids import uuid7
 from recollect.core.memory import Draft, Memory, Scope
 from recollect.core.recall import Candidate, RecallRequest
-from recollect.ports import Recollect, WordQuery
+from recollect.core.recall_settings import WordQuery
+from recollect.ports import Recollect
 from recollect.usecases.callers import PATIENCE, Callers
 from recollect.usecases.owned import OwnedRecollect
 

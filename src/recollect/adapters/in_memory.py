@@ -22,9 +22,8 @@ from recollect.core.keys import Key
 from recollect.core.memory import Memory, Scope, Stats
 from recollect.core.paging import Cursor
 from recollect.core.recall import Candidate
-from recollect.core.recall_settings import SettingChange
+from recollect.core.recall_settings import SettingChange, WordQuery
 from recollect.core.text import clean_query, query_words
-from recollect.ports import WordQuery
 
 # The weights Postgres gives its classes A, B, C and D, so that a word counts alike in all stores.
 CONTENT_WEIGHT: Final = 1.0

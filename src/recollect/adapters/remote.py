@@ -28,24 +28,15 @@ from recollect.core.recall_settings import RecallSettings, SettingChange, check_
 from recollect.core.secrets import Secret
 from recollect.core.sensitivity import secret_in_changes, secret_in_draft
 from recollect.core.sync import ConflictReport, Keep
-from recollect.wire import (
-    ChangesIn,
-    DraftIn,
-    ForgottenOut,
-    MemoryOut,
-    PageOut,
-    Problem,
-    RecallIn,
-    RecollectionOut,
-    ScopeIn,
-    SettingsLogOut,
-    SettingsSaid,
-    StatsOut,
-    WhyIn,
-    WhyOut,
-)
+from recollect.wire.answers import ForgottenOut, MemoryOut, PageOut, StatsOut
 from recollect.wire.conflicts import ConflictOut, ConflictsOut
 from recollect.wire.erasure import ErasedOut
+from recollect.wire.explained import WhyOut
+from recollect.wire.inputs import ChangesIn, DraftIn, ScopeIn
+from recollect.wire.problems import Problem
+from recollect.wire.questions import RecallIn, WhyIn
+from recollect.wire.recalled import RecollectionOut
+from recollect.wire.tuning import SettingsLogOut, SettingsSaid
 
 # A server that is there connects at once; the longest recall an operator can allow takes 60 s.
 _TIMEOUT: Final = httpx.Timeout(65.0, connect=5.0)

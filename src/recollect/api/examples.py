@@ -9,25 +9,23 @@ from uuid import UUID
 from pydantic import BaseModel
 
 from recollect.core.recall_settings import RecallSettings
-from recollect.wire import (
+from recollect.wire.answers import (
     EmbeddingOut,
-    ExplanationOut,
     ForgottenOut,
     HealthOut,
+    MemoryOut,
+    PageOut,
+    StatsOut,
+)
+from recollect.wire.explained import ObstacleOut, WhyLegOut, WhyOut
+from recollect.wire.recalled import (
+    ExplanationOut,
     HitOut,
     LegPlaceOut,
     LegReportOut,
-    MemoryOut,
-    ObstacleOut,
-    PageOut,
     RecollectionOut,
-    SettingChangeOut,
-    SettingsLogOut,
-    SettingsOut,
-    StatsOut,
-    WhyLegOut,
-    WhyOut,
 )
+from recollect.wire.tuning import SettingChangeOut, SettingsLogOut, SettingsOut
 from recollect.wire.values import LinkOut
 
 _NOW: Final = datetime(2026, 3, 6, 9, 30, 12, 345678, UTC)

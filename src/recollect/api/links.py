@@ -11,7 +11,7 @@ from recollect.api.context import Mine, Reference
 from recollect.api.openapi import PREFIX, REFERRED, SENT, problems
 from recollect.core.errors import Conflict
 from recollect.core.links import KINDS
-from recollect.wire import MemoryOut
+from recollect.wire.answers import MemoryOut
 from recollect.wire.problems import KINDS as PROBLEMS
 
 _PROBLEMS: Final = problems(*SENT, *REFERRED, PROBLEMS[Conflict])

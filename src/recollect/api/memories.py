@@ -11,16 +11,10 @@ from recollect.api.context import Mine, Reference
 from recollect.api.openapi import PREFIX, REFERRED, SENT, problems
 from recollect.asgi.problems import MALFORMED
 from recollect.core.errors import Conflict
-from recollect.wire import (
-    ChangesIn,
-    DraftIn,
-    ForgottenOut,
-    ListIn,
-    MemoryOut,
-    PageOut,
-    WrittenOut,
-)
+from recollect.wire.answers import ForgottenOut, MemoryOut, PageOut
+from recollect.wire.inputs import ChangesIn, DraftIn, ListIn
 from recollect.wire.problems import KINDS
+from recollect.wire.written import WrittenOut
 
 router = APIRouter(prefix=PREFIX, tags=["Memories"])
 

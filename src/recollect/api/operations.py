@@ -11,7 +11,7 @@ from recollect.api.context import Mine, TheMetrics, TheServer
 from recollect.api.metrics import CONTENT_TYPE
 from recollect.api.openapi import OWNED, PREFIX, problems
 from recollect.core.errors import StoreUnavailable
-from recollect.wire import HealthOut, StatsOut
+from recollect.wire.answers import HealthOut, StatsOut
 from recollect.wire.problems import KINDS
 
 OPEN: Final = ("health/live", "health/ready", "metrics")

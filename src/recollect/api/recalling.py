@@ -14,19 +14,17 @@ from recollect.core.errors import (
     AmbiguousId,
     NotFound,
 )
-from recollect.wire import (
-    EpisodesIn,
-    RecallIn,
-    RecollectionOut,
+from recollect.wire.explained import WhyOut
+from recollect.wire.problems import KINDS
+from recollect.wire.questions import EpisodesIn, RecallIn, WhyIn
+from recollect.wire.recalled import RecollectionOut
+from recollect.wire.tuning import (
     SettingChangeOut,
     SettingsIn,
     SettingsLogIn,
     SettingsLogOut,
     SettingsOut,
-    WhyIn,
-    WhyOut,
 )
-from recollect.wire.problems import KINDS
 
 _BODY: Final = (*SENT, MALFORMED)
 

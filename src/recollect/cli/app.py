@@ -13,26 +13,25 @@ from recollect.cli import (
     embedding,
     erasing,
     exporting,
-    find,
     graph,
     importing,
     installing,
-    linking,
-    memories,
     memory_tool,
     operate,
     syncing,
     tuning,
 )
+from recollect.cli.direct import load
 from recollect.cli.errors import ExitCode
+from recollect.cli.group import EXIT_CODES, Shell
 from recollect.cli.others import Doors, add_commands
 from recollect.cli.output import note, show
-from recollect.cli.shell import EXIT_CODES, Shell
+from recollect.cli.typed import Commands
 
 
 def build(doors: Doors) -> typer.Typer:
     """Every command: those of this shell, and the doors to the others."""
-    app = typer.Typer(
+    app = Commands(
         name="recollect",
         cls=Shell,
         add_completion=False,
@@ -44,21 +43,21 @@ def build(doors: Doors) -> typer.Typer:
         epilog=EXIT_CODES,
     )
     app.callback(invoke_without_command=True)(_options)
-    app.command("remember")(memories.remember)
-    app.command("recall")(find.recall)
-    app.command("why")(find.why)
-    app.command("list")(find.list_memories)
-    app.command("show")(memories.show_memory)
-    app.command("update")(memories.update)
-    app.command("forget")(memories.forget)
-    app.command("link")(linking.link)
-    app.command("unlink")(linking.unlink)
+    app.command("remember")(load("remember"))
+    app.command("recall")(load("recall"))
+    app.command("why")(load("why"))
+    app.command("list")(load("list"))
+    app.command("show")(load("show"))
+    app.command("update")(load("update"))
+    app.command("forget")(load("forget"))
+    app.command("link")(load("link"))
+    app.command("unlink")(load("unlink"))
     app.command("audit")(auditing.audit)
     app.command("erase")(erasing.erase)
     app.command("export")(exporting.export)
     app.command("import")(importing.import_memories)
     app.command("memory-tool")(memory_tool.memory_tool)
-    app.command("status")(operate.status)
+    app.command("status")(load("status"))
     app.command("sync")(syncing.sync)
     app.add_typer(syncing.conflicts_app, name="conflicts")
     app.command("doctor")(doctor.doctor)

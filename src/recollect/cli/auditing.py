@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
@@ -11,7 +10,7 @@ import typer
 
 from recollect.cli.options import AsJson, whose
 from recollect.cli.output import note, print_json, show
-from recollect.cli.shell import ask_server
+from recollect.cli.shell import ask_server, run_async
 from recollect.core.audit import KINDS, Finding, Kind
 from recollect.core.errors import InvalidInput
 from recollect.core.ids import short
@@ -40,7 +39,7 @@ def audit(
     if server:
         found = ask_server(lambda there: _on_server(there, owner, kinds))
     else:
-        found = asyncio.run(_here(owner, kinds))
+        found = run_async(_here(owner, kinds))
     if as_json:
         findings = [
             {

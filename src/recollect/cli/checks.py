@@ -13,6 +13,7 @@ import sqlite3
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -113,7 +114,7 @@ def check_local_store(settings: Settings, *, full: bool) -> Check:
 
 def check_server(settings: Settings) -> Check:
     try:
-        stats = asyncio.run(_stats(settings.model_copy(update={"sync": "off"})))
+        stats = asyncio.run(_stats(replace(settings, sync="off")))
     except RecollectError as error:
         return Check("server", "fail", f"{settings.api_url}: {error}", error.remedy)
     found = f"{settings.api_url} accepts the key; {stats.memories} memories"
@@ -178,7 +179,7 @@ def check_embedded_postgres(settings: Settings, *, full: bool) -> Check:
 
 
 def _local(settings: Settings) -> Settings:
-    return settings.model_copy(update={"api_url": None})
+    return replace(settings, api_url=None)
 
 
 async def _stats(settings: Settings) -> Stats:

@@ -9,15 +9,16 @@ import typer
 from recollect.cli.options import AsJson
 from recollect.cli.output import note, print_json, show
 from recollect.cli.shell import ask_server
+from recollect.cli.typed import Commands
 from recollect.core.errors import InvalidInput, StoreError
-from recollect.core.space import StoredSpace
 
 if TYPE_CHECKING:
+    from recollect.core.space import StoredSpace
     from recollect.usecases.embed import Embedded, EmbeddingParts, Trouble
     from recollect.usecases.reembed import SpaceStatus
     from recollect.wiring import Server
 
-models_app = typer.Typer(
+models_app = Commands(
     invoke_without_command=True, help="The embedding models that this machine can build."
 )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -14,7 +13,7 @@ import typer
 from recollect.cli.errors import ExitCode
 from recollect.cli.options import AsJson
 from recollect.cli.output import note, print_json, show
-from recollect.cli.shell import ask_server, note_write
+from recollect.cli.shell import ask_server, note_write, run_async
 from recollect.core.errors import InvalidInput
 from recollect.core.memory import Memory
 
@@ -44,7 +43,7 @@ def erase(
     if server:
         report = ask_server(lambda there: _on_server(there, owner, dry_run=dry_run))
     else:
-        report = asyncio.run(_here(owner, dry_run=dry_run))
+        report = run_async(_here(owner, dry_run=dry_run))
         if report.erased.told:
             note_write()
     if as_json:
@@ -80,7 +79,7 @@ def tell_search(known: Sequence[Memory], erased: Sequence[str], *, as_json: bool
     from recollect.core.erasure import Marks, marks_of
 
     marks = marks_of(known, Marks(ids=frozenset(map(UUID, erased))))
-    searched, remains = asyncio.run(_search(marks))
+    searched, remains = run_async(_search(marks))
     if as_json:
         found = [asdict(one) for one in remains]
         told = {"forgotten": [*erased], "forever": True}

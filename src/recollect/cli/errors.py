@@ -6,15 +6,13 @@ with the same words. Nobody gets a traceback unless RECOLLECT_DEBUG asks for it.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Callable
 from enum import IntEnum
 from typing import Final
 
-from typer import Abort, Exit, TyperException
-
+from recollect.cli.ending import Exit
 from recollect.cli.output import note
 from recollect.cli.text import one_line
 from recollect.core.errors import (
@@ -74,14 +72,6 @@ def guarded(work: Callable[[], object], *, as_json: bool) -> int:
     except RecollectError as error:
         tell(error, as_json=as_json)
         return exit_code(error)
-    except TyperException as error:
-        misused = InvalidInput(
-            error.format_message(), field="arguments", remedy=f"See `{_command_of(error)} --help`."
-        )
-        tell(misused, as_json=as_json)
-        return exit_code(misused)
-    except Abort:
-        return ExitCode.UNEXPECTED
     except Exit as end:
         return end.exit_code
     except Exception as error:  # noqa: BLE001  # whatever it is, a person sees no traceback
@@ -99,6 +89,8 @@ def tell(error: RecollectError, *, as_json: bool) -> None:
     if os.environ.get("RECOLLECT_DEBUG"):
         note(traced(sys.exception() or error))
     if as_json:
+        import json
+
         note(json.dumps({"error": _problem(error)}))
     else:
         note(f"{one_line(str(error))}\n→ {one_line(error.remedy)}")
@@ -111,8 +103,3 @@ def _problem(error: RecollectError) -> dict[str, object]:
     if not isinstance(error, tuple(KINDS)):
         return {"type": URN + "unexpected", "detail": str(error), "remedy": error.remedy}
     return Problem.from_error(error).model_dump(mode="json")
-
-
-def _command_of(error: TyperException) -> str:
-    context = getattr(error, "ctx", None)
-    return str(context.command_path) if context is not None else "recollect"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ import typer
 from recollect.cli.made import made_of_options
 from recollect.cli.options import AsJson, scope
 from recollect.cli.output import note, print_json, show, unwritten
+from recollect.cli.shell import run_async
 from recollect.core.errors import InvalidInput, StoreUnavailable
 from recollect.core.memory import Scope
 
@@ -60,7 +60,7 @@ def export(
         )
     with _opened(file, force=force) as out:
         chosen = replace(where, forgotten=forgotten)
-        taken = asyncio.run(_write(out, chosen, format, sensitive=sensitive))
+        taken = run_async(_write(out, chosen, format, sensitive=sensitive))
     _tell(taken, file, as_json=as_json)
 
 

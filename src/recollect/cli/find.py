@@ -1,38 +1,48 @@
-"""The commands that find memories: recall, why and list."""
+"""The commands that find memories for a query: recall and why."""
 
 from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Annotated, cast, get_args
 
-import typer
-
+from recollect.cli.declared import Argument, Option
 from recollect.cli.made import made_of_options
 from recollect.cli.options import (
     AsJson,
-    AsOf,
-    Exclude,
-    Expanded,
-    Limit,
-    SensitiveQuery,
-    SortedBy,
-    Weights,
-    leg_weights,
+    moment,
     scope,
-    then,
     whole_id,
 )
 from recollect.cli.output import note, print_json, show
 from recollect.cli.shell import MOST_BYTES_A_CHARACTER, ask
 from recollect.core.errors import InvalidInput
 from recollect.core.memory import Scope
-from recollect.core.paging import MAX_PAGE
-from recollect.core.recall import RecallRequest, Recollection, SortBy
+from recollect.core.recall import LEGS, MAX_LIMIT, LegName, RecallRequest, Recollection, SortBy
 from recollect.core.text import MAX_QUERY_CHARS
 
 _STDIN = "-"
-_PAGE = 20
+
+AsOf = Annotated[
+    str | None,
+    Option("--as-of", help="What was known then, as it was then; written like --since."),
+]
+Limit = Annotated[int, Option("--limit", help=f"How many hits, 1 to {MAX_LIMIT}.")]
+SortedBy = Annotated[str, Option("--sort-by", help=f"One of: {', '.join(get_args(SortBy))}.")]
+Exclude = Annotated[
+    list[str] | None,
+    Option("--exclude", help="A whole id to leave out; may be repeated."),
+]
+Weights = Annotated[
+    list[str] | None,
+    Option("--weight", help="LEG=NUMBER for this recall, 0 to 5; may be repeated."),
+]
+Expanded = Annotated[str, Option("--expanded", help="Extra words for the lexical leg.")]
+SensitiveQuery = Annotated[
+    bool,
+    Option("--sensitive", help="Give the query's text to no model on another machine."),
+]
 
 
 @made_of_options(where=scope)
@@ -55,20 +65,18 @@ def _request(
         sort_by=_sort_order(sort_by),
         scope=where,
         exclude=frozenset(whole_id(one, "exclude") for one in exclude or ()),
-        weights=leg_weights(weight),
+        weights=_leg_weights(weight),
         is_sensitive=sensitive,
-        as_of=then(as_of),
+        as_of=_then(as_of),
     )
 
 
 @made_of_options(request=_request)
 def recall(
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="Any text; - reads it from stdin.")],
+    query: Annotated[str, Argument(metavar="QUERY", help="Any text; - reads it from stdin.")],
     *,
     request: RecallRequest,
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Say of each hit why it is there.")
-    ] = False,
+    explain: Annotated[bool, Option("--explain", help="Say of each hit why it is there.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Find the memories most useful for a query, best first."""
@@ -84,10 +92,10 @@ def recall(
 
 @made_of_options(request=_request)
 def why(
-    id: Annotated[str, typer.Argument(metavar="ID", help="An id, or the beginning of one.")],
+    id: Annotated[str, Argument(metavar="ID", help="An id, or the beginning of one.")],
     *,
     query: Annotated[
-        str, typer.Option("--query", help="The query it should answer; - reads it from stdin.")
+        str, Option("--query", help="The query it should answer; - reads it from stdin.")
     ],
     request: RecallRequest,
     as_json: AsJson = False,
@@ -107,33 +115,26 @@ def why(
             note(report.note)
 
 
-@made_of_options(where=scope)
-def list_memories(
-    *,
-    where: Scope,
-    limit: Annotated[
-        int, typer.Option("--limit", help=f"How many memories, 1 to {MAX_PAGE}.")
-    ] = _PAGE,
-    cursor: Annotated[
-        str | None, typer.Option("--cursor", help="Where the previous page ended.")
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """List memories, newest first."""
-    page = ask(lambda recollect: recollect.page(where, cursor, limit))
-    if as_json:
-        from recollect.wire.answers import PageOut
+def _then(text: str | None) -> datetime | None:
+    return moment(text, "as-of", datetime.now(UTC)) if text else None
 
-        print_json(PageOut.from_page(page))
-        return
-    if not page.memories:
-        note("no memories here")
-        return
-    from recollect.cli.render import listing
 
-    show(listing(page.memories))
-    if page.next_cursor:
-        note(f"more: add --cursor {page.next_cursor}")
+def _leg_weights(texts: list[str] | None) -> dict[LegName, float]:
+    """`lexical=1` for each leg named."""
+    weights: dict[LegName, float] = {}
+    for text in texts or ():
+        name, _, number = text.partition("=")
+        try:
+            if name not in LEGS:
+                raise ValueError(name)  # noqa: TRY301  # both mistakes have the same remedy
+            weights[name] = float(number)
+        except ValueError as error:
+            raise InvalidInput(
+                f"{text[:60]!r} is not a weight",
+                field="weight",
+                remedy=f"Write --weight LEG=NUMBER with a leg of: {', '.join(LEGS)}.",
+            ) from error
+    return weights
 
 
 def _show_hits(found: Recollection, *, explain: bool) -> None:

@@ -14,6 +14,7 @@ from recollect.cli.errors import ExitCode
 from recollect.cli.options import AsJson, moment, whose
 from recollect.cli.output import note, print_json, show
 from recollect.cli.shell import ask_server
+from recollect.cli.typed import Commands
 from recollect.core.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")
 
-graph_app = typer.Typer(
+graph_app = Commands(
     invoke_without_command=True,
     help="The concept graph of a server: what memories mention, and how it is connected.",
 )

@@ -13,6 +13,7 @@ import typer
 
 from recollect.cli.options import AsJson
 from recollect.cli.output import print_json, show
+from recollect.cli.typed import Commands
 
 AsText = Annotated[
     bool, typer.Option("--text", help="Print the plain text instead of the hook's JSON.")
@@ -27,7 +28,7 @@ _HELP: Final = {
 
 
 def build(door: Callable[[list[str]], object]) -> typer.Typer:
-    app = typer.Typer(
+    app = Commands(
         no_args_is_help=True,
         add_completion=False,
         rich_markup_mode=None,

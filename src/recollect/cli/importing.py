@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
@@ -14,7 +13,7 @@ import typer
 from recollect.cli.errors import ExitCode
 from recollect.cli.options import AsJson, Project
 from recollect.cli.output import note, print_json, show
-from recollect.cli.shell import note_write
+from recollect.cli.shell import note_write, run_async
 from recollect.cli.text import one_line
 from recollect.core.errors import InvalidInput
 from recollect.core.memory import Memory
@@ -73,7 +72,7 @@ def import_memories(
             field="format",
             remedy=f"Choose one of: {', '.join(FORMATS)}.",
         )
-    done = asyncio.run(_import(files, format, project, dry_run=dry_run))
+    done = run_async(_import(files, format, project, dry_run=dry_run))
     if done.counts["new"] and not dry_run:
         note_write()
     _tell(done, as_json=as_json, dry_run=dry_run)

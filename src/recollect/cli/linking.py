@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
+from recollect.cli.declared import Argument
 from recollect.cli.options import AsJson
 from recollect.cli.output import print_json, show
 from recollect.cli.shell import ask
@@ -15,9 +14,9 @@ from recollect.core.links import KINDS, Link
 from recollect.core.memory import Memory
 from recollect.ports import Recollect
 
-Id = Annotated[str, typer.Argument(metavar="ID", help="An id, or the beginning of one.")]
-Kind = Annotated[str, typer.Argument(metavar="KIND", help=f"One of: {', '.join(KINDS)}.")]
-Target = Annotated[str, typer.Argument(metavar="TARGET", help="The other memory, like ID.")]
+Id = Annotated[str, Argument(metavar="ID", help="An id, or the beginning of one.")]
+Kind = Annotated[str, Argument(metavar="KIND", help=f"One of: {', '.join(KINDS)}.")]
+Target = Annotated[str, Argument(metavar="TARGET", help="The other memory, like ID.")]
 
 
 def link(id: Id, kind: Kind, target: Target, *, as_json: AsJson = False) -> None:

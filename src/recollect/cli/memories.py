@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from recollect.cli.errors import exit_code, tell
+from recollect.cli.declared import Argument, Option
+from recollect.cli.ending import Exit
+from recollect.cli.errors import ExitCode, exit_code, tell
 from recollect.cli.linking import told_links
 from recollect.cli.options import (
     AsJson,
@@ -30,16 +31,16 @@ from recollect.core.memory import DEFAULT_CATEGORY, DEFAULT_IMPORTANCE, Changes,
 from recollect.ports import Recollect
 
 if TYPE_CHECKING:
-    from recollect.wire.written import WrittenOut
+    from recollect.core.secrets import Secret
 
 STDIN = "-"
-Id = Annotated[str, typer.Argument(metavar="ID", help="An id, or the beginning of one.")]
+Id = Annotated[str, Argument(metavar="ID", help="An id, or the beginning of one.")]
 
 
 def remember(
     text: Annotated[
         str | None,
-        typer.Argument(metavar="[TEXT]", help="The memory; without it, or with -, stdin."),
+        Argument(metavar="[TEXT]", help="The memory; without it, or with -, stdin."),
     ] = None,
     *,
     category: Category = DEFAULT_CATEGORY,
@@ -49,12 +50,10 @@ def remember(
     sensitive: Sensitive = None,
     project: Project = None,
     session: Session = None,
-    id: Annotated[
-        str | None, typer.Option("--id", help="Your own UUIDv7: makes a retry safe.")
-    ] = None,
+    id: Annotated[str | None, Option("--id", help="Your own UUIDv7: makes a retry safe.")] = None,
     supersedes: Annotated[
         list[str] | None,
-        typer.Option("--supersedes", help="A memory that it replaces; may be repeated."),
+        Option("--supersedes", help="A memory that it replaces; may be repeated."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -77,9 +76,14 @@ def remember(
         return await recollect.remember(replace(draft, links=links))
 
     memory = ask(remember_it)
-    from recollect.wire.written import WrittenOut
+    if as_json:
+        from recollect.wire.written import WrittenOut
 
-    _print(WrittenOut.of_draft(memory, draft), "remembered", as_json=as_json)
+        print_json(WrittenOut.of_draft(memory, draft))
+    else:
+        from recollect.core.sensitivity import secret_in_draft
+
+        _tell(memory, "remembered", lambda: secret_in_draft(draft))
 
 
 def show_memory(id: Id, *, as_json: AsJson = False) -> None:
@@ -104,7 +108,7 @@ def update(
     id: Id,
     *,
     content: Annotated[
-        str | None, typer.Option("--content", help="The new text; - reads it from stdin.")
+        str | None, Option("--content", help="The new text; - reads it from stdin.")
     ] = None,
     category: Category = None,
     tag: Tags = None,
@@ -115,7 +119,7 @@ def update(
     session: Session = None,
     based_on: Annotated[
         int | None,
-        typer.Option("--based-on", help="Only if this version is still the current one."),
+        Option("--based-on", help="Only if this version is still the current one."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -138,21 +142,26 @@ def update(
     if session is not None:
         changes["session"] = session
     memory = ask(lambda recollect: recollect.update(id, changes, based_on=based_on))
-    from recollect.wire.written import WrittenOut
+    if as_json:
+        from recollect.wire.written import WrittenOut
 
-    _print(WrittenOut.of_changes(memory, changes), "updated", as_json=as_json)
+        print_json(WrittenOut.of_changes(memory, changes))
+    else:
+        from recollect.core.sensitivity import secret_in_changes
+
+        _tell(memory, "updated", lambda: secret_in_changes(changes))
 
 
 def forget(
-    ids: Annotated[list[str], typer.Argument(metavar="ID...", help="Ids or beginnings of ids.")],
+    ids: Annotated[list[str], Argument(metavar="ID...", help="Ids or beginnings of ids.")],
     *,
     forever: Annotated[
-        bool, typer.Option("--forever", help="Erase: no trace stays, and there is no way back.")
+        bool, Option("--forever", help="Erase: no trace stays, and there is no way back.")
     ] = False,
     search: Annotated[
-        bool, typer.Option("--search", help="After erasing, search the store for what remains.")
+        bool, Option("--search", help="After erasing, search the store for what remains.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before erasing.")] = False,
+    yes: Annotated[bool, Option("--yes", help="Do not ask before erasing.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Forget memories: no recall or listing shows them. Stops at the first that cannot be."""
@@ -186,7 +195,7 @@ def forget(
         show(*(f"{done} {id}" for id in forgotten))
     if failure is not None:
         tell(failure, as_json=as_json)
-        raise typer.Exit(exit_code(failure))
+        raise Exit(exit_code(failure))
 
 
 async def _known(recollect: Recollect, id: str) -> list[Memory]:
@@ -205,13 +214,18 @@ def _confirm(number: int, *, as_json: bool) -> None:
             remedy="Add --yes to erase, or leave out --forever to forget.",
         )
     what = "this memory" if number == 1 else f"these {number} memories"
-    typer.confirm(f"Erase {what} for ever?", abort=True, err=True)
+    import typer
+
+    try:
+        typer.confirm(f"Erase {what} for ever?", abort=True, err=True)
+    except typer.Abort as error:
+        raise Exit(ExitCode.UNEXPECTED) from error
 
 
-def _print(written: WrittenOut, done: str, *, as_json: bool) -> None:
-    if as_json:
-        print_json(written)
-        return
-    show(f"{done} {short(written.id)} (version {written.version})")
-    if (because := written.sensitive_because) is not None:
+def _tell(memory: Memory, done: str, find_secret: Callable[[], Secret | None]) -> None:
+    show(f"{done} {short(memory.id)} (version {memory.version})")
+    if memory.is_sensitive and (secret := find_secret()) is not None:
+        from recollect.core.secrets import told
+
+        because = told(secret.kind, secret.confidence)
         show(f"marked as sensitive: {because}; overrule it with --not-sensitive")

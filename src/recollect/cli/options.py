@@ -4,75 +4,49 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Annotated, Final, get_args
+from typing import TYPE_CHECKING, Annotated, Final
 from uuid import UUID
 
-import typer
-
+from recollect.cli.declared import Option
 from recollect.core.errors import InvalidInput
 from recollect.core.memory import CATEGORIES, Scope
 from recollect.core.owner import check_owner
-from recollect.core.recall import LEGS, MAX_LIMIT, LegName, SortBy
 
 if TYPE_CHECKING:
     from recollect.settings import Settings
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
-Category = Annotated[
-    str | None, typer.Option("--category", help=f"One of: {', '.join(CATEGORIES)}.")
-]
+AsJson = Annotated[bool, Option("--json", help="Print one JSON document.")]
+Category = Annotated[str | None, Option("--category", help=f"One of: {', '.join(CATEGORIES)}.")]
 Categories = Annotated[
-    list[str] | None, typer.Option("--category", help="Only this category; may be repeated.")
+    list[str] | None, Option("--category", help="Only this category; may be repeated.")
 ]
-Tags = Annotated[list[str] | None, typer.Option("--tag", help="A tag; may be repeated.")]
+Tags = Annotated[list[str] | None, Option("--tag", help="A tag; may be repeated.")]
 TagsOfScope = Annotated[
-    list[str] | None, typer.Option("--tag", help="Only with this tag; repeated: with all of them.")
+    list[str] | None, Option("--tag", help="Only with this tag; repeated: with all of them.")
 ]
 Keywords = Annotated[
     list[str] | None,
-    typer.Option("--keyword", help="An extra word to find it by; may be repeated."),
+    Option("--keyword", help="An extra word to find it by; may be repeated."),
 ]
-Importance = Annotated[
-    float | None, typer.Option("--importance", help="From 0 (trivial) to 1 (vital).")
-]
+Importance = Annotated[float | None, Option("--importance", help="From 0 (trivial) to 1 (vital).")]
 Sensitive = Annotated[
     bool | None,
-    typer.Option(
+    Option(
         "--sensitive/--not-sensitive",
         help="Never sent to another machine; found by words only. Unsaid, a text that looks like a "
         "credential is sensitive.",
     ),
 ]
-Project = Annotated[str | None, typer.Option("--project", help="The project it belongs to.")]
-Session = Annotated[str | None, typer.Option("--session", help="The conversation it was said in.")]
+Project = Annotated[str | None, Option("--project", help="The project it belongs to.")]
+Session = Annotated[str | None, Option("--session", help="The conversation it was said in.")]
 Sessions = Annotated[
-    list[str] | None, typer.Option("--session", help="Only this session; may be repeated.")
+    list[str] | None, Option("--session", help="Only this session; may be repeated.")
 ]
 Since = Annotated[
     str | None,
-    typer.Option("--since", help="Stored at or after: 2026-01-31, 2026-01-31T09:30 or 7d."),
+    Option("--since", help="Stored at or after: 2026-01-31, 2026-01-31T09:30 or 7d."),
 ]
-Until = Annotated[str | None, typer.Option("--until", help="Stored before; written like --since.")]
-AsOf = Annotated[
-    str | None,
-    typer.Option("--as-of", help="What was known then, as it was then; written like --since."),
-]
-Limit = Annotated[int, typer.Option("--limit", help=f"How many hits, 1 to {MAX_LIMIT}.")]
-SortedBy = Annotated[str, typer.Option("--sort-by", help=f"One of: {', '.join(get_args(SortBy))}.")]
-Exclude = Annotated[
-    list[str] | None,
-    typer.Option("--exclude", help="A whole id to leave out; may be repeated."),
-]
-Weights = Annotated[
-    list[str] | None,
-    typer.Option("--weight", help="LEG=NUMBER for this recall, 0 to 5; may be repeated."),
-]
-Expanded = Annotated[str, typer.Option("--expanded", help="Extra words for the lexical leg.")]
-SensitiveQuery = Annotated[
-    bool,
-    typer.Option("--sensitive", help="Give the query's text to no model on another machine."),
-]
-
+Until = Annotated[str | None, Option("--until", help="Stored before; written like --since.")]
 _AGE: Final = re.compile(r"(\d{1,6})([mhdw])")
 _UNITS: Final = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
@@ -95,10 +69,6 @@ def scope(
         since=moment(since, "since", now) if since else None,
         until=moment(until, "until", now) if until else None,
     )
-
-
-def then(text: str | None) -> datetime | None:
-    return moment(text, "as-of", datetime.now(UTC)) if text else None
 
 
 def moment(text: str, option: str, now: datetime) -> datetime:
@@ -132,21 +102,3 @@ def whole_id(text: str, option: str) -> UUID:
             field=option,
             remedy=f"Give --{option} the 36 characters that `--json` shows.",
         ) from error
-
-
-def leg_weights(texts: list[str] | None) -> dict[LegName, float]:
-    """`lexical=1` for each leg named."""
-    weights: dict[LegName, float] = {}
-    for text in texts or ():
-        name, _, number = text.partition("=")
-        try:
-            if name not in LEGS:
-                raise ValueError(name)  # noqa: TRY301  # both mistakes have the same remedy
-            weights[name] = float(number)
-        except ValueError as error:
-            raise InvalidInput(
-                f"{text[:60]!r} is not a weight",
-                field="weight",
-                remedy=f"Write --weight LEG=NUMBER with a leg of: {', '.join(LEGS)}.",
-            ) from error
-    return weights

@@ -1,7 +1,6 @@
 """The only way to stdout: one JSON document for scripts, or text for people.
 
-Rich is imported only for people: a hook that asks for JSON before every prompt does not wait for
-it.
+Rich is imported only for tables: neither JSON nor a plain sentence waits for it.
 """
 
 from __future__ import annotations
@@ -10,11 +9,10 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from typer import Exit
-
+from recollect.cli.ending import Exit
 from recollect.core.errors import RecollectError
 
 if TYPE_CHECKING:
@@ -41,6 +39,14 @@ def print_text(text: str) -> None:
 
 def show(*renderables: RenderableType) -> None:
     """Text and tables for a person; colours only on a terminal, and never with NO_COLOR."""
+    # Rich fills lines up with blanks, which nobody wants to copy.
+    lines = [line.rstrip(" ") for line in _rendered(renderables).splitlines()]
+    _write("".join(f"{line}\n" for line in lines))
+
+
+def _rendered(renderables: Sequence[RenderableType]) -> str:
+    if all(isinstance(one, str) and one.isprintable() for one in renderables):
+        return "\n".join(map(str, renderables))  # as rich would print them
     from rich.console import Console
 
     terminal = sys.stdout.isatty()
@@ -60,9 +66,7 @@ def show(*renderables: RenderableType) -> None:
                 console.print(renderable, soft_wrap=isinstance(renderable, str))
     except OSError as error:  # rich writes to the file, though nothing, when it has captured
         raise unwritten(error) from error
-    # Rich fills lines up with blanks, which nobody wants to copy.
-    lines = [line.rstrip(" ") for line in captured.get().splitlines()]
-    _write("".join(f"{line}\n" for line in lines))
+    return captured.get()
 
 
 def note(text: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from rich import box
@@ -16,12 +17,14 @@ from rich.text import Text
 
 from recollect.cli.text import harmless, local_time, one_line
 from recollect.core.checks import PARKED_REMEDY, Check
-from recollect.core.graph import ExtractionProgress
 from recollect.core.ids import short
-from recollect.core.keys import Key
-from recollect.core.memory import Memory, Stats
-from recollect.core.recall import Hit, LegPlace, LegReport, Recollection, RerankReport
-from recollect.core.space import EmbeddingStats
+
+if TYPE_CHECKING:
+    from recollect.core.graph import ExtractionProgress
+    from recollect.core.keys import Key
+    from recollect.core.memory import Memory, Stats
+    from recollect.core.recall import Hit, LegPlace, LegReport, Recollection, RerankReport
+    from recollect.core.space import EmbeddingStats
 
 _ID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _STATUS_STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import redirect_stdout, suppress
-from io import StringIO
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
 
-from typer.core import TyperGroup
-
-from recollect.cli.errors import MEANINGS, guarded
-from recollect.cli.output import note, print_text
+from recollect.cli.errors import ExitCode, guarded
+from recollect.cli.output import note
 from recollect.core.errors import InvalidInput
 from recollect.core.memory import MAX_CONTENT_LIMIT
-from recollect.ports import Recollect
 
 if TYPE_CHECKING:
+    from recollect.ports import Recollect
     from recollect.settings import Settings
     from recollect.wiring import Server
 
@@ -29,51 +25,22 @@ Answer = TypeVar("Answer")
 MOST_BYTES_A_CHARACTER: Final = 4
 _MAX_STDIN = MAX_CONTENT_LIMIT * MOST_BYTES_A_CHARACTER
 
-EXIT_CODES = "\b\nExit codes:\n" + "\n".join(
-    f"  {code:>3}  {meaning}" for code, meaning in MEANINGS.items()
-)
+
+def finish(command: Callable[[], object], *, as_json: bool) -> NoReturn:
+    """Run a command to its exit code, and send what it wrote once it has answered."""
+    try:
+        code = guarded(command, as_json=as_json)
+    except BrokenPipeError:  # nobody reads stderr any more
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+        code = ExitCode.UNEXPECTED
+    _send_what_was_written(quiet=as_json)
+    sys.exit(code)
 
 
-class Shell(TyperGroup):
-    """The command group whose errors are ours: see `errors.guarded`."""
-
-    def main(
-        self,
-        args: Sequence[str] | None = None,
-        prog_name: str | None = None,
-        complete_var: str | None = None,
-        standalone_mode: bool = True,  # noqa: FBT001, FBT002  # typer's signature
-        windows_expand_args: bool = True,  # noqa: FBT001, FBT002  # typer's signature
-        **extra: Any,  # noqa: ANN401  # typer's signature
-    ) -> Any:  # noqa: ANN401  # typer's signature
-        arguments = list(sys.argv[1:] if args is None else args)
-        work = super().main
-
-        def run() -> object:
-            return work(
-                arguments,
-                prog_name or "recollect",
-                complete_var,
-                standalone_mode=False,
-                windows_expand_args=windows_expand_args,
-                **extra,
-            )
-
-        if not standalone_mode:
-            return run()
-        as_json = _names(arguments, "--json")
-        is_help = _names(arguments, "-h", "--help")
-        code = guarded(lambda: _helping(run) if is_help else run(), as_json=as_json)
-        _send_what_was_written(quiet=as_json)
-        sys.exit(code)
-
-
-def _helping(run: Callable[[], object]) -> object:
-    """Typer writes help by itself; that stdout is full or gone, only `output` knows to tell."""
-    with redirect_stdout(StringIO()) as said:
-        result = run()
-    print_text(said.getvalue().removesuffix("\n"))
-    return result
+def names(arguments: list[str], *options: str) -> bool:
+    """Whether one of the options is among the arguments."""
+    named = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    return not set(options).isdisjoint(named)
 
 
 _written = Event()
@@ -85,10 +52,17 @@ def _send_what_was_written(*, quiet: bool) -> None:
     """The answer is out already. Nothing is imported for it unless something waits."""
     if _written.is_set():
         _written.clear()
-        from recollect.cli.syncing import push_briefly
+        from recollect.cli.pushing import push_briefly
         from recollect.settings import load
 
         push_briefly(load(), quiet=quiet)
+
+
+def run_async(work: Coroutine[object, object, Answer]) -> Answer:
+    """Run to its end in an event loop, which is imported only now."""
+    import asyncio
+
+    return asyncio.run(work)
 
 
 def ask(question: Callable[[Recollect], Awaitable[Answer]]) -> Answer:
@@ -100,7 +74,7 @@ def ask(question: Callable[[Recollect], Awaitable[Answer]]) -> Answer:
         async with open_recollect(load(), on_write=_written.set) as memory:
             return await question(memory)
 
-    return asyncio.run(asked())
+    return run_async(asked())
 
 
 def ask_server(question: Callable[[Server], Awaitable[Answer]]) -> Answer:
@@ -115,7 +89,7 @@ def ask_server(question: Callable[[Server], Awaitable[Answer]]) -> Answer:
         async with open_server(settings) as server:
             return await question(server)
 
-    return asyncio.run(asked())
+    return run_async(asked())
 
 
 def require_own_database(settings: Settings) -> None:
@@ -162,8 +136,3 @@ def survive_any_locale() -> None:
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError):  # a stream that a test put there
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # as above
-
-
-def _names(arguments: list[str], *options: str) -> bool:
-    named = arguments[: arguments.index("--")] if "--" in arguments else arguments
-    return not set(options).isdisjoint(named)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,18 +9,17 @@ import typer
 
 from recollect.cli.options import AsJson
 from recollect.cli.output import note, print_json, show
-from recollect.cli.shell import ask
+from recollect.cli.shell import ask, run_async
+from recollect.cli.status import status_fields, status_rows
+from recollect.cli.typed import Commands
 from recollect.core.errors import InvalidInput, NotAllowed, RecollectError, StoreBusy
 from recollect.core.ids import short
-from recollect.core.sync import ConflictReport, Keep, SyncStatus
 
 if TYPE_CHECKING:
+    from recollect.core.sync import ConflictReport, Keep, SyncStatus
     from recollect.settings import Settings
 
-# How long a command may push after its answer is printed.
-PUSH_SECONDS = 2.0
-
-conflicts_app = typer.Typer(
+conflicts_app = Commands(
     invoke_without_command=True, help="Conflicts that sync met: list, show, resolve."
 )
 
@@ -46,7 +44,7 @@ def sync(
             remedy="Name a server with RECOLLECT_API_URL and RECOLLECT_API_KEY, and leave "
             "RECOLLECT_SYNC unset.",
         )
-    status = asyncio.run(_sync(settings, retry=retry, relink=relink))
+    status = run_async(_sync(settings, retry=retry, relink=relink))
     if as_json:
         print_json(status_fields(status))
         return
@@ -81,72 +79,6 @@ async def _sync(settings: Settings, *, retry: bool, relink: bool) -> SyncStatus:
         finally:
             cached.lock.release()
         return await cached.sync.status()
-
-
-def push_briefly(settings: Settings, *, quiet: bool) -> None:
-    """After a command's answer: send what it wrote, if that is soon done. Where it is not, what
-    waits is sent by the next command, `recollect sync` or a running agent.
-    """
-
-    async def pushed() -> RecollectError | None:
-        from recollect.usecases.sync import pull_page, push_all, silent
-        from recollect.wiring import open_cached
-
-        async with open_cached(settings) as cached:
-            if not cached.lock.take():
-                return None  # that process has noticed the write
-            try:
-                async with asyncio.timeout(PUSH_SECONDS):
-                    await pull_page(cached.sync, cached.server, silent)
-                    await push_all(cached.sync, cached.server)
-                    await cached.sync.note_success(cached.clock.now())
-            except TimeoutError:
-                return None
-            except RecollectError as error:
-                refused = isinstance(error, NotAllowed)
-                is_news = await cached.sync.note_trouble(
-                    str(error), error.remedy, key_refused=refused
-                )
-                return error if refused and is_news else None
-            finally:
-                cached.lock.release()
-        return None
-
-    try:
-        told = asyncio.run(pushed())
-    except RecollectError:
-        return  # the command itself has answered; `recollect status` tells of the store
-    if told is not None and not quiet:
-        note(f"stored here, but not sent: {told}\n→ {told.remedy}")
-
-
-def status_fields(status: SyncStatus) -> dict[str, object]:
-    return {
-        "waiting": status.waiting,
-        "held": status.held,
-        "conflicts": status.conflicts,
-        "parked": [
-            {"id": str(one.id), "reason": one.reason, "remedy": one.remedy} for one in status.parked
-        ],
-        "last_sync_at": status.last_sync_at and status.last_sync_at.isoformat(),
-        "trouble": status.trouble,
-        "remedy": status.remedy,
-    }
-
-
-def status_rows(status: SyncStatus) -> dict[str, str]:
-    from recollect.cli.text import local_time
-
-    parked = [f"{short(one.id)}: {one.reason}\n→ {one.remedy}" for one in status.parked]
-    held = f", {status.held} sensitive kept here" if status.held else ""
-    conflicts = f"{status.conflicts}: see `recollect conflicts`" if status.conflicts else ""
-    return {
-        "waiting": f"{status.waiting} to be sent{held}",
-        "last sync": local_time(status.last_sync_at) if status.last_sync_at else "never",
-        "conflicts": conflicts,
-        "parked": "\n".join(parked),
-        "sync waits": f"{status.trouble}\n→ {status.remedy}" if status.trouble else "",
-    }
 
 
 @conflicts_app.callback()

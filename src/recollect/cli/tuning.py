@@ -9,11 +9,12 @@ import typer
 from recollect.cli.options import AsJson
 from recollect.cli.output import note, print_json, show
 from recollect.cli.shell import ask
+from recollect.cli.typed import Commands
 from recollect.core.recall_settings import MAX_SETTINGS_LOG, RecallSettings
 
 _LOG = 20
 
-settings_app = typer.Typer(
+settings_app = Commands(
     invoke_without_command=True, help="Show or change how recall ranks; the next recall obeys."
 )
 

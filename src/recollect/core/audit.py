@@ -16,7 +16,6 @@ from typing import Final, Literal, get_args
 from uuid import UUID
 
 from recollect.core.memory import EPISODE, Memory
-from recollect.core.secrets import looks_sensitive
 from recollect.core.text import STOP_WORDS, words
 
 Kind = Literal["duplicate", "contradiction", "stale", "never-recalled", "secret"]
@@ -189,6 +188,8 @@ def unguarded_secret(memory: Memory) -> Finding | None:
     if memory.is_sensitive:
         return None
     texts = (memory.content, *memory.tags, *memory.expanded_keywords)
+    from recollect.core.secrets import looks_sensitive  # its many patterns are compiled then
+
     secret = looks_sensitive("\n".join(texts))
     if secret is None:
         return None

@@ -10,11 +10,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from recollect.core.links import RESOLVED_BY, SUPERSEDES, Pointer, last, targets
-from recollect.core.memory import Memory
-from recollect.core.recall import Hit, RecallRequest
+
+if TYPE_CHECKING:
+    from recollect.core.memory import Memory
+    from recollect.core.recall import Hit, RecallRequest
 
 SUPERSEDED_BY = "superseded_by"
 AsOf = datetime | None

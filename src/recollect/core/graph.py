@@ -9,11 +9,8 @@ from __future__ import annotations
 from array import array
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final, Literal
+from typing import Final
 from uuid import UUID
-
-GraphMode = Literal["off", "rules", "llm"]
-"""Whether memories are read for the graph, and whether a language model reads them too."""
 
 # What joins two nodes where no text states a relation.
 MENTIONS: Final = "mentions"

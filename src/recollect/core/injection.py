@@ -11,10 +11,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from recollect.core.ids import short
-from recollect.core.memory import Memory
+
+if TYPE_CHECKING:
+    from recollect.core.memory import Memory
 
 TAG: Final = "recollect-memories"
 # An agent is told what the block is before it reads any of it.

@@ -5,11 +5,13 @@ from __future__ import annotations
 import base64
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from recollect.core.errors import InvalidInput
-from recollect.core.memory import Memory
+
+if TYPE_CHECKING:
+    from recollect.core.memory import Memory
 
 MAX_PAGE: Final = 500
 

@@ -6,12 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from operator import attrgetter
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
-from recollect.core.fusion import Fused
 from recollect.core.recall import Hit, RerankPlace, SortBy
 from recollect.core.text import STOP_WORDS, clean_query, query_words, words
+
+if TYPE_CHECKING:
+    from recollect.core.fusion import Fused
 
 # Importance moves a score by at most 30%. How far that moves a memory depends on the fusion:
 # reciprocal ranks lie so close together that it can pass two dozen places (docs/adr/0015); by

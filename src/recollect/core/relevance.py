@@ -12,11 +12,14 @@ words, and a short one most of its own. The constants were chosen by `recollect 
 from __future__ import annotations
 
 from collections import Counter
-from typing import Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
-from recollect.core.memory import Memory
-from recollect.core.recall import Hit
 from recollect.core.text import STOP_WORDS, clean_query, words
+
+if TYPE_CHECKING:
+    from recollect.core.memory import Memory
+    from recollect.core.recall import Hit
 
 FLOOR: Final = 3.4
 # By meaning, of the default model; other models spread their cosines differently.
@@ -44,6 +47,15 @@ still stop stuff such sure take talk tell test thank thing think though time tod
 tomorrow try turn two understand update use usual want way week well went while without wonder
 work wrong write year yes yesterday yet
 """
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """How much may be injected, and how relevant it has to be."""
+
+    tokens: int = 1_200
+    floor: float = FLOOR
+    cosine_floor: float = COSINE_FLOOR
 
 
 def stem(word: str) -> str:

@@ -33,6 +33,11 @@ class Secret:
         return self.start, self.end
 
 
+def told(kind: str, confidence: float) -> str:
+    """Why a text made its memory sensitive, for whoever stored it. Never the text itself."""
+    return f"its text looks like a secret ({kind}, confidence {confidence:g})"
+
+
 def find_secrets(text: str) -> tuple[Secret, ...]:
     """What may be a secret, in the order of the text; of two that overlap, the surer one."""
     found = [

@@ -36,7 +36,6 @@ _LISTS: Final = ("tags", "expanded_keywords")
 WITHOUT_TEXT: Final = ("is_sensitive", "deleted_at")
 
 Fields = Mapping[str, object]
-Mode = Literal["local", "cached", "remote"]
 # edit: values that lost against the server's; forget, erase: a wish that lost against a change;
 # orphan: a change to a memory that was erased elsewhere, kept on this machine alone.
 Kind = Literal["edit", "forget", "erase", "orphan"]

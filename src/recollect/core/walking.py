@@ -12,14 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from recollect.core.concept_rules import spans
 from recollect.core.concept_words import concept_key
 from recollect.core.fusion import Fused
-from recollect.core.memory import Memory
 from recollect.core.recall import Candidate, LegPlace, RecallRequest
+
+if TYPE_CHECKING:
+    from recollect.core.memory import Memory
 
 # How much of the restart mass lies on the memories for 1 on a concept that only one memory
 # mentions and the query names.

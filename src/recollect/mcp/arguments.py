@@ -7,7 +7,8 @@ from typing import cast
 from pydantic import ConfigDict, Field
 
 from recollect.core.memory import Changes
-from recollect.wire import ChangesIn, DraftIn, ListIn, RecallIn, WhyIn
+from recollect.wire.inputs import ChangesIn, DraftIn, ListIn
+from recollect.wire.questions import RecallIn, WhyIn
 from recollect.wire.values import Input
 
 _REFERENCE = "The memory's id, or an unambiguous beginning of it (at least 4 characters)."

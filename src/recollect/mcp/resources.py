@@ -24,9 +24,9 @@ from mcp_types import (
 
 from recollect.core.injection import BRIEF_SENTENCE, block
 from recollect.core.memory import Scope
+from recollect.core.relevance import Measure
 from recollect.ports import Recollect
 from recollect.usecases.brief import brief
-from recollect.usecases.inject import Measure
 
 MEMORY: Final = "recollect://memory/"
 BRIEF: Final = "recollect://brief"
@@ -78,7 +78,7 @@ def templates() -> ListResourceTemplatesResult:
 async def read(recollect: Recollect, uri: str, project_here: ProjectHere) -> ReadResourceResult:
     """The resource at this address; MCPError when it is none of ours."""
     if uri.startswith(MEMORY):
-        from recollect.wire import MemoryOut
+        from recollect.wire.answers import MemoryOut
 
         memory = await recollect.get(unquote(uri.removeprefix(MEMORY)))
         return _contents(uri, _JSON, MemoryOut.from_memory(memory).model_dump_json())

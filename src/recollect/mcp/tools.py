@@ -22,15 +22,10 @@ from recollect.mcp.arguments import (
     WhyArguments,
 )
 from recollect.ports import Recollect
-from recollect.wire import (
-    ForgottenOut,
-    MemoryOut,
-    PageOut,
-    RecollectionOut,
-    StatsOut,
-    WhyOut,
-    WrittenOut,
-)
+from recollect.wire.answers import ForgottenOut, MemoryOut, PageOut, StatsOut
+from recollect.wire.explained import WhyOut
+from recollect.wire.recalled import RecollectionOut
+from recollect.wire.written import WrittenOut
 
 
 @dataclass(frozen=True, slots=True)

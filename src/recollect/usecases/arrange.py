@@ -8,15 +8,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from recollect.core.following import Fetched
-from recollect.core.fusion import Fused
 from recollect.core.ranking import Ranked, exactness, rank
-from recollect.core.recall import RecallRequest, RerankReport
-from recollect.core.recall_settings import RecallSettings
-from recollect.usecases.parts import Parts
 from recollect.usecases.rerank import rerank
+
+if TYPE_CHECKING:
+    from recollect.core.fusion import Fused
+    from recollect.core.recall import RecallRequest, RerankReport
+    from recollect.core.recall_settings import RecallSettings
+    from recollect.usecases.parts import Parts
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from uuid import UUID
 
 from recollect.core.errors import (
@@ -23,18 +23,20 @@ from recollect.core.errors import (
     StoreError,
     StoreUnavailable,
 )
-from recollect.core.explain import WhyReport
 from recollect.core.ids import IdPrefix
-from recollect.core.memory import Changes, Draft, Memory, Scope, Stats
-from recollect.core.paging import Page
 from recollect.core.ranking import woven
-from recollect.core.recall import Hit, LegStatus, RecallRequest, Recollection
-from recollect.core.recall_settings import RecallSettings, SettingChange
-from recollect.core.sync import ConflictReport, Keep, SyncStatus
 from recollect.core.without_server import explained_here, recalled_here
-from recollect.ports import MemoryStore, Recollect, SyncStore
 from recollect.usecases.follow import follow
 from recollect.usecases.tasks import give_up
+
+if TYPE_CHECKING:
+    from recollect.core.explain import WhyReport
+    from recollect.core.memory import Changes, Draft, Memory, Scope, Stats
+    from recollect.core.paging import Page
+    from recollect.core.recall import Hit, LegStatus, RecallRequest, Recollection
+    from recollect.core.recall_settings import RecallSettings, SettingChange
+    from recollect.core.sync import ConflictReport, Keep, SyncStatus
+    from recollect.ports import MemoryStore, Recollect, SyncStore
 
 T = TypeVar("T")
 # What a recall waits for the server beyond the deadline: a server with a leg that hangs uses most

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from recollect.core.memory import Stats
 from recollect.core.space import EmbeddingStats
-from recollect.ports import EmbeddingQueue
-from recollect.usecases.parts import Parts
+
+if TYPE_CHECKING:
+    from recollect.core.memory import Stats
+    from recollect.ports import EmbeddingQueue
+    from recollect.usecases.parts import Parts
 
 
 async def stats(parts: Parts, owner: str) -> Stats:

@@ -11,12 +11,14 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from recollect.core.backoff import pause
 from recollect.core.errors import NotAllowed, RecollectError
-from recollect.ports import Clock, SyncServer, SyncStore
 from recollect.usecases.sync import pull_all, push_all
+
+if TYPE_CHECKING:
+    from recollect.ports import Clock, SyncServer, SyncStore
 
 # How soon a write of another process is noticed; a look costs some microseconds.
 _LOOK_SECONDS: Final = 1.0

@@ -23,7 +23,8 @@ from recollect.core.extraction import (
     read_by_rules,
 )
 from recollect.core.faults import explained
-from recollect.core.graph import ExtractionProgress, GraphMode
+from recollect.core.graph import ExtractionProgress
+from recollect.core.modes import GraphMode
 from recollect.core.resolution import NEAR_FROM, Nameless, Neighbour, resolve
 from recollect.graph_ports import FactReader, GraphStore
 from recollect.ports import Embedders

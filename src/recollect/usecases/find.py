@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from recollect.core.errors import NotFound
 from recollect.core.ids import IdPrefix
 from recollect.core.memory import Memory, Scope, checked_scope
 from recollect.core.paging import Cursor, Page, check_page_size
-from recollect.usecases.parts import Parts
+
+if TYPE_CHECKING:
+    from recollect.usecases.parts import Parts
 
 _SHOWN_WHEN_AMBIGUOUS = 5
 

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from recollect.core.following import Fetched, served
 from recollect.core.links import targets
-from recollect.core.ranking import Ranked
 from recollect.core.recall import Hit, RecallRequest
-from recollect.ports import MemoryStore
-from recollect.usecases.arrange import Arranged
+
+if TYPE_CHECKING:
+    from recollect.core.ranking import Ranked
+    from recollect.ports import MemoryStore
+    from recollect.usecases.arrange import Arranged
 
 
 async def hits_of(

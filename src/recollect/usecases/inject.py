@@ -14,22 +14,13 @@ from uuid import UUID
 from recollect.core.injection import fitting, without_injections
 from recollect.core.memory import Memory, Scope
 from recollect.core.recall import Hit, RecallRequest
-from recollect.core.relevance import COSINE_FLOOR, FLOOR, is_relevant
+from recollect.core.relevance import Measure, is_relevant
 
 Find = Callable[[RecallRequest], Sequence[Hit]]
 """Recall, wherever the memories are."""
 
 # More than fit the budget: some are below the floor, and some too long.
 LIMIT: Final = 30
-
-
-@dataclass(frozen=True, slots=True)
-class Measure:
-    """How much may be injected, and how relevant it has to be."""
-
-    tokens: int = 1_200
-    floor: float = FLOOR
-    cosine_floor: float = COSINE_FLOOR
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 from recollect.core.faults import explained
 from recollect.core.recall import (
@@ -18,9 +19,11 @@ from recollect.core.recall import (
     LegReport,
     RecallRequest,
 )
-from recollect.core.recall_settings import RecallSettings
-from recollect.ports import Leg
 from recollect.usecases.tasks import error_of, give_up, ms_since
+
+if TYPE_CHECKING:
+    from recollect.core.recall_settings import RecallSettings
+    from recollect.ports import Leg
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,25 +1,24 @@
-"""The use cases bound to one owner: what a shell holds when no other machine is asked."""
+"""The use cases bound to one owner: what a shell holds when no other machine is asked.
+
+Each use case is imported when it is first called: a command calls one of them, and would spend more
+time importing the others than on its own work.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from uuid import UUID
 
-from recollect.core.explain import WhyReport
-from recollect.core.memory import Changes, Draft, Memory, Scope, Stats
-from recollect.core.paging import Page
-from recollect.core.recall import RecallRequest, Recollection
-from recollect.core.recall_settings import RecallSettings, SettingChange
-from recollect.core.sync import ConflictReport, Keep
-from recollect.usecases import conflicts, count, find, tune
-from recollect.usecases.forget import forget
-from recollect.usecases.link import link, unlink
-from recollect.usecases.parts import Parts
-from recollect.usecases.recall import recall
-from recollect.usecases.remember import remember
-from recollect.usecases.update import update
-from recollect.usecases.why import why
+if TYPE_CHECKING:
+    from recollect.core.explain import WhyReport
+    from recollect.core.memory import Changes, Draft, Memory, Scope, Stats
+    from recollect.core.paging import Page
+    from recollect.core.recall import RecallRequest, Recollection
+    from recollect.core.recall_settings import RecallSettings, SettingChange
+    from recollect.core.sync import ConflictReport, Keep
+    from recollect.usecases.parts import Parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,53 +30,83 @@ class OwnedRecollect:
     on_recall: Callable[[Recollection], None] = lambda _: None
 
     async def remember(self, draft: Draft) -> Memory:
+        from recollect.usecases.remember import remember
+
         with self.parts.callers.answering():
             return await remember(self.parts, self.owner, draft)
 
     async def recall(self, request: RecallRequest) -> Recollection:
+        from recollect.usecases.recall import recall
+
         with self.parts.callers.answering():
             recollection = await recall(self.parts, self.owner, request)
         self.on_recall(recollection)
         return recollection
 
     async def why(self, reference: str, request: RecallRequest) -> WhyReport:
+        from recollect.usecases.why import why
+
         return await why(self.parts, self.owner, reference, request)
 
     async def get(self, reference: str) -> Memory:
+        from recollect.usecases import find
+
         return await find.get(self.parts, self.owner, reference)
 
     async def page(self, scope: Scope, cursor: str | None, limit: int) -> Page:
+        from recollect.usecases import find
+
         return await find.page(self.parts, self.owner, scope, cursor, limit)
 
     async def update(
         self, reference: str, changes: Changes, *, based_on: int | None = None
     ) -> Memory:
+        from recollect.usecases.update import update
+
         with self.parts.callers.answering():
             return await update(self.parts, self.owner, reference, changes, based_on=based_on)
 
     async def link(self, reference: str, kind: str, target: str) -> Memory:
+        from recollect.usecases.link import link
+
         return await link(self.parts, self.owner, reference, kind, target)
 
     async def unlink(self, reference: str, kind: str, target: str) -> Memory:
+        from recollect.usecases.link import unlink
+
         return await unlink(self.parts, self.owner, reference, kind, target)
 
     async def forget(self, reference: str, *, forever: bool = False) -> UUID:
+        from recollect.usecases.forget import forget
+
         return await forget(self.parts, self.owner, reference, forever=forever)
 
     async def stats(self) -> Stats:
+        from recollect.usecases import count
+
         return await count.stats(self.parts, self.owner)
 
     async def settings(self) -> RecallSettings:
+        from recollect.usecases import tune
+
         return await tune.settings(self.parts)
 
     async def change_settings(self, changes: Mapping[str, object]) -> RecallSettings:
+        from recollect.usecases import tune
+
         return await tune.change_settings(self.parts, self.owner, changes)
 
     async def settings_log(self, limit: int) -> list[SettingChange]:
+        from recollect.usecases import tune
+
         return await tune.settings_log(self.parts, limit)
 
     async def conflicts(self) -> list[ConflictReport]:
+        from recollect.usecases import conflicts
+
         return await conflicts.conflicts(self.parts, self.owner)
 
     async def resolve(self, reference: str, keep: Keep) -> ConflictReport:
+        from recollect.usecases import conflicts
+
         return await conflicts.resolve(self.parts, self.owner, reference, keep)

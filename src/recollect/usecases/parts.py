@@ -4,30 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 from uuid import UUID
 
-from recollect.core.fusion import Answers, Fused, Fusion, Weights, fuse
-from recollect.core.graph import ExtractionProgress
 from recollect.core.memory import Limits
-from recollect.core.recall import LegName
-from recollect.graph_ports import Walker
-from recollect.ports import (
-    Clock,
-    EmbeddingQueue,
-    Fuser,
-    Leg,
-    MemoryStore,
-    Reranker,
-    RevisionStore,
-    SettingsStore,
-)
 from recollect.usecases.callers import Callers
+
+if TYPE_CHECKING:
+    from recollect.core.fusion import Answers, Fused, Fusion, Weights
+    from recollect.core.graph import ExtractionProgress
+    from recollect.core.recall import LegName
+    from recollect.graph_ports import Walker
+    from recollect.ports import (
+        Clock,
+        EmbeddingQueue,
+        Fuser,
+        Leg,
+        MemoryStore,
+        Reranker,
+        RevisionStore,
+        SettingsStore,
+    )
 
 
 async def fuse_here(
     answers: Answers, weights: Weights, fusion: Fusion, constant: float
 ) -> list[Fused]:
     """Fusion in this process: the default, because it is the faster one (docs/adr/0010)."""
+    from recollect.core.fusion import fuse
+
     return fuse(answers, weights, fusion, constant)
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from recollect.core.errors import InvalidInput
-from recollect.core.sync import ChangePage
-from recollect.ports import ChangeStore
 from recollect.usecases import tune
-from recollect.usecases.parts import Parts
 from recollect.usecases.push import may_leave
+
+if TYPE_CHECKING:
+    from recollect.core.sync import ChangePage
+    from recollect.ports import ChangeStore
+    from recollect.usecases.parts import Parts
 
 MAX_PULL = 500
 

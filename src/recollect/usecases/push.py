@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from recollect.core.errors import InvalidInput
 from recollect.core.push import decide, unstorable_in
 from recollect.core.sync import Outgoing, Pushed, Remote, Revision
-from recollect.ports import ChangeStore
-from recollect.usecases.parts import Parts
+
+if TYPE_CHECKING:
+    from recollect.ports import ChangeStore
+    from recollect.usecases.parts import Parts
 
 MAX_PUSH = 500
 

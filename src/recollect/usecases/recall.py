@@ -7,20 +7,22 @@ left out; only when no leg at all could answer does the recall itself fail.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 from recollect.core.errors import InvalidInput, StoreUnavailable
-from recollect.core.recall import Candidate, LegName, RecallRequest, Recollection
+from recollect.core.recall import LegName, RecallRequest, Recollection
 from recollect.core.recall_settings import RecallSettings
-from recollect.ports import Leg, MemoryStore, WordQuery
 from recollect.usecases import tune
 from recollect.usecases.arrange import arrange
 from recollect.usecases.follow import hits_of
 from recollect.usecases.legs import answers_of, ask_legs, raise_if_none_could_answer
-from recollect.usecases.parts import Parts
 from recollect.usecases.tasks import ms_since
 from recollect.usecases.walk import fuse_and_walk, ready_to_walk
+
+if TYPE_CHECKING:
+    from recollect.usecases.parts import Parts
 
 # Of the deadline, what the legs may use: the rest is for fetching the hits' texts. And what may be
 # over when the walk over the graph has to be, and when the second stage: those are hard
@@ -28,28 +30,6 @@ from recollect.usecases.walk import fuse_and_walk, ready_to_walk
 _SHARE_FOR_LEGS = 0.8
 _SHARE_FOR_WALK = 0.9
 _SHARE_FOR_ALL_STAGES = 0.95
-
-
-def lexical_leg(store: MemoryStore) -> Leg:
-    """The leg that matches words, on any store."""
-
-    async def leg(
-        owner: str, request: RecallRequest, settings: RecallSettings
-    ) -> Sequence[Candidate]:
-        return await store.search_words(
-            owner,
-            request.scope,
-            WordQuery(
-                text=request.query,
-                expanded=request.expanded_query,
-                depth=max(settings.depth, request.limit),
-                exclude=request.exclude,
-                ranking=settings.lexical_ranking,
-                as_of=request.as_of,
-            ),
-        )
-
-    return leg
 
 
 def _check_some_leg_counts(parts: Parts, weights: Mapping[LegName, float]) -> None:

@@ -9,14 +9,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from recollect.core.errors import StoreError
-from recollect.core.recall import Recollection
-from recollect.ports import Clock
-from recollect.usecases.audit import RecallRecord
 from recollect.usecases.tasks import end
+
+if TYPE_CHECKING:
+    from recollect.core.recall import Recollection
+    from recollect.ports import Clock
+    from recollect.usecases.audit import RecallRecord
 
 _SECONDS: Final = 30.0
 # Above this the oldest are dropped: the store has not taken any for long.

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from recollect.core.errors import Conflict
 from recollect.core.ids import check_uuid7, uuid7
 from recollect.core.links import check_kinds
 from recollect.core.memory import Draft, Memory, checked
 from recollect.core.sensitivity import secret_in_draft
-from recollect.usecases.parts import Parts
+
+if TYPE_CHECKING:
+    from recollect.usecases.parts import Parts
 
 
 async def remember(parts: Parts, owner: str, draft: Draft) -> Memory:

@@ -8,15 +8,18 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from math import isfinite
 from time import perf_counter
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from recollect.core.faults import explained
-from recollect.core.memory import Memory
 from recollect.core.ranking import Ranked, rearranged
 from recollect.core.recall import RecallRequest, RerankReport
 from recollect.core.text import clean_query
-from recollect.ports import Reranker
 from recollect.usecases.tasks import error_of, give_up, ms_since
+
+if TYPE_CHECKING:
+    from recollect.core.memory import Memory
+    from recollect.ports import Reranker
 
 
 async def rerank(

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from recollect.core.errors import InvalidInput, StoreError
-from recollect.core.sync import Outgoing, Revision
-from recollect.ports import Clock, SyncServer, SyncStore
 from recollect.usecases.tasks import end
+
+if TYPE_CHECKING:
+    from recollect.core.sync import Outgoing, Revision
+    from recollect.ports import Clock, SyncServer, SyncStore
 
 # One request carries so many writes: large enough that a request is not what costs, small enough
 # that a page fits into memory many times.

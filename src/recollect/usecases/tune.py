@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from recollect.core.errors import InvalidInput
 from recollect.core.recall_settings import RecallSettings, SettingChange, check_log_limit
-from recollect.usecases.parts import Parts
+
+if TYPE_CHECKING:
+    from recollect.usecases.parts import Parts
 
 
 async def settings(parts: Parts) -> RecallSettings:

@@ -13,17 +13,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from time import perf_counter
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from recollect.core.faults import explained
-from recollect.core.fusion import Answers, Fused
-from recollect.core.memory import Memory
 from recollect.core.recall import Declined, LegName, LegReport, RecallRequest
-from recollect.core.recall_settings import RecallSettings
 from recollect.core.walking import Walked, may_join, newcomers, reordered
 from recollect.usecases.legs import LegOutcome
-from recollect.usecases.parts import Parts
 from recollect.usecases.tasks import give_up, ms_since
+
+if TYPE_CHECKING:
+    from recollect.core.fusion import Answers, Fused
+    from recollect.core.memory import Memory
+    from recollect.core.recall_settings import RecallSettings
+    from recollect.usecases.parts import Parts
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from recollect.core.memory import Changes, Draft, Memory
-from recollect.core.secrets import Secret
+from recollect.core.secrets import Secret, told
 from recollect.core.sensitivity import secret_in_changes, secret_in_draft
 from recollect.wire.answers import MemoryOut
 from recollect.wire.values import Shape
@@ -22,7 +22,7 @@ class SecretOut(Shape):
     confidence: float
 
     def __str__(self) -> str:
-        return f"its text looks like a secret ({self.kind}, confidence {self.confidence:g})"
+        return told(self.kind, self.confidence)
 
 
 def _is_absent(value: object) -> bool:

@@ -2,13 +2,35 @@
 
 Shells ask for one of two things. `open_recollect` is a person's or an agent's own memory: the local
 SQLite store, or a server's when one is named. `open_server` is what a server serves: Postgres, its
-keys, and the use cases for whoever shows one.
+keys, and the use cases for whoever shows one. What is asked for is imported then, and nothing else:
+a command on the local store has no use for what a server is made of.
 """
 
-from recollect.wiring.own import Cached, key_of, open_cached, open_recollect, open_remote_graph
-from recollect.wiring.parts import SystemClock, catalogue, open_reranker, parts_on
-from recollect.wiring.postgres import open_postgres
-from recollect.wiring.server import Server, open_server, open_walker
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from recollect.wiring.own import Cached, key_of, open_cached, open_recollect, open_remote_graph
+    from recollect.wiring.parts import SystemClock, catalogue, open_reranker, parts_on
+    from recollect.wiring.postgres import open_postgres
+    from recollect.wiring.server import Server, open_server, open_walker
+
+_HOMES: Final = {
+    "Cached": "recollect.wiring.own",
+    "key_of": "recollect.wiring.own",
+    "open_cached": "recollect.wiring.own",
+    "open_recollect": "recollect.wiring.own",
+    "open_remote_graph": "recollect.wiring.own",
+    "SystemClock": "recollect.wiring.parts",
+    "catalogue": "recollect.wiring.parts",
+    "open_reranker": "recollect.wiring.parts",
+    "parts_on": "recollect.wiring.parts",
+    "open_postgres": "recollect.wiring.postgres",
+    "Server": "recollect.wiring.server",
+    "open_server": "recollect.wiring.server",
+    "open_walker": "recollect.wiring.server",
+}
 
 __all__ = [
     "Cached",
@@ -25,3 +47,9 @@ __all__ = [
     "open_walker",
     "parts_on",
 ]
+
+
+if not TYPE_CHECKING:  # a type checker would take every name for one that is here
+    from recollect.late import late
+
+    __getattr__ = late(__name__, _HOMES)

@@ -13,14 +13,6 @@ from typing import TYPE_CHECKING, Final
 
 from recollect.core.errors import InvalidInput, RecollectError
 from recollect.core.faults import explained, places
-from recollect.graph_ports import Graph
-from recollect.ports import (
-    Clock,
-    Recollect,
-    SyncServer,
-    SyncStore,
-)
-from recollect.settings import Settings
 from recollect.usecases.owned import OwnedRecollect
 from recollect.usecases.recall_log import RecallLog, recall_log
 from recollect.usecases.tasks import end
@@ -29,6 +21,14 @@ from recollect.wiring.parts import SystemClock, open_reranker, parts_on
 if TYPE_CHECKING:
     from recollect.adapters.engine_lock import EngineLock
     from recollect.adapters.sqlite.store import SqliteStore
+    from recollect.graph_ports import Graph
+    from recollect.ports import (
+        Clock,
+        Recollect,
+        SyncServer,
+        SyncStore,
+    )
+    from recollect.settings import Settings
     from recollect.usecases.cached import CachedRecollect
     from recollect.usecases.engine import Engine
 

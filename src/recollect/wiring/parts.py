@@ -9,19 +9,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from recollect.core.errors import InvalidInput
-from recollect.graph_ports import FactReader
 from recollect.ports import (
     MemoryStore,
     Reranker,
     SettingsStore,
 )
-from recollect.settings import Settings
 from recollect.usecases.callers import GiveWay, nobody_waits
+from recollect.usecases.lexical import lexical_leg
 from recollect.usecases.parts import Parts
-from recollect.usecases.recall import lexical_leg
 
 if TYPE_CHECKING:
     from recollect.adapters.embedders.catalogue import Catalogue
+    from recollect.graph_ports import FactReader
+    from recollect.settings import Settings
 
 Progress = Callable[[str, float], None]
 """Told what is being done to a model and which share of it, 0 to 1, is done."""

@@ -45,9 +45,8 @@ from recollect.core.keys import Key
 from recollect.core.memory import Memory, Scope, Stats
 from recollect.core.paging import Cursor
 from recollect.core.recall import Candidate
-from recollect.core.recall_settings import SettingChange
+from recollect.core.recall_settings import SettingChange, WordQuery
 from recollect.core.text import clean_query
-from recollect.ports import WordQuery
 
 _ADD_NEW = f"{INSERT_MEMORY} on conflict (id) do nothing returning id"
 

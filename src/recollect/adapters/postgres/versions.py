@@ -18,8 +18,8 @@ from recollect.adapters.postgres.rows import MEMORY_COLUMNS, to_memory, within
 from recollect.core.following import Fetched, Followed, followed, successors_of
 from recollect.core.memory import Memory, Scope
 from recollect.core.recall import Candidate
+from recollect.core.recall_settings import WordQuery
 from recollect.core.text import clean_query
-from recollect.ports import WordQuery
 
 # Stands where the table of memories would. A version of a memory that is sensitive now is, too. The
 # search vector is that of migration 0001.

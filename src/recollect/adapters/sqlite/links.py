@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Collection
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from recollect.adapters.sqlite.rows import from_row, id_list
 from recollect.core.following import Fetched, Followed
 from recollect.core.links import last, targets
-from recollect.core.memory import Memory
+
+if TYPE_CHECKING:
+    from recollect.core.memory import Memory
 
 _SUCCESSOR: Final = """
 SELECT l.memory_id FROM memory_links l JOIN memories s ON s.id = l.memory_id

@@ -7,12 +7,14 @@ import sqlite3
 from collections.abc import Collection
 from datetime import datetime
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from recollect.adapters.sqlite.recalls_schema import note_recalls
 from recollect.adapters.sqlite.rows import microseconds, moment
-from recollect.adapters.sqlite.store import SqliteStore
+
+if TYPE_CHECKING:
+    from recollect.adapters.sqlite.store import SqliteStore
 
 _RECALLED: Final = """
 SELECT r.id FROM recalls r JOIN memories m ON m.id = r.id WHERE m.owner = ?

@@ -6,12 +6,14 @@ import json
 import sqlite3
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from recollect.core.links import as_values, from_values
 from recollect.core.memory import Memory, Scope
-from recollect.core.recall_settings import SettingChange
+
+if TYPE_CHECKING:
+    from recollect.core.recall_settings import SettingChange
 
 Parameters = dict[str, Any]
 
@@ -85,6 +87,8 @@ def from_row(row: sqlite3.Row) -> Memory:
 
 
 def to_setting_change(row: sqlite3.Row) -> SettingChange:
+    from recollect.core.recall_settings import SettingChange
+
     return SettingChange(
         name=row["name"],
         old=None if row["old_value"] is None else json.loads(row["old_value"]),

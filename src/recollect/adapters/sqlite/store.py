@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 from uuid import UUID
 
 from recollect.adapters.sqlite import links, versions, words
@@ -33,13 +33,14 @@ from recollect.adapters.sqlite.rows import (
 )
 from recollect.adapters.sqlite.schema import is_current, migrate, prepare_file
 from recollect.core.errors import Conflict
-from recollect.core.following import AsOf, Fetched, Followed
-from recollect.core.ids import IdPrefix
 from recollect.core.memory import Memory, Scope, Stats
-from recollect.core.paging import Cursor
-from recollect.core.recall import Candidate
-from recollect.core.recall_settings import SettingChange
-from recollect.ports import WordQuery
+
+if TYPE_CHECKING:
+    from recollect.core.following import AsOf, Fetched, Followed
+    from recollect.core.ids import IdPrefix
+    from recollect.core.paging import Cursor
+    from recollect.core.recall import Candidate
+    from recollect.core.recall_settings import SettingChange, WordQuery
 
 BUSY_TIMEOUT_SECONDS: Final = 5.0
 

@@ -10,14 +10,13 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 from uuid import UUID
 
 from recollect.adapters.sqlite import sync_rows as rows
 from recollect.adapters.sqlite.erasure import sweep
 from recollect.adapters.sqlite.lane import transaction
 from recollect.adapters.sqlite.rows import microseconds, moment
-from recollect.adapters.sqlite.store import SqliteStore
 from recollect.adapters.sqlite.sync_claims import claim
 from recollect.core.errors import Conflict, NotFound
 from recollect.core.ids import uuid7
@@ -37,7 +36,10 @@ from recollect.core.sync import (
     State,
     SyncStatus,
 )
-from recollect.ports import Clock, SettingsStore
+
+if TYPE_CHECKING:
+    from recollect.adapters.sqlite.store import SqliteStore
+    from recollect.ports import Clock, SettingsStore
 
 T = TypeVar("T")
 # Who changed a setting here, in the log: no person of this machine did.

@@ -11,15 +11,17 @@ import sqlite3
 from collections.abc import Collection, Iterator
 from contextlib import closing
 from datetime import datetime
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from recollect.adapters.sqlite import words
 from recollect.adapters.sqlite.rows import from_row, id_list, inside, microseconds
 from recollect.core.following import Fetched, Followed, followed, successors_of
 from recollect.core.memory import EVERYWHERE, Memory, Scope
-from recollect.core.recall import Candidate
-from recollect.ports import WordQuery
+
+if TYPE_CHECKING:
+    from recollect.core.recall import Candidate
+    from recollect.core.recall_settings import WordQuery
 
 _COLUMNS: Final = (
     "owner, category, project, session, importance, version, created_at, deleted_at, tags,"

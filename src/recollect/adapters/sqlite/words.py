@@ -11,14 +11,16 @@ contradict the order, which fusion by scores cannot use.
 from __future__ import annotations
 
 import sqlite3
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from recollect.adapters.sqlite.rows import Parameters, id_list, inside, moment
-from recollect.core.memory import Scope
-from recollect.core.recall import Candidate
-from recollect.core.recall_settings import WordQuery
 from recollect.core.text import clean_query, fts5_match, query_words
+
+if TYPE_CHECKING:
+    from recollect.core.memory import Scope
+    from recollect.core.recall import Candidate
+    from recollect.core.recall_settings import WordQuery
 
 # Content, expanded keywords, tags, category: the weights that Postgres gives its classes A to D.
 FIELD_WEIGHTS: Final = (1.0, 0.4, 0.2, 0.1)
@@ -108,6 +110,8 @@ def _escaped(text: str) -> str:
 
 
 def _candidates(rows: sqlite3.Cursor) -> list[Candidate]:
+    from recollect.core.recall import Candidate
+
     return [
         Candidate(UUID(id), score, importance, moment(created_at))
         for id, score, importance, created_at in rows

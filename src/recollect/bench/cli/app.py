@@ -11,6 +11,7 @@ from recollect.bench.cli.hook import hook
 from recollect.bench.cli.own import own
 from recollect.bench.cli.run import run
 from recollect.bench.cli.speed import speed
+from recollect.bench.cli.startup import startup
 from recollect.bench.cli.study import study
 from recollect.bench.cli.sync import sync
 from recollect.bench.cli.tune import tune_settings
@@ -34,6 +35,7 @@ app.command()(speed)
 app.command("graph-speed")(graph_speed)
 app.command()(sync)
 app.command()(hook)
+app.command()(startup)
 app.command()(floor)
 app.command()(own)
 app.command("tune")(tune_settings)

@@ -26,11 +26,10 @@ from recollect.ports import Recollect
 
 # As an agent runs it; where the command was not installed, as its module.
 _INSTALLED: Final = Path(sys.executable).with_name("recollect")
-COMMAND: Final = (
-    *((str(_INSTALLED),) if _INSTALLED.exists() else (sys.executable, "-m", "recollect.main")),
-    "hook",
-    "recall",
+RECOLLECT: Final = (
+    (str(_INSTALLED),) if _INSTALLED.exists() else (sys.executable, "-m", "recollect.main")
 )
+COMMAND: Final = (*RECOLLECT, "hook", "recall")
 Progress = Callable[[str, int, int], None]
 # A generous limit for a process that must end by itself: past it, something is broken.
 _BROKEN_SECONDS: Final = 60.0

@@ -17,9 +17,9 @@ from recollect.bench.speed.vectors import Matrix, Subjects, copy_vectors, embedd
 from recollect.core.fusion import fuse
 from recollect.core.memory import EVERYWHERE, Scope
 from recollect.core.recall import Candidate, LegName
-from recollect.core.recall_settings import RecallSettings
+from recollect.core.recall_settings import RecallSettings, WordQuery
 from recollect.core.space import StoredSpace
-from recollect.ports import Embedder, Embedders, Recollect, VectorQuery, WordQuery
+from recollect.ports import Embedder, Embedders, Recollect, VectorQuery
 from recollect.usecases.callers import GiveWay, nobody_waits
 from recollect.usecases.tasks import ms_since
 

@@ -1,0 +1,11 @@
+"""The ways a process can work, as its settings name them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+Mode = Literal["local", "cached", "remote"]
+"""Where memories are: here, here with a server behind, or on the server alone."""
+
+GraphMode = Literal["off", "rules", "llm"]
+"""Whether memories are read for the graph, and whether a language model reads them too."""

@@ -77,7 +77,7 @@ def _helping(run: Callable[[], object]) -> object:
 
 
 _written = Event()
-# For a command that does not `ask`: what it wrote is sent after its answer.
+# For a command that does not `ask`: what it wrote to a cached store is sent after its answer.
 note_write = _written.set
 
 
@@ -88,7 +88,9 @@ def _send_what_was_written(*, quiet: bool) -> None:
         from recollect.cli.syncing import push_briefly
         from recollect.settings import load
 
-        push_briefly(load(), quiet=quiet)
+        settings = load()
+        if settings.mode == "cached":
+            push_briefly(settings, quiet=quiet)
 
 
 def ask(question: Callable[[Recollect], Awaitable[Answer]]) -> Answer:

@@ -16,7 +16,7 @@ from typing import Final, Literal, get_args
 from uuid import UUID
 
 from recollect.core.memory import EPISODE, Memory
-from recollect.core.secrets import looks_sensitive
+from recollect.core.sensitivity import secret_in
 from recollect.core.text import STOP_WORDS, words
 
 Kind = Literal["duplicate", "contradiction", "stale", "never-recalled", "secret"]
@@ -188,8 +188,7 @@ def unguarded_secret(memory: Memory) -> Finding | None:
     """A text that looks like a credential in a memory that is not sensitive."""
     if memory.is_sensitive:
         return None
-    texts = (memory.content, *memory.tags, *memory.expanded_keywords)
-    secret = looks_sensitive("\n".join(texts))
+    secret = secret_in(memory)
     if secret is None:
         return None
     why = f"it looks like a secret ({secret.kind}, confidence {secret.confidence:g})"

@@ -53,9 +53,9 @@ def test_a_backlog_is_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> No
     terminal = on_a_terminal(monkeypatch)
 
     class Watched(InMemoryQueue):
-        async def progress(self, space: StoredSpace) -> EmbeddingProgress:
+        async def progress(self, space: StoredSpace, owner: str | None = None) -> EmbeddingProgress:
             looked.set()
-            return await super().progress(space)
+            return await super().progress(space, owner)
 
     looked = asyncio.Event()
 

@@ -117,8 +117,10 @@ class ExtractionQueue(Protocol):
     async def read_again(self, most: int) -> int:
         """Let what readers up to this worth have read wait to be read anew."""
 
-    async def progress(self, below: int) -> ExtractionProgress:
-        """How far reading is, for readers of this worth."""
+    async def progress(self, below: int, owner: str | None = None) -> ExtractionProgress:
+        """How far reading is, for readers of this worth, with the memories of an owner; unsaid,
+        with those of all. Calls and tokens are always the whole store's.
+        """
 
     async def wait_for_work(self, seconds: float) -> None:
         """Return when there may be work, at the latest after this long."""

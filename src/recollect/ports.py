@@ -189,8 +189,8 @@ class EmbeddingQueue(Spaces, Protocol):
     async def retry_parked(self, space: StoredSpace) -> int:
         """Give parked jobs, and those that failed and wait for their turn, another chance now."""
 
-    async def progress(self, space: StoredSpace) -> EmbeddingProgress:
-        """How far a space is."""
+    async def progress(self, space: StoredSpace, owner: str | None = None) -> EmbeddingProgress:
+        """How far a space is with the memories of an owner; unsaid, with those of all."""
 
     async def wait_for_work(self, seconds: float) -> None:
         """Return when there may be work, at the latest after this long."""

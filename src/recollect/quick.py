@@ -38,6 +38,10 @@ class QuickSettings:
     measure: Measure
 
     @property
+    def has_local_store(self) -> bool:
+        return self.api_url is None or self.sync == "on"
+
+    @property
     def sqlite_path(self) -> Path:
         return self.home / "memories.db"
 
@@ -105,7 +109,7 @@ class QuickRecall:
         chosen = self.settings
         if chosen.api_url is None:
             return self._local(request)
-        if chosen.sync == "off":
+        if not chosen.has_local_store:
             return self._server(request, 1.0)
         return self._cached(request)
 

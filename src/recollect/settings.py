@@ -103,7 +103,21 @@ class Settings:
         return self.models.expanduser().absolute() if self.models else self.home / "models"
 
     @property
+    def has_local_store(self) -> bool:
+        return self.mode != "remote"
+
+    @property
     def sqlite_path(self) -> Path:
+        """The local store. In remote mode there is none: a file that is there holds memories of
+        other days, which this process has no business with.
+        """
+        if not self.has_local_store:
+            raise InvalidInput(
+                "the memories are on a server, and the local store is not used",
+                field="RECOLLECT_SYNC",
+                remedy="Unset RECOLLECT_SYNC to keep a local copy, or unset RECOLLECT_API_URL to "
+                "work with the local store alone.",
+            )
         return self.home / "memories.db"
 
 

@@ -241,7 +241,7 @@ def test_a_push_and_an_editor_do_not_lock_each_other_out(emptied_database_url: s
                     Outgoing(one.id, uuid4(), one.version, one.version + 1, fields, now, now)
                 )
             await store.changes.apply(
-                OWNER, uuid4(), items, lambda item, there: decide(OWNER, item, there, Limits())
+                OWNER, uuid4(), items, lambda item, there: decide(OWNER, item, there, Limits(), now)
             )
 
         async def edit(number: int) -> None:

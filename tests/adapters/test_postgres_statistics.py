@@ -33,7 +33,7 @@ def frequencies(url: str) -> dict[str, int]:
     """The words that have a frequency; '' is how many memories there were."""
     with psycopg.connect(url) as connection:
         found = connection.execute("select lexeme, ndoc from lexeme_stats")
-        return {word: count for word, count in found if not word.startswith(" length")}
+        return {word: count for word, count in found if not word.startswith(" ")}
 
 
 def rows(url: str) -> int | None:

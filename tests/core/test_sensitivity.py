@@ -21,6 +21,8 @@ PLAIN = "the staging database is read-only on Fridays"
         (Draft(f"deploy with {TOKEN}"), "GitHub token"),
         (Draft(PLAIN, tags=("ops", TOKEN)), "GitHub token"),
         (Draft(PLAIN, expanded_keywords=("deploy", TOKEN)), "GitHub token"),
+        (Draft(PLAIN, project=TOKEN), "GitHub token"),
+        (Draft(PLAIN, session=TOKEN), "GitHub token"),
         (Draft(f"deploy with {TOKEN}", is_sensitive=False), None),
         (Draft(f"deploy with {TOKEN}", is_sensitive=True), None),
     ],
@@ -42,6 +44,8 @@ def memory(content: str, *tags: str) -> Memory:
         (Changes(content=f"with {TOKEN}"), memory(PLAIN), True),
         (Changes(tags=(TOKEN,)), memory(PLAIN), True),
         (Changes(expanded_keywords=(TOKEN,)), memory(PLAIN), True),
+        (Changes(project=TOKEN), memory(PLAIN), True),
+        (Changes(session=TOKEN, project=None), memory(PLAIN), True),
         (Changes(content=PLAIN, importance=0.9), memory("x"), False),
         # The caller's word stands before the text, whatever it is.
         (Changes(content=f"with {TOKEN}", is_sensitive=False), memory(PLAIN), False),

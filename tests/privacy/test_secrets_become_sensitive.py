@@ -172,7 +172,10 @@ def ask(question: Question) -> Memory:
         lambda remote: remote.remember(Draft(NOTE)),
         lambda remote: remote.remember(Draft("x", tags=(TOKEN,))),
         lambda remote: remote.remember(Draft("x", expanded_keywords=(TOKEN,))),
+        lambda remote: remote.remember(Draft("x", project=TOKEN)),
+        lambda remote: remote.remember(Draft("x", session=TOKEN)),
         lambda remote: remote.update(ID, {"content": NOTE}),
+        lambda remote: remote.update(ID, {"project": TOKEN}),
         lambda remote: remote.update(ID, {"tags": (TOKEN,)}),
     ],
 )

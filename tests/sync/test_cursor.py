@@ -159,7 +159,7 @@ async def test_writers_of_many_rows_and_of_one_do_not_lock_each_other_out(
                 if (one := current[id]) is not None
             ]
             await store.changes.apply(
-                OWNER, uuid4(), items, lambda item, there: decide(OWNER, item, there, Limits())
+                OWNER, uuid4(), items, lambda item, there: decide(OWNER, item, there, Limits(), now)
             )
 
         async def edit(number: int) -> None:
@@ -189,7 +189,7 @@ async def test_what_is_pushed_twice_at_once_is_stored_once(database_url: str) ->
 
         async def push() -> list[UUID]:
             answers = await store.changes.apply(
-                OWNER, writer, items, lambda item, there: decide(OWNER, item, there, Limits())
+                OWNER, writer, items, lambda item, there: decide(OWNER, item, there, Limits(), now)
             )
             assert all(one.remote is not None for one in answers)
             return [one.id for one in answers]

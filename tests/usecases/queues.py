@@ -133,7 +133,7 @@ class InMemoryQueue:
             row.attempts, row.claimed = 0, False
         return len(failed)
 
-    async def progress(self, space: StoredSpace) -> EmbeddingProgress:
+    async def progress(self, space: StoredSpace, owner: str | None = None) -> EmbeddingProgress:
         missing = [self.row(space, id) for id in self.texts if not self.has(space, id)]
         parked = sum(row.attempts >= MOST_ATTEMPTS for row in missing)
         failing = sum(

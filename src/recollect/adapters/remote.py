@@ -123,10 +123,11 @@ class RemoteRecollect:
     async def update(
         self, reference: str, changes: Changes, *, based_on: int | None = None
     ) -> Memory:
-        if changes.keys() & _TEXTS and not self._is_here:
+        if not self._is_here:
+            has_text = bool(changes.keys() & _TEXTS)
             said = changes.get("is_sensitive")
-            self._keep_home(said=said, secret=secret_in_changes(changes))
-            if said is None:  # then a sensitive memory stays one, and its new text is sensitive
+            self._keep_home(said=said if has_text else None, secret=secret_in_changes(changes))
+            if has_text and said is None:  # a sensitive memory stays one, and so does its new text
                 self._keep_home(said=(await self.get(reference)).is_sensitive, secret=None)
         body = ChangesIn.from_changes(changes, based_on)
         return (await self.ask(MemoryOut, "PATCH", _path(reference), body=body)).to_memory()

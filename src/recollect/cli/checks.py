@@ -47,9 +47,10 @@ def _checks(
     yield "sqlite", check_sqlite
     yield "home", lambda: check_home(settings.home)
     yield "room", lambda: health.check_room(settings.home)
-    yield "permissions", lambda: health.check_permissions(settings)
     yield "clock", lambda: health.check_clock(settings, now)
-    yield "local store", lambda: check_local_store(settings, full=full)
+    if settings.has_local_store:
+        yield "permissions", lambda: health.check_permissions(settings)
+        yield "local store", lambda: check_local_store(settings, full=full)
     if settings.api_url is not None:
         yield "key", lambda: health.check_key(settings)
         yield "server", lambda: check_server(settings)

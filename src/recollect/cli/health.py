@@ -64,7 +64,7 @@ def check_clock(settings: Settings, now: datetime) -> Check:
     if now < _EARLIEST:
         return Check("clock", "fail", f"it says {now:%Y-%m-%d}", remedy)
     try:
-        newest = _newest(settings.sqlite_path)
+        newest = _newest(settings.sqlite_path) if settings.has_local_store else None
     except (OSError, sqlite3.Error):  # what is wrong with the store, its own check says
         newest = None
     if newest is not None and newest > now + _SKEW:
@@ -138,7 +138,7 @@ def check_agents() -> Iterator[Check]:
 def check_speed(settings: Settings, *, full: bool) -> Check:
     """Recall as it answers here, against what a hook may take before each prompt."""
     budget = settings.hook_budget_ms
-    if not settings.sqlite_path.exists() and settings.mode != "remote":
+    if settings.has_local_store and not settings.sqlite_path.exists():
         return Check("speed", "ok", "nothing is stored yet that could be recalled")
     warm = asyncio.run(_recall_times(settings))
     found = f"a recall takes {median(warm):.0f} ms (the hook's budget is {budget} ms)"

@@ -44,7 +44,7 @@ def names(arguments: list[str], *options: str) -> bool:
 
 
 _written = Event()
-# For a command that does not `ask`: what it wrote is sent after its answer.
+# For a command that does not `ask`: what it wrote to a cached store is sent after its answer.
 note_write = _written.set
 
 
@@ -55,7 +55,9 @@ def _send_what_was_written(*, quiet: bool) -> None:
         from recollect.cli.pushing import push_briefly
         from recollect.settings import load
 
-        push_briefly(load(), quiet=quiet)
+        settings = load()
+        if settings.mode == "cached":
+            push_briefly(settings, quiet=quiet)
 
 
 def run_async(work: Coroutine[object, object, Answer]) -> Answer:

@@ -187,10 +187,9 @@ def unguarded_secret(memory: Memory) -> Finding | None:
     """A text that looks like a credential in a memory that is not sensitive."""
     if memory.is_sensitive:
         return None
-    texts = (memory.content, *memory.tags, *memory.expanded_keywords)
-    from recollect.core.secrets import looks_sensitive  # its many patterns are compiled then
+    from recollect.core.sensitivity import secret_in  # its many patterns are compiled then
 
-    secret = looks_sensitive("\n".join(texts))
+    secret = secret_in(memory)
     if secret is None:
         return None
     why = f"it looks like a secret ({secret.kind}, confidence {secret.confidence:g})"

@@ -138,10 +138,9 @@ class GraphStats:
 
 @dataclass(frozen=True, slots=True)
 class ExtractionProgress:
-    """How far the reading of memories for the graph is, for all owners of the store together.
-    `parked` were tried too often; of those that wait, `failing` have failed and are tried again
-    later; `to_compare` are names not yet compared with the others; calls and tokens are those of a
-    language model.
+    """How far the reading of memories for the graph is, an owner's or all. `parked` were tried too
+    often; of those that wait, `failing` have failed and are tried again later; `to_compare` are
+    names not yet compared with the others; calls and tokens are those of a language model.
     """
 
     extracted: int

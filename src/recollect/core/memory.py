@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final, TypedDict
 from uuid import UUID
 
@@ -35,6 +35,10 @@ DEFAULT_CATEGORY: Final = "fact"
 DEFAULT_IMPORTANCE: Final = 0.5
 # The largest limit an operator can choose: Postgres refuses a search vector over 1 MB.
 MAX_CONTENT_LIMIT: Final = 100_000
+# A clock may be wrong by its time zone, and a little more.
+MAX_CLOCK_SKEW: Final = timedelta(days=1)
+# JSON writes a quote or a line break in two, and names and links beside the texts.
+_JSON_GROWTH: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +141,14 @@ class Limits:
     words: int = 64
     word: int = 200
     label: int = 500
+    # Fields that only a newer version knows, together and as JSON.
+    unknown: int = 8_000
+
+    @property
+    def all_fields(self) -> int:
+        """More characters than the fields of one memory have together, as JSON."""
+        texts = self.content + 2 * self.words * self.word + 2 * self.label
+        return _JSON_GROWTH * (texts + self.unknown)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +187,22 @@ def checked(memory: Memory, limits: Limits) -> Memory:
             remedy="Name the session, or choose another category.",
         )
     return tidy
+
+
+def dated(memory: Memory, now: datetime) -> Memory:
+    """The memory as a writer elsewhere dated it, except for dates that a clock only gives when it
+    is wrong: one that lies more than a day ahead becomes the present.
+    """
+
+    def plausible(moment: datetime) -> datetime:
+        return now if moment > now + MAX_CLOCK_SKEW else moment
+
+    return replace(
+        memory,
+        created_at=plausible(memory.created_at),
+        updated_at=plausible(memory.updated_at),
+        deleted_at=None if memory.deleted_at is None else plausible(memory.deleted_at),
+    )
 
 
 def checked_scope(scope: Scope) -> Scope:

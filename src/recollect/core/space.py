@@ -146,7 +146,7 @@ class EmbeddingProgress:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingStats:
-    """How far the space that recall asks is, for all owners of the store together."""
+    """How far the space that recall asks is with an owner's memories."""
 
     space: str
     embedded: int

@@ -35,8 +35,10 @@ def recall(event: Event, environ: Mapping[str, str], wall: Wall, *, as_text: boo
     if wall.answer(answer) and injection.memories:
         shown = tuple(memory.id for memory in injection.memories)
         session.note_injected(shown)
-        # The answer is out: an audit wants to know what was ever shown.
-        note_recalls(settings.home / "memories.db", shown, time.time_ns() // 1000)
+        # The answer is out: an audit wants to know what was ever shown. A server alone keeps this
+        # itself.
+        if settings.has_local_store:
+            note_recalls(settings.sqlite_path, shown, time.time_ns() // 1000)
     return (
         f"injected={len(injection.memories)} found={injection.found} below={injection.below}"
         f" sensitive={injection.sensitive} unfit={injection.unfit}"

@@ -16,7 +16,7 @@ from typing import Final
 
 from recollect.core.ids import uuid7
 from recollect.core.memory import DEFAULT_CATEGORY, DEFAULT_IMPORTANCE, Limits, Memory
-from recollect.core.secrets import looks_sensitive
+from recollect.core.sensitivity import secret_in
 
 # An id begins with a moment, and people are shown that part of it. Where the source has no date,
 # one of these years is made of the text, so that the short ids differ.
@@ -64,8 +64,6 @@ Item = Found | Exact | Trouble
 
 def to_memory(found: Found, owner: str, mark: str, now: datetime, limits: Limits) -> Memory:
     """The memory to store, not checked yet. Labels that are too long are cut: they only group."""
-    words = (*found.tags, *found.expanded_keywords)
-    secret = looks_sensitive("\n".join((found.content, *words)))
     named = "\x1f".join((mark, found.session or "", found.key, found.content.strip()))
     digest = hashlib.sha256(named.encode("utf-8", "surrogatepass")).digest()
     moment = found.created_at
@@ -83,7 +81,7 @@ def to_memory(found: Found, owner: str, mark: str, now: datetime, limits: Limits
         tags=_cut(found.tags, limits),
         expanded_keywords=_cut(found.expanded_keywords, limits),
         importance=DEFAULT_IMPORTANCE,
-        is_sensitive=secret is not None,
+        is_sensitive=secret_in(found) is not None,
         project=found.project and found.project[: limits.label],
         session=found.session and found.session[: limits.label],
     )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from recollect.core.errors import InvalidInput
 from recollect.core.exchange import Brought, brought
 from recollect.core.ids import check_uuid7
-from recollect.core.memory import Limits, Memory, checked
+from recollect.core.memory import Limits, Memory, checked, dated
 from recollect.usecases.parts import Parts
 
 
@@ -16,7 +17,8 @@ async def bring(parts: Parts, owner: str, memories: Sequence[Memory]) -> list[Br
     through the store, they wait to be synced and embedded as any other memory does. The answers are
     in the order of the memories.
     """
-    tidy = [_checked(memory, parts.limits) for memory in memories]
+    now = parts.clock.now()
+    tidy = [_checked(memory, parts.limits, now) for memory in memories]
     new = await parts.store.add_all([one for one in tidy if isinstance(one, Memory)])
     outcomes: list[Brought] = []
     for one in tidy:
@@ -30,10 +32,10 @@ async def bring(parts: Parts, owner: str, memories: Sequence[Memory]) -> list[Br
     return outcomes
 
 
-def _checked(memory: Memory, limits: Limits) -> Memory | Brought:
+def _checked(memory: Memory, limits: Limits, now: datetime) -> Memory | Brought:
     try:
         check_uuid7(memory.id)
-        return checked(memory, limits)
+        return dated(checked(memory, limits), now)
     except InvalidInput as error:
         return Brought(memory.id, "refused", str(error), error.remedy)
 

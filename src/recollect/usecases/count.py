@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 async def stats(parts: Parts, owner: str) -> Stats:
     counted = await parts.store.stats(owner)
     if parts.graph_progress is not None:
-        counted = replace(counted, graph=await parts.graph_progress())
+        counted = replace(counted, graph=await parts.graph_progress(owner))
     if parts.queue is None:
         return counted
-    return replace(counted, embedding=await _embedding(parts.queue))
+    return replace(counted, embedding=await _embedding(parts.queue, owner))
 
 
-async def _embedding(queue: EmbeddingQueue) -> EmbeddingStats | None:
+async def _embedding(queue: EmbeddingQueue, owner: str) -> EmbeddingStats | None:
     active = next((one for one in await queue.spaces() if one.state == "active"), None)
     if active is None:
         return None
-    progress = await queue.progress(active)
+    progress = await queue.progress(active, owner)
     return EmbeddingStats(
         space=active.space.name,
         embedded=progress.embedded,

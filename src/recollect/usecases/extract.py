@@ -56,8 +56,8 @@ class GraphParts:
         """The least worth of a reader after which a memory is done."""
         return BY_RULES if self.reader is None else BY_MODEL
 
-    async def progress(self) -> ExtractionProgress:
-        return await self.store.progress(self.worth)
+    async def progress(self, owner: str | None = None) -> ExtractionProgress:
+        return await self.store.progress(self.worth, owner)
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,5 +56,5 @@ class Parts:
     callers: Callers = field(default_factory=Callers)
     revisions: RevisionStore | None = None
     walker: Walker | None = None
-    graph_progress: Callable[[], Awaitable[ExtractionProgress]] | None = None
+    graph_progress: Callable[[str], Awaitable[ExtractionProgress]] | None = None
     parked: Callable[[str, UUID], Awaitable[str | None]] | None = None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from recollect.core.errors import InvalidInput
-from recollect.core.push import decide, unstorable_in
+from recollect.core.push import can_be_kept, decide
 from recollect.core.sync import Outgoing, Pushed, Remote, Revision
 
 if TYPE_CHECKING:
@@ -37,11 +37,12 @@ async def push(
             field="memories",
             remedy="Send several smaller pushes.",
         )
+    now = parts.clock.now()
     answers = await changes.apply(
-        owner, store, items, lambda item, current: decide(owner, item, current, parts.limits)
+        owner, store, items, lambda item, current: decide(owner, item, current, parts.limits, now)
     )
     # One that cannot be kept here stays with the client that made it.
-    storable = [one for one in revisions if unstorable_in([one.kind, one.fields]) is None]
+    storable = [one for one in revisions if can_be_kept(one, parts.limits)]
     kept = await changes.keep_revisions(owner, storable)
     told = [replace(one, remote=may_leave(one.remote, sensitive=sensitive)) for one in answers]
     return Pushed(await changes.peer(owner), tuple(told), tuple(kept))

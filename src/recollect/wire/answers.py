@@ -80,8 +80,8 @@ class PageOut(Shape):
 
 
 class EmbeddingOut(Shape):
-    """How far the embedding of memories is, for all owners of the server together. `parked` ones
-    failed too often; `last_error` is the latest thing that stands in the way.
+    """How far the embedding of the owner's memories is. `parked` ones failed too often;
+    `last_error` is the latest thing that stands in the way.
     """
 
     space: str
@@ -99,9 +99,9 @@ class EmbeddingOut(Shape):
 
 
 class ReadingOut(Shape):
-    """How far the reading of memories for the concept graph is, for all owners of the server
-    together; `to_compare` names wait to be compared with the others. Calls and tokens are those of
-    a language model, where one is asked.
+    """How far the reading of the owner's memories for the concept graph is; `to_compare` names wait
+    to be compared with the others. Calls and tokens are those of a language model, where one is
+    asked, for all owners of the server together.
     """
 
     extracted: int

@@ -172,29 +172,35 @@ update embeddings e set attempts = 0, due_at = now()
 from failed where e.space_id = %(space)s and e.memory_id = failed.memory_id
 """
 
+# Of one owner, or of all. `rows` is what is or will be embedded of what has been seen.
 _PROGRESS: Final = """
+with of as materialized (
+    select e.vector is null as pending, e.due_at, e.attempts, e.last_error
+    from embeddings e
+    where e.space_id = %(space)s and (%(owner)s::text is null or exists (
+        select from memories m where m.id = e.memory_id and m.owner = %(owner)s))
+)
 select
-    (select count(*) from embeddings where space_id = %(space)s) as rows,
-    (select count(*) from embeddings where space_id = %(space)s and vector is null) as pending,
-    (select count(*) from embeddings
-        where space_id = %(space)s and vector is null and due_at = 'infinity') as parked,
+    (select count(*) from of) as rows,
+    (select count(*) from of where pending) as pending,
+    (select count(*) from of where pending and due_at = 'infinity') as parked,
     (select count(*) from memories m join spaces s on s.id = %(space)s
         where m.id > s.swept_to and not m.is_sensitive and m.deleted_at is null
+            and (%(owner)s::text is null or m.owner = %(owner)s)
             and not exists (
                 select from embeddings e where e.memory_id = m.id and e.space_id = s.id
             )) as unseen,
     coalesce(
         (select last_error from spaces where id = %(space)s),
-        (select last_error from embeddings
-            where space_id = %(space)s and vector is null and last_error is not null
+        (select last_error from of
+            where pending and last_error is not null
             order by due_at desc limit 1)) as last_error,
     f.failing, f.soon
 from (
     select count(*) as failing, count(*) filter (
         where attempts < %(often)s and due_at <= now() + %(soon)s * interval '1 second') as soon
-    from embeddings
-    where space_id = %(space)s and vector is null and due_at > now() and due_at < 'infinity'
-        and last_error is not null
+    from of
+    where pending and due_at > now() and due_at < 'infinity' and last_error is not null
 ) f
 """
 
@@ -327,8 +333,10 @@ async def retry_parked(connection: Connection, space: StoredSpace) -> int:
     return cursor.rowcount
 
 
-async def progress(connection: Connection, space: StoredSpace) -> EmbeddingProgress:
-    params = {"space": space.id, "often": OFTEN, "soon": SOON}
+async def progress(
+    connection: Connection, space: StoredSpace, owner: str | None
+) -> EmbeddingProgress:
+    params = {"space": space.id, "owner": owner, "often": OFTEN, "soon": SOON}
     cursor = await connection.execute(_PROGRESS, params)
     row = await cursor.fetchone() or {}
     return EmbeddingProgress(

@@ -130,9 +130,9 @@ class PostgresGraph:
         async with self._transaction() as connection:
             return await graph_queue.read_again(connection, most)
 
-    async def progress(self, below: int) -> ExtractionProgress:
+    async def progress(self, below: int, owner: str | None = None) -> ExtractionProgress:
         async with self._transaction() as connection:
-            return await graph_queue.progress(connection, below)
+            return await graph_queue.progress(connection, below, owner)
 
     async def wait_for_work(self, seconds: float) -> None:
         await self._doorbell.wait(seconds)

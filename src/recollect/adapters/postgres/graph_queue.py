@@ -111,11 +111,13 @@ select
         and last_error is not null) as failing,
     (select last_error from extractions
         where extracted_by < %(below)s and last_error is not null
+            and (%(owner)s::text is null or owner = %(owner)s)
         order by due_at desc limit 1) as last_error,
-    (select count(*) from concepts where compared_in is null) as to_compare,
+    (select count(*) from concepts
+        where compared_in is null and (%(owner)s::text is null or owner = %(owner)s)) as to_compare,
     coalesce((select calls from extraction_budget where day = current_date), 0) as calls,
     coalesce((select tokens from extraction_budget where day = current_date), 0) as tokens
-from extractions
+from extractions where %(owner)s::text is null or owner = %(owner)s
 """
 
 # A call is counted before it is made, so that no crash makes one free.
@@ -194,8 +196,8 @@ async def read_again(connection: Connection, most: int) -> int:
     return cursor.rowcount
 
 
-async def progress(connection: Connection, below: int) -> ExtractionProgress:
-    cursor = await connection.execute(_PROGRESS, {"below": below})
+async def progress(connection: Connection, below: int, owner: str | None) -> ExtractionProgress:
+    cursor = await connection.execute(_PROGRESS, {"below": below, "owner": owner})
     row = await cursor.fetchone() or {}
     return ExtractionProgress(
         extracted=row["extracted"],

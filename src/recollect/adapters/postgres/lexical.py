@@ -19,7 +19,12 @@ from typing import Any, Final, LiteralString
 from psycopg import AsyncConnection
 
 from recollect.adapters.postgres.asking import ask
-from recollect.adapters.postgres.lexeme_stats import FREQUENCIES, known_of, words_asked
+from recollect.adapters.postgres.lexeme_stats import (
+    FREQUENCIES,
+    OWN_FREQUENCIES,
+    known_of,
+    words_asked,
+)
 from recollect.adapters.postgres.lexical_plan import (
     Arm,
     Lexeme,
@@ -130,9 +135,9 @@ async def search(
 ) -> list[Candidate]:
     """The `depth` best memories for any text, best first.
 
-    `where` is a condition on alias `m` with its `params`; names that begin with `lexical_` are
-    taken. No text raises; a text of stop words alone finds nothing. `source` is read through
-    instead of the table, whose indexes it does not have.
+    `where` is a condition on alias `m` with its `params`, among them the `owner`; names that begin
+    with `lexical_` are taken. No text raises; a text of stop words alone finds nothing. `source` is
+    read through instead of the table, whose indexes it does not have.
     """
     lexemes, statistics, rows = await _known(conn, query, where, params)
     if not lexemes or depth < 1:
@@ -150,8 +155,9 @@ async def _known(
 ) -> tuple[list[Lexeme], Statistics, int]:
     """The query's words, what is known of the store's, and about how many rows the scope holds."""
     values = {**params, **words_asked(query)}
-    frequencies, explained = await ask(conn, values, FREQUENCIES, scope_size(where))
-    return *known_of(frequencies), rows_of(explained)
+    statements = (FREQUENCIES, OWN_FREQUENCIES, scope_size(where))
+    frequencies, own, explained = await ask(conn, values, *statements)
+    return *known_of(frequencies, own), rows_of(explained)
 
 
 def scope_size(where: Condition) -> LiteralString:

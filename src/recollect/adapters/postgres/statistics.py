@@ -21,7 +21,7 @@ from recollect.usecases.tasks import end
 
 _SMALL = 2_000
 _BE_QUICK = f"set local lock_timeout = '{lexeme_stats.PATIENCE}'"
-_KNOWN_ROWS = "select ndoc from lexeme_stats where lexeme = ''"
+_KNOWN_ROWS = f"select ndoc from lexeme_stats where lexeme = '{lexeme_stats.STORED_KEY}'"  # noqa: S608  # a constant
 # Without waiting for an index that is being built, which may take an hour.
 _ANALYZE = "analyze (skip_locked) memories"
 

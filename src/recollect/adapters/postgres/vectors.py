@@ -132,9 +132,9 @@ class PostgresVectors:
             await spaces.ring(connection)
         return retried
 
-    async def progress(self, space: StoredSpace) -> EmbeddingProgress:
+    async def progress(self, space: StoredSpace, owner: str | None = None) -> EmbeddingProgress:
         async with self._transaction() as connection:
-            return await embedding_queue.progress(connection, space)
+            return await embedding_queue.progress(connection, space, owner)
 
     async def wait_for_work(self, seconds: float) -> None:
         await self._doorbell.wait(seconds)

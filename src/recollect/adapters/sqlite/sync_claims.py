@@ -93,7 +93,11 @@ def _outgoing(
 
 
 def _told(state: State, base: State | None) -> dict[str, object]:
-    return dict(delta(state) if base is None else delta(state, base))
+    """What differs. Whether the memory is sensitive was decided here and is always said, or the
+    server would judge the text again, against the word of whoever wrote it.
+    """
+    changed = delta(state) if base is None else delta(state, base)
+    return {**changed, "is_sensitive": state.memory.is_sensitive}
 
 
 def _note_edit(writer: sqlite3.Connection, id: UUID, edit: UUID, earlier: UUID | None) -> None:

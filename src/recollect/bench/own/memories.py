@@ -22,7 +22,7 @@ from recollect.bench.own.labels import Label
 from recollect.core.errors import InvalidInput
 from recollect.core.memory import EVERYWHERE, Memory
 from recollect.core.paging import MAX_PAGE
-from recollect.core.secrets import looks_sensitive
+from recollect.core.sensitivity import secret_in
 from recollect.ports import Recollect
 
 NAME: Final = "own"
@@ -55,8 +55,7 @@ async def read_own(recollect: Recollect) -> OwnMemories:
 
 def takes_part(memory: Memory) -> bool:
     """Also one that was said not to be sensitive stays out when its text looks like a secret."""
-    texts = (memory.content, *memory.tags, *memory.expanded_keywords)
-    return not memory.is_sensitive and looks_sensitive("\n".join(texts)) is None
+    return not memory.is_sensitive and secret_in(memory) is None
 
 
 def evaluation_set(own: OwnMemories, labels: Sequence[Label]) -> EvaluationSet:

@@ -130,6 +130,10 @@ class Settings(BaseSettings):
     def sqlite_path(self) -> Path:
         return self.home / "memories.db"
 
+    @property
+    def erasures_folder(self) -> Path:
+        return self.home / "erasures"
+
 
 def load(**overrides: object) -> Settings:
     """The settings of this process; InvalidInput names the variable that cannot be used."""

@@ -25,7 +25,9 @@ def decide(owner: str, item: Outgoing, current: Remote | None, limits: Limits) -
     if current is not None and current.is_erased:
         return None
     if item.fields is None:
-        return Erase() if current is None or _is_based_on(item, current) else None
+        # What is older than the erased version came back with a backup.
+        is_old = current is not None and current.version < item.based_on
+        return Erase() if current is None or is_old or _is_based_on(item, current) else None
     if current is None or current.state is None:
         return _new(owner, item, limits) if "content" in item.fields else None
     return _changed(item, current, current.state, limits) if _is_based_on(item, current) else None

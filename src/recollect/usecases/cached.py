@@ -32,7 +32,8 @@ from recollect.core.recall import Hit, LegStatus, RecallRequest, Recollection
 from recollect.core.recall_settings import RecallSettings, SettingChange
 from recollect.core.sync import ConflictReport, Keep, SyncStatus
 from recollect.core.without_server import explained_here, recalled_here
-from recollect.ports import MemoryStore, Recollect, SyncStore
+from recollect.ports import MemoryStore, Recollect
+from recollect.sync_ports import SyncStore
 from recollect.usecases.follow import follow
 from recollect.usecases.tasks import give_up
 

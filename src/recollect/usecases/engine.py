@@ -15,7 +15,8 @@ from typing import Final
 
 from recollect.core.backoff import pause
 from recollect.core.errors import NotAllowed, RecollectError
-from recollect.ports import Clock, SyncServer, SyncStore
+from recollect.ports import Clock
+from recollect.sync_ports import SyncServer, SyncStore
 from recollect.usecases.sync import pull_all, push_all
 
 # How soon a write of another process is noticed; a look costs some microseconds.

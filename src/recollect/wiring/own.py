@@ -17,10 +17,9 @@ from recollect.graph_ports import Graph
 from recollect.ports import (
     Clock,
     Recollect,
-    SyncServer,
-    SyncStore,
 )
 from recollect.settings import Settings
+from recollect.sync_ports import SyncServer, SyncStore
 from recollect.usecases.owned import OwnedRecollect
 from recollect.usecases.recall_log import RecallLog, recall_log
 from recollect.usecases.tasks import end

@@ -19,6 +19,7 @@ from recollect.adapters.sqlite.errors import damaged
 from recollect.adapters.sqlite.lane import transaction
 from recollect.adapters.sqlite.links_schema import LINKS_MIGRATION
 from recollect.adapters.sqlite.recalls_schema import RECALLS_MIGRATION
+from recollect.adapters.sqlite.restores_schema import RESTORES_MIGRATION
 from recollect.adapters.sqlite.sync_schema import SYNC_MIGRATION
 from recollect.adapters.sqlite.versions_schema import VERSIONS_MIGRATION
 from recollect.core.errors import StoreUnavailable
@@ -116,6 +117,7 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
     VERSIONS_MIGRATION,
     RESERVE_MIGRATION,
     RECALLS_MIGRATION,
+    RESTORES_MIGRATION,
 )
 
 

@@ -33,11 +33,9 @@ if TYPE_CHECKING:
         Keep,
         Outgoing,
         Peer,
-        Pushed,
         Remote,
         RemoteRevision,
         Revision,
-        SyncStatus,
     )
 
 
@@ -332,69 +330,3 @@ class ChangeStore(RevisionStore, Protocol):
         """Changes behind a position, sensitive memories among them; `count` tells how many are
         left. Revisions of sensitive memories only when asked for.
         """
-
-
-class SyncServer(Protocol):
-    """A server as the engine sees it: it takes writes and tells changes."""
-
-    async def push(
-        self, store: UUID, items: Sequence[Outgoing], revisions: Sequence[Revision]
-    ) -> Pushed: ...
-
-    async def pull(self, store: UUID, cursor: int, limit: int, *, count: bool) -> ChangePage: ...
-
-
-class SyncStore(RevisionStore, Protocol):
-    """The local store as the engine sees it. Each method is one transaction on the disk."""
-
-    async def store_id(self) -> UUID:
-        """The store's own id, made once."""
-
-    async def cursor(self) -> int:
-        """How far changes were pulled."""
-
-    async def meet(self, peer: Peer) -> None:
-        """Bind to this server and owner; Conflict when it is bound to another."""
-
-    async def claim(self, limit: int) -> tuple[list[Outgoing], list[Revision]]:
-        """Writes and revisions that wait, with their edit ids on the disk before they are sent."""
-
-    async def absorb_answers(
-        self, items: Sequence[Outgoing], revisions: Sequence[Revision], pushed: Pushed
-    ) -> None:
-        """Take in what the server says of what was sent; park what it refused for good."""
-
-    async def absorb_page(self, page: ChangePage) -> None:
-        """Take in a page of changes and remember its cursor, both or neither."""
-
-    async def reset(self, *, relink: bool = False) -> None:
-        """Forget what is known of the server, and let everything wait to be compared anew;
-        `relink`: with whatever server comes next.
-        """
-
-    async def park(self, item: Outgoing, reason: str, remedy: str) -> None:
-        """Keep a write from being sent until it is edited or retried."""
-
-    async def keep_here(self, revision: Revision) -> None:
-        """Send this revision no more: the server does not take it."""
-
-    async def retry_parked(self) -> int:
-        """Give parked writes another chance."""
-
-    async def follow_settings(self, said: Mapping[str, object]) -> None:
-        """Let recall rank here as it does on the server, as far as it can."""
-
-    async def note_success(self, at: datetime) -> None:
-        """All is sent and pulled."""
-
-    async def note_trouble(self, error: str, remedy: str, *, key_refused: bool) -> bool:
-        """Why sync does not get on; False when that is known already."""
-
-    async def status(self) -> SyncStatus:
-        """How far it is."""
-
-    async def unsent_ids(self) -> set[UUID]:
-        """The memories whose present text the server does not have."""
-
-    async def data_version(self) -> int:
-        """A number that is another one after any other process has written."""

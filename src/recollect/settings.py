@@ -120,6 +120,10 @@ class Settings:
             )
         return self.home / "memories.db"
 
+    @property
+    def erasures_folder(self) -> Path:
+        return self.home / "erasures"
+
 
 def load(**overrides: object) -> Settings:
     """The settings of this process; InvalidInput names the variable that cannot be used."""

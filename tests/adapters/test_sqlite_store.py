@@ -44,6 +44,10 @@ def make_empty(path: Path) -> None:
     path.touch()
 
 
+def move(path: Path, to: Path) -> None:
+    path.rename(to)
+
+
 def all_bytes(folder: Path) -> bytes:
     return b"".join(file.read_bytes() for file in sorted(folder.iterdir()))
 
@@ -123,13 +127,42 @@ async def test_another_programs_database_is_left_alone(path: Path) -> None:
     assert state_of(path) == before
 
 
-async def test_an_empty_file_becomes_a_store(path: Path) -> None:
-    make_empty(path)
+async def test_a_new_store_is_marked_as_ours_and_leaves_nothing_beside_it(path: Path) -> None:
     async with SqliteStore(path) as store:
         await store.add(memory(1))
     with plain(path) as connection:
         assert connection.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
         assert connection.execute("PRAGMA application_id").fetchone() == (APPLICATION_ID,)
+    assert [*path.parent.iterdir()] == [path]
+
+
+async def test_an_empty_file_is_refused(path: Path) -> None:
+    make_empty(path)
+    with pytest.raises(StoreUnavailable, match="is empty") as refused:
+        async with SqliteStore(path):
+            pass
+    assert "backup" in refused.value.remedy
+    assert all_bytes(path.parent) == b""
+    move(path, path.with_name("aside"))
+    async with SqliteStore(path) as store:
+        await store.add(memory(1))
+
+
+async def test_a_log_without_its_file_is_refused_and_kept(path: Path, tmp_path: Path) -> None:
+    """It may hold memories: SQLite would delete it, or mix it into the new file."""
+    aside, log = tmp_path / "aside.db", path.with_name(f"{path.name}-wal")
+    async with SqliteStore(path) as store:
+        await store.add(memory(1))
+        kept = log.read_bytes()
+        assert kept
+        move(path, aside)
+        with pytest.raises(StoreUnavailable, match="is missing") as refused:
+            async with SqliteStore(path):
+                pass
+        assert str(log) in str(refused.value)
+        assert log.read_bytes() == kept
+        move(aside, path)
+        assert await listed(store) == ids(1)
 
 
 async def test_a_file_of_the_first_version_is_brought_up_to_date(path: Path) -> None:

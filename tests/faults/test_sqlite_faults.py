@@ -208,33 +208,6 @@ def _forget_what_waits(writer: sqlite3.Connection) -> None:
     writer.execute(f"PRAGMA max_page_count = {max(most, now)}").fetchone()
 
 
-@pytest.mark.parametrize("garbage", [b"this is not a database\n" * 300, b"SQLite format 3\x00" * 9])
-async def test_a_file_that_is_no_database(tmp_path: Path, garbage: bytes) -> None:
-    path = tmp_path / "memories.db"
-    overwrite(path, garbage)
-    with pytest.raises(StoreUnavailable) as refused:
-        async with SqliteStore(path):
-            pass
-    assert str(path) in str(refused.value)
-    assert "backup" in refused.value.remedy
-    with path.open("rb") as file:
-        assert file.read() == garbage
-
-
-async def test_a_damaged_file(tmp_path: Path) -> None:
-    path = tmp_path / "memories.db"
-    async with SqliteStore(path) as store:
-        await store.add(memory(1, "the harbour"))
-        pages = "PRAGMA page_size"
-        (size,) = await store._writer.run(lambda writer: tuple(writer.execute(pages).fetchone()))
-    with path.open("r+b") as file:
-        file.seek(size)
-        file.write(b"\xff" * size * 30)
-    with pytest.raises(StoreUnavailable, match="damaged"):
-        async with SqliteStore(path) as store:
-            await store.get(OWNER, UUID(int=1))
-
-
 @pytest.mark.parametrize("folder", ["file", "file/below"])
 async def test_a_folder_that_cannot_be_one(tmp_path: Path, folder: str) -> None:
     overwrite(tmp_path / "file", b"")

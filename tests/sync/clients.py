@@ -22,8 +22,8 @@ from recollect.core.errors import StoreUnavailable
 from recollect.core.memory import EVERYWHERE, Memory
 from recollect.core.recall_settings import RecallSettings
 from recollect.core.sync import ChangePage, Outgoing, Pushed, Revision
-from recollect.ports import SyncServer, SyncStore
 from recollect.settings import load
+from recollect.sync_ports import SyncServer, SyncStore
 from recollect.usecases import cached
 from recollect.usecases.owned import OwnedRecollect
 from recollect.usecases.sync import pull_all, push_all, sync
@@ -83,11 +83,15 @@ class FaultyServer:
         self._faults = faults
 
     async def push(
-        self, store: UUID, items: Sequence[Outgoing], revisions: Sequence[Revision]
+        self,
+        store: UUID,
+        items: Sequence[Outgoing],
+        revisions: Sequence[Revision],
+        epoch: UUID | None = None,
     ) -> Pushed:
         async def work() -> Pushed:
             self._faults.pushes.append((items, revisions))
-            pushed = await self._inner.push(store, items, revisions)
+            pushed = await self._inner.push(store, items, revisions, epoch)
             if self._faults.spied is not None:
                 self._faults.spied(items, revisions, pushed)
             return pushed

@@ -16,7 +16,7 @@ from tests.sync.test_cached import cached, synced
 from recollect.core.errors import StoreFull
 from recollect.core.recall_settings import RecallSettings
 from recollect.core.sync import ChangePage
-from recollect.ports import SyncServer, SyncStore
+from recollect.sync_ports import SyncServer, SyncStore
 from recollect.usecases.sync import sync
 from recollect.wire.sync import ChangesOut
 from recollect.wiring import Cached

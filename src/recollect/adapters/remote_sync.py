@@ -21,9 +21,13 @@ class RemoteSync(RemoteRecollect):
         self._sensitive = sensitive
 
     async def push(
-        self, store: UUID, items: Sequence[Outgoing], revisions: Sequence[Revision]
+        self,
+        store: UUID,
+        items: Sequence[Outgoing],
+        revisions: Sequence[Revision],
+        epoch: UUID | None = None,
     ) -> Pushed:
-        body = push_body(store, [*items], [*revisions], sensitive=self._sensitive)
+        body = push_body(store, [*items], [*revisions], sensitive=self._sensitive, epoch=epoch)
         answer = await self.ask(PushedOut, "POST", "sync/push", body=body)
         check_protocol(answer.protocol, by="server")
         return answer.to_pushed(self._owner)

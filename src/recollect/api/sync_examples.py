@@ -11,6 +11,7 @@ from recollect.wire.conflicts import ConflictOut, ConflictsOut
 from recollect.wire.sync import AnswerOut, ChangesOut, PushedOut, RemoteOut, StateShape
 
 _SERVER: Final = UUID("019cc2a7-0000-7000-8000-00000000bbbb")
+_EPOCH: Final = UUID("6f1f8a8e-6d3c-4a53-9d0e-0c9b1c5d7e21")
 _REMOTE: Final = RemoteOut(
     id=MEMORY.id,
     change=812,
@@ -25,6 +26,7 @@ PUSHED: Final = PushedOut(
     protocol=PROTOCOL,
     server=_SERVER,
     owner="me",
+    epoch=_EPOCH,
     answers=[AnswerOut(id=MEMORY.id, current=_REMOTE, refused=None)],
     revisions=[],
 )
@@ -32,6 +34,7 @@ CHANGES: Final = ChangesOut(
     protocol=PROTOCOL,
     server=_SERVER,
     owner="me",
+    epoch=_EPOCH,
     memories=[_REMOTE],
     revisions=[],
     cursor=812,

@@ -42,6 +42,7 @@ async def sync_push(sent: PushIn, server: TheServer, owner: Owner) -> PushedOut:
         [one.to_outgoing() for one in sent.memories],
         [one.to_revision() for one in sent.revisions],
         sensitive=sent.sensitive,
+        epoch=sent.epoch,
     )
     return PushedOut.from_pushed(pushed)
 

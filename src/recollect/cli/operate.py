@@ -11,6 +11,7 @@ from recollect.cli.options import AsJson, whose
 from recollect.cli.output import note, print_json, show
 from recollect.cli.shell import ask_server
 from recollect.cli.typed import Commands
+from recollect.core.errors import InvalidInput
 
 if TYPE_CHECKING:
     from recollect.core.keys import Key
@@ -72,25 +73,40 @@ def list_keys(*, as_json: AsJson = False) -> None:
 
 @keys_app.command("revoke")
 def revoke_key(
-    id: Annotated[str, typer.Argument(metavar="ID", help="The key's id, or its beginning.")],
+    id: Annotated[
+        str | None, typer.Argument(metavar="ID", help="The key's id, or its beginning.")
+    ] = None,
     *,
+    every: Annotated[
+        bool, typer.Option("--all", help="Every key, as after the restore of a backup.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Stop honouring a key, at once and for good."""
+    if (id is None) != every:
+        raise InvalidInput(
+            "either one key or all of them can be revoked",
+            field="id",
+            remedy="Name a key that `recollect keys list` shows, or give --all.",
+        )
 
-    async def revoke(server: Server) -> str:
+    async def revoke(server: Server) -> list[str]:
         from recollect.usecases.keys import resolve_key
         from recollect.usecases.keys import revoke_key as revoke_in
 
-        key = await resolve_key(server.keys, id)
-        await revoke_in(server.keys, server.clock, key)
-        return str(key)
+        known = await server.keys.list_keys() if id is None else ()
+        chosen = [key.id for key in known if key.revoked_at is None]
+        if id is not None:
+            chosen = [await resolve_key(server.keys, id)]
+        for key in chosen:
+            await revoke_in(server.keys, server.clock, key)
+        return [str(key) for key in chosen]
 
     revoked = ask_server(revoke)
     if as_json:
-        print_json({"revoked": revoked})
+        print_json({"revoked": revoked if every else revoked[0]})
     else:
-        show(f"revoked {revoked}")
+        show(*(f"revoked {one}" for one in revoked))
 
 
 def _key_fields(key: Key) -> dict[str, object]:

@@ -103,7 +103,8 @@ def _is_sensitive(base: Fields | None, local: Fields, remote: Fields) -> object:
 class Known:
     """What a store knows of one memory when the server speaks of it. It `waits` when it has a
     change that the server has not confirmed; `is_erased` when that change is its erasure. `base` is
-    what the change was made from, `sent` the state that was sent as `edit` and not answered.
+    what the change was made from, `sent` the state that was sent as `edit` and not answered;
+    `version` is the last one that the server told.
     """
 
     local: State | None = None
@@ -113,6 +114,7 @@ class Known:
     sent: State | None = None
     edit: UUID | None = None
     change: int = 0
+    version: int = 0
     is_withheld: bool = False
 
 
@@ -185,6 +187,8 @@ def _erased_here(known: Known, remote: Remote, theirs: State) -> Outcome:
     is_own_edit = known.edit is not None and remote.edit == known.edit
     if is_own_edit and remote.edit_version == remote.version:
         return Outcome(None, waits=True, is_erased=True)  # it is what was erased, arrived late
+    if remote.version <= known.version:
+        return Outcome(None, waits=True, is_erased=True)  # or brought back by a backup
     return Outcome(theirs, lost=Lost("erase", {}))
 
 

@@ -39,7 +39,9 @@ def decide(
     if current is not None and current.is_erased:
         return None
     if item.fields is None:
-        return Erase() if current is None or _is_based_on(item, current) else None
+        # What is older than the erased version came back with a backup.
+        is_old = current is not None and current.version < item.based_on
+        return Erase() if current is None or is_old or _is_based_on(item, current) else None
     if current is None or current.state is None:
         return _new(owner, item, limits, now) if "content" in item.fields else None
     if not _is_based_on(item, current):

@@ -163,10 +163,13 @@ class ConflictReport:
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """Which server, and whose memories there: a store that met one refuses another."""
+    """Which server, and whose memories there: a store that met one refuses another. A server that
+    was restored from a backup is in another `epoch`.
+    """
 
     server: UUID
     owner: str
+    epoch: UUID
 
 
 @dataclass(frozen=True, slots=True)

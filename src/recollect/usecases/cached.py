@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from recollect.core.recall import Hit, LegStatus, RecallRequest, Recollection
     from recollect.core.recall_settings import RecallSettings, SettingChange
     from recollect.core.sync import ConflictReport, Keep, SyncStatus
-    from recollect.ports import MemoryStore, Recollect, SyncStore
+    from recollect.ports import MemoryStore, Recollect
+    from recollect.sync_ports import SyncStore
 
 T = TypeVar("T")
 # What a recall waits for the server beyond the deadline: a server with a leg that hangs uses most

@@ -18,7 +18,8 @@ from recollect.core.errors import NotAllowed, RecollectError
 from recollect.usecases.sync import pull_all, push_all
 
 if TYPE_CHECKING:
-    from recollect.ports import Clock, SyncServer, SyncStore
+    from recollect.ports import Clock
+    from recollect.sync_ports import SyncServer, SyncStore
 
 # How soon a write of another process is noticed; a look costs some microseconds.
 _LOOK_SECONDS: Final = 1.0

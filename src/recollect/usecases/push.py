@@ -27,9 +27,11 @@ async def push(
     revisions: Sequence[Revision],
     *,
     sensitive: bool,
+    epoch: UUID | None = None,
 ) -> Pushed:
     """Apply each write that is based on what is current, and answer every one with what is current
-    now. The text of a sensitive memory goes into an answer only when it may leave.
+    now. The text of a sensitive memory goes into an answer only when it may leave. What is based on
+    another epoch is not applied: after a restore a version may mean something else.
     """
     if len(items) > MAX_PUSH or len(revisions) > MAX_PUSH:
         raise InvalidInput(
@@ -38,6 +40,9 @@ async def push(
             remedy="Send several smaller pushes.",
         )
     now = parts.clock.now()
+    peer = await changes.peer(owner)
+    if epoch is not None and epoch != peer.epoch:
+        return Pushed(peer, ())
     answers = await changes.apply(
         owner, store, items, lambda item, current: decide(owner, item, current, parts.limits, now)
     )
@@ -45,7 +50,7 @@ async def push(
     storable = [one for one in revisions if can_be_kept(one, parts.limits)]
     kept = await changes.keep_revisions(owner, storable)
     told = [replace(one, remote=may_leave(one.remote, sensitive=sensitive)) for one in answers]
-    return Pushed(await changes.peer(owner), tuple(told), tuple(kept))
+    return Pushed(peer, tuple(told), tuple(kept))
 
 
 def may_leave(remote: Remote | None, *, sensitive: bool) -> Remote | None:

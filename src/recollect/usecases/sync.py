@@ -12,12 +12,13 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from recollect.core.errors import InvalidInput, StoreError
+from recollect.core.errors import InvalidInput, StoreBusy, StoreError
 from recollect.usecases.tasks import end
 
 if TYPE_CHECKING:
     from recollect.core.sync import Outgoing, Revision
-    from recollect.ports import Clock, SyncServer, SyncStore
+    from recollect.ports import Clock
+    from recollect.sync_ports import SyncServer, SyncStore
 
 # One request carries so many writes: large enough that a request is not what costs, small enough
 # that a page fits into memory many times.
@@ -89,7 +90,7 @@ async def _push(
     fault. That one is parked, or stays here if it is a revision, and the others go on.
     """
     try:
-        pushed = await server.push(store, items, revisions)
+        pushed = await server.push(store, items, revisions, await local.epoch())
     except InvalidInput as error:
         if error.field == "protocol":
             raise
@@ -103,7 +104,11 @@ async def _push(
         await _push(local, server, store, items[:half], revisions[:other])
         await _push(local, server, store, items[half:], revisions[other:])
         return
-    await local.meet(pushed.peer)
+    if not await local.meet(pushed.peer):
+        raise StoreBusy(
+            "the server was restored from a backup",
+            remedy="Run `recollect sync`: it compares everything anew, and nothing is lost.",
+        )
     await local.absorb_answers(items, revisions, pushed)
 
 
@@ -120,8 +125,8 @@ async def pull_page(
     """Take in one page; whether there are more."""
     store, cursor = await local.store_id(), await local.cursor()
     page = await server.pull(store, cursor, PAGE, count=count)
-    await local.meet(page.peer)
-    if page.is_reset:
+    is_same = await local.meet(page.peer)
+    if page.is_reset or not is_same:
         await local.reset()
         return True
     await local.absorb_page(page)

@@ -112,7 +112,8 @@ _STORE_EXAMPLE = "019cc2a7-0000-7000-8000-00000000aaaa"
 
 class PushIn(Input):
     """What a store wrote while it was away, at most one write of each memory. `sensitive`: answers
-    may hold the text of sensitive memories.
+    may hold the text of sensitive memories. `epoch`: the server's when the store last pulled; in
+    another one nothing is written, and the answer names it.
     """
 
     model_config = ConfigDict(
@@ -139,18 +140,25 @@ class PushIn(Input):
 
     protocol: Whole = Field(json_schema_extra={"const": PROTOCOL})
     store: Id
+    epoch: Id | None = None
     memories: list[OutgoingIn] = Field(default=[], json_schema_extra=_MOST)
     revisions: list[RevisionIn] = Field(default=[], json_schema_extra=_MOST)
     sensitive: bool = False
 
 
 def push_body(
-    store: UUID, items: list[Outgoing], revisions: list[Revision], *, sensitive: bool
+    store: UUID,
+    items: list[Outgoing],
+    revisions: list[Revision],
+    *,
+    sensitive: bool,
+    epoch: UUID | None,
 ) -> dict[str, object]:
     """A push as the client sends it; the server checks it."""
     return {
         "protocol": PROTOCOL,
         "store": str(store),
+        "epoch": None if epoch is None else str(epoch),
         "sensitive": sensitive,
         "memories": [outgoing_body(item) for item in items],
         "revisions": [revision_body(one) for one in revisions],
@@ -257,14 +265,15 @@ class AnswerOut(Shape):
 
 
 class PeerOut(Shape):
-    """Who answers, and for whom."""
+    """Who answers, and for whom. A server that was restored from a backup is in another `epoch`."""
 
     protocol: int
     server: UUID
     owner: str
+    epoch: UUID
 
     def to_peer(self) -> Peer:
-        return Peer(self.server, self.owner)
+        return Peer(self.server, self.owner, self.epoch)
 
 
 class PushedOut(PeerOut):
@@ -279,6 +288,7 @@ class PushedOut(PeerOut):
             protocol=PROTOCOL,
             server=pushed.peer.server,
             owner=pushed.peer.owner,
+            epoch=pushed.peer.epoch,
             answers=[AnswerOut.from_answer(one) for one in pushed.answers],
             revisions=[RevisionOut.from_remote(one) for one in pushed.revisions],
         )
@@ -311,6 +321,7 @@ class ChangesOut(PeerOut):
             protocol=PROTOCOL,
             server=page.peer.server,
             owner=page.peer.owner,
+            epoch=page.peer.epoch,
             memories=[RemoteOut.from_remote(one) for one in page.memories],
             revisions=[RevisionOut.from_remote(one) for one in page.revisions],
             cursor=page.cursor,

@@ -22,13 +22,9 @@ if TYPE_CHECKING:
     from recollect.adapters.engine_lock import EngineLock
     from recollect.adapters.sqlite.store import SqliteStore
     from recollect.graph_ports import Graph
-    from recollect.ports import (
-        Clock,
-        Recollect,
-        SyncServer,
-        SyncStore,
-    )
+    from recollect.ports import Clock, Recollect
     from recollect.settings import Settings
+    from recollect.sync_ports import SyncServer, SyncStore
     from recollect.usecases.cached import CachedRecollect
     from recollect.usecases.engine import Engine
 

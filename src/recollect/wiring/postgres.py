@@ -24,9 +24,14 @@ _LOOK_SECONDS: Final = 1.0
 @asynccontextmanager
 async def open_postgres(settings: Settings) -> AsyncIterator[tuple[PostgresStore, str]]:
     """Postgres, migrated and ready, and which one it is: the named one, else the embedded one."""
+    from recollect.adapters.erasure_log import ErasureLog
     from recollect.adapters.postgres.store import PostgresStore
 
-    async with _postgres_url(settings) as (url, database), PostgresStore(url) as store:
+    erasures = ErasureLog(settings.erasures_folder)
+    async with (
+        _postgres_url(settings) as (url, database),
+        PostgresStore(url, erasures=erasures) as store,
+    ):
         yield store, database
 
 

@@ -180,3 +180,46 @@ def test_a_socket_folder_that_somebody_else_made(home: Path) -> None:
         assert str(sockets) in caught.value.remedy
     finally:
         sockets.rmdir()
+
+
+@pytest.mark.parametrize("mount_point", [False, True])
+def test_lost_data_is_not_replaced_by_an_empty_server(embed: Embed, *, mount_point: bool) -> None:
+    """As when the volume that holds it is not mounted."""
+    embedded = embed()
+    with embedded:
+        pass
+    data, elsewhere = embedded.folder / "data", embedded.folder / "elsewhere"
+    data.rename(elsewhere)
+    if mount_point:
+        data.mkdir()
+        shutil.chown(data, elsewhere.stat().st_uid, elsewhere.stat().st_gid)
+    with pytest.raises(DataFolderUnusable, match=f"{data} (is missing|holds no)") as refused:
+        embed().start()
+    assert "Mount the volume" in refused.value.remedy
+    assert str(embedded.folder / "pgpass") in refused.value.remedy
+    assert not any((embedded.folder / name).exists() for name in ("data.new", "data/PG_VERSION"))
+    if mount_point:
+        data.rmdir()
+    elsewhere.rename(data)
+    with embed():
+        pass
+
+
+def test_giving_lost_data_up_begins_an_empty_server(embed: Embed) -> None:
+    embedded = embed()
+    with embedded:
+        pass
+    (embedded.folder / "data").rename(embedded.folder / "elsewhere")
+    (embedded.folder / "pgpass").rename(embedded.folder / "pgpass.old")
+    with embed():
+        pass
+
+
+def test_passwords_that_were_not_settled_yet_are_found(embed: Embed) -> None:
+    """As when the first start was killed after the data was in its place."""
+    embedded = embed()
+    with embedded:
+        pass
+    (embedded.folder / "pgpass").rename(embedded.folder / "pgpass.new")
+    with embed():
+        assert (embedded.folder / "pgpass").exists()

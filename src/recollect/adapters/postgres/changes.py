@@ -10,13 +10,16 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from psycopg import AsyncConnection
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
+from recollect.adapters.erasure_log import Erasure
 from recollect.adapters.postgres.erasure import ERASE
+from recollect.adapters.postgres.erasure_memory import TOMBSTONE, ErasureMemory
+from recollect.adapters.postgres.identity import identity
 from recollect.adapters.postgres.rows import (
     INSERT_MEMORY,
     MEMORY_COLUMNS,
@@ -58,13 +61,6 @@ _ADD = f"{INSERT_MEMORY} on conflict (id) do nothing"
 
 _NOTE_EDIT = """
 update changes set extra = %(extra)s, edits = edits || %(edit)s where memory_id = %(id)s
-"""
-
-# For a write that never arrived: should it arrive late, it finds itself erased.
-_TOMBSTONE = """
-insert into changes (memory_id, owner, position, erased_at)
-select %(id)s, %(owner)s, nextval('change_positions'), now() from recollect_order(%(owner)s)
-on conflict (memory_id) do nothing
 """
 
 # Of the rows behind the cursor as many as fit: at least one, then by count and by bytes.
@@ -124,22 +120,17 @@ class _Overtaken(StoreBusy):
 class PostgresChanges:
     """Implements the `ChangeStore` port on the store's own pool."""
 
-    def __init__(self, transaction: Transaction, statistics: Statistics) -> None:
+    def __init__(
+        self, transaction: Transaction, statistics: Statistics, remembered: ErasureMemory
+    ) -> None:
         self._transaction = transaction
         self._statistics = statistics
-        self._server: UUID | None = None
+        self._remembered = remembered
 
     async def peer(self, owner: str) -> Peer:
-        if self._server is None:
-            async with self._transaction() as connection:
-                made = "insert into sync_server (id) values (%s) on conflict do nothing"
-                await connection.execute(made, (uuid4(),))
-                cursor = await connection.execute("select id from sync_server")
-                row = await cursor.fetchone()
-                self._server = None if row is None else row["id"]
-        if self._server is None:
-            raise StoreBusy("the server has no identity yet", remedy="Try again.")
-        return Peer(self._server, owner)
+        async with self._transaction() as connection:
+            server, epoch = await identity(connection)
+        return Peer(server, owner, epoch)
 
     async def apply(
         self, owner: str, store: UUID, items: Sequence[Outgoing], decide: Decide
@@ -171,6 +162,8 @@ class PostgresChanges:
             current = await _rows(connection, owner, store, ids)
         if added:
             await self._statistics.added(added)
+        gone = [id for id, one in written.items() if isinstance(one, Erase)]
+        await self._remembered.note([Erasure(id, owner) for id in gone])
         refused = {id: one for id, one in written.items() if isinstance(one, Refusal)}
         return [Answer(item.id, current.get(item.id), refused.get(item.id)) for item in items]
 
@@ -293,7 +286,7 @@ async def _erase(connection: Connection, owner: str, id: UUID) -> None:
     params = {"owner": owner, "id": id}
     cursor = await connection.execute(ERASE, params)
     if await cursor.fetchone() is None:
-        await connection.execute(_TOMBSTONE, params)
+        await connection.execute(TOMBSTONE, params)
 
 
 async def _rows(

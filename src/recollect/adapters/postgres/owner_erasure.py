@@ -12,7 +12,9 @@ from uuid import UUID
 
 from psycopg import AsyncConnection, sql
 
+from recollect.adapters.erasure_log import Erasure
 from recollect.adapters.postgres import patience
+from recollect.adapters.postgres.erasure_memory import ErasureMemory
 from recollect.adapters.postgres.errors import translated
 from recollect.adapters.postgres.statistics import Statistics, Transaction
 from recollect.core.erasure import Erased, Marks, Remain
@@ -101,8 +103,15 @@ _NOBODY: Final = UUID("00000000-0000-7000-8000-000000000000")
 class PostgresOwnerErasure:
     """Implements the `OwnerEraser` port on the store's pool; vacuuming needs a connection alone."""
 
-    def __init__(self, url: str, transaction: Transaction, statistics: Statistics) -> None:
+    def __init__(
+        self,
+        url: str,
+        transaction: Transaction,
+        statistics: Statistics,
+        remembered: ErasureMemory,
+    ) -> None:
         self._url = url
+        self._remembered = remembered
         self._transaction = transaction
         self._statistics = statistics
 
@@ -111,16 +120,19 @@ class PostgresOwnerErasure:
             # All rows before anything else, in one order, as every writer does it.
             locked = "select from memories where owner = %s order by id for update"
             await connection.execute(locked, (owner,))
-            gone = await connection.execute("delete from memories where owner = %s", (owner,))
+            deleted = "delete from memories where owner = %s returning id"
+            cursor = await connection.execute(deleted, (owner,))
+            gone = [row["id"] for row in await cursor.fetchall()]
             await connection.execute("delete from revisions where owner = %s", (owner,))
             await connection.execute(
                 "update settings_audit set changed_by = '' where changed_by = %s", (owner,)
             )
             cursor = await connection.execute(_COUNTS, {"owner": owner})
             counts = await cursor.fetchone() or {"told": 0, "keys": 0}
+        await self._remembered.note([Erasure(id, owner) for id in gone])
         await self._statistics.maintain()
         await self._clean()
-        return Erased(gone.rowcount, counts["told"], counts["keys"])
+        return Erased(len(gone), counts["told"], counts["keys"])
 
     async def _clean(self) -> None:
         """Rows that are gone leave the tables and their indexes, and the statistics of them."""

@@ -15,12 +15,15 @@ from typing import Any, Self
 from uuid import UUID
 
 from psycopg import sql
+from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
+from recollect.adapters.erasure_log import Erasure, ErasureLog, Revocation
 from recollect.adapters.postgres import lexical, links, patience, versions
 from recollect.adapters.postgres.again import again_if_lost
 from recollect.adapters.postgres.changes import PostgresChanges
 from recollect.adapters.postgres.erasure import ERASE
+from recollect.adapters.postgres.erasure_memory import ErasureMemory
 from recollect.adapters.postgres.fusion import PostgresFuser
 from recollect.adapters.postgres.graph import PostgresGraph
 from recollect.adapters.postgres.migrate import migrate
@@ -113,6 +116,13 @@ insert into keys (id, owner, digest, label, created_at, revoked_at)
 values (%(id)s, %(owner)s, %(digest)s, %(label)s, %(created_at)s, %(revoked_at)s)
 """
 
+# One row, with or without a key, and how far into the erasure log the database is.
+_FIND_KEY = """
+select k.*, l.applied
+from (select coalesce(max(applied), 0) as applied from erasure_logs where log = %(log)s) l
+left join keys k on k.digest = %(digest)s
+"""
+
 
 class PostgresStore:
     """The stores' ports on one database; use as an async context manager.
@@ -120,8 +130,17 @@ class PostgresStore:
     `vectors` is None where Postgres has no place for them, and `vector_note` says why.
     """
 
-    def __init__(self, url: str, *, connections: int = 10, lease: float = LEASE) -> None:
-        """`lease`: seconds a worker may take for what it claimed before others may take it."""
+    def __init__(
+        self,
+        url: str,
+        *,
+        connections: int = 10,
+        lease: float = LEASE,
+        erasures: ErasureLog | None = None,
+    ) -> None:
+        """`lease`: seconds a worker may take for what it claimed before others may take it.
+        `erasures`: where erasures and revocations are kept, for a database that is restored.
+        """
         self.vectors: PostgresVectors | None = None
         self.graph: PostgresGraph
         self.vector_note = ""
@@ -131,9 +150,12 @@ class PostgresStore:
         self._transaction, self._reading = self._pool.transaction, self._pool.reading
         self._statistics = Statistics(self._transaction)
         self.fuser = PostgresFuser(self._transaction)
-        self.changes = PostgresChanges(self._transaction, self._statistics)
+        self._remembered = ErasureMemory(erasures, self._transaction)
+        self.changes = PostgresChanges(self._transaction, self._statistics, self._remembered)
         self.recalls = PostgresRecalls(self._transaction)
-        self.eraser = PostgresOwnerErasure(url, self._transaction, self._statistics)
+        self.eraser = PostgresOwnerErasure(
+            url, self._transaction, self._statistics, self._remembered
+        )
 
     async def __aenter__(self) -> Self:
         self.vector_note = await asyncio.to_thread(migrate, self._url)
@@ -151,6 +173,7 @@ class PostgresStore:
         )
         try:
             await self._statistics.open()
+            await self._remembered.open()
         except BaseException:
             await self._pool.close()
             raise
@@ -257,7 +280,10 @@ class PostgresStore:
     async def erase(self, owner: str, id: UUID) -> bool:
         async with self._transaction() as connection:
             cursor = await connection.execute(ERASE, {"owner": owner, "id": id})
-            return await cursor.fetchone() is not None
+            is_erased = await cursor.fetchone() is not None
+        if is_erased:
+            await self._remembered.note([Erasure(id, owner)])
+        return is_erased
 
     @again_if_lost
     async def page(
@@ -332,10 +358,19 @@ class PostgresStore:
 
     @again_if_lost
     async def find_key(self, digest: bytes) -> Key | None:
+        """Every request begins here, so a database that was restored meanwhile is found here."""
+        known = self._remembered.applied
+        row = await self._key_row(digest)
+        if row["applied"] < known:
+            await self._remembered.replay()
+            row = await self._key_row(digest)
+        return None if row["id"] is None else to_key(row)
+
+    async def _key_row(self, digest: bytes) -> DictRow:
+        params = {"digest": digest, "log": self._remembered.id}
         async with self._reading() as connection:
-            cursor = await connection.execute("select * from keys where digest = %s", (digest,))
-            row = await cursor.fetchone()
-        return None if row is None else to_key(row)
+            cursor = await connection.execute(_FIND_KEY, params)
+            return await cursor.fetchone() or {}
 
     async def list_keys(self) -> list[Key]:
         async with self._reading() as connection:
@@ -347,7 +382,10 @@ class PostgresStore:
             cursor = await connection.execute(
                 "update keys set revoked_at = %s where id = %s and revoked_at is null", (at, id)
             )
-            return cursor.rowcount == 1
+            is_revoked = cursor.rowcount == 1
+        if is_revoked:
+            await self._remembered.note([Revocation(id)])
+        return is_revoked
 
 
 async def _count_by(connection: Connection, owner: str, column: str) -> dict[str, int]:

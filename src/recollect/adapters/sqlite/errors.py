@@ -59,11 +59,11 @@ def moved(path: Path, detail: str) -> RecollectError:
     )
 
 
-def _damaged(path: Path, detail: str) -> RecollectError:
+def damaged(path: Path, detail: str) -> RecollectError:
     return StoreUnavailable(
         f"{path} is damaged, or is not a database ({detail})",
-        remedy=f"Move {path} away and put a backup in its place; without one a new, empty store "
-        "is made at the next start.",
+        remedy=f"Put a backup in its place, or save what can still be read with `sqlite3 {path} "
+        ".recover`. If you move it away, a new and empty store is made.",
     )
 
 
@@ -85,9 +85,9 @@ _BY_CODE: Final[Mapping[int, _Explanation]] = {
     sqlite3.SQLITE_CANTOPEN: _cannot_open,
     sqlite3.SQLITE_PERM: _cannot_open,
     sqlite3.SQLITE_AUTH: _cannot_open,
-    sqlite3.SQLITE_CORRUPT: _damaged,
-    sqlite3.SQLITE_NOTADB: _damaged,
-    sqlite3.SQLITE_FORMAT: _damaged,
+    sqlite3.SQLITE_CORRUPT: damaged,
+    sqlite3.SQLITE_NOTADB: damaged,
+    sqlite3.SQLITE_FORMAT: damaged,
 }
 _BY_ERRNO: Final[Mapping[int, _Explanation]] = {
     errno.EROFS: _read_only,

@@ -19,8 +19,9 @@ from recollect.core.erasure import Erased, Marks, Remain
 _TABLES: Final = """
 SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0 ORDER BY name
 """
-# Where an id alone may stay, so that the server hears of the erasure.
-_TOMBSTONES: Final = {("outbox", "id"), ("synced", "id")}
+# Where an id alone may stay, so that the server hears of the erasure, and of it again when it was
+# restored from a backup.
+_TOMBSTONES: Final = {("outbox", "id"), ("synced", "id"), ("erasures", "id")}
 _CHECK_WORDS: Final = "INSERT INTO memory_words (memory_words, rank) VALUES ('integrity-check', 1)"
 _CHUNK: Final = 8_000_000
 
@@ -65,6 +66,7 @@ def _forget_owner(writer: sqlite3.Connection, owner: str) -> None:
     linked = "SELECT 1 FROM sync_link WHERE owner = ? AND server IS NOT NULL"
     if writer.execute(linked, (owner,)).fetchone() is None:
         writer.execute("DELETE FROM outbox WHERE owner = ?", (owner,))
+        writer.execute("DELETE FROM erasures WHERE owner = ?", (owner,))
         writer.execute("DELETE FROM sync_link WHERE owner = ?", (owner,))
 
 

@@ -9,19 +9,30 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
+from contextlib import closing, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 from recollect.adapters.sqlite.erasure import RESERVE_MIGRATION
+from recollect.adapters.sqlite.errors import damaged
 from recollect.adapters.sqlite.lane import transaction
 from recollect.adapters.sqlite.links_schema import LINKS_MIGRATION
 from recollect.adapters.sqlite.recalls_schema import RECALLS_MIGRATION
+from recollect.adapters.sqlite.restores_schema import RESTORES_MIGRATION
 from recollect.adapters.sqlite.sync_schema import SYNC_MIGRATION
 from recollect.adapters.sqlite.versions_schema import VERSIONS_MIGRATION
 from recollect.core.errors import StoreUnavailable
 
 APPLICATION_ID: Final = 0x52434C54  # "RCLT"
 _STEP_SECONDS: Final = 0.01
+# Some 50,000 memories. They take a tenth of a second to check; what is larger is left to `doctor`.
+_CHECKED_BYTES: Final = 50_000_000
+# The end of a long memory lies in pages that hold its bytes alone; zeroed, they look sound.
+_ZEROED: Final = """
+SELECT 1 FROM memories
+WHERE instr(CAST(content AS BLOB), x'00') OR instr(CAST(links AS BLOB), x'00') LIMIT 1
+"""
 
 # `number` ties a memory to its entry in the word index; being declared, it survives a VACUUM.
 # Short columns come first: a scope is then checked without reading the texts.
@@ -106,15 +117,53 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
     VERSIONS_MIGRATION,
     RESERVE_MIGRATION,
     RECALLS_MIGRATION,
+    RESTORES_MIGRATION,
 )
 
 
-def prepare_file(path: Path) -> None:
-    """Make the folder and the file, for their owner's eyes only. SQLite gives the files that it
+def create_file(path: Path) -> None:
+    """Make the folder and the store, for their owner's eyes only. SQLite gives the files that it
     puts beside the database the same mode.
+
+    The store is built aside and takes its place as a whole: an empty file at the path is then never
+    one that was about to become a store, but one that lost its contents. Of several processes that
+    make it at once, the first one's stays.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    with TemporaryDirectory(prefix=f".{path.name}-", dir=path.parent) as aside:
+        new = Path(aside) / path.name
+        os.close(os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        with closing(sqlite3.connect(new, isolation_level=None)) as connection:
+            migrate(connection, new)
+        with suppress(FileExistsError):
+            os.link(new, path)
+
+
+def check_contents(path: Path) -> None:
+    """StoreUnavailable for a file that lost its contents, or a log that lost its file."""
+    log = path.with_name(f"{path.name}-wal")
+    if path.exists():
+        if path.stat().st_size == 0:
+            raise StoreUnavailable(
+                f"{path} is empty: what was stored in it is lost",
+                remedy="Put a backup in its place. To begin with an empty store, remove the file.",
+            )
+    elif log.exists() and log.stat().st_size > 0:
+        raise StoreUnavailable(
+            f"{path} is missing, but its log {log} is there",
+            remedy=f"Put {path.name} back beside its log, or a backup in the place of both. To "
+            "begin with an empty store, remove the log.",
+        )
+
+
+def check_pages(connection: sqlite3.Connection, path: Path) -> None:
+    """StoreUnavailable for a file in which a page is damaged, whether or not it is needed now."""
+    if path.stat().st_size <= _CHECKED_BYTES:
+        (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        if found != "ok":
+            raise damaged(path, found)
+        if connection.execute(_ZEROED).fetchone() is not None:
+            raise damaged(path, "part of a memory is zeros")
 
 
 def is_current(connection: sqlite3.Connection, path: Path) -> bool:

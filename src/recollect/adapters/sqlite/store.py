@@ -31,7 +31,13 @@ from recollect.adapters.sqlite.rows import (
     to_row,
     to_setting_change,
 )
-from recollect.adapters.sqlite.schema import is_current, migrate, prepare_file
+from recollect.adapters.sqlite.schema import (
+    check_contents,
+    check_pages,
+    create_file,
+    is_current,
+    migrate,
+)
 from recollect.core.errors import Conflict
 from recollect.core.memory import Memory, Scope, Stats
 
@@ -246,6 +252,7 @@ class SqliteStore:
         with _closed_on_failure(reader):
             if not is_current(reader, path):
                 self._connect_writer(path).close()
+            check_pages(reader, path)
             reader.execute("PRAGMA query_only = ON")
         return reader
 
@@ -261,8 +268,9 @@ class SqliteStore:
         return writer
 
     def _connect(self, path: Path) -> sqlite3.Connection:
+        check_contents(path)
         if not path.exists():
-            prepare_file(path)
+            create_file(path)
         connection = sqlite3.connect(path, timeout=self._busy_timeout, isolation_level=None)
         with _closed_on_failure(connection):
             connection.row_factory = sqlite3.Row

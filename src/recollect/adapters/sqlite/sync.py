@@ -84,22 +84,27 @@ class SqliteSync:
         row = await self._reader.run(lambda one: one.execute(query, (self._owner,)).fetchone())
         return 0 if row is None else int(row[0])
 
-    async def meet(self, peer: Peer) -> None:
-        query = "SELECT server, remote_owner FROM sync_link WHERE owner = ?"
+    async def epoch(self) -> UUID | None:
+        query = "SELECT epoch FROM sync_link WHERE owner = ?"
         row = await self._reader.run(lambda one: one.execute(query, (self._owner,)).fetchone())
-        if row is not None and row["server"] == str(peer.server):
-            if row["remote_owner"] == peer.owner:
-                return
-        elif row is not None and row["server"] is None:
-            statement = "UPDATE sync_link SET server = ?, remote_owner = ? WHERE owner = ?"
-            values = (str(peer.server), peer.owner, self._owner)
-            await self._write(lambda writer: writer.execute(statement, values))
-            return
-        raise Conflict(
-            "this local store belongs to another server or to another owner there",
-            remedy="Set RECOLLECT_HOME to a new folder for this server, or, if all that is here "
-            "shall go to it, run `recollect sync --relink`.",
-        )
+        return None if row is None or row[0] is None else UUID(row[0])
+
+    async def meet(self, peer: Peer) -> bool:
+        query = "SELECT server, remote_owner, epoch FROM sync_link WHERE owner = ?"
+        row = await self._reader.run(lambda one: one.execute(query, (self._owner,)).fetchone())
+        met = None if row is None else (row["server"], row["remote_owner"])
+        if met not in {(None, None), (str(peer.server), peer.owner)}:
+            raise Conflict(
+                "this local store belongs to another server or to another owner there",
+                remedy="Set RECOLLECT_HOME to a new folder for this server, or, if all that is "
+                "here shall go to it, run `recollect sync --relink`.",
+            )
+        if row["epoch"] is not None:
+            return bool(row["epoch"] == str(peer.epoch))
+        statement = "UPDATE sync_link SET server = ?, remote_owner = ?, epoch = ? WHERE owner = ?"
+        values = (str(peer.server), peer.owner, str(peer.epoch), self._owner)
+        await self._write(lambda writer: writer.execute(statement, values))
+        return True
 
     async def claim(self, limit: int) -> tuple[list[Outgoing], list[Revision]]:
         def work(writer: sqlite3.Connection) -> tuple[list[Outgoing], list[Revision]]:
@@ -149,6 +154,17 @@ class SqliteSync:
             # Of what was erased here the version stays, to say what that was based on.
             erased = "(SELECT id FROM outbox WHERE owner = ?1 AND erased)"
             writer.execute(f"UPDATE synced SET change = 0 WHERE id IN {erased}", (self._owner,))  # noqa: S608  # a constant
+            # What was erased long ago is told again: a backup may have brought it back.
+            writer.execute(
+                "INSERT OR IGNORE INTO synced (id, version, change, withheld, gone)"
+                " SELECT id, version, 0, 0, 0 FROM erasures WHERE owner = ?",
+                (self._owner,),
+            )
+            writer.execute(
+                "INSERT OR IGNORE INTO outbox (id, owner, erased)"
+                " SELECT id, owner, 1 FROM erasures WHERE owner = ?",
+                (self._owner,),
+            )
             writer.execute("DELETE FROM states WHERE owner = ?", (self._owner,))
             writer.execute(
                 "INSERT INTO outbox (id, owner, erased) SELECT id, owner, 0 FROM memories"
@@ -161,7 +177,7 @@ class SqliteSync:
             )
             forgotten = ", server = NULL, remote_owner = NULL" if relink else ""
             writer.execute(
-                f"UPDATE sync_link SET cursor = 0{forgotten} WHERE owner = ?",  # noqa: S608  # constants
+                f"UPDATE sync_link SET cursor = 0, epoch = NULL{forgotten} WHERE owner = ?",  # noqa: S608  # constants
                 (self._owner,),
             )
 

@@ -71,6 +71,7 @@ def known_of(connection: sqlite3.Connection, ids: Collection[UUID]) -> dict[UUID
             sent=sent.get(id),
             edit=None if row["edit"] is None else UUID(row["edit"]),
             change=row["change"] or 0,
+            version=row["synced_version"] or 0,
             is_withheld=bool(row["withheld"]),
         )
         for row in connection.execute(_KNOWN, (asked,))

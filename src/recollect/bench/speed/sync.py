@@ -13,8 +13,8 @@ from uuid import UUID
 from recollect.adapters.remote import RemoteRecollect
 from recollect.core.memory import Draft
 from recollect.core.sync import ChangePage, Outgoing, Pushed, Revision
-from recollect.ports import SyncServer
 from recollect.settings import Settings, load
+from recollect.sync_ports import SyncServer
 from recollect.usecases.sync import sync
 from recollect.wiring import Cached, open_cached
 
@@ -60,10 +60,14 @@ class _Counted:
         self.requests = 0
 
     async def push(
-        self, store: UUID, items: Sequence[Outgoing], revisions: Sequence[Revision]
+        self,
+        store: UUID,
+        items: Sequence[Outgoing],
+        revisions: Sequence[Revision],
+        epoch: UUID | None = None,
     ) -> Pushed:
         self.requests += 1
-        return await self._inner.push(store, items, revisions)
+        return await self._inner.push(store, items, revisions, epoch)
 
     async def pull(self, store: UUID, cursor: int, limit: int, *, count: bool) -> ChangePage:
         self.requests += 1

@@ -6,6 +6,7 @@ What can change while Recollect runs is not here but in `core/recall_settings.py
 from __future__ import annotations
 
 import os
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -58,6 +59,12 @@ class Settings(BaseSettings):
     host: str = "127.0.0.1"
     port: int = Field(default=DEFAULT_PORT, ge=0, le=65_535)
     allowed_hosts: Annotated[tuple[str, ...], NoDecode] = ()
+    trusted_proxies: Annotated[tuple[str, ...], NoDecode] = ()
+    max_connections: int = Field(default=1_000, ge=1, le=1_000_000)
+    max_connections_per_address: int = Field(default=100, ge=1, le=1_000_000)
+    header_timeout: float = Field(default=10.0, ge=0.01, le=3_600)
+    body_timeout: float = Field(default=30.0, ge=0.01, le=3_600)
+    body_memory_mb: int = Field(default=64, ge=4, le=1_000_000)
 
     embedder: str = Field(default="minilm", min_length=1)
     models: Path | None = None
@@ -92,12 +99,19 @@ class Settings(BaseSettings):
     capture_api_key: SecretStr | None = None
     capture_command: str | None = None
 
-    @field_validator("allowed_hosts", mode="before")
+    @field_validator("allowed_hosts", "trusted_proxies", mode="before")
     @classmethod
     def _split_at_commas(cls, value: object) -> object:
         if not isinstance(value, str):
             return value
         return tuple(name for part in value.split(",") if (name := part.strip()))
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for one in value:
+            ip_network(one)
+        return value
 
     @field_validator("owner")
     @classmethod

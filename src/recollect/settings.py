@@ -65,6 +65,8 @@ class Settings(BaseSettings):
     header_timeout: float = Field(default=10.0, ge=0.01, le=3_600)
     body_timeout: float = Field(default=30.0, ge=0.01, le=3_600)
     body_memory_mb: int = Field(default=64, ge=4, le=1_000_000)
+    concurrency: int | None = Field(default=None, ge=1, le=1_000)
+    answer_within: float = Field(default=2.0, ge=0.01, le=3_600)
 
     embedder: str = Field(default="minilm", min_length=1)
     models: Path | None = None
@@ -131,6 +133,13 @@ class Settings(BaseSettings):
         if self.api_url is None:
             return "local"
         return "cached" if self.sync == "on" else "remote"
+
+    @property
+    def slots(self) -> int:
+        """How many requests a server works on at once. More than a few for each core only take
+        turns, and each waits for one of twelve connections to Postgres.
+        """
+        return self.concurrency or min(4 * (os.cpu_count() or 1), 12)
 
     @property
     def limits(self) -> Limits:

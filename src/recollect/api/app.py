@@ -23,9 +23,11 @@ from recollect.api import (
 from recollect.api.errors import add_error_handlers
 from recollect.api.metrics import Metrics
 from recollect.api.openapi import PREFIX, completed
+from recollect.asgi.admission import Admitted
 from recollect.asgi.guards import BodyLimit, HostCheck, KeyRequired
 from recollect.asgi.observed import Observed
 from recollect.asgi.static import file_routes
+from recollect.core.admission import Admission
 from recollect.wiring import Server
 
 DOCS: Final = f"{PREFIX}/docs"
@@ -82,6 +84,11 @@ def create_app(server: Server, also_closed: Collection[str] = ()) -> FastAPI:
     app.openapi_schema = completed(app.openapi(), server.parts.limits)
     # The last one added is the outermost.
     settings = server.settings
+    app.add_middleware(
+        Admitted,
+        admission=Admission(settings.slots, settings.answer_within),
+        on_refused=metrics.count_overload,
+    )
     app.add_middleware(
         BodyLimit, seconds=settings.body_timeout, total=settings.body_memory_mb * 1024 * 1024
     )

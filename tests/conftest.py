@@ -97,6 +97,8 @@ def unhurried() -> Iterator[None]:
         patch.setattr(local, "_QUERY_WAITS", 60.0)
         patch.setattr(remote, "_SOON", remote._TIMEOUT)
         patch.setattr(cached, "_WHY_SECONDS", 60.0)
+        for name in ("HEADER_TIMEOUT", "BODY_TIMEOUT", "ANSWER_WITHIN"):
+            patch.setenv(f"RECOLLECT_{name}", "3600")
         yield
 
 

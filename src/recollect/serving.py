@@ -23,6 +23,7 @@ from starlette.routing import Route
 
 from recollect.api.app import DOCS, create_app
 from recollect.asgi.listening import listen, url_of
+from recollect.asgi.protocol import ConnectionLimits, limited_protocol
 from recollect.core.errors import InvalidInput
 from recollect.logs import log_steps, log_to_stderr
 from recollect.mcp.http import mcp_endpoint
@@ -92,7 +93,7 @@ def run(settings: Settings, *, ready_file: Path | None = None, as_json: bool = F
 
 def compose(server: Server) -> tuple[FastAPI, AbstractAsyncContextManager[None]]:
     """All shells that speak HTTP as one app, and what must be entered while it serves."""
-    app = create_app(server)
+    app = create_app(server, also_closed=(MCP,))
     mcp = mcp_endpoint(app.state.server)  # the one whose recalls are counted
     app.router.routes.append(Route(MCP, mcp.app))
     app.router.routes.extend(page_routes())
@@ -126,10 +127,12 @@ async def serve(
     app, running = compose(server)
     config = uvicorn.Config(
         app,
+        http=limited_protocol(ConnectionLimits.from_settings(server.settings)),
         log_config=None,
         access_log=False,
         server_header=False,
-        proxy_headers=False,
+        proxy_headers=bool(server.settings.trusted_proxies),
+        forwarded_allow_ips=[*server.settings.trusted_proxies],
         lifespan="off",
         ws="none",
         timeout_graceful_shutdown=_GRACE_SECONDS,

@@ -48,6 +48,14 @@ class Settings:
     host: str = "127.0.0.1"
     port: int = Field(default=DEFAULT_PORT, ge=0, le=65_535)
     allowed_hosts: tuple[str, ...] = ()
+    trusted_proxies: tuple[str, ...] = ()
+    max_connections: int = Field(default=1_000, ge=1, le=1_000_000)
+    max_connections_per_address: int = Field(default=100, ge=1, le=1_000_000)
+    header_timeout: float = Field(default=10.0, ge=0.01, le=3_600)
+    body_timeout: float = Field(default=30.0, ge=0.01, le=3_600)
+    body_memory_mb: int = Field(default=64, ge=4, le=1_000_000)
+    concurrency: int | None = Field(default=None, ge=1, le=1_000)
+    answer_within: float = Field(default=2.0, ge=0.01, le=3_600)
 
     embedder: str = Field(default="minilm", min_length=1)
     models: Path | None = None
@@ -86,6 +94,8 @@ class Settings:
         check_owner(self.owner, field="RECOLLECT_OWNER")
         # The same folder from wherever a command is run, and for both stores.
         object.__setattr__(self, "home", self.home.expanduser().absolute())
+        if self.trusted_proxies:
+            _check_networks(self.trusted_proxies)
 
     @property
     def mode(self) -> Mode:
@@ -93,6 +103,13 @@ class Settings:
         if self.api_url is None:
             return "local"
         return "cached" if self.sync == "on" else "remote"
+
+    @property
+    def slots(self) -> int:
+        """How many requests a server works on at once. More than a few for each core only take
+        turns, and each waits for one of twelve connections to Postgres.
+        """
+        return self.concurrency or min(4 * (os.cpu_count() or 1), 12)
 
     @property
     def limits(self) -> Limits:
@@ -123,6 +140,16 @@ class Settings:
     @property
     def erasures_folder(self) -> Path:
         return self.home / "erasures"
+
+
+def _check_networks(values: tuple[str, ...]) -> None:
+    from ipaddress import ip_network
+
+    for value in values:
+        try:
+            ip_network(value)
+        except ValueError as error:
+            raise Unusable("trusted_proxies", str(error)) from error
 
 
 def load(**overrides: object) -> Settings:

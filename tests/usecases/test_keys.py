@@ -6,7 +6,7 @@ import pytest
 
 from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.errors import AmbiguousId, InvalidInput, NotAllowed, NotFound
-from recollect.usecases.keys import issue_first_key, issue_key, owner_of, resolve_key, revoke_key
+from recollect.usecases.keys import issue_first_key, issue_key, key_of, resolve_key, revoke_key
 from recollect.usecases.parts import Parts
 
 pytestmark = pytest.mark.anyio
@@ -15,8 +15,8 @@ pytestmark = pytest.mark.anyio
 async def test_a_key_names_its_owner(store: InMemoryStore, parts: Parts) -> None:
     _, mine = await issue_key(store, parts.clock, "me", "laptop")
     _, yours = await issue_key(store, parts.clock, "you", "phone")
-    assert await owner_of(store, mine) == "me"
-    assert await owner_of(store, yours) == "you"
+    assert (await key_of(store, mine)).owner == "me"
+    assert (await key_of(store, yours)).owner == "you"
 
 
 async def test_only_the_hash_is_kept(store: InMemoryStore, parts: Parts) -> None:
@@ -35,7 +35,7 @@ async def test_two_keys_are_never_alike(store: InMemoryStore, parts: Parts) -> N
 async def test_the_first_key_is_made_once(store: InMemoryStore, parts: Parts) -> None:
     text = await issue_first_key(store, parts.clock, "me")
     assert text is not None
-    assert await owner_of(store, text) == "me"
+    assert (await key_of(store, text)).owner == "me"
     assert await issue_first_key(store, parts.clock, "me") is None
 
 
@@ -54,7 +54,7 @@ async def test_a_key_that_is_nobodys_is_refused(
 ) -> None:
     await issue_key(store, parts.clock, "me", "laptop")
     with pytest.raises(NotAllowed) as refused:
-        await owner_of(store, text)
+        await key_of(store, text)
     assert "recollect keys new" in refused.value.remedy
     assert not text or text not in str(refused.value)
 
@@ -63,7 +63,7 @@ async def test_a_key_must_match_to_the_last_character(store: InMemoryStore, part
     _, text = await issue_key(store, parts.clock, "me", "laptop")
     for near in (text[:-1], text + "A", text.swapcase(), f" {text}"):
         with pytest.raises(NotAllowed):
-            await owner_of(store, near)
+            await key_of(store, near)
 
 
 async def test_a_revoked_key_is_refused_at_once(store: InMemoryStore, parts: Parts) -> None:
@@ -71,8 +71,8 @@ async def test_a_revoked_key_is_refused_at_once(store: InMemoryStore, parts: Par
     _, other = await issue_key(store, parts.clock, "me", "phone")
     await revoke_key(store, parts.clock, key.id)
     with pytest.raises(NotAllowed):
-        await owner_of(store, text)
-    assert await owner_of(store, other) == "me"
+        await key_of(store, text)
+    assert (await key_of(store, other)).owner == "me"
 
 
 async def test_only_a_key_in_force_can_be_revoked(store: InMemoryStore, parts: Parts) -> None:

@@ -6,18 +6,22 @@ texts, what went wrong and what to do, whether the memory is here or there.
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Mapping
-from datetime import datetime
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime
 from ipaddress import ip_address
+from random import random
 from typing import Any, Final, Self, TypeVar
 from uuid import UUID
 
 import httpx
 from pydantic import BaseModel, ValidationError
 
+from recollect.adapters.hosted.retries import retry_after
+from recollect.core.backoff import pause
 from recollect.core.erasure import ErasureReport
-from recollect.core.errors import InvalidInput, RecollectError, StoreUnavailable
+from recollect.core.errors import InvalidInput, Overloaded, RecollectError, StoreUnavailable
 from recollect.core.explain import WhyReport
 from recollect.core.ids import IdPrefix
 from recollect.core.links import KINDS, unknown_kind
@@ -59,14 +63,19 @@ _UNSENT: Final = (
 )
 # The fields of a memory that may hold what must not leave.
 _TEXTS: Final = {"content", "tags", "expanded_keywords"}
+# An overloaded server is asked so often, and waited for so long in all.
+_MOST_ATTEMPTS: Final = 5
+_MOST_WAIT: Final = 10.0
 Answer = TypeVar("Answer", bound=BaseModel)
+Sleep = Callable[[float], Awaitable[None]]
 
 
 class RemoteRecollect:
     """Implements the `Recollect` port over HTTP, for the owner of the key."""
 
-    def __init__(self, url: str, key: str) -> None:
+    def __init__(self, url: str, key: str, sleep: Sleep = asyncio.sleep) -> None:
         self._url = _checked_url(url)
+        self._sleep = sleep
         self._is_here = _is_loopback(self._url.host)
         self._client = httpx.AsyncClient(
             base_url=f"{self._url}/api/v1/",
@@ -212,15 +221,24 @@ class RemoteRecollect:
     ) -> Answer:
         """One request of the API, also for what has an adapter of its own."""
         headers = {} if body is None else {"Content-Type": "application/json"}
-        try:
-            response = await self._client.request(
-                method, path, params=query, content=_json(body), headers=headers, timeout=limit
-            )
-        except httpx.TransportError as error:
-            is_change = method != "GET" and path not in _REPEATABLE
-            raise self._unanswered(error, is_change=is_change) from error
-        if not response.is_success:
-            raise self._error(response)
+        waited, attempt = 0.0, 1
+        while True:
+            try:
+                response = await self._client.request(
+                    method, path, params=query, content=_json(body), headers=headers, timeout=limit
+                )
+            except httpx.TransportError as error:
+                is_change = method != "GET" and path not in _REPEATABLE
+                raise self._unanswered(error, is_change=is_change) from error
+            if response.is_success:
+                break
+            refused = self._error(response)
+            # Such a server has done nothing yet, so any request may be sent again.
+            seconds = _retry_pause(refused, response, attempt, random())  # noqa: S311  # a jitter
+            if seconds is None or waited + seconds > _MOST_WAIT or attempt == _MOST_ATTEMPTS:
+                raise refused
+            await self._sleep(seconds)
+            waited, attempt = waited + seconds, attempt + 1
         try:
             return shape.model_validate_json(response.content)
         except ValidationError as error:
@@ -249,6 +267,18 @@ class RemoteRecollect:
             f"what answers at {self._url} (status {response.status_code}) is not a Recollect API",
             remedy="Check RECOLLECT_API_URL, and what stands between here and the server.",
         )
+
+
+def _retry_pause(
+    error: RecollectError, response: httpx.Response, attempt: int, share: float
+) -> float | None:
+    """How long to wait before asking an overloaded server again: at least as long as it says. None
+    for any other error.
+    """
+    if not isinstance(error, Overloaded):
+        return None
+    asked = retry_after(response.headers.get("Retry-After"), datetime.now(UTC)) or 0.0
+    return asked + pause(attempt, _MOST_WAIT, share)
 
 
 def _path(reference: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Final
 
@@ -22,9 +23,11 @@ from recollect.api import (
 from recollect.api.errors import add_error_handlers
 from recollect.api.metrics import Metrics
 from recollect.api.openapi import PREFIX, completed
+from recollect.asgi.admission import Admitted
 from recollect.asgi.guards import BodyLimit, HostCheck, KeyRequired
 from recollect.asgi.observed import Observed
 from recollect.asgi.static import file_routes
+from recollect.core.admission import Admission
 from recollect.wiring import Server
 
 DOCS: Final = f"{PREFIX}/docs"
@@ -45,9 +48,10 @@ _documented_key = HTTPBearer(
 )
 
 
-def create_app(server: Server) -> FastAPI:
+def create_app(server: Server, also_closed: Collection[str] = ()) -> FastAPI:
     """The API of one server, and the app that other shells are mounted on: what is added to its
-    routes stands behind the same Host check, body limit, log and metrics.
+    routes stands behind the same Host check, body limit, log and metrics, and behind the same key
+    where its path is `also_closed`.
     """
     app = FastAPI(
         title="Recollect",
@@ -79,8 +83,18 @@ def create_app(server: Server) -> FastAPI:
     add_error_handlers(app)
     app.openapi_schema = completed(app.openapi(), server.parts.limits)
     # The last one added is the outermost.
-    app.add_middleware(KeyRequired, keys=server.keys, prefix=f"{PREFIX}/", open_paths=OPEN_PATHS)
-    app.add_middleware(BodyLimit)
-    app.add_middleware(HostCheck, allowed=(server.settings.host, *server.settings.allowed_hosts))
+    settings = server.settings
+    app.add_middleware(
+        Admitted,
+        admission=Admission(settings.slots, settings.answer_within),
+        on_refused=metrics.count_overload,
+    )
+    app.add_middleware(
+        BodyLimit, seconds=settings.body_timeout, total=settings.body_memory_mb * 1024 * 1024
+    )
+    app.add_middleware(
+        KeyRequired, keys=server.keys, closed=(PREFIX, *also_closed), open_paths=OPEN_PATHS
+    )
+    app.add_middleware(HostCheck, allowed=(settings.host, *settings.allowed_hosts))
     app.add_middleware(Observed, observe=metrics.observe_request)
     return app

@@ -7,7 +7,8 @@ from typing import Annotated
 from fastapi import Depends, Path, Request
 
 from recollect.api.metrics import Metrics
-from recollect.asgi.guards import OWNER
+from recollect.asgi.guards import KEY
+from recollect.core.keys import Key
 from recollect.ports import Recollect
 from recollect.wiring import Server
 
@@ -27,8 +28,8 @@ def _mine(request: Request) -> Recollect:
 
 
 def _owner(request: Request) -> str:
-    owner: str = request.scope[OWNER]
-    return owner
+    key: Key = request.scope[KEY]
+    return key.owner
 
 
 Owner = Annotated[str, Depends(_owner)]

@@ -37,6 +37,15 @@ class Metrics:
             registry=self._registry,
         )
 
+        self._overloads = Counter(
+            "recollect_overload_refusals",
+            "Requests that were refused because they could not be answered in time.",
+            registry=self._registry,
+        )
+
+    def count_overload(self) -> None:
+        self._overloads.inc()
+
     def observe_request(self, method: str, route: str, status: int, seconds: float) -> None:
         self._requests.labels(method, route, str(status)).observe(seconds)
 

@@ -10,6 +10,7 @@ from recollect.asgi.problems import (
     NO_SUCH_PATH,
     PROBLEM_TYPE,
     TOO_LARGE,
+    TOO_SLOW,
     UNEXPECTED,
     WRONG_HOST,
     problem,
@@ -20,6 +21,7 @@ from recollect.core.errors import (
     InvalidInput,
     NotAllowed,
     NotFound,
+    Overloaded,
     StoreUnavailable,
 )
 from recollect.core.memory import Limits
@@ -53,11 +55,19 @@ _EXAMPLES: Final[dict[Kind, tuple[str, str]]] = {
         "Postgres cannot be reached",
         "Try again in a moment; `recollect doctor` says what is wrong.",
     ),
+    KINDS[Overloaded]: (
+        "the server cannot answer this in time",
+        "Try again after the seconds that Retry-After names.",
+    ),
     MALFORMED: (
         "the body cannot be read as JSON",
         "Send valid JSON in UTF-8, with numbers and nesting of a reasonable size.",
     ),
     NO_SUCH_PATH: ("this path is not part of the API", "/api/v1/docs shows what is served."),
+    TOO_SLOW: (
+        "the request's body was not received within 30 seconds",
+        "Send it again over a better connection, or send less at once.",
+    ),
     TOO_LARGE: ("the request's body is over 1,048,576 bytes", "Send less at once."),
     WRONG_HOST: (
         "the Host header names a server that this one is not known as",
@@ -69,8 +79,8 @@ _ANY_REQUEST: Final = (TOO_LARGE, WRONG_HOST, UNEXPECTED)
 
 # What goes wrong together: wherever a store is asked for somebody; wherever something is sent that
 # can be wrong; wherever a memory is named by a reference in the path.
-OWNED: Final = (KINDS[NotAllowed], KINDS[StoreUnavailable])
-SENT: Final = (KINDS[NotAllowed], KINDS[InvalidInput], KINDS[StoreUnavailable])
+OWNED: Final = (KINDS[NotAllowed], TOO_SLOW, KINDS[StoreUnavailable], KINDS[Overloaded])
+SENT: Final = (*OWNED, KINDS[InvalidInput])
 REFERRED: Final = (KINDS[NotFound], NO_SUCH_PATH, KINDS[AmbiguousId])
 
 Responses = dict[int | str, dict[str, Any]]

@@ -1,12 +1,16 @@
-"""Guards that stand in front of an app: the Host check, the body limit, the key.
+"""Guards that stand in front of an app: the Host check, the key, the body limit.
 
 Each is one ASGI middleware that either answers with a problem or lets the request through.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+import asyncio
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Final
+from uuid import UUID
 
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
@@ -14,20 +18,28 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from recollect.asgi.problems import (
     TOO_LARGE,
+    TOO_SLOW,
     WRONG_HOST,
     error_response,
     problem,
     problem_response,
 )
-from recollect.core.errors import NotAllowed, RecollectError
+from recollect.core.errors import NotAllowed, Overloaded, RecollectError
+from recollect.core.keys import Key, digest
 from recollect.ports import KeyStore
-from recollect.usecases.keys import owner_of
+from recollect.usecases.keys import key_of
 
 MAX_BODY: Final = 1024 * 1024
-# A client hears the answer only after it has sent its body: so much of it is read and dropped.
-_MAX_DRAINED: Final = 16 * MAX_BODY
+# Of the memory for bodies, one key gets 1/4.
+_SHARES: Final = 4
+# Key lookups at once: few of the database's connections, and more than the processor keeps busy.
+_LOOKUPS: Final = 4
+_MAX_KNOWN: Final = 10_000
 LOOPBACK_NAMES: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
-OWNER: Final = "recollect.owner"
+KEY: Final = "recollect.key"
+"""Where a request's scope has the `Key` that was sent with it."""
+
+Hold = Callable[[int], None]
 
 
 class HostCheck:
@@ -69,76 +81,161 @@ def _bracketed(name: str) -> str:
 
 
 class BodyLimit:
-    """Reads a body whole, up to a limit, before anything else looks at the request."""
+    """Reads the body of a request whole before an endpoint looks at it: up to a limit, in limited
+    time, and as much at once as fits into `total` bytes for all requests together, of which one key
+    may use a quarter. Where no key was asked for, no body is wanted and none is read.
+    """
 
-    def __init__(self, app: ASGIApp, limit: int = MAX_BODY) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        limit: int = MAX_BODY,
+        seconds: float = 30.0,
+        total: int = 64 * MAX_BODY,
+    ) -> None:
         self._app = app
         self._limit = limit
+        self._seconds = seconds
+        self._total = total
+        self._held: Counter[UUID] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
+        if scope["type"] != "http" or KEY not in scope:
             await self._app(scope, receive, send)
             return
-        body = await self._read(receive)
-        if body is None:
-            answer = problem_response(
-                problem(
-                    TOO_LARGE,
-                    f"the request's body is over {self._limit:,} bytes",
-                    "Send less at once: split the memory, or name fewer ids.",
-                )
-            )
-            await answer(scope, receive, send)
-            return
-        waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+        with self._holding(scope[KEY].id) as hold:
+            try:
+                async with asyncio.timeout(self._seconds):
+                    body = await self._read(Headers(scope=scope), receive, hold)
+            except TimeoutError:
+                await _too_slow(self._seconds)(scope, receive, send)
+                return
+            except Overloaded as error:
+                await error_response(error)(scope, receive, send)
+                return
+            if body is None:
+                await _too_large(self._limit)(scope, receive, send)
+                return
+            waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
-        async def replay() -> Message:
-            return waiting.pop() if waiting else await receive()
+            async def replay() -> Message:
+                return waiting.pop() if waiting else await receive()
 
-        await self._app(scope, replay, send)
+            await self._app(scope, replay, send)
 
-    async def _read(self, receive: Receive) -> bytes | None:
-        """The body; None when it is over the limit."""
-        body, size, more = bytearray(), 0, True
-        while more and size <= _MAX_DRAINED:
+    async def _read(self, headers: Headers, receive: Receive, hold: Hold) -> bytes | None:
+        """The body; None when it is over the limit. The rest of such a body is not read here: the
+        protocol drops what still comes.
+        """
+        if int(headers.get("content-length", "0")) > self._limit:
+            return None
+        body, more = bytearray(), True
+        while more:
             message = await receive()
             if message["type"] == "http.disconnect":
                 raise ClientDisconnect
             chunk = message.get("body", b"")
-            size += len(chunk)
             more = message.get("more_body", False)
-            if size <= self._limit:
-                body += chunk
-        return bytes(body) if size <= self._limit else None
+            if len(body) + len(chunk) > self._limit:
+                return None
+            hold(len(chunk))
+            body += chunk
+        return bytes(body)
+
+    @contextmanager
+    def _holding(self, key: UUID) -> Iterator[Hold]:
+        """Count what one request holds until it is answered."""
+        held = 0
+
+        def hold(size: int) -> None:
+            nonlocal held
+            if (
+                self._held.total() + size > self._total
+                or self._held[key] + size > self._total // _SHARES
+            ):
+                raise Overloaded(
+                    "the server holds as many request bodies as it has memory for",
+                    remedy="Try again in a moment, with fewer large requests at once.",
+                )
+            self._held[key] += size
+            held += size
+
+        try:
+            yield hold
+        finally:
+            self._held[key] -= held
+            if not self._held[key]:
+                del self._held[key]
+
+
+def _too_large(limit: int) -> ASGIApp:
+    return problem_response(
+        problem(
+            TOO_LARGE,
+            f"the request's body is over {limit:,} bytes",
+            "Send less at once: split the memory, or name fewer ids.",
+        )
+    )
+
+
+def _too_slow(seconds: float) -> ASGIApp:
+    return problem_response(
+        problem(
+            TOO_SLOW,
+            f"the request's body was not received within {seconds:g} seconds",
+            "Send it again over a better connection, or send less at once.",
+        ),
+        {"Connection": "close"},
+    )
 
 
 class KeyRequired:
-    """Lets through who shows a known key, and notes whose it is; everything that is not named as
-    open is closed. `prefix` limits the guard to one part of an app.
+    """Lets a request with a known key through, and records the key in the scope. Everything at or
+    below a `closed` path needs one, except the `open_paths`.
+
+    The key is checked before any of the body is read. Keys that were never right here are looked up
+    one at a time, so that guesses cannot take the database's connections from everyone else.
     """
 
     def __init__(
-        self, app: ASGIApp, keys: KeyStore, prefix: str = "/", open_paths: Collection[str] = ()
+        self,
+        app: ASGIApp,
+        keys: KeyStore,
+        closed: Collection[str],
+        open_paths: Collection[str] = (),
     ) -> None:
         self._app = app
         self._keys = keys
-        self._prefix = prefix
+        self._closed = tuple(closed)
         self._open = frozenset(open_paths)
+        self._known: OrderedDict[bytes, None] = OrderedDict()
+        self._known_lane = asyncio.Semaphore(_LOOKUPS)
+        self._unknown_lane = asyncio.Semaphore(1)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if (
-            scope["type"] != "http"
-            or not scope["path"].startswith(self._prefix)
-            or scope["path"] in self._open
-        ):
+        if scope["type"] != "http" or not self._needs_key(scope["path"]):
             await self._app(scope, receive, send)
             return
         try:
-            scope[OWNER] = await owner_of(self._keys, _shown_key(Headers(scope=scope)))
+            scope[KEY] = await self._find(_shown_key(Headers(scope=scope)))
         except RecollectError as error:
             await error_response(error)(scope, receive, send)
             return
         await self._app(scope, receive, send)
+
+    def _needs_key(self, path: str) -> bool:
+        is_closed = any(path == one or path.startswith(f"{one}/") for one in self._closed)
+        return is_closed and path not in self._open
+
+    async def _find(self, text: str) -> Key:
+        hashed = digest(text)
+        async with self._known_lane if hashed in self._known else self._unknown_lane:
+            key = await key_of(self._keys, text)
+        self._known[hashed] = None
+        self._known.move_to_end(hashed)
+        if len(self._known) > _MAX_KNOWN:
+            self._known.popitem(last=False)
+        return key
 
 
 def _shown_key(headers: Headers) -> str:

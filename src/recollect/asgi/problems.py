@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from http import HTTPStatus
+from math import ceil
 from typing import Final
 
 from starlette.responses import Response
 
-from recollect.core.errors import RecollectError, StoreBusy, StoreUnavailable
+from recollect.core.errors import Overloaded, RecollectError, StoreBusy, StoreUnavailable
 from recollect.wire.problems import KINDS, Kind, Problem
 
 PROBLEM_TYPE: Final = "application/problem+json"
@@ -20,6 +21,7 @@ NO_SUCH_PATH: Final = Kind("no-such-path", HTTPStatus.NOT_FOUND, "Nothing is ser
 WRONG_METHOD: Final = Kind(
     "wrong-method", HTTPStatus.METHOD_NOT_ALLOWED, "This path does not take that method"
 )
+TOO_SLOW: Final = Kind("too-slow", HTTPStatus.REQUEST_TIMEOUT, "The request came too slowly")
 TOO_LARGE: Final = Kind("too-large", HTTPStatus(413), "The request is too large")
 WRONG_HOST: Final = Kind(
     "wrong-host", HTTPStatus.MISDIRECTED_REQUEST, "This server does not answer to that name"
@@ -27,7 +29,15 @@ WRONG_HOST: Final = Kind(
 UNEXPECTED: Final = Kind(
     "unexpected", HTTPStatus.INTERNAL_SERVER_ERROR, "The server met a fault of its own"
 )
-HTTP_KINDS: Final = (MALFORMED, NO_SUCH_PATH, WRONG_METHOD, TOO_LARGE, WRONG_HOST, UNEXPECTED)
+HTTP_KINDS: Final = (
+    MALFORMED,
+    NO_SUCH_PATH,
+    WRONG_METHOD,
+    TOO_SLOW,
+    TOO_LARGE,
+    WRONG_HOST,
+    UNEXPECTED,
+)
 
 _PASSING: Final = {KINDS[StoreUnavailable].type, KINDS[StoreBusy].type}
 
@@ -55,4 +65,7 @@ def problem_response(problem: Problem, headers: Mapping[str, str] | None = None)
 
 
 def error_response(error: RecollectError) -> Response:
-    return problem_response(Problem.from_error(error))
+    headers = None
+    if isinstance(error, Overloaded):
+        headers = {"Retry-After": str(max(1, ceil(error.seconds)))}
+    return problem_response(Problem.from_error(error), headers)

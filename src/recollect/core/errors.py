@@ -12,6 +12,8 @@
     └── StoreError            the store could not do its work
         ├── StoreUnavailable  it cannot be reached
         ├── StoreBusy         another process holds it
+        │   └── Overloaded    a server refused it before doing anything; try after `seconds`
+        │       └── RateLimited   because this key asks too often
         ├── StoreReadOnly     it cannot be written
         └── StoreFull         no room is left on the disk
 
@@ -80,6 +82,20 @@ class StoreUnavailable(StoreError):
 
 class StoreBusy(StoreError):
     """Another process holds the store for too long."""
+
+
+class Overloaded(StoreBusy):
+    """A server has more to do than it can answer in time, or a key asks for more than its share. It
+    did nothing of what was asked: try again after `seconds`.
+    """
+
+    def __init__(self, message: str, *, seconds: float = 1.0, remedy: str) -> None:
+        super().__init__(message, remedy=remedy)
+        self.seconds = seconds
+
+
+class RateLimited(Overloaded):
+    """A key has made more requests of a kind than it may in a while."""
 
 
 class StoreReadOnly(StoreError):

@@ -94,6 +94,8 @@ def read(
 
 
 def _within(value: Any, limits: Mapping[str, Any]) -> object:  # noqa: ANN401  # of any type
+    if value is None:
+        return value
     if "le" in limits and not value <= limits["le"]:
         raise ValueError(f"Input should be less than or equal to {limits['le']}")
     if "ge" in limits and not value >= limits["ge"]:

@@ -13,8 +13,9 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from recollect.asgi.guards import MAX_BODY, OWNER, KeyRequired
+from recollect.asgi.guards import KEY, MAX_BODY
 from recollect.asgi.problems import WRONG_METHOD, problem, problem_response
+from recollect.core.keys import Key
 from recollect.mcp.server import Context, build_server
 from recollect.ports import Recollect
 from recollect.wiring import Server
@@ -32,12 +33,13 @@ class McpEndpoint:
 
 
 def mcp_endpoint(server: Server) -> McpEndpoint:
-    """The endpoint of one server; it can run once."""
+    """The endpoint of one server; it can run once. Its path must be behind `KeyRequired`."""
 
     async def recollect_of(context: Context) -> Recollect:
         if context.request is None:
             raise RuntimeError("a call over HTTP carries its request")
-        return server.for_owner(context.request.scope[OWNER])
+        key: Key = context.request.scope[KEY]
+        return server.for_owner(key.owner)
 
     manager = StreamableHTTPSessionManager(
         build_server(recollect_of),
@@ -48,19 +50,22 @@ def mcp_endpoint(server: Server) -> McpEndpoint:
         # second list of names beside it would only be a second thing to get wrong.
         security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
-    return McpEndpoint(KeyRequired(_only_post(manager.asgi_app), server.keys), manager)
+    return McpEndpoint(_PostOnly(manager.asgi_app), manager)
 
 
-def _only_post(app: ASGIApp) -> ASGIApp:
-    """Without sessions there is nothing to listen to (GET) and nothing to end (DELETE)."""
+class _PostOnly:
+    """Without sessions there is nothing to listen to (GET) and nothing to end (DELETE). A class,
+    because a route takes a plain function for one that answers a request by its return value.
+    """
 
-    async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["method"] != "POST":
             refused = problem(
                 WRONG_METHOD, "MCP is spoken here by POST alone", "Send the message with POST."
             )
             await problem_response(refused, {"Allow": "POST"})(scope, receive, send)
             return
-        await app(scope, receive, send)
-
-    return guarded
+        await self._app(scope, receive, send)

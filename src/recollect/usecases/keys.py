@@ -1,4 +1,4 @@
-"""Issue, list and revoke the keys of a server, and tell whom a key belongs to."""
+"""Issue, list and revoke the keys of a server, and find the key that a text is."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def _new_key(clock: Clock, owner: str, label: str) -> tuple[Key, str]:
     return Key(uuid7(now, os.urandom(10)), owner, digest(text), label, now), text
 
 
-async def owner_of(keys: KeyStore, text: str) -> str:
-    """Whose key this is; NotAllowed when it is nobody's. The store is asked for a hash, and the
-    hash it answers with is compared in constant time, so timing tells nothing about a key.
+async def key_of(keys: KeyStore, text: str) -> Key:
+    """The key with this text; NotAllowed when none in force has it. The store is asked for a hash,
+    and the hash it answers with is compared in constant time: timing tells nothing about a key.
     """
     wanted = digest(text)
     key = await keys.find_key(wanted)
@@ -45,7 +45,7 @@ async def owner_of(keys: KeyStore, text: str) -> str:
             remedy="Put a key of this server into RECOLLECT_API_KEY, or send it as "
             "`Authorization: Bearer KEY`; `recollect keys new` on the server makes one.",
         )
-    return key.owner
+    return key
 
 
 async def revoke_key(keys: KeyStore, clock: Clock, id: UUID) -> None:

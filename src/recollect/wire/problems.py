@@ -20,6 +20,8 @@ from recollect.core.errors import (
     ModelUnavailable,
     NotAllowed,
     NotFound,
+    Overloaded,
+    RateLimited,
     RecollectError,
     StoreBusy,
     StoreError,
@@ -63,6 +65,8 @@ KINDS: Final[dict[type[RecollectError], Kind]] = {
         "store-unavailable", HTTPStatus.SERVICE_UNAVAILABLE, "The store cannot be reached"
     ),
     StoreBusy: Kind("store-busy", HTTPStatus.SERVICE_UNAVAILABLE, "The store is busy"),
+    Overloaded: Kind("overloaded", HTTPStatus.SERVICE_UNAVAILABLE, "The server is overloaded"),
+    RateLimited: Kind("rate-limited", HTTPStatus.TOO_MANY_REQUESTS, "Too many requests"),
     StoreReadOnly: Kind(
         "store-read-only", HTTPStatus.SERVICE_UNAVAILABLE, "The store cannot be written"
     ),

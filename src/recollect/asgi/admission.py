@@ -1,0 +1,91 @@
+"""Lets as many requests with a key in as the server can work on; the rules are `core/admission.py`.
+
+Requests without a key pass: health, metrics and the page stay reachable while all else waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from recollect.asgi.guards import KEY
+from recollect.asgi.problems import error_response
+from recollect.core.admission import Admission, Ticket
+from recollect.core.errors import Overloaded
+
+
+class Admitted:
+    """Stands behind `BodyLimit`: a slot is not held while a client sends its body."""
+
+    def __init__(
+        self, app: ASGIApp, admission: Admission, on_refused: Callable[[], None] = lambda: None
+    ) -> None:
+        self._app = app
+        self._admission = admission
+        self._on_refused = on_refused
+        self._turns: dict[Ticket, asyncio.Future[None]] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or KEY not in scope:
+            await self._app(scope, receive, send)
+            return
+        now = asyncio.get_running_loop().time
+        ticket = self._admission.arrive(scope[KEY].id, now())
+        try:
+            self._begin(now())
+            if ticket.begun is None:
+                await self._wait(ticket, scope, receive, send)
+            else:
+                await self._app(scope, receive, send)
+        finally:
+            self._admission.leave(ticket, now())
+            self._begin(now())
+
+    def _begin(self, now: float) -> None:
+        for ticket in self._admission.begin(now):
+            turn = self._turns.get(ticket)
+            if turn is not None and not turn.done():
+                turn.set_result(None)
+
+    async def _wait(self, ticket: Ticket, scope: Scope, receive: Receive, send: Send) -> None:
+        """Until its turn, until it is too late, or until its client is gone: a hook gives up after
+        a third of a second, and its recall would be made for nobody.
+        """
+        loop = asyncio.get_running_loop()
+        body = [await receive()]
+        turn = self._turns[ticket] = loop.create_future()
+        gone = loop.create_task(_message(receive))
+        try:
+            await asyncio.wait(
+                (turn, gone),
+                timeout=max(ticket.latest - loop.time(), 0.0),
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+            if gone.done():
+                raise ClientDisconnect
+            if not turn.done():
+                self._on_refused()
+                await error_response(self._refusal())(scope, receive, send)
+                return
+
+            async def replay() -> Message:
+                return body.pop() if body else await asyncio.shield(gone)
+
+            await self._app(scope, replay, send)
+        finally:
+            gone.cancel()
+            del self._turns[ticket]
+
+    def _refusal(self) -> Overloaded:
+        return Overloaded(
+            "the server is overloaded and cannot answer this in time",
+            seconds=self._admission.retry_after(),
+            remedy="Try again after the seconds that Retry-After names; nothing was changed.",
+        )
+
+
+async def _message(receive: Receive) -> Message:
+    return await receive()

@@ -1,0 +1,109 @@
+"""Which requests a server works on now, which wait, and which it refuses before any work is done.
+
+Past the number of requests it can work on side by side, a server only gets slower: each answer
+comes later, until all of them come after their deadline and every one was made in vain. So only so
+many run; the others wait, and what has waited too long to be answered in time is refused.
+
+A request that is bound to be refused still waits first. A client that asks again at once would
+otherwise keep the server busy with refusals alone.
+
+Turns go around the keys that have something waiting, and no key gets all the slots: a key that
+floods the server waits behind its own requests, not in front of everyone else's.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict, deque
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Final
+
+# The estimate of how long a request takes moves by this share with each request: three times as
+# far up as down, so that a quarter of the requests take longer than it says.
+_STEP: Final = 0.02
+_UP: Final = 3
+_FIRST_ESTIMATE: Final = 0.05
+_LEAST_ESTIMATE: Final = 0.001
+_MOST_RETRY_SECONDS: Final = 10.0
+
+
+@dataclass(eq=False, slots=True)
+class Ticket:
+    """One request; `latest` is when it must begin to be answered in time."""
+
+    key: Hashable
+    latest: float
+    begun: float | None = None
+
+
+class Admission:
+    """`slots` requests at once, each to be answered within `seconds` of its arrival."""
+
+    def __init__(self, slots: int, seconds: float) -> None:
+        self._slots = slots
+        self._slots_per_key = max(1, slots - max(1, slots // 4))
+        self._seconds = seconds
+        self._estimate = _FIRST_ESTIMATE
+        self._running: Counter[Hashable] = Counter()
+        self._waiting: OrderedDict[Hashable, deque[Ticket]] = OrderedDict()
+
+    @property
+    def running(self) -> int:
+        return self._running.total()
+
+    @property
+    def waiting(self) -> int:
+        return sum(map(len, self._waiting.values()))
+
+    def arrive(self, key: Hashable, now: float) -> Ticket:
+        """A new request, last in its key's line."""
+        ticket = Ticket(key, now + max(self._seconds - self._estimate, 0.0))
+        self._waiting.setdefault(key, deque()).append(ticket)
+        return ticket
+
+    def begin(self, now: float) -> list[Ticket]:
+        """The requests whose turn it is; they count as running until they leave."""
+        begun: list[Ticket] = []
+        while self.running < self._slots and (ticket := self._next(now)) is not None:
+            ticket.begun = now
+            self._running[ticket.key] += 1
+            begun.append(ticket)
+        return begun
+
+    def leave(self, ticket: Ticket, now: float) -> None:
+        """It is answered, refused, or given up by its client."""
+        if ticket.begun is None:
+            line = self._waiting.get(ticket.key, deque())
+            if ticket in line:  # else its time was over when its turn came
+                line.remove(ticket)
+                self._forget_if_empty(ticket.key)
+            return
+        self._running[ticket.key] -= 1
+        if not self._running[ticket.key]:
+            del self._running[ticket.key]
+        self._learn(now - ticket.begun)
+
+    def retry_after(self) -> float:
+        """Seconds after which what waits now will be done."""
+        return min(1.0 + self.waiting * self._estimate / self._slots, _MOST_RETRY_SECONDS)
+
+    def _next(self, now: float) -> Ticket | None:
+        for key, line in list(self._waiting.items()):
+            if self._running[key] >= self._slots_per_key:
+                continue
+            ticket = line.popleft()
+            while ticket.latest < now and line:
+                ticket = line.popleft()
+            self._waiting.move_to_end(key)
+            self._forget_if_empty(key)
+            if ticket.latest >= now:
+                return ticket
+        return None
+
+    def _forget_if_empty(self, key: Hashable) -> None:
+        if not self._waiting[key]:
+            del self._waiting[key]
+
+    def _learn(self, took: float) -> None:
+        factor = 1 + _STEP * _UP if took > self._estimate else 1 - _STEP
+        self._estimate = max(self._estimate * factor, _LEAST_ESTIMATE)

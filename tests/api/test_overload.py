@@ -1,0 +1,86 @@
+"""More requests than a server can work on: some wait, some are refused, and health is answered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import httpx
+import psycopg
+from tests.serving import Running, running
+from tests.waiting import SECONDS, wait_until
+
+MEMORY = {"content": "the harbour is closed"}
+
+
+@contextmanager
+def store_held(database_url: str) -> Iterator[None]:
+    """While entered, no memory can be written: a request that writes one keeps its slot."""
+    with psycopg.connect(database_url) as connection:
+        connection.execute("lock table memories in exclusive mode")
+        yield
+
+
+def metric(up: Running, name: str) -> float:
+    text = httpx.get(f"{up.url}/api/v1/metrics", timeout=SECONDS).text
+    return sum(float(one.rsplit(" ", 1)[1]) for one in text.splitlines() if one.startswith(name))
+
+
+def test_what_cannot_be_answered_in_time_is_refused_before_any_work(
+    database_url: str, tmp_path: Path
+) -> None:
+    with (
+        running(database_url, tmp_path, concurrency=1, answer_within=0.1) as up,
+        up.client() as noisy,
+        up.client() as other,
+        ThreadPoolExecutor() as threads,
+    ):
+        with store_held(database_url):
+            held = threads.submit(noisy.post, "memories", json=MEMORY)
+            refused = wait_until(lambda: (one := other.get("stats")).status_code == 503 and one)
+            assert refused.json()["type"] == "urn:recollect:problem:overloaded"
+            assert int(refused.headers["Retry-After"]) >= 1
+            assert httpx.get(f"{up.url}/api/v1/health/live", timeout=SECONDS).status_code == 200
+            assert metric(up, "recollect_overload_refusals_total") >= 1
+            assert not held.done()
+        assert held.result().status_code == 201
+        assert wait_until(lambda: other.get("stats").status_code == 200)
+
+
+def test_a_flooding_key_leaves_a_slot_for_others(database_url: str, tmp_path: Path) -> None:
+    with (
+        running(database_url, tmp_path, concurrency=2) as up,
+        up.client() as noisy,
+        up.client() as quiet,
+        ThreadPoolExecutor(20) as threads,
+    ):
+        with store_held(database_url):
+            flood = [threads.submit(noisy.post, "memories", json=MEMORY) for _ in range(20)]
+            for _ in range(5):
+                assert quiet.get("stats").status_code == 200
+            assert not any(one.done() for one in flood)
+        assert {one.result().status_code for one in flood} == {201}
+
+
+def test_a_request_whose_client_hangs_up_while_it_waits_is_dropped(
+    database_url: str, tmp_path: Path
+) -> None:
+    with (
+        running(database_url, tmp_path, concurrency=1) as up,
+        up.client() as noisy,
+        up.client() as impatient,
+        ThreadPoolExecutor() as threads,
+    ):
+        with store_held(database_url):
+            held = threads.submit(noisy.post, "memories", json=MEMORY)
+
+            def is_dropped() -> bool:
+                with suppress(httpx.TimeoutException):
+                    impatient.post("memories", json=MEMORY, timeout=0.1)
+                gone = 'recollect_http_request_seconds_count{method="POST",route="unmatched"'
+                return metric(up, f'{gone},status="499"}}') > 0
+
+            assert wait_until(is_dropped)
+        assert held.result().status_code == 201

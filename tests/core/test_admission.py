@@ -1,0 +1,86 @@
+"""Who runs, who waits, and who is refused: with a clock that the test moves."""
+
+from __future__ import annotations
+
+from recollect.core.admission import Admission, Ticket
+
+
+def arrive(admission: Admission, key: str, count: int, now: float = 0.0) -> list[Ticket]:
+    return [admission.arrive(key, now) for _ in range(count)]
+
+
+def test_only_as_many_run_as_there_are_slots() -> None:
+    admission = Admission(slots=4, seconds=2.0)
+    first, second = arrive(admission, "a", 3), arrive(admission, "b", 3)
+    assert admission.begin(0.0) == [first[0], second[0], first[1], second[1]]
+    assert (admission.running, admission.waiting) == (4, 2)
+    admission.leave(first[0], 0.1)
+    assert admission.begin(0.1) == [first[2]]
+
+
+def test_one_key_does_not_get_every_slot() -> None:
+    admission = Admission(slots=8, seconds=2.0)
+    noisy = arrive(admission, "noisy", 500)
+    assert admission.begin(0.0) == noisy[:6]
+    quiet = arrive(admission, "quiet", 1)
+    assert admission.begin(0.0) == quiet
+
+
+def test_with_one_slot_a_single_key_still_runs() -> None:
+    admission = Admission(slots=1, seconds=2.0)
+    only = arrive(admission, "a", 2)
+    assert admission.begin(0.0) == only[:1]
+
+
+def test_turns_go_around_the_keys() -> None:
+    admission = Admission(slots=1, seconds=2.0)
+    noisy = arrive(admission, "noisy", 100)
+    quiet = arrive(admission, "quiet", 2)
+    order: list[Ticket] = []
+    for _ in range(5):
+        (ticket,) = admission.begin(0.0)
+        order.append(ticket)
+        admission.leave(ticket, 0.0)
+    assert order == [noisy[0], quiet[0], noisy[1], quiet[1], noisy[2]]
+
+
+def test_what_can_no_longer_be_answered_in_time_is_not_begun() -> None:
+    admission = Admission(slots=1, seconds=2.0)
+    running, late, fresh = *arrive(admission, "a", 2), *arrive(admission, "a", 1, now=1.5)
+    assert admission.begin(0.0) == [running]
+    admission.leave(running, 1.99)
+    assert admission.begin(1.99) == [fresh]
+    assert late.begun is None
+    admission.leave(late, 2.0)
+    assert admission.waiting == 0
+
+
+def test_the_slower_requests_are_the_sooner_they_must_begin() -> None:
+    admission = Admission(slots=1, seconds=2.0)
+    quick = admission.arrive("a", 0.0)
+    admission.leave(quick, 0.0)
+    for _ in range(200):
+        ticket = admission.arrive("a", 0.0)
+        admission.begin(0.0)
+        admission.leave(ticket, 1.5)
+    slow = admission.arrive("a", 0.0)
+    assert quick.latest > 1.9
+    assert slow.latest < 0.6
+
+
+def test_a_request_whose_client_is_gone_leaves_the_line() -> None:
+    admission = Admission(slots=1, seconds=2.0)
+    running, gone, last = arrive(admission, "a", 3)
+    admission.begin(0.0)
+    admission.leave(gone, 0.0)
+    admission.leave(running, 0.0)
+    assert admission.begin(0.0) == [last]
+
+
+def test_the_longer_the_line_the_later_to_try_again() -> None:
+    admission = Admission(slots=4, seconds=2.0)
+    assert admission.retry_after() == 1.0
+    arrive(admission, "a", 80)
+    assert admission.retry_after() == 1.0 + 80 * 0.05 / 4
+    arrive(admission, "a", 10_000)
+    assert admission.retry_after() == 10.0

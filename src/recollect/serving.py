@@ -64,7 +64,7 @@ class Ready:
         about_key = (
             f"Your key, shown only this once; the server keeps a hash of it:\n  {self.key}"
             if self.key
-            else "Use the key that was shown at the first start, or make one: recollect keys new"
+            else "Use the key that was shown at the first start, or make one: recollect keys create"
         )
         return f"""Recollect is ready
   page      {self.url}/

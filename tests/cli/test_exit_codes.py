@@ -141,7 +141,7 @@ def test_a_conflict_is_5(cli: Cli) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    [("keys", "new"), ("keys", "list"), ("reembed", "--status"), ("worker", "--once")],
+    [("graph", "build"), ("reembed", "--status"), ("worker", "--once")],
 )
 def test_what_works_on_the_servers_database_does_not_take_this_homes_for_it(
     cli: Cli, command: tuple[str, ...]

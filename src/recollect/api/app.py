@@ -13,6 +13,7 @@ from recollect.api import (
     conflicts,
     erasing,
     graph,
+    keys,
     links,
     memories,
     operations,
@@ -70,6 +71,7 @@ def create_app(server: Server) -> FastAPI:
         erasing.router,
         syncing.router,
         graph.router,
+        keys.router,
         operations.closed,
     ):
         closed.include_router(router)
@@ -79,7 +81,9 @@ def create_app(server: Server) -> FastAPI:
     add_error_handlers(app)
     app.openapi_schema = completed(app.openapi(), server.parts.limits)
     # The last one added is the outermost.
-    app.add_middleware(KeyRequired, keys=server.keys, prefix=f"{PREFIX}/", open_paths=OPEN_PATHS)
+    app.add_middleware(
+        KeyRequired, sign_in=server.sign_in, prefix=f"{PREFIX}/", open_paths=OPEN_PATHS
+    )
     app.add_middleware(BodyLimit)
     app.add_middleware(HostCheck, allowed=(server.settings.host, *server.settings.allowed_hosts))
     app.add_middleware(Observed, observe=metrics.observe_request)

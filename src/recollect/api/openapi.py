@@ -17,6 +17,7 @@ from recollect.asgi.problems import (
 from recollect.core.errors import (
     AmbiguousId,
     Conflict,
+    Forbidden,
     InvalidInput,
     NotAllowed,
     NotFound,
@@ -47,7 +48,11 @@ _EXAMPLES: Final[dict[Kind, tuple[str, str]]] = {
     ),
     KINDS[NotAllowed]: (
         "this key is not known here",
-        "Send `Authorization: Bearer KEY`; `recollect keys new` on the server makes it.",
+        "Send `Authorization: Bearer KEY`; `recollect keys create` on the server makes it.",
+    ),
+    KINDS[Forbidden]: (
+        "this needs a key with the role admin; this key's role is member",
+        "Use a key with the role admin: `recollect keys create --role admin` makes one.",
     ),
     KINDS[StoreUnavailable]: (
         "Postgres cannot be reached",
@@ -69,8 +74,8 @@ _ANY_REQUEST: Final = (TOO_LARGE, WRONG_HOST, UNEXPECTED)
 
 # What goes wrong together: wherever a store is asked for somebody; wherever something is sent that
 # can be wrong; wherever a memory is named by a reference in the path.
-OWNED: Final = (KINDS[NotAllowed], KINDS[StoreUnavailable])
-SENT: Final = (KINDS[NotAllowed], KINDS[InvalidInput], KINDS[StoreUnavailable])
+OWNED: Final = (KINDS[NotAllowed], KINDS[Forbidden], KINDS[StoreUnavailable])
+SENT: Final = (*OWNED, KINDS[InvalidInput])
 REFERRED: Final = (KINDS[NotFound], NO_SUCH_PATH, KINDS[AmbiguousId])
 
 Responses = dict[int | str, dict[str, Any]]

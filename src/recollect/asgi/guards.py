@@ -5,7 +5,7 @@ Each is one ASGI middleware that either answers with a problem or lets the reque
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from typing import Final
 
 from starlette.datastructures import Headers
@@ -20,14 +20,16 @@ from recollect.asgi.problems import (
     problem_response,
 )
 from recollect.core.errors import NotAllowed, RecollectError
-from recollect.ports import KeyStore
-from recollect.usecases.keys import owner_of
+from recollect.core.keys import Key
 
 MAX_BODY: Final = 1024 * 1024
 # A client hears the answer only after it has sent its body: so much of it is read and dropped.
 _MAX_DRAINED: Final = 16 * MAX_BODY
 LOOPBACK_NAMES: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
-OWNER: Final = "recollect.owner"
+KEY: Final = "recollect.key"
+"""Where in an ASGI scope the key is that was shown."""
+SignIn = Callable[[str], Awaitable[Key]]
+"""The key with a text; NotAllowed when there is none in force."""
 
 
 class HostCheck:
@@ -113,15 +115,15 @@ class BodyLimit:
 
 
 class KeyRequired:
-    """Lets through who shows a known key, and notes whose it is; everything that is not named as
+    """Lets through who shows a known key, and notes which it is; everything that is not named as
     open is closed. `prefix` limits the guard to one part of an app.
     """
 
     def __init__(
-        self, app: ASGIApp, keys: KeyStore, prefix: str = "/", open_paths: Collection[str] = ()
+        self, app: ASGIApp, sign_in: SignIn, prefix: str = "/", open_paths: Collection[str] = ()
     ) -> None:
         self._app = app
-        self._keys = keys
+        self._sign_in = sign_in
         self._prefix = prefix
         self._open = frozenset(open_paths)
 
@@ -134,7 +136,7 @@ class KeyRequired:
             await self._app(scope, receive, send)
             return
         try:
-            scope[OWNER] = await owner_of(self._keys, _shown_key(Headers(scope=scope)))
+            scope[KEY] = await self._sign_in(_shown_key(Headers(scope=scope)))
         except RecollectError as error:
             await error_response(error)(scope, receive, send)
             return

@@ -17,6 +17,7 @@ from recollect.cli import (
     graph,
     importing,
     installing,
+    keys,
     linking,
     memories,
     memory_tool,
@@ -67,7 +68,7 @@ def build(doors: Doors) -> typer.Typer:
     app.add_typer(embedding.models_app, name="models")
     app.add_typer(graph.graph_app, name="graph")
     app.add_typer(tuning.settings_app, name="settings")
-    app.add_typer(operate.keys_app, name="keys")
+    app.add_typer(keys.keys_app, name="keys")
     add_commands(app, doors)
     return app
 

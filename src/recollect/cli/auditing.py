@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recollect.cli.options import AsJson, whose
+from recollect.cli.options import AsJson, Start, whose
 from recollect.cli.output import note, print_json, show
 from recollect.cli.shell import ask_server
 from recollect.core.audit import KINDS, Finding, Kind
@@ -33,12 +33,13 @@ def audit(
     owner: Annotated[
         str | None, typer.Option("--owner", help="Whose memories; unsaid, RECOLLECT_OWNER's.")
     ] = None,
+    start: Start = False,
     as_json: AsJson = False,
 ) -> None:
     """Find duplicates, contradictions, stale and unused memories, and secrets."""
     kinds = _kinds(kind)
     if server:
-        found = ask_server(lambda there: _on_server(there, owner, kinds))
+        found = ask_server(lambda there: _on_server(there, owner, kinds), start=start)
     else:
         found = asyncio.run(_here(owner, kinds))
     if as_json:

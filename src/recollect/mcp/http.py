@@ -13,7 +13,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from recollect.asgi.guards import MAX_BODY, OWNER, KeyRequired
+from recollect.asgi.guards import KEY, MAX_BODY, KeyRequired
 from recollect.asgi.problems import WRONG_METHOD, problem, problem_response
 from recollect.mcp.server import Context, build_server
 from recollect.ports import Recollect
@@ -37,7 +37,7 @@ def mcp_endpoint(server: Server) -> McpEndpoint:
     async def recollect_of(context: Context) -> Recollect:
         if context.request is None:
             raise RuntimeError("a call over HTTP carries its request")
-        return server.for_owner(context.request.scope[OWNER])
+        return server.for_key(context.request.scope[KEY])
 
     manager = StreamableHTTPSessionManager(
         build_server(recollect_of),
@@ -48,7 +48,7 @@ def mcp_endpoint(server: Server) -> McpEndpoint:
         # second list of names beside it would only be a second thing to get wrong.
         security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
-    return McpEndpoint(KeyRequired(_only_post(manager.asgi_app), server.keys), manager)
+    return McpEndpoint(KeyRequired(_only_post(manager.asgi_app), server.sign_in), manager)
 
 
 def _only_post(app: ASGIApp) -> ASGIApp:

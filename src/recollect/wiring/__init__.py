@@ -5,7 +5,14 @@ SQLite store, or a server's when one is named. `open_server` is what a server se
 keys, and the use cases for whoever shows one.
 """
 
-from recollect.wiring.own import Cached, key_of, open_cached, open_recollect, open_remote_graph
+from recollect.wiring.own import (
+    Cached,
+    key_of,
+    open_cached,
+    open_recollect,
+    open_remote_graph,
+    open_remote_keys,
+)
 from recollect.wiring.parts import SystemClock, catalogue, open_reranker, parts_on
 from recollect.wiring.postgres import open_postgres
 from recollect.wiring.server import Server, open_server, open_walker
@@ -20,6 +27,7 @@ __all__ = [
     "open_postgres",
     "open_recollect",
     "open_remote_graph",
+    "open_remote_keys",
     "open_reranker",
     "open_server",
     "open_walker",

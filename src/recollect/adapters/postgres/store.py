@@ -1,4 +1,4 @@
-"""Memories, keys and run-time settings in Postgres.
+"""Memories and run-time settings in Postgres.
 
 Every method is one transaction on a pooled connection. No statement is prepared, so the store works
 behind a transaction-pooling PgBouncer as well.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Self
@@ -23,6 +22,7 @@ from recollect.adapters.postgres.changes import PostgresChanges
 from recollect.adapters.postgres.erasure import ERASE
 from recollect.adapters.postgres.fusion import PostgresFuser
 from recollect.adapters.postgres.graph import PostgresGraph
+from recollect.adapters.postgres.keys import PostgresKeys
 from recollect.adapters.postgres.migrate import migrate
 from recollect.adapters.postgres.owner_erasure import PostgresOwnerErasure
 from recollect.adapters.postgres.pool import Connection, Pool
@@ -32,7 +32,6 @@ from recollect.adapters.postgres.rows import (
     MEMORY_COLUMNS,
     UPDATE_MEMORY,
     from_memory,
-    to_key,
     to_memory,
     to_setting_change,
     within,
@@ -41,7 +40,6 @@ from recollect.adapters.postgres.statistics import Statistics
 from recollect.adapters.postgres.vectors import LEASE, PostgresVectors
 from recollect.core.following import AsOf, Fetched, Followed
 from recollect.core.ids import IdPrefix
-from recollect.core.keys import Key
 from recollect.core.memory import Memory, Scope, Stats
 from recollect.core.paging import Cursor
 from recollect.core.recall import Candidate
@@ -75,6 +73,7 @@ _IDS_WITH_PREFIX = """
 select id from memories
 where owner = %(owner)s and id between %(low)s and %(high)s
     and (deleted_at is null or %(forgotten)s)
+    and (%(project)s::text is null or project = %(project)s)
 order by id limit %(limit)s
 """
 
@@ -83,12 +82,14 @@ select
     count(*) filter (where deleted_at is null) as memories,
     count(*) filter (where deleted_at is not null) as forgotten,
     count(*) filter (where deleted_at is null and is_sensitive) as sensitive
-from memories where owner = %(owner)s
+from memories
+where owner = %(owner)s and (%(project)s::text is null or project = %(project)s)
 """
 
 _COUNT_BY = """
 select {column} as name, count(*) as memories from memories
 where owner = %(owner)s and deleted_at is null and {column} is not null
+    and (%(project)s::text is null or project = %(project)s)
 group by {column} order by 2 desc, 1
 """
 
@@ -107,11 +108,6 @@ _SETTINGS_LOG = "select * from settings_audit order by number desc limit %s"
 _WRITE_SETTING = """
 insert into settings (name, value) values (%(name)s, %(value)s)
 on conflict (name) do update set value = excluded.value
-"""
-
-_ADD_KEY = """
-insert into keys (id, owner, digest, label, created_at, revoked_at)
-values (%(id)s, %(owner)s, %(digest)s, %(label)s, %(created_at)s, %(revoked_at)s)
 """
 
 
@@ -133,6 +129,7 @@ class PostgresStore:
         self._statistics = Statistics(self._transaction)
         self.fuser = PostgresFuser(self._transaction)
         self.changes = PostgresChanges(self._transaction, self._statistics)
+        self.keys = PostgresKeys(self._transaction, self._reading)
         self.recalls = PostgresRecalls(self._transaction)
         self.eraser = PostgresOwnerErasure(url, self._transaction, self._statistics)
 
@@ -236,9 +233,16 @@ class PostgresStore:
 
     @again_if_lost
     async def ids_with_prefix(
-        self, owner: str, prefix: IdPrefix, limit: int, *, forgotten: bool
+        self,
+        owner: str,
+        prefix: IdPrefix,
+        limit: int,
+        *,
+        forgotten: bool,
+        project: str | None = None,
     ) -> list[UUID]:
         params = {
+            "project": project,
             "owner": owner,
             "low": prefix.low,
             "high": prefix.high,
@@ -287,14 +291,15 @@ class PostgresStore:
                 ranking=query.ranking,
             )
 
-    async def stats(self, owner: str) -> Stats:
+    async def stats(self, owner: str, project: str | None = None) -> Stats:
+        params = {"owner": owner, "project": project}
         async with self._transaction() as connection:
-            cursor = await connection.execute(_STATS, {"owner": owner})
+            cursor = await connection.execute(_STATS, params)
             totals: dict[str, Any] = await cursor.fetchone() or {}
             return Stats(
                 **totals,
-                by_category=await _count_by(connection, owner, "category"),
-                by_project=await _count_by(connection, owner, "project"),
+                by_category=await _count_by(connection, params, "category"),
+                by_project=await _count_by(connection, params, "project"),
             )
 
     @again_if_lost
@@ -318,40 +323,10 @@ class PostgresStore:
             cursor = await connection.execute(_SETTINGS_LOG, (limit,))
             return [to_setting_change(row) for row in await cursor.fetchall()]
 
-    async def add_key(self, key: Key) -> None:
-        async with self._transaction() as connection:
-            await connection.execute(_ADD_KEY, asdict(key))
 
-    async def add_first_key(self, key: Key) -> bool:
-        async with self._transaction() as connection:
-            await connection.execute("lock table keys in share row exclusive mode")
-            cursor = await connection.execute("select from keys limit 1")
-            if await cursor.fetchone() is not None:
-                return False
-            await connection.execute(_ADD_KEY, asdict(key))
-            return True
-
-    @again_if_lost
-    async def find_key(self, digest: bytes) -> Key | None:
-        async with self._reading() as connection:
-            cursor = await connection.execute("select * from keys where digest = %s", (digest,))
-            row = await cursor.fetchone()
-        return None if row is None else to_key(row)
-
-    async def list_keys(self) -> list[Key]:
-        async with self._reading() as connection:
-            cursor = await connection.execute("select * from keys order by created_at, id")
-            return [to_key(row) for row in await cursor.fetchall()]
-
-    async def revoke_key(self, id: UUID, at: datetime) -> bool:
-        async with self._transaction() as connection:
-            cursor = await connection.execute(
-                "update keys set revoked_at = %s where id = %s and revoked_at is null", (at, id)
-            )
-            return cursor.rowcount == 1
-
-
-async def _count_by(connection: Connection, owner: str, column: str) -> dict[str, int]:
+async def _count_by(
+    connection: Connection, params: Mapping[str, object], column: str
+) -> dict[str, int]:
     query = sql.SQL(_COUNT_BY).format(column=sql.Identifier(column))
-    cursor = await connection.execute(query, {"owner": owner})
+    cursor = await connection.execute(query, params)
     return {row["name"]: row["memories"] for row in await cursor.fetchall()}

@@ -11,7 +11,10 @@ from tests.strategies import MOMENT
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.core.keys import Key, digest
 
-INSERT = "insert into keys (id, owner, digest, label, created_at) values (%s, %s, %s, '', now())"
+INSERT = """
+insert into keys (id, owner, digest, label, created_at, role)
+values (%s, %s, %s, '', now(), 'admin')
+"""
 WAITING = "select count(*) from pg_locks where not granted and relation = 'keys'::regclass"
 
 

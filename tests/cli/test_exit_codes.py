@@ -16,6 +16,7 @@ CODES = {
     errors.AmbiguousId: 2,
     errors.NotFound: 3,
     errors.NotAllowed: 4,
+    errors.Forbidden: 4,
     errors.Conflict: 5,
     errors.ModelUnavailable: 6,
     errors.ModelBusy: 6,

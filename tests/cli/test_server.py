@@ -18,7 +18,7 @@ def test_the_commands_work_on_a_server(server: Running, tmp_path: Path) -> None:
     assert cli.json("recall", "staging")["hits"][0]["memory"] == stored
     assert cli.json("list")["memories"] == [stored]
     assert cli.json("update", stored["id"][:13], "--importance", "1")["version"] == 2
-    assert cli.json("settings", "set", "fusion", "convex")["fusion"] == "convex"
+    assert cli.json("settings", "set", "fusion", "convex")["fusion"]["new"] == "convex"
     told = cli.json("status")
     assert (told["store"], told["location"]) == ("server", server.url)
     assert told["stats"]["memories"] == 1

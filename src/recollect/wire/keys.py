@@ -6,11 +6,11 @@ from datetime import timedelta
 from typing import Annotated
 from uuid import UUID
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from recollect.core.keys import ROLES, Key, Role
 from recollect.core.owner import MAX_NAME
-from recollect.wire.values import Input, Label, Moment, Name, Shape, Whole
+from recollect.wire.values import Input, Moment, Name, Shape, Whole
 
 _Name = Annotated[Name, Field(json_schema_extra={"maxLength": MAX_NAME})]
 
@@ -57,6 +57,10 @@ class KeysOut(Shape):
 class KeyIn(Input):
     """A key to create."""
 
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"owner": "ana", "label": "phone", "role": "member"}]}
+    )
+
     owner: _Name | None = Field(
         default=None, description="Whose memories it opens; left out: those of the key in use."
     )
@@ -71,7 +75,7 @@ class KeyIn(Input):
         "and models.",
         json_schema_extra={"enum": [*ROLES]},
     )
-    project: Label | None = Field(
+    project: Name | None = Field(
         default=None, description="Limits the key to the memories of this project."
     )
     expires_at: Moment | None = Field(default=None, description="Left out: it does not expire.")
@@ -79,6 +83,8 @@ class KeyIn(Input):
 
 class RotateIn(Input):
     """How to rotate a key."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"grace_seconds": 86_400}]})
 
     grace_seconds: Whole = Field(
         default=0,

@@ -134,7 +134,7 @@ async def open_server(
         if (vectors := store.vectors) is None:
             if settings.embedder != NO_EMBEDDER:
                 legs = {**parts.legs, "dense": no_dense_leg(store.vector_note)}
-                parts = replace(parts, legs=legs)
+                parts = replace(parts, legs=legs, broken_legs=frozenset({"dense"}))
         else:
             embedding = EmbeddingParts(vectors, embedders, settings.embedder)
             parts = replace(parts, queue=vectors, parked=vectors.parked)

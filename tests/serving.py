@@ -16,6 +16,7 @@ from tests.waiting import SECONDS
 
 from recollect import settings
 from recollect.asgi.listening import listen, url_of
+from recollect.core.keys import Role
 from recollect.serving import serve
 from recollect.usecases.keys import issue_key
 from recollect.wiring import Server, open_server
@@ -32,10 +33,14 @@ class Running:
     loop: asyncio.AbstractEventLoop
     stopping: asyncio.Event
 
-    def new_key(self, owner: str | None = None) -> str:
+    def new_key(
+        self, owner: str | None = None, *, role: Role = "admin", project: str | None = None
+    ) -> str:
         """A key of this owner, else of one who has nothing stored yet."""
         name = owner or f"owner {next(_numbers)}"
-        issuing = issue_key(self.server.keys, self.server.clock, name, "")
+        issuing = issue_key(
+            self.server.keys, self.server.clock, name, "", role=role, project=project
+        )
         return asyncio.run_coroutine_threadsafe(issuing, self.loop).result()[1]
 
     def client(self, key: str | None = None) -> httpx.Client:

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 from uuid import UUID
 
+from recollect.key_ports import KeyStore as KeyStore
 from recollect.space_ports import Spaces
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from recollect.core.following import AsOf, Fetched, Followed
     from recollect.core.fusion import Answers, Fused, Fusion, Weights
     from recollect.core.ids import IdPrefix
-    from recollect.core.keys import Key
     from recollect.core.memory import Changes, Draft, Memory, Scope, Stats
     from recollect.core.paging import Cursor, Page
     from recollect.core.recall import Candidate, Declined, RecallRequest, Recollection
@@ -71,9 +71,17 @@ class MemoryStore(Protocol):
         """To the last successors, the newest of several each time, and to what links name."""
 
     async def ids_with_prefix(
-        self, owner: str, prefix: IdPrefix, limit: int, *, forgotten: bool
+        self,
+        owner: str,
+        prefix: IdPrefix,
+        limit: int,
+        *,
+        forgotten: bool,
+        project: str | None = None,
     ) -> list[UUID]:
-        """The ids that begin so, in order; forgotten ones only when asked for."""
+        """The ids that begin so, in order; forgotten ones only when asked for. With a project,
+        those of that project alone.
+        """
 
     async def replace(self, memory: Memory, *, based_on: int) -> bool:
         """Put this state in the place of version `based_on`; False when that is not current."""
@@ -89,8 +97,8 @@ class MemoryStore(Protocol):
     async def search_words(self, owner: str, scope: Scope, query: WordQuery) -> list[Candidate]:
         """The lexical leg: matching memories, best first. No text can make it raise."""
 
-    async def stats(self, owner: str) -> Stats:
-        """What this owner has stored, in numbers."""
+    async def stats(self, owner: str, project: str | None = None) -> Stats:
+        """What this owner has stored, in all or in one project, in numbers."""
 
 
 class Embedder(Protocol):
@@ -216,25 +224,6 @@ class SettingsStore(Protocol):
 
     async def settings_log(self, limit: int) -> list[SettingChange]:
         """The latest changes, newest first."""
-
-
-class KeyStore(Protocol):
-    """The keys a server knows. It keeps their hashes, never the keys."""
-
-    async def add_key(self, key: Key) -> None:
-        """Keep a new key."""
-
-    async def add_first_key(self, key: Key) -> bool:
-        """Keep a key if there has been none yet; however many try at once, one does."""
-
-    async def find_key(self, digest: bytes) -> Key | None:
-        """The key with this hash, revoked or not."""
-
-    async def list_keys(self) -> Sequence[Key]:
-        """All keys, oldest first."""
-
-    async def revoke_key(self, id: UUID, at: datetime) -> bool:
-        """Stop honouring a key; False when there is no such key in force."""
 
 
 class Leg(Protocol):

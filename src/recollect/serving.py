@@ -29,6 +29,7 @@ from recollect.logs import log_steps, log_to_stderr
 from recollect.mcp.http import mcp_endpoint
 from recollect.settings import Settings
 from recollect.usecases.keys import issue_first_key
+from recollect.usecases.tune import check_some_leg
 from recollect.web import page_routes
 from recollect.wiring import Server, open_server
 from recollect.worker import working_inside
@@ -65,7 +66,7 @@ class Ready:
         about_key = (
             f"Your key, shown only this once; the server keeps a hash of it:\n  {self.key}"
             if self.key
-            else "Use the key that was shown at the first start, or make one: recollect keys new"
+            else "Use the key that was shown at the first start, or make one: recollect keys create"
         )
         return f"""Recollect is ready
   page      {self.url}/
@@ -124,6 +125,7 @@ async def serve(
     server: Server, listening: socket, stopping: asyncio.Event, on_ready: OnReady
 ) -> None:
     """Answer on a listening socket until `stopping` is set."""
+    await check_some_leg(server.parts)
     app, running = compose(server)
     config = uvicorn.Config(
         app,

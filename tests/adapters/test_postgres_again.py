@@ -82,7 +82,7 @@ def reads_of(store: PostgresStore, vectors: PostgresVectors, space: StoredSpace)
     words = WordQuery(text="sparrows", expanded="", depth=5)
     vector = VectorQuery(space, NORTH, 1, depth=5)
     return {
-        "key": ("keys", lambda: store.find_key(b"unknown")),
+        "key": ("keys", lambda: store.keys.find_key(b"unknown")),
         "settings": ("settings", store.read_settings),
         "words": ("memories", lambda: store.search_words(OWNER, EVERYWHERE, words)),
         "survey": ("spaces", lambda: vectors.survey(OWNER, EVERYWHERE)),

@@ -11,7 +11,10 @@ from tests.strategies import MOMENT
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.core.keys import Key, digest
 
-INSERT = "insert into keys (id, owner, digest, label, created_at) values (%s, %s, %s, '', now())"
+INSERT = """
+insert into keys (id, owner, digest, label, created_at, role)
+values (%s, %s, %s, '', now(), 'admin')
+"""
 WAITING = "select count(*) from pg_locks where not granted and relation = 'keys'::regclass"
 
 
@@ -23,7 +26,7 @@ def test_a_first_key_waits_for_one_that_is_being_made(database_url: str) -> None
         ):
             await other.execute(INSERT, [UUID(int=1), "ada", digest("rk_1")])
             mine = Key(UUID(int=2), "ada", digest("rk_2"), "", MOMENT)
-            making = asyncio.create_task(store.add_first_key(mine))
+            making = asyncio.create_task(store.keys.add_first_key(mine))
             async with await AsyncConnection.connect(database_url, autocommit=True) as watcher:
                 while not making.done():
                     if await (await watcher.execute(WAITING)).fetchone() != (0,):

@@ -9,6 +9,7 @@ import httpx
 import pytest
 from tests.serving import Running, running
 
+from recollect.core.errors import InvalidInput
 from recollect.core.recall_settings import RecallSettings
 
 
@@ -199,3 +200,26 @@ def test_episodes_are_searched_by_session_and_project(mine: httpx.Client) -> Non
     assert (refused.status_code, refused.json()["field"]) == (422, "session_ids")
     assert "session_ids" in refused.json()["detail"]
     assert "session_ids" in refused.json()["remedy"]
+
+
+def test_settings_that_leave_no_leg_are_refused(own_server: Running) -> None:
+    with own_server.client() as mine:
+        answer = mine.patch("settings", json={"lexical_weight": 0, "dense_weight": 0})
+        assert (answer.status_code, answer.json()["field"]) == (422, "lexical_weight")
+        assert "no recall could find anything" in answer.json()["detail"]
+        assert mine.get("settings").json() == RecallSettings().as_dict()
+        assert mine.patch("settings", json={"lexical_weight": 0}).status_code == 200
+        assert mine.patch("settings", json={"dense_weight": 0}).status_code == 422
+
+
+def test_a_server_whose_environment_leaves_no_leg_does_not_start(
+    own_server: Running, database_url: str, tmp_path: Path
+) -> None:
+    with own_server.client() as mine:
+        assert mine.patch("settings", json={"lexical_weight": 0}).status_code == 200
+    with (
+        pytest.raises(InvalidInput, match="no recall could find anything") as refused,
+        running(database_url, tmp_path / "second", embedder="none"),
+    ):
+        pass
+    assert "RECOLLECT_EMBEDDER" in refused.value.remedy

@@ -168,9 +168,20 @@ def test_status_names_the_store(cli: Cli) -> None:
 
 def test_settings_are_shown_and_changed(cli: Cli) -> None:
     assert cli.json("settings")["fusion"] == "standout"
-    assert cli.json("settings", "set", "rrf_k", "10")["rrf_k"] == 10
+    assert cli.json("settings", "set", "rrf_k", "10") == {"rrf_k": {"old": 60, "new": 10}}
     assert cli.json("settings")["rrf_k"] == 10
     assert re.search(r"rrf_k\s+10", cli("settings").stdout)
+
+
+def test_settings_set_shows_only_what_changed(cli: Cli) -> None:
+    assert cli("settings", "set", "rerank", "on").stdout == "rerank: off → on\n"
+    assert cli("settings", "set", "rerank", "on").stdout == "rerank is on already\n"
+
+
+def test_a_setting_that_leaves_no_leg_is_refused(cli: Cli) -> None:
+    code, error = cli.error("settings", "set", "lexical_weight", "0")
+    assert (code, error["field"]) == (2, "lexical_weight")
+    assert cli.json("settings")["lexical_weight"] == 1.0
 
 
 def test_doctor_finds_a_healthy_home_well(cli: Cli) -> None:

@@ -48,7 +48,9 @@ def test_a_memory_from_the_future_means_a_wrong_clock(cli: Cli) -> None:
     assert checks(cli)["clock"]["status"] == "warn"
 
 
-@pytest.mark.parametrize("command", [("remember", "x"), ("keys", "new"), ("worker", "--once")])
+@pytest.mark.parametrize(
+    "command", [("remember", "x"), ("keys", "create", "--start"), ("worker", "--once")]
+)
 def test_a_home_that_cannot_be_made(command: tuple[str, ...]) -> None:
     """Root, too, can make no folder in /proc, though it may write there by its rights."""
     nowhere = Cli(Path("/proc/below"))

@@ -16,6 +16,7 @@ CODES = {
     errors.AmbiguousId: 2,
     errors.NotFound: 3,
     errors.NotAllowed: 4,
+    errors.Forbidden: 4,
     errors.Conflict: 5,
     errors.ModelUnavailable: 6,
     errors.ModelBusy: 6,
@@ -141,7 +142,7 @@ def test_a_conflict_is_5(cli: Cli) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    [("keys", "new"), ("keys", "list"), ("reembed", "--status"), ("worker", "--once")],
+    [("graph", "build"), ("reembed", "--status"), ("worker", "--once")],
 )
 def test_what_works_on_the_servers_database_does_not_take_this_homes_for_it(
     cli: Cli, command: tuple[str, ...]

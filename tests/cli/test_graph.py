@@ -101,14 +101,6 @@ def test_facts_are_imported_and_bad_lines_are_named(
     assert admin.error("graph", "import", str(file), "--ids", str(file))[0] == 2
 
 
-def test_the_local_store_says_where_the_graph_is(tmp_path: Path) -> None:
-    local = Cli(tmp_path / "home")
-    local.json("remember", "Anna Berg works at Initech")
-    code, error = local.error("graph", "show", "Initech")
-    assert (code, error["field"]) == (2, "RECOLLECT_API_URL")
-    assert "lives on a server" in error["detail"]
-
-
 @pytest.mark.parametrize("near", [True, False])
 def test_an_embedded_postgres_of_this_home_is_a_server_wherever_it_lies(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, near: bool

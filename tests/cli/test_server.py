@@ -18,7 +18,7 @@ def test_the_commands_work_on_a_server(server: Running, tmp_path: Path) -> None:
     assert cli.json("recall", "staging")["hits"][0]["memory"] == stored
     assert cli.json("list")["memories"] == [stored]
     assert cli.json("update", stored["id"][:13], "--importance", "1")["version"] == 2
-    assert cli.json("settings", "set", "fusion", "convex")["fusion"] == "convex"
+    assert cli.json("settings", "set", "fusion", "convex")["fusion"]["new"] == "convex"
     told = cli.json("status")
     assert (told["store"], told["location"]) == ("server", server.url)
     assert told["stats"]["memories"] == 1
@@ -60,13 +60,13 @@ def test_serve_keys_and_a_client_as_real_processes(tmp_path: Path, database_url:
 
 
 def _check_keys(admin: Cli, url: str, home: Path) -> None:
-    made = admin.json("keys", "new", "--owner", "anna", "--label", "laptop")
+    made = admin.json("keys", "create", "--owner", "anna", "--label", "laptop")
     named = {"RECOLLECT_API_URL": url, "RECOLLECT_API_KEY": made["key"]}
     client = Cli(home, {**named, "RECOLLECT_SYNC": "off"})
     assert client.json("status")["stats"]["memories"] == 0
     # An empty name, such as a variable that is not set, opens nobody's memories.
-    assert admin.error("keys", "new", "--owner", "")[0] == 2
-    assert admin.error("keys", "new", "--owner", " ")[0] == 2
+    assert admin.error("keys", "create", "--owner", "")[0] == 2
+    assert admin.error("keys", "create", "--owner", " ")[0] == 2
     listed = admin("keys", "list", "--json").stdout
     assert made["id"] in listed
     assert made["key"] not in listed

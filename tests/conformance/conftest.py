@@ -11,6 +11,7 @@ from tests.conformance.databases import emptied_database_url, shared_database_ur
 from recollect.adapters.in_memory import InMemoryStore
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.adapters.sqlite.store import SqliteStore
+from recollect.ports import KeyStore
 
 __all__ = ["emptied_database_url", "shared_database_url"]  # fixtures of every test here
 
@@ -31,11 +32,9 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 
 
 @pytest.fixture(params=["in_memory", "postgres"])
-async def key_store(request: pytest.FixtureRequest) -> AsyncIterator[InMemoryStore | PostgresStore]:
-    opened: InMemoryStore | PostgresStore
+async def key_store(request: pytest.FixtureRequest) -> AsyncIterator[KeyStore]:
     if request.param == "in_memory":
-        opened = InMemoryStore()
-    else:
-        opened = PostgresStore(request.getfixturevalue("emptied_database_url"))
-    async with opened:
-        yield opened
+        yield InMemoryStore()
+        return
+    async with PostgresStore(request.getfixturevalue("emptied_database_url")) as opened:
+        yield opened.keys

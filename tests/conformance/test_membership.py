@@ -218,3 +218,13 @@ async def test_forgotten_memories_are_listed_when_asked_for(store: MemoryStore) 
     assert await listed(store) == ids(3, 1)
     assert await listed(store, Scope(forgotten=True)) == ids(3, 2, 1)
     assert await listed(store, Scope(forgotten=True), owner="bob") == []
+
+
+async def test_ids_and_counts_of_one_project_alone(store: MemoryStore) -> None:
+    shop, forgotten = memory(1, project="shop"), memory(2, project="shop", deleted_at=MOMENT)
+    await fill(store, shop, forgotten, memory(3, project="web"), memory(4))
+    everything = IdPrefix.parse("0000")
+    found = await store.ids_with_prefix(OWNER, everything, 10, forgotten=True, project="shop")
+    assert found == ids(1, 2)
+    assert await store.stats(OWNER, "shop") == Stats(1, 1, 0, {"fact": 1}, {"shop": 1})
+    assert (await store.stats(OWNER)).memories == 3

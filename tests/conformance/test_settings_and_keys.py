@@ -115,3 +115,33 @@ async def test_a_key_is_revoked_once_and_still_known(key_store: KeyStore) -> Non
     revoked = replace(key(1), revoked_at=MOMENT)
     assert await key_store.find_key(digest("rk_1")) == revoked
     assert list(await key_store.list_keys()) == [revoked]
+
+
+async def test_a_key_keeps_what_it_may_do(key_store: KeyStore) -> None:
+    limited = replace(
+        key(1), role="read-only", project="shop ü", expires_at=MOMENT + timedelta(days=90)
+    )
+    await key_store.add_key(limited)
+    await key_store.add_key(replace(key(2), role="admin"))
+    assert await key_store.find_key(digest("rk_1")) == limited
+    assert [one.role for one in await key_store.list_keys()] == ["admin", "read-only"]
+
+
+async def test_a_grace_period_can_be_ended_sooner_and_not_later(key_store: KeyStore) -> None:
+    await key_store.add_key(key(1))
+    for days, is_taken in ((7, True), (8, False), (1, True)):
+        assert await key_store.revoke_key(UUID(int=1), MOMENT + timedelta(days=days)) is is_taken
+    (kept,) = await key_store.list_keys()
+    assert kept.revoked_at == MOMENT + timedelta(days=1)
+
+
+async def test_the_last_use_of_each_key_is_kept(key_store: KeyStore) -> None:
+    for number in (1, 2):
+        await key_store.add_key(key(number))
+    await key_store.note_key_uses({UUID(int=1): MOMENT, UUID(int=7): MOMENT})
+    by_id = {one.id.int: one.last_used_at for one in await key_store.list_keys()}
+    assert by_id == {1: MOMENT, 2: None}
+    later = MOMENT + timedelta(minutes=1)
+    await key_store.note_key_uses({UUID(int=1): later, UUID(int=2): MOMENT})
+    by_id = {one.id.int: one.last_used_at for one in await key_store.list_keys()}
+    assert by_id == {1: later, 2: MOMENT}

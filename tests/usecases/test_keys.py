@@ -1,12 +1,24 @@
 from __future__ import annotations
 
+import asyncio
+from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 import pytest
+from tests.strategies import MOMENT
 
 from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.errors import AmbiguousId, InvalidInput, NotAllowed, NotFound
-from recollect.usecases.keys import issue_first_key, issue_key, key_of, resolve_key, revoke_key
+from recollect.usecases.key_uses import key_uses
+from recollect.usecases.keys import (
+    authenticate,
+    issue_first_key,
+    issue_key,
+    resolve_key,
+    revoke_key,
+    rotate_key,
+)
 from recollect.usecases.parts import Parts
 
 pytestmark = pytest.mark.anyio
@@ -15,8 +27,8 @@ pytestmark = pytest.mark.anyio
 async def test_a_key_names_its_owner(store: InMemoryStore, parts: Parts) -> None:
     _, mine = await issue_key(store, parts.clock, "me", "laptop")
     _, yours = await issue_key(store, parts.clock, "you", "phone")
-    assert (await key_of(store, mine)).owner == "me"
-    assert (await key_of(store, yours)).owner == "you"
+    assert (await authenticate(store, parts.clock, mine)).owner == "me"
+    assert (await authenticate(store, parts.clock, yours)).owner == "you"
 
 
 async def test_only_the_hash_is_kept(store: InMemoryStore, parts: Parts) -> None:
@@ -35,7 +47,7 @@ async def test_two_keys_are_never_alike(store: InMemoryStore, parts: Parts) -> N
 async def test_the_first_key_is_made_once(store: InMemoryStore, parts: Parts) -> None:
     text = await issue_first_key(store, parts.clock, "me")
     assert text is not None
-    assert (await key_of(store, text)).owner == "me"
+    assert (await authenticate(store, parts.clock, text)).owner == "me"
     assert await issue_first_key(store, parts.clock, "me") is None
 
 
@@ -54,8 +66,8 @@ async def test_a_key_that_is_nobodys_is_refused(
 ) -> None:
     await issue_key(store, parts.clock, "me", "laptop")
     with pytest.raises(NotAllowed) as refused:
-        await key_of(store, text)
-    assert "recollect keys new" in refused.value.remedy
+        await authenticate(store, parts.clock, text)
+    assert "recollect keys create" in refused.value.remedy
     assert not text or text not in str(refused.value)
 
 
@@ -63,7 +75,7 @@ async def test_a_key_must_match_to_the_last_character(store: InMemoryStore, part
     _, text = await issue_key(store, parts.clock, "me", "laptop")
     for near in (text[:-1], text + "A", text.swapcase(), f" {text}"):
         with pytest.raises(NotAllowed):
-            await key_of(store, near)
+            await authenticate(store, parts.clock, near)
 
 
 async def test_a_revoked_key_is_refused_at_once(store: InMemoryStore, parts: Parts) -> None:
@@ -71,8 +83,8 @@ async def test_a_revoked_key_is_refused_at_once(store: InMemoryStore, parts: Par
     _, other = await issue_key(store, parts.clock, "me", "phone")
     await revoke_key(store, parts.clock, key.id)
     with pytest.raises(NotAllowed):
-        await key_of(store, text)
-    assert (await key_of(store, other)).owner == "me"
+        await authenticate(store, parts.clock, text)
+    assert (await authenticate(store, parts.clock, other)).owner == "me"
 
 
 async def test_only_a_key_in_force_can_be_revoked(store: InMemoryStore, parts: Parts) -> None:
@@ -121,3 +133,108 @@ async def test_what_is_no_id_of_a_key_leads_to_the_list_of_keys(store: InMemoryS
     with pytest.raises(InvalidInput) as raised:
         await resolve_key(store, "ana's laptop")
     assert "recollect keys list" in raised.value.remedy
+
+
+async def test_the_first_key_is_an_admin_and_others_are_members(
+    store: InMemoryStore, parts: Parts
+) -> None:
+    await issue_first_key(store, parts.clock, "me")
+    await issue_key(store, parts.clock, "me", "laptop")
+    assert [key.role for key in await store.list_keys()] == ["admin", "member"]
+
+
+async def test_an_expired_key_is_refused_with_its_date(store: InMemoryStore, parts: Parts) -> None:
+    soon = parts.clock.now() + timedelta(seconds=5)
+    key, text = await issue_key(store, parts.clock, "me", "", expires_at=soon)
+    assert await authenticate(store, parts.clock, text) == key
+    while parts.clock.now() < soon:
+        pass
+    with pytest.raises(NotAllowed, match=f"expired on {soon:%Y-%m-%d}") as refused:
+        await authenticate(store, parts.clock, text)
+    assert f"recollect keys rotate {key.id}" in refused.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("asked", "culprit"),
+    [
+        ({"role": "root"}, "role"),
+        ({"project": " "}, "project"),
+        ({"role": "admin", "project": "shop"}, "project"),
+        ({"expires_at": MOMENT - timedelta(days=1)}, "expires_at"),
+        ({"expires_at": datetime(2027, 1, 1)}, "expires_at"),  # noqa: DTZ001  # without a zone
+    ],
+)
+async def test_a_key_that_makes_no_sense_is_not_made(
+    store: InMemoryStore, parts: Parts, asked: dict[str, Any], culprit: str
+) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        await issue_key(store, parts.clock, "me", "", **asked)
+    assert refused.value.field == culprit
+    assert await store.list_keys() == []
+
+
+async def test_a_rotated_key_keeps_its_limits_and_gets_a_new_text(
+    store: InMemoryStore, parts: Parts
+) -> None:
+    life = timedelta(days=90)
+    old, text = await issue_key(
+        store,
+        parts.clock,
+        "me",
+        "laptop",
+        role="read-only",
+        project="shop",
+        expires_at=parts.clock.now() + life,
+    )
+    new, renewed = await rotate_key(store, parts.clock, str(old.id))
+    assert renewed != text
+    same = ("owner", "label", "role", "project")
+    assert [getattr(new, name) for name in same] == [getattr(old, name) for name in same]
+    assert new.expires_at is not None
+    assert new.expires_at - new.created_at == pytest.approx(life, abs=timedelta(seconds=5))
+    assert await authenticate(store, parts.clock, renewed) == new
+    with pytest.raises(NotAllowed):
+        await authenticate(store, parts.clock, text)
+    with pytest.raises(NotFound):
+        await rotate_key(store, parts.clock, str(old.id))
+
+
+async def test_a_rotated_key_is_valid_for_its_grace_period(
+    store: InMemoryStore, parts: Parts
+) -> None:
+    old, text = await issue_key(store, parts.clock, "me", "laptop")
+    await rotate_key(store, parts.clock, str(old.id), timedelta(seconds=10))
+    until = parts.clock.now() + timedelta(seconds=10)
+    assert (await authenticate(store, parts.clock, text)).id == old.id
+    while parts.clock.now() < until:
+        pass
+    with pytest.raises(NotAllowed):
+        await authenticate(store, parts.clock, text)
+
+
+async def test_a_key_in_its_grace_period_can_be_revoked_at_once(
+    store: InMemoryStore, parts: Parts
+) -> None:
+    old, text = await issue_key(store, parts.clock, "me", "laptop")
+    await rotate_key(store, parts.clock, str(old.id), timedelta(days=7))
+    await revoke_key(store, parts.clock, old.id)
+    with pytest.raises(NotAllowed):
+        await authenticate(store, parts.clock, text)
+
+
+async def test_uses_of_keys_are_written_together_and_at_the_end(
+    store: InMemoryStore, parts: Parts
+) -> None:
+    one, _ = await issue_key(store, parts.clock, "me", "")
+    other, _ = await issue_key(store, parts.clock, "me", "")
+    async with key_uses(store, parts.clock) as uses:
+        uses.note(one.id)
+        uses.note(one.id)
+        assert [key.last_used_at for key in await store.list_keys()] == [None, None]
+        await asyncio.sleep(61)  # the loop's own time, which does not pass
+        first = {key.id: key.last_used_at for key in await store.list_keys()}
+        assert first[one.id] is not None
+        assert first[other.id] is None
+        uses.note(other.id)
+    last = {key.id: key.last_used_at for key in await store.list_keys()}
+    assert last[other.id] is not None

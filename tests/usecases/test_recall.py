@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from tests.strategies import MOMENT
 from tests.usecases.legs import Saying, candidates
 
 from recollect.core.errors import InvalidInput
@@ -125,7 +126,7 @@ async def test_a_recall_that_asks_no_leg_is_refused(parts: Parts, by: str) -> No
     await remembered(parts, "one")
     request = RecallRequest("one")
     if by == "settings":
-        await change_settings(parts, "me", {"lexical_weight": 0})
+        await parts.settings.write_settings({"lexical_weight": 0}, by="me", at=MOMENT)
     else:
         request = RecallRequest("one", weights={"lexical": 0.0})
     with pytest.raises(InvalidInput) as refused:

@@ -8,6 +8,7 @@ import pytest
 from tests.strategies import MOMENT
 
 from recollect.core.errors import InvalidInput
+from recollect.core.recall import LegName
 from recollect.core.recall_settings import RecallSettings
 from recollect.usecases.parts import Parts
 from recollect.usecases.tune import change_settings, settings, settings_log
@@ -54,6 +55,40 @@ async def test_one_illegal_change_stops_all_of_them(parts: Parts) -> None:
         await change_settings(parts, "me", {"rrf_k": 10, "dense_weight": 9})
     assert refused.value.field == "dense_weight"
     assert await settings(parts) == RecallSettings()
+
+
+@pytest.mark.parametrize(
+    ("legs", "broken", "changes"),
+    [
+        (("lexical",), (), {"lexical_weight": 0}),
+        (("lexical",), (), {"lexical_weight": "0.0", "dense_weight": 2, "graph_weight": 2}),
+        (("lexical", "dense"), (), {"lexical_weight": 0, "dense_weight": 0}),
+        (("lexical", "dense"), ("dense",), {"lexical_weight": 0}),
+    ],
+)
+async def test_settings_that_leave_no_leg_are_refused(
+    parts: Parts,
+    legs: tuple[LegName, ...],
+    broken: tuple[LegName, ...],
+    changes: dict[str, object],
+) -> None:
+    one = parts.legs["lexical"]
+    parts = replace(parts, legs=dict.fromkeys(legs, one), broken_legs=frozenset(broken))
+    with pytest.raises(InvalidInput, match="no recall could find anything") as refused:
+        await change_settings(parts, "me", changes)
+    assert refused.value.field == "lexical_weight"
+    assert "lexical_weight" in refused.value.remedy
+    assert await settings(parts) == RecallSettings()
+
+
+async def test_the_last_leg_is_kept_when_weights_are_changed_one_by_one(parts: Parts) -> None:
+    one = parts.legs["lexical"]
+    parts = replace(parts, legs={"lexical": one, "dense": one})
+    await change_settings(parts, "me", {"lexical_weight": 0})
+    with pytest.raises(InvalidInput, match="no recall could find anything") as refused:
+        await change_settings(parts, "me", {"depth": 80, "dense_weight": 0})
+    assert refused.value.field == "dense_weight"
+    await change_settings(parts, "me", {"dense_weight": 0, "lexical_weight": 1})
 
 
 async def test_no_change_at_all_is_refused(parts: Parts) -> None:

@@ -94,12 +94,19 @@ class InMemoryStore:
         return followed(known, old, named).with_memories(known)
 
     async def ids_with_prefix(
-        self, owner: str, prefix: IdPrefix, limit: int, *, forgotten: bool
+        self,
+        owner: str,
+        prefix: IdPrefix,
+        limit: int,
+        *,
+        forgotten: bool,
+        project: str | None = None,
     ) -> list[UUID]:
         return sorted(
             memory.id
             for memory in self._memories.values()
             if memory.owner == owner
+            and project in (None, memory.project)
             and prefix.low <= memory.id <= prefix.high
             and (forgotten or memory.deleted_at is None)
         )[:limit]
@@ -161,9 +168,12 @@ class InMemoryStore:
         kept = list(dict.fromkeys((*full, *found)))[: query.depth]
         return sorted(kept, key=_best_first)
 
-    async def stats(self, owner: str) -> Stats:
-        current = self._current(owner)
-        everything = sum(memory.owner == owner for memory in self._memories.values())
+    async def stats(self, owner: str, project: str | None = None) -> Stats:
+        current = [one for one in self._current(owner) if project in (None, one.project)]
+        everything = sum(
+            memory.owner == owner and project in (None, memory.project)
+            for memory in self._memories.values()
+        )
         return Stats(
             memories=len(current),
             forgotten=everything - len(current),
@@ -202,10 +212,14 @@ class InMemoryStore:
 
     async def revoke_key(self, id: UUID, at: datetime) -> bool:
         key = self._keys.get(id)
-        if key is None or key.revoked_at is not None:
+        if key is None or (key.revoked_at is not None and key.revoked_at <= at):
             return False
         self._keys[id] = replace(key, revoked_at=at)
         return True
+
+    async def note_key_uses(self, used: Mapping[UUID, datetime]) -> None:
+        for id in used.keys() & self._keys.keys():
+            self._keys[id] = replace(self._keys[id], last_used_at=used[id])
 
     def _put(self, memory: Memory) -> None:
         self._memories[memory.id] = memory

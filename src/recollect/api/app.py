@@ -14,6 +14,7 @@ from recollect.api import (
     conflicts,
     erasing,
     graph,
+    keys,
     links,
     memories,
     operations,
@@ -74,6 +75,7 @@ def create_app(server: Server, also_closed: Collection[str] = ()) -> FastAPI:
         erasing.router,
         syncing.router,
         graph.router,
+        keys.router,
         operations.closed,
     ):
         closed.include_router(router)
@@ -93,7 +95,7 @@ def create_app(server: Server, also_closed: Collection[str] = ()) -> FastAPI:
         BodyLimit, seconds=settings.body_timeout, total=settings.body_memory_mb * 1024 * 1024
     )
     app.add_middleware(
-        KeyRequired, keys=server.keys, closed=(PREFIX, *also_closed), open_paths=OPEN_PATHS
+        KeyRequired, sign_in=server.sign_in, closed=(PREFIX, *also_closed), open_paths=OPEN_PATHS
     )
     app.add_middleware(HostCheck, allowed=(settings.host, *settings.allowed_hosts))
     app.add_middleware(Observed, observe=metrics.observe_request)

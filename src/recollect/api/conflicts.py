@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from recollect.api import examples
-from recollect.api.context import Mine, Reference
+from recollect.api.context import READ, WRITE, Mine, Reference
 from recollect.api.openapi import OWNED, PREFIX, REFERRED, SENT, problems
 from recollect.api.sync_examples import CONFLICT, CONFLICTS
 from recollect.asgi.problems import MALFORMED
@@ -19,6 +19,7 @@ router = APIRouter(prefix=PREFIX, tags=["Conflicts"])
 @router.get(
     "/conflicts",
     operation_id="list_conflicts",
+    **READ,
     summary="List",
     responses={
         200: examples.of(CONFLICTS, "The open conflicts."),
@@ -34,6 +35,7 @@ async def list_conflicts(mine: Mine) -> ConflictsOut:
 @router.post(
     "/conflicts/{reference}/resolve",
     operation_id="resolve_conflict",
+    **WRITE,
     summary="Resolve",
     responses={
         200: examples.of(CONFLICT, "The conflict, resolved."),

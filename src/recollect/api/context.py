@@ -1,14 +1,16 @@
-"""What an endpoint is handed: the memories of whoever showed the key, and nobody else's."""
+"""What an endpoint is handed: the memories of whoever showed the key, and nobody else's; and the
+role that an endpoint requires.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 from fastapi import Depends, Path, Request
 
 from recollect.api.metrics import Metrics
 from recollect.asgi.guards import KEY
-from recollect.core.keys import Key
+from recollect.core.keys import Key, Role, check_role
 from recollect.ports import Recollect
 from recollect.wiring import Server
 
@@ -24,15 +26,29 @@ def _metrics(request: Request) -> Metrics:
 
 
 def _mine(request: Request) -> Recollect:
-    return _server(request).for_owner(_owner(request))
+    return _server(request).for_key(_key(request))
 
 
-def _owner(request: Request) -> str:
+def _key(request: Request) -> Key:
     key: Key = request.scope[KEY]
-    return key.owner
+    return key
 
 
-Owner = Annotated[str, Depends(_owner)]
+def _requires(role: Role) -> dict[str, Any]:
+    """What declares a route's role: the check of each request, and a word in the documentation."""
+
+    def check(request: Request) -> None:
+        check_role(_key(request), role)
+
+    return {"dependencies": [Depends(check)], "openapi_extra": {REQUIRED_ROLE: role}}
+
+
+REQUIRED_ROLE: Final = "x-required-role"
+READ: Final = _requires("read-only")
+WRITE: Final = _requires("member")
+ADMIN: Final = _requires("admin")
+
+TheKey = Annotated[Key, Depends(_key)]
 TheServer = Annotated[Server, Depends(_server)]
 TheMetrics = Annotated[Metrics, Depends(_metrics)]
 Mine = Annotated[Recollect, Depends(_mine)]

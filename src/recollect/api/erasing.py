@@ -7,10 +7,11 @@ from typing import Final
 from fastapi import APIRouter
 
 from recollect.api import examples
-from recollect.api.context import Owner, TheServer
+from recollect.api.context import WRITE, TheKey, TheServer
 from recollect.api.openapi import PREFIX, SENT, problems
 from recollect.asgi.problems import MALFORMED
-from recollect.core.errors import NotAllowed
+from recollect.core.errors import Forbidden
+from recollect.core.keys import check_all_projects
 from recollect.usecases.erase import erase_owner
 from recollect.wire.erasure import ErasedOut, EraseIn
 
@@ -24,21 +25,23 @@ router = APIRouter(prefix=PREFIX, tags=["Memories"])
 @router.post(
     "/erase",
     operation_id="erase_owner",
+    **WRITE,
     summary="Erase everything",
     responses={
         200: examples.of(_EXAMPLE, "What was erased, and what a search found afterwards."),
         **problems(*SENT, MALFORMED),
     },
 )
-async def erase(sent: EraseIn, server: TheServer, owner: Owner) -> ErasedOut:
+async def erase(sent: EraseIn, server: TheServer, key: TheKey) -> ErasedOut:
     """Erase all memories of the key's owner, who must be named, and search the whole database for
     what remains. Synced clients hear of it. It may take as long as a vacuum of the database does.
     """
-    if sent.owner != owner or server.eraser is None:
-        raise NotAllowed(
+    check_all_projects(key)
+    if sent.owner != key.owner or server.eraser is None:
+        raise Forbidden(
             "the key does not belong to that owner",
             remedy="Name the owner of the key; an operator erases others with "
             "`recollect erase --server`.",
         )
-    report = await erase_owner(server.parts.store, server.eraser, owner)
+    report = await erase_owner(server.parts.store, server.eraser, key.owner)
     return ErasedOut.from_report(report)

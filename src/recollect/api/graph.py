@@ -7,7 +7,7 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Depends, Query
 
 from recollect.api import examples
-from recollect.api.context import Owner, TheServer
+from recollect.api.context import READ, WRITE, TheKey, TheServer
 from recollect.api.graph_examples import CONCEPT, NEIGHBOURHOOD, PATH, STATS
 from recollect.api.openapi import OWNED, PREFIX, SENT, problems
 from recollect.asgi.problems import MALFORMED
@@ -30,8 +30,8 @@ _NAMED: Final = (*SENT, KINDS[NotFound])
 router = APIRouter(prefix=PREFIX, tags=["Concept graph"])
 
 
-def _graph(server: TheServer, owner: Owner) -> Graph:
-    return server.graph_of(owner)
+def _graph(server: TheServer, key: TheKey) -> Graph:
+    return server.graph_for(key)
 
 
 MyGraph = Annotated[Graph, Depends(_graph)]
@@ -41,6 +41,7 @@ AsOf = Annotated[Moment | None, Query(description="What was true at this moment.
 @router.get(
     "/graph/stats",
     operation_id="graph_stats",
+    **READ,
     summary="Count",
     responses={
         200: examples.of(STATS, "The numbers."),
@@ -55,6 +56,7 @@ async def graph_stats(graph: MyGraph) -> GraphStatsOut:
 @router.get(
     "/graph/concept",
     operation_id="graph_concept",
+    **READ,
     summary="Show a concept",
     responses={200: examples.of(NEIGHBOURHOOD, "What is around it."), **problems(*_NAMED)},
 )
@@ -76,6 +78,7 @@ async def graph_concept(
 @router.get(
     "/graph/path",
     operation_id="graph_path",
+    **READ,
     summary="Connect two concepts",
     responses={200: examples.of(PATH, "The shortest path."), **problems(*_NAMED)},
 )
@@ -92,6 +95,7 @@ async def graph_path(
 @router.post(
     "/graph/merge",
     operation_id="graph_merge",
+    **WRITE,
     summary="Make one of two",
     responses={
         200: examples.of(CONCEPT, "The concept, with its new names."),
@@ -106,6 +110,7 @@ async def graph_merge(graph: MyGraph, sent: MergeIn) -> ConceptOut:
 @router.post(
     "/graph/split",
     operation_id="graph_split",
+    **WRITE,
     summary="Make two of one",
     responses={
         200: examples.of(CONCEPT, "The new concept."),

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Path
 
 from recollect.api import examples
-from recollect.api.context import Mine, Reference
+from recollect.api.context import WRITE, Mine, Reference
 from recollect.api.openapi import PREFIX, REFERRED, SENT, problems
 from recollect.core.errors import Conflict
 from recollect.core.links import KINDS
@@ -31,6 +31,7 @@ router = APIRouter(prefix=PREFIX, tags=["Memories"])
 @router.put(
     _PATH,
     operation_id="link_memory",
+    **WRITE,
     summary="Link",
     responses={200: examples.of(examples.LINKED, "The memory with its links."), **_PROBLEMS},
 )
@@ -44,6 +45,7 @@ async def link_memory(reference: Reference, kind: Kind, target: Reference, mine:
 @router.delete(
     _PATH,
     operation_id="unlink_memory",
+    **WRITE,
     summary="Take a link away",
     responses={200: examples.of(examples.LINKED, "The memory with its links."), **_PROBLEMS},
 )

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from recollect.api import examples
-from recollect.api.context import Mine, Reference
+from recollect.api.context import READ, WRITE, Mine, Reference
 from recollect.api.openapi import PREFIX, REFERRED, SENT, problems
 from recollect.asgi.problems import MALFORMED
 from recollect.core.errors import Conflict
@@ -22,6 +22,7 @@ router = APIRouter(prefix=PREFIX, tags=["Memories"])
 @router.post(
     "/memories",
     operation_id="remember",
+    **WRITE,
     summary="Remember",
     status_code=201,
     responses={
@@ -53,6 +54,7 @@ async def remember(sent: DraftIn, mine: Mine, response: Response) -> WrittenOut:
 @router.get(
     "/memories",
     operation_id="list_memories",
+    **READ,
     summary="List",
     responses={200: examples.of(examples.PAGE, "A page, newest first."), **problems(*SENT)},
 )
@@ -64,6 +66,7 @@ async def list_memories(query: Annotated[ListIn, Query()], mine: Mine) -> PageOu
 @router.get(
     "/memories/{reference}",
     operation_id="get_memory",
+    **READ,
     summary="Read",
     responses={200: examples.of(examples.MEMORY, "The memory."), **problems(*SENT, *REFERRED)},
 )
@@ -75,6 +78,7 @@ async def get_memory(reference: Reference, mine: Mine) -> MemoryOut:
 @router.patch(
     "/memories/{reference}",
     operation_id="update_memory",
+    **WRITE,
     summary="Change",
     responses={
         200: examples.of(examples.MEMORY, "The memory as it is now."),
@@ -93,6 +97,7 @@ async def update_memory(reference: Reference, sent: ChangesIn, mine: Mine) -> Wr
 @router.delete(
     "/memories/{reference}",
     operation_id="forget_memory",
+    **WRITE,
     summary="Forget",
     responses={
         200: examples.of(examples.FORGOTTEN, "Which memory it was."),

@@ -18,6 +18,7 @@ from recollect.asgi.problems import (
 from recollect.core.errors import (
     AmbiguousId,
     Conflict,
+    Forbidden,
     InvalidInput,
     NotAllowed,
     NotFound,
@@ -49,7 +50,11 @@ _EXAMPLES: Final[dict[Kind, tuple[str, str]]] = {
     ),
     KINDS[NotAllowed]: (
         "this key is not known here",
-        "Send `Authorization: Bearer KEY`; `recollect keys new` on the server makes it.",
+        "Send `Authorization: Bearer KEY`; `recollect keys create` on the server makes it.",
+    ),
+    KINDS[Forbidden]: (
+        "this needs a key with the role admin; this key's role is member",
+        "Use a key with the role admin: `recollect keys create --role admin` makes one.",
     ),
     KINDS[StoreUnavailable]: (
         "Postgres cannot be reached",
@@ -79,7 +84,13 @@ _ANY_REQUEST: Final = (TOO_LARGE, WRONG_HOST, UNEXPECTED)
 
 # What goes wrong together: wherever a store is asked for somebody; wherever something is sent that
 # can be wrong; wherever a memory is named by a reference in the path.
-OWNED: Final = (KINDS[NotAllowed], TOO_SLOW, KINDS[StoreUnavailable], KINDS[Overloaded])
+OWNED: Final = (
+    KINDS[NotAllowed],
+    KINDS[Forbidden],
+    TOO_SLOW,
+    KINDS[StoreUnavailable],
+    KINDS[Overloaded],
+)
 SENT: Final = (*OWNED, KINDS[InvalidInput])
 REFERRED: Final = (KINDS[NotFound], NO_SUCH_PATH, KINDS[AmbiguousId])
 

@@ -7,7 +7,7 @@ from typing import Final
 from fastapi import APIRouter, Response
 
 from recollect.api import examples
-from recollect.api.context import Mine, TheMetrics, TheServer
+from recollect.api.context import READ, Mine, TheMetrics, TheServer
 from recollect.api.metrics import CONTENT_TYPE
 from recollect.api.openapi import OWNED, PREFIX, problems
 from recollect.core.errors import StoreUnavailable
@@ -23,6 +23,7 @@ open = APIRouter(prefix=PREFIX, tags=["Operations"])
 @closed.get(
     "/stats",
     operation_id="stats",
+    **READ,
     summary="Count",
     responses={
         200: examples.of(examples.STATS, "The numbers."),

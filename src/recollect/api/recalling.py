@@ -7,7 +7,7 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Query
 
 from recollect.api import examples
-from recollect.api.context import Mine
+from recollect.api.context import ADMIN, READ, Mine
 from recollect.api.openapi import OWNED, PREFIX, SENT, problems
 from recollect.asgi.problems import MALFORMED
 from recollect.core.errors import (
@@ -34,6 +34,7 @@ router = APIRouter(prefix=PREFIX, tags=["Recall"])
 @router.post(
     "/recall",
     operation_id="recall",
+    **READ,
     summary="Recall",
     responses={
         200: examples.of(examples.RECOLLECTION, "The hits, best first."),
@@ -51,6 +52,7 @@ async def recall(question: RecallIn, mine: Mine) -> RecollectionOut:
 @router.post(
     "/why",
     operation_id="why",
+    **READ,
     summary="Why this memory, or why not",
     responses={
         200: examples.of(examples.WHY, "What each leg says of it, and what stood in the way."),
@@ -67,6 +69,7 @@ async def why(question: WhyIn, mine: Mine) -> WhyOut:
 @router.get(
     "/episodes/search",
     operation_id="search_episodes",
+    **READ,
     summary="Search conversations",
     responses={
         200: examples.of(examples.RECOLLECTION, "The episodes, best first."),
@@ -84,6 +87,7 @@ async def search_episodes(search: Annotated[EpisodesIn, Query()], mine: Mine) ->
 @router.get(
     "/settings",
     operation_id="get_settings",
+    **READ,
     summary="Read the settings",
     responses={200: examples.of(examples.SETTINGS, "The settings."), **problems(*OWNED)},
 )
@@ -95,6 +99,7 @@ async def get_settings(mine: Mine) -> SettingsOut:
 @router.patch(
     "/settings",
     operation_id="change_settings",
+    **ADMIN,
     summary="Change the settings",
     responses={
         200: examples.of(examples.SETTINGS, "The settings as they are now."),
@@ -109,6 +114,7 @@ async def change_settings(changes: SettingsIn, mine: Mine) -> SettingsOut:
 @router.get(
     "/settings/audit",
     operation_id="settings_audit",
+    **READ,
     summary="Who changed the settings",
     responses={
         200: examples.of(examples.SETTINGS_LOG, "The latest changes, newest first."),

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from recollect.api import examples
-from recollect.api.context import Owner, TheServer
+from recollect.api.context import READ, WRITE, TheKey, TheServer
 from recollect.api.openapi import PREFIX, SENT, problems
 from recollect.api.sync_examples import CHANGES, PUSHED
 from recollect.asgi.problems import MALFORMED
@@ -22,22 +22,23 @@ router = APIRouter(prefix=PREFIX, tags=["Sync"])
 @router.post(
     "/sync/push",
     operation_id="sync_push",
+    **WRITE,
     summary="Push",
     responses={
         200: examples.of(PUSHED, "An answer to each write."),
         **problems(*SENT, MALFORMED),
     },
 )
-async def sync_push(sent: PushIn, server: TheServer, owner: Owner) -> PushedOut:
+async def sync_push(sent: PushIn, server: TheServer, key: TheKey) -> PushedOut:
     """Apply each write that is based on the current version, and answer every one with what is
     current now. Sending the same push again has no second effect. A write that can never be taken
     is refused with its reason; the others are applied.
     """
     check_protocol(sent.protocol, by="client")
     pushed = await push(
-        server.parts,
-        server.changes,
-        owner,
+        server.parts_for(key),
+        server.changes_for(key),
+        key.owner,
         sent.store,
         [one.to_outgoing() for one in sent.memories],
         [one.to_revision() for one in sent.revisions],
@@ -50,20 +51,21 @@ async def sync_push(sent: PushIn, server: TheServer, owner: Owner) -> PushedOut:
 @router.get(
     "/sync/pull",
     operation_id="sync_pull",
+    **READ,
     summary="Pull",
     responses={200: examples.of(CHANGES, "A page of changes."), **problems(*SENT)},
 )
 async def sync_pull(
-    query: Annotated[PullIn, Query()], server: TheServer, owner: Owner
+    query: Annotated[PullIn, Query()], server: TheServer, key: TheKey
 ) -> ChangesOut:
     """What changed behind a cursor, erased and forgotten memories too. No change is ever skipped,
     however long its transaction took. Sensitive memories come without text unless asked for.
     """
     check_protocol(query.protocol, by="client")
     page = await pull(
-        server.parts,
-        server.changes,
-        owner,
+        server.parts_for(key),
+        server.changes_for(key),
+        key.owner,
         query.store,
         query.cursor,
         query.limit,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Final
 from uuid import UUID
@@ -26,8 +26,6 @@ from recollect.asgi.problems import (
 )
 from recollect.core.errors import NotAllowed, Overloaded, RecollectError
 from recollect.core.keys import Key, digest
-from recollect.ports import KeyStore
-from recollect.usecases.keys import key_of
 
 MAX_BODY: Final = 1024 * 1024
 # Of the memory for bodies, one key gets 1/4.
@@ -40,6 +38,8 @@ KEY: Final = "recollect.key"
 """Where a request's scope has the `Key` that was sent with it."""
 
 Hold = Callable[[int], None]
+SignIn = Callable[[str], Awaitable[Key]]
+"""The key with a text; NotAllowed when there is none in force."""
 
 
 class HostCheck:
@@ -200,12 +200,12 @@ class KeyRequired:
     def __init__(
         self,
         app: ASGIApp,
-        keys: KeyStore,
+        sign_in: SignIn,
         closed: Collection[str],
         open_paths: Collection[str] = (),
     ) -> None:
         self._app = app
-        self._keys = keys
+        self._sign_in = sign_in
         self._closed = tuple(closed)
         self._open = frozenset(open_paths)
         self._known: OrderedDict[bytes, None] = OrderedDict()
@@ -230,7 +230,7 @@ class KeyRequired:
     async def _find(self, text: str) -> Key:
         hashed = digest(text)
         async with self._known_lane if hashed in self._known else self._unknown_lane:
-            key = await key_of(self._keys, text)
+            key = await self._sign_in(text)
         self._known[hashed] = None
         self._known.move_to_end(hashed)
         if len(self._known) > _MAX_KNOWN:

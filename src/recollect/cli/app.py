@@ -16,8 +16,8 @@ from recollect.cli import (
     graph,
     importing,
     installing,
+    keys,
     memory_tool,
-    operate,
     syncing,
     tuning,
 )
@@ -66,7 +66,7 @@ def build(doors: Doors) -> typer.Typer:
     app.add_typer(embedding.models_app, name="models")
     app.add_typer(graph.graph_app, name="graph")
     app.add_typer(tuning.settings_app, name="settings")
-    app.add_typer(operate.keys_app, name="keys")
+    app.add_typer(keys.keys_app, name="keys")
     add_commands(app, doors)
     return app
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recollect.cli.options import AsJson, whose
+from recollect.cli.options import AsJson, Start, whose
 from recollect.cli.output import note, print_json, show
 from recollect.cli.shell import ask_server, run_async
 from recollect.core.audit import KINDS, Finding, Kind
@@ -32,12 +32,13 @@ def audit(
     owner: Annotated[
         str | None, typer.Option("--owner", help="Whose memories; unsaid, RECOLLECT_OWNER's.")
     ] = None,
+    start: Start = False,
     as_json: AsJson = False,
 ) -> None:
     """Find duplicates, contradictions, stale and unused memories, and secrets."""
     kinds = _kinds(kind)
     if server:
-        found = ask_server(lambda there: _on_server(there, owner, kinds))
+        found = ask_server(lambda there: _on_server(there, owner, kinds), start=start)
     else:
         found = run_async(_here(owner, kinds))
     if as_json:

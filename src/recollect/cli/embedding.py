@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recollect.cli.options import AsJson
+from recollect.cli.options import AsJson, Start
 from recollect.cli.output import note, print_json, show
 from recollect.cli.shell import ask_server
 from recollect.cli.typed import Commands
@@ -39,6 +39,7 @@ def reembed(
         bool,
         typer.Option("--accept-parked", help="Switch even if some texts could not be embedded."),
     ] = False,
+    start: Start = False,
     as_json: AsJson = False,
 ) -> None:
     """Change the embedding model of the server's database, while it serves."""
@@ -49,16 +50,16 @@ def reembed(
             remedy="Give one of --model NAME, --cancel, --rollback and --status.",
         )
     if status:
-        _show_spaces(ask_server(_status), as_json=as_json)
+        _show_spaces(ask_server(_status, start=start), as_json=as_json)
     elif cancel:
-        dropped = ask_server(_cancel)
+        dropped = ask_server(_cancel, start=start)
         _say("cancelled", dropped, as_json=as_json)
     else:
 
         async def change(server: Server) -> StoredSpace:
             return await _change(server, model, accept_parked=accept_parked)
 
-        _say("active", ask_server(change), as_json=as_json)
+        _say("active", ask_server(change, start=start), as_json=as_json)
 
 
 @models_app.callback()

@@ -11,7 +11,7 @@ from uuid import UUID
 import typer
 
 from recollect.cli.errors import ExitCode
-from recollect.cli.options import AsJson
+from recollect.cli.options import AsJson, Start
 from recollect.cli.output import note, print_json, show
 from recollect.cli.shell import ask_server, note_write, run_async
 from recollect.core.errors import InvalidInput
@@ -35,13 +35,14 @@ def erase(
         bool, typer.Option("--dry-run", help="Say how much there is, and change nothing.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    start: Start = False,
     as_json: AsJson = False,
 ) -> None:
     """Erase everything an owner has stored, and search for what remains."""
     if not yes and not dry_run:
         _confirm(owner, as_json=as_json)
     if server:
-        report = ask_server(lambda there: _on_server(there, owner, dry_run=dry_run))
+        report = ask_server(lambda there: _on_server(there, owner, dry_run=dry_run), start=start)
     else:
         report = run_async(_here(owner, dry_run=dry_run))
         if report.erased.told:

@@ -45,7 +45,7 @@ MEANINGS: Final = {
     ExitCode.UNEXPECTED: "unexpected failure; doctor found a fault; a question was answered no",
     ExitCode.INVALID: "bad usage or invalid input",
     ExitCode.NOT_FOUND: "no such memory or key",
-    ExitCode.NOT_ALLOWED: "the server does not accept the key",
+    ExitCode.NOT_ALLOWED: "the server does not accept the key, or the key may not do this",
     ExitCode.CONFLICT: "the memory changed meanwhile, or its id is taken",
     ExitCode.STORE: "the store or a model is unreachable, busy, read-only or full",
     ExitCode.INTERRUPTED: "interrupted (Ctrl-C)",

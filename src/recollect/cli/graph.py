@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from recollect.cli.errors import ExitCode
-from recollect.cli.options import AsJson, moment, whose
+from recollect.cli.options import AsJson, Start, moment, whose
 from recollect.cli.output import note, print_json, show
-from recollect.cli.shell import ask_server
+from recollect.cli.shell import ask_part, ask_server
 from recollect.cli.typed import Commands
 from recollect.core.errors import InvalidInput
 
 if TYPE_CHECKING:
     from recollect.core.graph import Concept, GraphPath, GraphStats, Neighbourhood
     from recollect.graph_ports import Graph
-    from recollect.settings import Settings
     from recollect.usecases.graph_import import Imported
     from recollect.wiring import Server
 
@@ -38,9 +37,9 @@ Name = Annotated[str, typer.Argument(metavar="CONCEPT", help="As memories write 
 
 
 @graph_app.callback()
-def graph(context: typer.Context, *, as_json: AsJson = False) -> None:
+def graph(context: typer.Context, *, start: Start = False, as_json: AsJson = False) -> None:
     if context.invoked_subcommand is None:
-        stats(as_json=as_json)
+        stats(start=start, as_json=as_json)
 
 
 @graph_app.command("show")
@@ -56,6 +55,7 @@ def show_concept(
     png: Annotated[
         Path | None, typer.Option("--png", help="Draw it into this file; needs matplotlib.")
     ] = None,
+    start: Start = False,
     as_json: AsJson = False,
 ) -> None:
     """Show what is around a concept."""
@@ -63,7 +63,7 @@ def show_concept(
     async def look(graph: Graph) -> Neighbourhood:
         return await graph.show(name, limit=limit, as_of=_moment(as_of), history=history)
 
-    found = _ask(look)
+    found = _ask(look, start=start)
     _draw(found, svg, png)
     if as_json:
         from recollect.wire.graph import NeighbourhoodOut
@@ -81,6 +81,7 @@ def path(
     target: Annotated[str, typer.Argument(metavar="TO", help="Another one.")],
     *,
     as_of: AsOf = None,
+    start: Start = False,
     as_json: AsJson = False,
 ) -> None:
     """Say how two concepts connect, and which memories say so."""
@@ -88,7 +89,7 @@ def path(
     async def look(graph: Graph) -> GraphPath | None:
         return await graph.path(source, target, as_of=_moment(as_of))
 
-    found = _ask(look)
+    found = _ask(look, start=start)
     if as_json:
         from recollect.wire.graph import PathOut
 
@@ -100,13 +101,13 @@ def path(
 
 
 @graph_app.command("stats")
-def stats(*, as_json: AsJson = False) -> None:
+def stats(*, start: Start = False, as_json: AsJson = False) -> None:
     """Count what is in the graph."""
 
     async def look(graph: Graph) -> GraphStats:
         return await graph.stats()
 
-    found = _ask(look)
+    found = _ask(look, start=start)
     if as_json:
         from recollect.wire.graph import GraphStatsOut
 
@@ -123,6 +124,7 @@ def merge(
     into: Annotated[str, typer.Argument(metavar="CONCEPT", help="The one that stays.")],
     other: Annotated[str, typer.Argument(metavar="OTHER", help="What means the same.")],
     *,
+    start: Start = False,
     as_json: AsJson = False,
 ) -> None:
     """Make one concept of two, for good."""
@@ -130,7 +132,7 @@ def merge(
     async def mend(graph: Graph) -> Concept:
         return await graph.merge(into, other)
 
-    _say(_ask(mend), as_json=as_json)
+    _say(_ask(mend, start=start), as_json=as_json)
 
 
 @graph_app.command("split")
@@ -138,6 +140,7 @@ def split(
     concept: Name,
     alias: Annotated[str, typer.Argument(metavar="ALIAS", help="The name that means another.")],
     *,
+    start: Start = False,
     as_json: AsJson = False,
 ) -> None:
     """Make a concept of its own of one of a concept's names, for good."""
@@ -145,7 +148,7 @@ def split(
     async def mend(graph: Graph) -> Concept:
         return await graph.split(concept, alias)
 
-    _say(_ask(mend), as_json=as_json)
+    _say(_ask(mend, start=start), as_json=as_json)
 
 
 @graph_app.command("build")
@@ -157,12 +160,13 @@ def build(
     retry: Annotated[
         bool, typer.Option("--retry", help="Also what failed, be it too often.")
     ] = False,
+    start: Start = False,
     as_json: AsJson = False,
 ) -> None:
     """Read every memory of the server's database that waits, and compare new names."""
     from recollect.cli.graph_build import build as fill
 
-    counts = ask_server(lambda server: fill(server, again=again, retry=retry))
+    counts = ask_server(lambda server: fill(server, again=again, retry=retry), start=start)
     if as_json:
         print_json(counts)
         return
@@ -187,6 +191,7 @@ def import_file(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Check the file and change nothing.")
     ] = False,
+    start: Start = False,
     as_json: AsJson = False,
 ) -> None:
     """Put ready-made facts into the graph of the server's database."""
@@ -200,7 +205,7 @@ def import_file(
             server, whose(owner, server.settings), lines, known, dry_run=dry_run
         )
 
-    done = ask_server(put_in)
+    done = ask_server(put_in, start=start)
     errors = [{"line": one.line, "reason": one.reason} for one in done.errors]
     told = ("lines", "memories", "mentions", "facts", "left_out")
     counts = {name: getattr(done, name) for name in told}
@@ -218,36 +223,13 @@ def import_file(
         raise typer.Exit(ExitCode.INVALID)
 
 
-def _ask(question: Callable[[Graph], Awaitable[Answer]]) -> Answer:
-    """One question to the graph: a server's over its API, else that of the database here."""
-    import asyncio
+def _ask(question: Callable[[Graph], Awaitable[Answer]], *, start: bool) -> Answer:
+    from recollect.wiring import open_remote_graph
 
-    from recollect.settings import load
+    def own(server: Server) -> Graph:
+        return server.graph_of(server.settings.owner)
 
-    settings = load()
-    if settings.api_url is not None:
-
-        async def asked() -> Answer:
-            from recollect.wiring import open_remote_graph
-
-            async with open_remote_graph(settings) as graph:
-                return await question(graph)
-
-        return asyncio.run(asked())
-    _require_server(settings)
-    return ask_server(lambda server: question(server.graph_of(server.settings.owner)))
-
-
-def _require_server(settings: Settings) -> None:
-    from recollect.adapters.embedded_postgres.places import has_cluster
-
-    if settings.database_url is None and not has_cluster(settings.home):
-        raise InvalidInput(
-            "the concept graph lives on a server, and this is the local store",
-            field="RECOLLECT_API_URL",
-            remedy="Name a server with RECOLLECT_API_URL and RECOLLECT_API_KEY, or start one with "
-            "`recollect serve`.",
-        )
+    return ask_part(question, remote=open_remote_graph, own=own, start=start)
 
 
 def _moment(text: str | None) -> datetime | None:

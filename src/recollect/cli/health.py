@@ -83,7 +83,7 @@ def _newest(path: Path) -> datetime | None:
 
 def check_key(settings: Settings) -> Check:
     """Of the key itself nothing is shown."""
-    remedy = "Set RECOLLECT_API_KEY to what `recollect keys new` printed on the server."
+    remedy = "Set RECOLLECT_API_KEY to what `recollect keys create` printed on the server."
     if settings.api_key is None:
         return Check("key", "fail", "RECOLLECT_API_URL names a server without a key", remedy)
     text = settings.api_key.get_secret_value().strip()

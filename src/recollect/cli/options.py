@@ -47,6 +47,11 @@ Since = Annotated[
     Option("--since", help="Stored at or after: 2026-01-31, 2026-01-31T09:30 or 7d."),
 ]
 Until = Annotated[str | None, Option("--until", help="Stored before; written like --since.")]
+Start = Annotated[
+    bool,
+    Option("--start", help="Start the server's database for this command if it is stopped."),
+]
+
 _AGE: Final = re.compile(r"(\d{1,6})([mhdw])")
 _UNITS: Final = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
@@ -75,7 +80,7 @@ def moment(text: str, option: str, now: datetime) -> datetime:
     """A date, a time (of the local zone unless it names another), or an age such as 7d."""
     try:
         if age := _AGE.fullmatch(text):
-            return now - timedelta(**{_UNITS[age[2]]: int(age[1])})
+            return now - _length(age)
         return datetime.fromisoformat(text).astimezone(UTC)
     except (ValueError, OverflowError) as error:
         raise InvalidInput(
@@ -83,6 +88,40 @@ def moment(text: str, option: str, now: datetime) -> datetime:
             field=option,
             remedy=f"Write --{option} as 2026-01-31, 2026-01-31T09:30, or an age such as 7d.",
         ) from error
+
+
+def later(text: str, option: str, now: datetime) -> datetime:
+    """A date or time to come, or how long from now, such as 90d."""
+    try:
+        if span := _AGE.fullmatch(text):
+            return now + _length(span)
+        return datetime.fromisoformat(text).astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise InvalidInput(
+            f"{text[:60]!r} is not a time",
+            field=option,
+            remedy=f"Write --{option} as 2027-01-31, 2027-01-31T09:30, or from now such as 90d.",
+        ) from error
+
+
+def duration(text: str, option: str) -> timedelta:
+    """How long, such as 12h; 0 needs no unit."""
+    try:
+        if text == "0":
+            return timedelta(0)
+        if span := _AGE.fullmatch(text):
+            return _length(span)
+    except OverflowError:
+        pass
+    raise InvalidInput(
+        f"{text[:60]!r} is not a duration",
+        field=option,
+        remedy=f"Write --{option} as 30m, 12h, 7d or 2w, or 0.",
+    )
+
+
+def _length(span: re.Match[str]) -> timedelta:
+    return timedelta(**{_UNITS[span[2]]: int(span[1])})
 
 
 def whose(owner: str | None, settings: Settings) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -122,18 +123,28 @@ def checks(done: Iterable[Check]) -> Table:
     return table
 
 
-def keys(known: Iterable[Key]) -> Table:
-    table = plain_table("id", "owner", "label", "made", "revoked")
+def keys(known: Iterable[Key], now: datetime) -> Table:
+    table = plain_table("id", "owner", "label", "role", "project", "created", "last used", "ends")
     for key in known:
-        revoked = local_time(key.revoked_at) if key.revoked_at else ""
         table.add_row(
             short(key.id),
             Text(one_line(key.owner)),
             Text(one_line(key.label)),
+            key.role,
+            Text(one_line(key.project or "")),
             local_time(key.created_at),
-            revoked,
+            local_time(key.last_used_at) if key.last_used_at else "",
+            _end(key, now),
         )
     return table
+
+
+def _end(key: Key, now: datetime) -> str:
+    if key.revoked_at is not None:
+        return f"{'revoked' if key.is_revoked(now) else 'valid until'} {local_time(key.revoked_at)}"
+    if key.expires_at is not None:
+        return f"{'expired' if key.is_expired(now) else 'expires'} {local_time(key.expires_at)}"
+    return ""
 
 
 def amount(score: float) -> str:

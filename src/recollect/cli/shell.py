@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
 
 from recollect.cli.errors import ExitCode, guarded
 from recollect.cli.output import note
-from recollect.core.errors import InvalidInput
+from recollect.core.errors import InvalidInput, StoreUnavailable
 from recollect.core.memory import MAX_CONTENT_LIMIT
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from recollect.wiring import Server
 
 Answer = TypeVar("Answer")
+Part = TypeVar("Part")
 
 MOST_BYTES_A_CHARACTER: Final = 4
 _MAX_STDIN = MAX_CONTENT_LIMIT * MOST_BYTES_A_CHARACTER
@@ -79,13 +80,40 @@ def ask(question: Callable[[Recollect], Awaitable[Answer]]) -> Answer:
     return run_async(asked())
 
 
-def ask_server(question: Callable[[Server], Awaitable[Answer]]) -> Answer:
-    """One question to the server's database, which this machine must be able to reach."""
+def ask_part(
+    question: Callable[[Part], Awaitable[Answer]],
+    *,
+    remote: Callable[[Settings], AbstractAsyncContextManager[Part]],
+    own: Callable[[Server], Part],
+    start: bool,
+) -> Answer:
+    """One question to a part of a server: over its API when RECOLLECT_API_URL names it, else on its
+    database, as `ask_server` does.
+    """
+    from recollect.settings import load
+
+    settings = load()
+    if settings.api_url is None:
+        return ask_server(lambda server: question(own(server)), start=start)
+
+    async def asked() -> Answer:
+        async with remote(settings) as part:
+            return await question(part)
+
+    return run_async(asked())
+
+
+def ask_server(question: Callable[[Server], Awaitable[Answer]], *, start: bool) -> Answer:
+    """One question to the server's database: the one that is named, else the embedded one of this
+    home. That one is started for it only when it is said so.
+    """
     from recollect.settings import load
     from recollect.wiring import open_server
 
     settings = load()
     require_own_database(settings)
+    if not start:
+        _require_running(settings)
 
     async def asked() -> Answer:
         async with open_server(settings) as server:
@@ -104,6 +132,17 @@ def require_own_database(settings: Settings) -> None:
             field="RECOLLECT_API_URL",
             remedy="Run it on the server's machine with RECOLLECT_API_URL unset, or set "
             "RECOLLECT_DATABASE_URL to the server's database.",
+        )
+
+
+def _require_running(settings: Settings) -> None:
+    from recollect.adapters.embedded_postgres.places import runs
+
+    if settings.database_url is None and not runs(settings.home):
+        raise StoreUnavailable(
+            "the server is not running",
+            remedy="Start it with `recollect serve`, or pass --start to start its database for "
+            "this command alone.",
         )
 
 

@@ -9,8 +9,10 @@ import typer
 from recollect.cli.options import AsJson
 from recollect.cli.output import note, print_json, show
 from recollect.cli.shell import ask
+from recollect.cli.text import setting_value
 from recollect.cli.typed import Commands
 from recollect.core.recall_settings import MAX_SETTINGS_LOG, RecallSettings
+from recollect.ports import Recollect
 
 _LOG = 20
 
@@ -32,9 +34,19 @@ def set_setting(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Change one setting, for every process on this store."""
-    changes = {name: value}
-    _print_settings(ask(lambda recollect: recollect.change_settings(changes)), as_json=as_json)
+    """Change one setting, for every process on this store, and show what changed."""
+
+    async def change(recollect: Recollect) -> tuple[RecallSettings, RecallSettings]:
+        before = await recollect.settings()
+        return before, await recollect.change_settings({name: value})
+
+    old, new = (one.as_dict()[name] for one in ask(change))
+    if as_json:
+        print_json({name: {"old": old, "new": new}})
+    elif old == new:
+        show(f"{name} is {setting_value(new)} already")
+    else:
+        show(f"{name}: {setting_value(old)} → {setting_value(new)}")
 
 
 @settings_app.command("log")
@@ -65,6 +77,5 @@ def _print_settings(settings: RecallSettings, *, as_json: bool) -> None:
         print_json(values)
     else:
         from recollect.cli.render import facts
-        from recollect.cli.text import setting_value
 
         show(facts({name: setting_value(value) for name, value in values.items()}))

@@ -6,6 +6,7 @@
     ├── NotFound              no such memory for this owner
     ├── Conflict              the memory changed meanwhile, or its id is taken
     ├── NotAllowed            no key, or one that is not known
+    │   └── Forbidden         the key is known, but its role or project does not allow this
     ├── ModelUnavailable      a model cannot be loaded or reached, or answers wrongly
     │   ├── ModelBusy         it asks to be left alone for `seconds`
     │   └── ModelSlow         it did not answer in time
@@ -54,6 +55,10 @@ class Conflict(RecollectError):
 
 class NotAllowed(RecollectError):
     """The caller did not show a key that is known here."""
+
+
+class Forbidden(NotAllowed):
+    """The key is known, but its role or project does not allow this."""
 
 
 class ModelUnavailable(RecollectError):

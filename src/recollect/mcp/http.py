@@ -15,7 +15,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from recollect.asgi.guards import KEY, MAX_BODY
 from recollect.asgi.problems import WRONG_METHOD, problem, problem_response
-from recollect.core.keys import Key
 from recollect.mcp.server import Context, build_server
 from recollect.ports import Recollect
 from recollect.wiring import Server
@@ -38,8 +37,7 @@ def mcp_endpoint(server: Server) -> McpEndpoint:
     async def recollect_of(context: Context) -> Recollect:
         if context.request is None:
             raise RuntimeError("a call over HTTP carries its request")
-        key: Key = context.request.scope[KEY]
-        return server.for_owner(key.owner)
+        return server.for_key(context.request.scope[KEY])
 
     manager = StreamableHTTPSessionManager(
         build_server(recollect_of),

@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from recollect.core.keys import Role
 from recollect.mcp.arguments import (
     DeleteArguments,
     GetArguments,
@@ -43,6 +44,11 @@ class MemoryTool:
     reads: bool
     destroys: bool
     repeatable: bool
+
+    @property
+    def role(self) -> Role:
+        """What the key of a server must be for it."""
+        return "read-only" if self.reads else "member"
 
 
 async def _store(recollect: Recollect, arguments: StoreArguments) -> BaseModel:

@@ -1,56 +1,175 @@
-"""Issue, list and revoke the keys of a server, and find the key that a text is."""
+"""Create, list, rotate and revoke the keys of a server, and tell whom a key belongs to."""
 
 from __future__ import annotations
 
 import hmac
 import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from uuid import UUID
 
-from recollect.core.errors import NotAllowed, NotFound
+from recollect.core.errors import InvalidInput, NotAllowed, NotFound
 from recollect.core.ids import IdPrefix, uuid7
-from recollect.core.keys import ENTROPY_BYTES, Key, check_names, digest, key_text
+from recollect.core.keys import ENTROPY_BYTES, Key, check_new_key, checked_role, digest, key_text
+from recollect.core.memory import checked_moment
 from recollect.ports import Clock, KeyStore
 
+MAX_GRACE = timedelta(days=365)
+_NEW_KEY = "An admin creates one with `recollect keys create`"
 
-async def issue_key(keys: KeyStore, clock: Clock, owner: str, label: str) -> tuple[Key, str]:
+
+@dataclass(frozen=True, slots=True)
+class OwnKeys:
+    """Implements the `Keys` port on this machine's store. A key whose owner is not said is
+    `owner`'s.
+    """
+
+    store: KeyStore
+    clock: Clock
+    owner: str
+
+    async def list(self) -> Sequence[Key]:
+        return await self.store.list_keys()
+
+    async def create(
+        self,
+        owner: str | None = None,
+        label: str = "",
+        *,
+        role: str = "member",
+        project: str | None = None,
+        expires_at: datetime | None = None,
+    ) -> tuple[Key, str]:
+        return await issue_key(
+            self.store,
+            self.clock,
+            self.owner if owner is None else owner,
+            label,
+            role=role,
+            project=project,
+            expires_at=expires_at,
+        )
+
+    async def rotate(self, reference: str, grace: timedelta) -> tuple[Key, str]:
+        return await rotate_key(self.store, self.clock, reference, grace)
+
+    async def revoke(self, reference: str) -> UUID:
+        id = await resolve_key(self.store, reference)
+        await revoke_key(self.store, self.clock, id)
+        return id
+
+
+async def issue_key(
+    keys: KeyStore,
+    clock: Clock,
+    owner: str,
+    label: str,
+    *,
+    role: str = "member",
+    project: str | None = None,
+    expires_at: datetime | None = None,
+) -> tuple[Key, str]:
     """A new key, and its text: the only time anybody sees it."""
-    key, text = _new_key(clock, owner, label)
+    key, text = _new_key(clock, owner, label, role, project, expires_at)
     await keys.add_key(key)
     return key, text
 
 
 async def issue_first_key(keys: KeyStore, clock: Clock, owner: str) -> str | None:
-    """The first key's text when the server has none yet."""
-    key, text = _new_key(clock, owner, "first key")
+    """The text of an admin key when the server has no key yet."""
+    key, text = _new_key(clock, owner, "first key", "admin")
     return text if await keys.add_first_key(key) else None
 
 
-def _new_key(clock: Clock, owner: str, label: str) -> tuple[Key, str]:
-    owner, label = owner.strip(), label.strip()
-    check_names(owner, label)
+def _new_key(
+    clock: Clock,
+    owner: str,
+    label: str,
+    role: str,
+    project: str | None = None,
+    expires_at: datetime | None = None,
+) -> tuple[Key, str]:
     now = clock.now()
     text = key_text(os.urandom(ENTROPY_BYTES))
-    return Key(uuid7(now, os.urandom(10)), owner, digest(text), label, now), text
+    key = Key(
+        uuid7(now, os.urandom(10)),
+        owner.strip(),
+        digest(text),
+        label.strip(),
+        now,
+        checked_role(role),
+        None if project is None else project.strip(),
+        checked_moment(expires_at, "expires_at"),
+    )
+    check_new_key(key, now)
+    return key, text
 
 
-async def key_of(keys: KeyStore, text: str) -> Key:
-    """The key with this text; NotAllowed when none in force has it. The store is asked for a hash,
-    and the hash it answers with is compared in constant time: timing tells nothing about a key.
+async def authenticate(keys: KeyStore, clock: Clock, text: str) -> Key:
+    """The key with this text; NotAllowed when there is none in force. The store is asked for a
+    hash, and the hash it answers with is compared in constant time, so timing tells nothing about
+    a key.
     """
     wanted = digest(text)
+    now = clock.now()
     key = await keys.find_key(wanted)
-    if key is None or not hmac.compare_digest(key.digest, wanted) or key.revoked_at is not None:
+    if key is None or not hmac.compare_digest(key.digest, wanted) or key.is_revoked(now):
         raise NotAllowed(
             "this key is not known here",
             remedy="Put a key of this server into RECOLLECT_API_KEY, or send it as "
-            "`Authorization: Bearer KEY`; `recollect keys new` on the server makes one.",
+            f"`Authorization: Bearer KEY`. {_NEW_KEY}.",
+        )
+    if key.is_expired(now):
+        raise NotAllowed(
+            f"this key expired on {key.expires_at:%Y-%m-%d}",
+            remedy=f"Use another key. {_NEW_KEY}, or renews this one with "
+            f"`recollect keys rotate {key.id}`.",
         )
     return key
 
 
-async def revoke_key(keys: KeyStore, clock: Clock, id: UUID) -> None:
-    if not await keys.revoke_key(id, clock.now()):
-        raise NotFound("there is no such key in force", remedy="See `recollect keys list`.")
+async def rotate_key(
+    keys: KeyStore, clock: Clock, reference: str, grace: timedelta = timedelta(0)
+) -> tuple[Key, str]:
+    """A new key in the place of another: same owner, label, role and project, a new text. The old
+    one stays valid for the grace period. A key that expires gets as long a life as the old one had.
+    """
+    if not timedelta(0) <= grace <= MAX_GRACE:
+        raise InvalidInput(
+            f"a grace period cannot be {grace}",
+            field="grace",
+            remedy=f"Give up to {MAX_GRACE.days} days, or 0 to revoke the old key at once.",
+        )
+    id = await resolve_key(keys, reference)
+    old = next(key for key in await keys.list_keys() if key.id == id)
+    now = clock.now()
+    if old.is_revoked(now):
+        raise _not_in_force()
+    life = None if old.expires_at is None else old.expires_at - old.created_at
+    made = await issue_key(
+        keys,
+        clock,
+        old.owner,
+        old.label,
+        role=old.role,
+        project=old.project,
+        expires_at=None if life is None else now + life,
+    )
+    await revoke_key(keys, clock, id, after=grace)
+    return made
+
+
+async def revoke_key(
+    keys: KeyStore, clock: Clock, id: UUID, *, after: timedelta = timedelta(0)
+) -> None:
+    """Stop honouring a key, now or after a grace period. Every revocation goes through here."""
+    if not await keys.revoke_key(id, clock.now() + after):
+        raise _not_in_force()
+
+
+def _not_in_force() -> NotFound:
+    return NotFound("there is no such key in force", remedy="See `recollect keys list`.")
 
 
 async def resolve_key(keys: KeyStore, reference: str) -> UUID:

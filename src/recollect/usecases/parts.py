@@ -38,7 +38,8 @@ async def fuse_here(
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """`legs` holds the legs this store can run; one that is missing is reported as absent. Without
+    """`legs` holds the legs this store can run; one that is missing is reported as absent, and the
+    `broken_legs` are there only to say why they cannot answer. Without
     a `reranker` there is no second stage. `queue` is there where vectors have a place, `revisions`
     where conflicts are kept, `graph_progress` and the `walker`, which is
     the graph leg, where a concept graph is. `parked` tells of an owner's memory with what its text
@@ -49,6 +50,7 @@ class Parts:
     settings: SettingsStore
     clock: Clock
     legs: Mapping[LegName, Leg]
+    broken_legs: frozenset[LegName] = frozenset()
     limits: Limits = field(default_factory=Limits)
     reranker: Reranker | None = None
     queue: EmbeddingQueue | None = None

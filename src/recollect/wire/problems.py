@@ -14,6 +14,7 @@ from pydantic import Field
 from recollect.core.errors import (
     AmbiguousId,
     Conflict,
+    Forbidden,
     InvalidInput,
     ModelBusy,
     ModelSlow,
@@ -53,6 +54,7 @@ KINDS: Final[dict[type[RecollectError], Kind]] = {
     NotFound: Kind("not-found", HTTPStatus.NOT_FOUND, "There is no such thing"),
     Conflict: Kind("conflict", HTTPStatus.CONFLICT, "It was changed meanwhile, or the id is taken"),
     NotAllowed: Kind("not-allowed", HTTPStatus.UNAUTHORIZED, "A known key is needed"),
+    Forbidden: Kind("forbidden", HTTPStatus.FORBIDDEN, "This key may not do that"),
     ModelUnavailable: Kind(
         "model-unavailable", HTTPStatus.SERVICE_UNAVAILABLE, "The model cannot be used"
     ),

@@ -11,7 +11,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from recollect.wiring.own import Cached, key_of, open_cached, open_recollect, open_remote_graph
+    from recollect.wiring.own import (
+        Cached,
+        key_of,
+        open_cached,
+        open_recollect,
+        open_remote_graph,
+        open_remote_keys,
+    )
     from recollect.wiring.parts import SystemClock, catalogue, open_reranker, parts_on
     from recollect.wiring.postgres import open_postgres
     from recollect.wiring.server import Server, open_server, open_walker
@@ -22,6 +29,7 @@ _HOMES: Final = {
     "open_cached": "recollect.wiring.own",
     "open_recollect": "recollect.wiring.own",
     "open_remote_graph": "recollect.wiring.own",
+    "open_remote_keys": "recollect.wiring.own",
     "SystemClock": "recollect.wiring.parts",
     "catalogue": "recollect.wiring.parts",
     "open_reranker": "recollect.wiring.parts",
@@ -42,6 +50,7 @@ __all__ = [
     "open_postgres",
     "open_recollect",
     "open_remote_graph",
+    "open_remote_keys",
     "open_reranker",
     "open_server",
     "open_walker",

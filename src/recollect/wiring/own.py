@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from recollect.adapters.engine_lock import EngineLock
     from recollect.adapters.sqlite.store import SqliteStore
     from recollect.graph_ports import Graph
+    from recollect.key_ports import Keys
     from recollect.ports import Clock, Recollect
     from recollect.settings import Settings
     from recollect.sync_ports import SyncServer, SyncStore
@@ -75,6 +76,16 @@ async def open_remote_graph(settings: Settings) -> AsyncIterator[Graph]:
 
     async with RemoteRecollect(settings.api_url or "", key_of(settings)) as remote:
         yield RemoteGraph(remote)
+
+
+@asynccontextmanager
+async def open_remote_keys(settings: Settings) -> AsyncIterator[Keys]:
+    """The keys of the server of RECOLLECT_API_URL, for an admin."""
+    from recollect.adapters.remote import RemoteRecollect
+    from recollect.adapters.remote_keys import RemoteKeys
+
+    async with RemoteRecollect(settings.api_url or "", key_of(settings)) as remote:
+        yield RemoteKeys(remote)
 
 
 def _recalls_of(store: SqliteStore, settings: Settings) -> AbstractAsyncContextManager[RecallLog]:

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from recollect.core.keys import Key, check_all_projects
 from recollect.core.recall import Recollection
 from recollect.graph_ports import Graph, Walker
 from recollect.ports import (
@@ -22,9 +23,13 @@ from recollect.usecases.embed import NO_EMBEDDER, EmbeddingParts
 from recollect.usecases.erase import OwnerEraser
 from recollect.usecases.extract import GraphParts
 from recollect.usecases.graph import OwnedGraph
+from recollect.usecases.key_uses import KeyUses, key_uses
+from recollect.usecases.keyed import KeyedRecollect
+from recollect.usecases.keys import authenticate
 from recollect.usecases.owned import OwnedRecollect
 from recollect.usecases.parts import Parts
 from recollect.usecases.recall_log import RecallLog, recall_log
+from recollect.usecases.within_project import ProjectChanges, parts_within
 from recollect.wiring.parts import (
     Progress,
     SystemClock,
@@ -60,9 +65,38 @@ class Server:
     eraser: OwnerEraser | None = None
     recalls: PostgresRecalls | None = None
     recall_log: RecallLog | None = None
+    key_uses: KeyUses | None = None
 
-    def for_owner(self, owner: str) -> Recollect:
+    async def sign_in(self, text: str) -> Key:
+        """The key with this text; NotAllowed when there is none in force."""
+        key = await authenticate(self.keys, self.clock, text)
+        if self.key_uses is not None:
+            self.key_uses.note(key.id)
+        return key
+
+    def for_key(self, key: Key) -> Recollect:
+        """The use cases within the limits of a key."""
+        mine = replace(self.for_owner(key.owner), parts=self.parts_for(key))
+        return KeyedRecollect(mine, key)
+
+    def for_owner(self, owner: str) -> OwnedRecollect:
+        """Everything of an owner, for who needs no key."""
         return OwnedRecollect(self.parts, owner, self._told)
+
+    def parts_for(self, key: Key) -> Parts:
+        if key.project is None:
+            return self.parts
+        return parts_within(self.parts, self.changes, key.project)
+
+    def changes_for(self, key: Key) -> ChangeStore:
+        if key.project is None:
+            return self.changes
+        return ProjectChanges(self.changes, self.parts.store, key.project)
+
+    def graph_for(self, key: Key) -> Graph:
+        """The concept graph, which joins all projects of an owner."""
+        check_all_projects(key)
+        return self.graph_of(key.owner)
 
     def _told(self, recollection: Recollection) -> None:
         self.on_recall(recollection)
@@ -85,6 +119,7 @@ async def open_server(
         open_reranker(settings) as reranker,
         open_reader(settings) as reader,
         recall_log(store.recalls, SystemClock()) as shown,
+        key_uses(store.keys, SystemClock()) as used,
         open_walker(store, settings) as walker,
     ):
         parts = replace(
@@ -99,7 +134,7 @@ async def open_server(
         if (vectors := store.vectors) is None:
             if settings.embedder != NO_EMBEDDER:
                 legs = {**parts.legs, "dense": no_dense_leg(store.vector_note)}
-                parts = replace(parts, legs=legs)
+                parts = replace(parts, legs=legs, broken_legs=frozenset({"dense"}))
         else:
             embedding = EmbeddingParts(vectors, embedders, settings.embedder)
             parts = replace(parts, queue=vectors, parked=vectors.parked)
@@ -118,7 +153,7 @@ async def open_server(
             parts = replace(parts, graph_progress=graph.progress, walker=walker)
         yield Server(
             parts,
-            store,
+            store.keys,
             store.changes,
             parts.clock,
             settings,
@@ -129,6 +164,7 @@ async def open_server(
             eraser=store.eraser,
             recalls=store.recalls,
             recall_log=shown,
+            key_uses=used,
         )
 
 

@@ -18,6 +18,7 @@ import os
 import re
 import stat
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from recollect.adapters.embedded_postgres.account import Account
@@ -27,6 +28,7 @@ from recollect.adapters.embedded_postgres.errors import (
     SocketUnusable,
     explaining_os_errors,
 )
+from recollect.adapters.embedded_postgres.postmaster import find_postmaster
 
 SYSTEM_FOLDER = Path("/var/lib/recollect")
 SOCKET_NAME = ".s.PGSQL.5432"
@@ -80,10 +82,21 @@ def has_cluster(home: Path, *, with_data: bool = False) -> bool:
     """Whether this home has one, near or far; nothing is made to find out. An installation alone
     counts, too, unless it must be one `with_data`.
     """
-    home = home.expanduser().absolute().resolve()
     inside = "data" if with_data else ""
-    near, far = home / "postgres" / inside, SYSTEM_FOLDER / _digest(home) / inside
-    return os.path.exists(near) or os.path.exists(far)  # noqa: PTH110  # raises for nobody's home
+    return any(os.path.exists(one / inside) for one in _folders(home))  # noqa: PTH110  # raises for nobody's home
+
+
+def runs(home: Path) -> bool:
+    """Whether the server of this home runs; nothing is made or started to find out."""
+    with suppress(OSError):
+        return any(find_postmaster(one / "data") is not None for one in _folders(home))
+    return False
+
+
+def _folders(home: Path) -> tuple[Path, Path]:
+    """Near the home, and far from it."""
+    home = home.expanduser().absolute().resolve()
+    return home / "postgres", SYSTEM_FOLDER / _digest(home)
 
 
 def socket_folder(folder: Path, account: Account) -> Path:

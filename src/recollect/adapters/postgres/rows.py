@@ -9,7 +9,6 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from recollect.core.keys import Key
 from recollect.core.links import as_values, from_values
 from recollect.core.memory import Memory, Scope
 from recollect.core.recall_settings import SettingChange
@@ -80,17 +79,6 @@ def from_memory(memory: Memory) -> dict[str, Any]:
         "deleted_at": memory.deleted_at,
         "links": Jsonb(as_values(memory.links)),
     }
-
-
-def to_key(row: Mapping[str, Any]) -> Key:
-    return Key(
-        id=row["id"],
-        owner=row["owner"],
-        digest=bytes(row["digest"]),
-        label=row["label"],
-        created_at=utc(row["created_at"]),
-        revoked_at=None if row["revoked_at"] is None else utc(row["revoked_at"]),
-    )
 
 
 def to_setting_change(row: Mapping[str, Any]) -> SettingChange:

@@ -1,4 +1,4 @@
-"""Memories, keys and run-time settings in Postgres.
+"""Memories and run-time settings in Postgres.
 
 Every method is one transaction on a pooled connection. No statement is prepared, so the store works
 behind a transaction-pooling PgBouncer as well.
@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Self
 from uuid import UUID
 
 from psycopg import sql
-from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from recollect.adapters.erasure_log import Erasure, ErasureLog, Revocation
+from recollect.adapters.erasure_log import Erasure, ErasureLog
 from recollect.adapters.postgres import lexical, links, patience, versions
 from recollect.adapters.postgres.again import again_if_lost
 from recollect.adapters.postgres.changes import PostgresChanges
@@ -26,6 +24,7 @@ from recollect.adapters.postgres.erasure import ERASE
 from recollect.adapters.postgres.erasure_memory import ErasureMemory
 from recollect.adapters.postgres.fusion import PostgresFuser
 from recollect.adapters.postgres.graph import PostgresGraph
+from recollect.adapters.postgres.keys import PostgresKeys
 from recollect.adapters.postgres.migrate import migrate
 from recollect.adapters.postgres.owner_erasure import PostgresOwnerErasure
 from recollect.adapters.postgres.pool import Connection, Pool
@@ -35,7 +34,6 @@ from recollect.adapters.postgres.rows import (
     MEMORY_COLUMNS,
     UPDATE_MEMORY,
     from_memory,
-    to_key,
     to_memory,
     to_setting_change,
     within,
@@ -44,7 +42,6 @@ from recollect.adapters.postgres.statistics import Statistics
 from recollect.adapters.postgres.vectors import LEASE, PostgresVectors
 from recollect.core.following import AsOf, Fetched, Followed
 from recollect.core.ids import IdPrefix
-from recollect.core.keys import Key
 from recollect.core.memory import Memory, Scope, Stats
 from recollect.core.paging import Cursor
 from recollect.core.recall import Candidate
@@ -77,6 +74,7 @@ _IDS_WITH_PREFIX = """
 select id from memories
 where owner = %(owner)s and id between %(low)s and %(high)s
     and (deleted_at is null or %(forgotten)s)
+    and (%(project)s::text is null or project = %(project)s)
 order by id limit %(limit)s
 """
 
@@ -85,12 +83,14 @@ select
     count(*) filter (where deleted_at is null) as memories,
     count(*) filter (where deleted_at is not null) as forgotten,
     count(*) filter (where deleted_at is null and is_sensitive) as sensitive
-from memories where owner = %(owner)s
+from memories
+where owner = %(owner)s and (%(project)s::text is null or project = %(project)s)
 """
 
 _COUNT_BY = """
 select {column} as name, count(*) as memories from memories
 where owner = %(owner)s and deleted_at is null and {column} is not null
+    and (%(project)s::text is null or project = %(project)s)
 group by {column} order by 2 desc, 1
 """
 
@@ -109,18 +109,6 @@ _SETTINGS_LOG = "select * from settings_audit order by number desc limit %s"
 _WRITE_SETTING = """
 insert into settings (name, value) values (%(name)s, %(value)s)
 on conflict (name) do update set value = excluded.value
-"""
-
-_ADD_KEY = """
-insert into keys (id, owner, digest, label, created_at, revoked_at)
-values (%(id)s, %(owner)s, %(digest)s, %(label)s, %(created_at)s, %(revoked_at)s)
-"""
-
-# One row, with or without a key, and how far into the erasure log the database is.
-_FIND_KEY = """
-select k.*, l.applied
-from (select coalesce(max(applied), 0) as applied from erasure_logs where log = %(log)s) l
-left join keys k on k.digest = %(digest)s
 """
 
 
@@ -152,6 +140,7 @@ class PostgresStore:
         self.fuser = PostgresFuser(self._transaction)
         self._remembered = ErasureMemory(erasures, self._transaction)
         self.changes = PostgresChanges(self._transaction, self._statistics, self._remembered)
+        self.keys = PostgresKeys(self._transaction, self._reading, self._remembered)
         self.recalls = PostgresRecalls(self._transaction)
         self.eraser = PostgresOwnerErasure(
             url, self._transaction, self._statistics, self._remembered
@@ -258,9 +247,16 @@ class PostgresStore:
 
     @again_if_lost
     async def ids_with_prefix(
-        self, owner: str, prefix: IdPrefix, limit: int, *, forgotten: bool
+        self,
+        owner: str,
+        prefix: IdPrefix,
+        limit: int,
+        *,
+        forgotten: bool,
+        project: str | None = None,
     ) -> list[UUID]:
         params = {
+            "project": project,
             "owner": owner,
             "low": prefix.low,
             "high": prefix.high,
@@ -312,14 +308,15 @@ class PostgresStore:
                 ranking=query.ranking,
             )
 
-    async def stats(self, owner: str) -> Stats:
+    async def stats(self, owner: str, project: str | None = None) -> Stats:
+        params = {"owner": owner, "project": project}
         async with self._transaction() as connection:
-            cursor = await connection.execute(_STATS, {"owner": owner})
+            cursor = await connection.execute(_STATS, params)
             totals: dict[str, Any] = await cursor.fetchone() or {}
             return Stats(
                 **totals,
-                by_category=await _count_by(connection, owner, "category"),
-                by_project=await _count_by(connection, owner, "project"),
+                by_category=await _count_by(connection, params, "category"),
+                by_project=await _count_by(connection, params, "project"),
             )
 
     @again_if_lost
@@ -343,52 +340,10 @@ class PostgresStore:
             cursor = await connection.execute(_SETTINGS_LOG, (limit,))
             return [to_setting_change(row) for row in await cursor.fetchall()]
 
-    async def add_key(self, key: Key) -> None:
-        async with self._transaction() as connection:
-            await connection.execute(_ADD_KEY, asdict(key))
 
-    async def add_first_key(self, key: Key) -> bool:
-        async with self._transaction() as connection:
-            await connection.execute("lock table keys in share row exclusive mode")
-            cursor = await connection.execute("select from keys limit 1")
-            if await cursor.fetchone() is not None:
-                return False
-            await connection.execute(_ADD_KEY, asdict(key))
-            return True
-
-    @again_if_lost
-    async def find_key(self, digest: bytes) -> Key | None:
-        """Every request begins here, so a database that was restored meanwhile is found here."""
-        known = self._remembered.applied
-        row = await self._key_row(digest)
-        if row["applied"] < known:
-            await self._remembered.replay()
-            row = await self._key_row(digest)
-        return None if row["id"] is None else to_key(row)
-
-    async def _key_row(self, digest: bytes) -> DictRow:
-        params = {"digest": digest, "log": self._remembered.id}
-        async with self._reading() as connection:
-            cursor = await connection.execute(_FIND_KEY, params)
-            return await cursor.fetchone() or {}
-
-    async def list_keys(self) -> list[Key]:
-        async with self._reading() as connection:
-            cursor = await connection.execute("select * from keys order by created_at, id")
-            return [to_key(row) for row in await cursor.fetchall()]
-
-    async def revoke_key(self, id: UUID, at: datetime) -> bool:
-        async with self._transaction() as connection:
-            cursor = await connection.execute(
-                "update keys set revoked_at = %s where id = %s and revoked_at is null", (at, id)
-            )
-            is_revoked = cursor.rowcount == 1
-        if is_revoked:
-            await self._remembered.note([Revocation(id)])
-        return is_revoked
-
-
-async def _count_by(connection: Connection, owner: str, column: str) -> dict[str, int]:
+async def _count_by(
+    connection: Connection, params: Mapping[str, object], column: str
+) -> dict[str, int]:
     query = sql.SQL(_COUNT_BY).format(column=sql.Identifier(column))
-    cursor = await connection.execute(query, {"owner": owner})
+    cursor = await connection.execute(query, params)
     return {row["name"]: row["memories"] for row in await cursor.fetchall()}

@@ -64,11 +64,12 @@ WHERE owner = ? AND deleted_at IS NULL AND id IN (SELECT value FROM json_each(?)
 _WITH_PREFIX: Final = """
 SELECT id FROM memories
 WHERE owner = ? AND id BETWEEN ? AND ? AND (? OR deleted_at IS NULL)
+    AND (? IS NULL OR project = ?)
 ORDER BY id LIMIT ?
 """
 _STATS: Final = """
 SELECT category, project, deleted_at IS NOT NULL, count(*), sum(is_sensitive)
-FROM memories WHERE owner = ? GROUP BY 1, 2, 3
+FROM memories WHERE owner = ? AND (? IS NULL OR project = ?) GROUP BY 1, 2, 3
 """
 
 # Before the value is written, while the old one is still there.
@@ -157,9 +158,16 @@ class SqliteStore:
         return await self._reader.run_until_cancelled(work)
 
     async def ids_with_prefix(
-        self, owner: str, prefix: IdPrefix, limit: int, *, forgotten: bool
+        self,
+        owner: str,
+        prefix: IdPrefix,
+        limit: int,
+        *,
+        forgotten: bool,
+        project: str | None = None,
     ) -> list[UUID]:
-        parameters = (owner, str(prefix.low), str(prefix.high), forgotten, limit)
+        low, high = str(prefix.low), str(prefix.high)
+        parameters = (owner, low, high, forgotten, project, project, limit)
         rows = await self._reader.run_until_cancelled(
             lambda reader: reader.execute(_WITH_PREFIX, parameters).fetchall()
         )
@@ -199,21 +207,22 @@ class SqliteStore:
 
         return await self._reader.run_until_cancelled(work)
 
-    async def stats(self, owner: str) -> Stats:
+    async def stats(self, owner: str, project: str | None = None) -> Stats:
+        parameters = (owner, project, project)
         rows = await self._reader.run_until_cancelled(
-            lambda reader: reader.execute(_STATS, (owner,)).fetchall()
+            lambda reader: reader.execute(_STATS, parameters).fetchall()
         )
         by_category: Counter[str] = Counter()
         by_project: Counter[str] = Counter()
         forgotten = sensitive = 0
-        for category, project, is_forgotten, count, sensitive_count in rows:
+        for category, named, is_forgotten, count, sensitive_count in rows:
             if is_forgotten:
                 forgotten += count
                 continue
             sensitive += sensitive_count
             by_category[category] += count
-            if project is not None:
-                by_project[project] += count
+            if named is not None:
+                by_project[named] += count
         return Stats(
             memories=by_category.total(),
             forgotten=forgotten,

@@ -4,8 +4,8 @@ is, and an epoch that clients compare.
 
 from alembic import op
 
-revision = "0010"
-down_revision = "0007"
+revision = "0011"
+down_revision = "0010"
 branch_labels = None
 depends_on = None
 

@@ -1,0 +1,120 @@
+"""The keys of a server in Postgres."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from recollect.adapters.erasure_log import Revocation
+from recollect.adapters.postgres.again import again_if_lost
+from recollect.adapters.postgres.erasure_memory import ErasureMemory
+from recollect.adapters.postgres.rows import utc
+from recollect.adapters.postgres.statistics import Transaction
+from recollect.core.keys import Key
+
+_ADD: Final = """
+insert into keys (id, owner, digest, label, created_at, role, project, expires_at, last_used_at,
+    revoked_at)
+values (%(id)s, %(owner)s, %(digest)s, %(label)s, %(created_at)s, %(role)s, %(project)s,
+    %(expires_at)s, %(last_used_at)s, %(revoked_at)s)
+"""
+
+# One row, with or without a key, and how far into the erasure log the database is.
+_FIND: Final = """
+select k.*, l.applied
+from (select coalesce(max(applied), 0) as applied from erasure_logs where log = %(log)s) l
+left join keys k on k.digest = %(digest)s
+"""
+
+# What ends later, at the end of a grace period, can be ended sooner.
+_REVOKE: Final = """
+update keys set revoked_at = %(at)s
+where id = %(id)s and (revoked_at is null or revoked_at > %(at)s)
+"""
+
+# Several servers on one database may write in any order.
+_NOTE_USES: Final = """
+update keys k set last_used_at = greatest(k.last_used_at, used.at)
+from unnest(%(ids)s::uuid[], %(at)s::timestamptz[]) as used (id, at) where k.id = used.id
+"""
+
+
+class PostgresKeys:
+    """Implements the `KeyStore` port on the store's own pool."""
+
+    def __init__(
+        self, transaction: Transaction, reading: Transaction, remembered: ErasureMemory
+    ) -> None:
+        self._transaction = transaction
+        self._reading = reading
+        self._remembered = remembered
+
+    async def add_key(self, key: Key) -> None:
+        async with self._transaction() as connection:
+            await connection.execute(_ADD, asdict(key))
+
+    async def add_first_key(self, key: Key) -> bool:
+        async with self._transaction() as connection:
+            await connection.execute("lock table keys in share row exclusive mode")
+            cursor = await connection.execute("select from keys limit 1")
+            if await cursor.fetchone() is not None:
+                return False
+            await connection.execute(_ADD, asdict(key))
+            return True
+
+    @again_if_lost
+    async def find_key(self, digest: bytes) -> Key | None:
+        """Every request begins here, so a database that was restored meanwhile is found here."""
+        known = self._remembered.applied
+        row = await self._row(digest)
+        if row["applied"] < known:
+            await self._remembered.replay()
+            row = await self._row(digest)
+        return None if row["id"] is None else _to_key(row)
+
+    async def _row(self, digest: bytes) -> Mapping[str, Any]:
+        params = {"digest": digest, "log": self._remembered.id}
+        async with self._reading() as connection:
+            cursor = await connection.execute(_FIND, params)
+            return await cursor.fetchone() or {}
+
+    async def list_keys(self) -> list[Key]:
+        async with self._reading() as connection:
+            cursor = await connection.execute("select * from keys order by created_at, id")
+            return [_to_key(row) for row in await cursor.fetchall()]
+
+    async def revoke_key(self, id: UUID, at: datetime) -> bool:
+        async with self._transaction() as connection:
+            cursor = await connection.execute(_REVOKE, {"id": id, "at": at})
+            is_revoked = cursor.rowcount == 1
+        if is_revoked:
+            await self._remembered.note([Revocation(id)])
+        return is_revoked
+
+    async def note_key_uses(self, used: Mapping[UUID, datetime]) -> None:
+        async with self._transaction() as connection:
+            # Nobody waits for it, and a crash may lose it.
+            await connection.execute("set local synchronous_commit = off")
+            await connection.execute(_NOTE_USES, {"ids": [*used], "at": [*used.values()]})
+
+
+def _to_key(row: Mapping[str, Any]) -> Key:
+    return Key(
+        id=row["id"],
+        owner=row["owner"],
+        digest=bytes(row["digest"]),
+        label=row["label"],
+        created_at=utc(row["created_at"]),
+        role=row["role"],
+        project=row["project"],
+        expires_at=_moment(row["expires_at"]),
+        last_used_at=_moment(row["last_used_at"]),
+        revoked_at=_moment(row["revoked_at"]),
+    )
+
+
+def _moment(value: datetime | None) -> datetime | None:
+    return None if value is None else utc(value)

@@ -1,0 +1,103 @@
+"""The use cases for whoever shows a key: what its role and its project allow, and no more.
+
+Every way into a server goes through here, so that a read-only key cannot write over any of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from recollect.core.explain import WhyReport
+from recollect.core.keys import Key, check_role
+from recollect.core.memory import Changes, Draft, Memory, Scope, Stats
+from recollect.core.paging import Page
+from recollect.core.recall import RecallRequest, Recollection
+from recollect.core.recall_settings import RecallSettings, SettingChange
+from recollect.core.sync import ConflictReport, Keep
+from recollect.ports import Recollect
+from recollect.usecases.within_project import outside, scope_within
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedRecollect:
+    """Implements the `Recollect` port within the limits of a key. `mine` is the owner's, or the
+    key's project of it.
+    """
+
+    mine: Recollect
+    key: Key
+
+    async def remember(self, draft: Draft) -> Memory:
+        check_role(self.key, "member")
+        return await self.mine.remember(replace(draft, project=self._project(draft.project)))
+
+    async def recall(self, request: RecallRequest) -> Recollection:
+        return await self.mine.recall(self._within(request))
+
+    async def why(self, reference: str, request: RecallRequest) -> WhyReport:
+        return await self.mine.why(reference, self._within(request))
+
+    async def get(self, reference: str) -> Memory:
+        return await self.mine.get(reference)
+
+    async def page(self, scope: Scope, cursor: str | None, limit: int) -> Page:
+        return await self.mine.page(self._scope(scope), cursor, limit)
+
+    async def update(
+        self, reference: str, changes: Changes, *, based_on: int | None = None
+    ) -> Memory:
+        check_role(self.key, "member")
+        if "project" in changes and self.key.project is not None:
+            await self.mine.get(reference)  # what is outside is not found, whatever is changed
+            if (changes["project"] or "").strip() != self.key.project:
+                raise outside(self.key.project)
+        return await self.mine.update(reference, changes, based_on=based_on)
+
+    async def link(self, reference: str, kind: str, target: str) -> Memory:
+        check_role(self.key, "member")
+        return await self.mine.link(reference, kind, target)
+
+    async def unlink(self, reference: str, kind: str, target: str) -> Memory:
+        check_role(self.key, "member")
+        return await self.mine.unlink(reference, kind, target)
+
+    async def forget(self, reference: str, *, forever: bool = False) -> UUID:
+        check_role(self.key, "member")
+        return await self.mine.forget(reference, forever=forever)
+
+    async def stats(self) -> Stats:
+        return await self.mine.stats()
+
+    async def settings(self) -> RecallSettings:
+        return await self.mine.settings()
+
+    async def change_settings(self, changes: Mapping[str, object]) -> RecallSettings:
+        check_role(self.key, "admin")
+        return await self.mine.change_settings(changes)
+
+    async def settings_log(self, limit: int) -> list[SettingChange]:
+        return await self.mine.settings_log(limit)
+
+    async def conflicts(self) -> list[ConflictReport]:
+        return await self.mine.conflicts()
+
+    async def resolve(self, reference: str, keep: Keep) -> ConflictReport:
+        check_role(self.key, "member")
+        return await self.mine.resolve(reference, keep)
+
+    def _within(self, request: RecallRequest) -> RecallRequest:
+        return replace(request, scope=self._scope(request.scope))
+
+    def _scope(self, scope: Scope) -> Scope:
+        return scope if self.key.project is None else scope_within(scope, self.key.project)
+
+    def _project(self, named: str | None) -> str | None:
+        """Where a new memory goes: into the key's project unless another one is named."""
+        project = self.key.project
+        if project is None or not (named or "").strip():
+            return project or named
+        if (named or "").strip() != project:
+            raise outside(project)
+        return project

@@ -31,6 +31,8 @@ def main() -> None:
         return
     # Pydantic would look through every installed package for plugins; Recollect uses none.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    # Httpx would import a command line of its own, with everything that this one needs.
+    sys.modules["httpx._main"] = None  # type: ignore[assignment]  # how Python says "not here"
     if sys.argv[1:] == ["mcp"]:
         _mcp()
         return

@@ -2,6 +2,9 @@
 
 Problems come back as the errors they were on the server, so that a person reads the same two
 texts, what went wrong and what to do, whether the memory is here or there.
+
+The shapes of an answer are imported by the method that asks for it: building all of them takes
+longer than a command that asks one thing.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from ipaddress import ip_address
 from random import random
-from typing import Any, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 from uuid import UUID
 
 import httpx
@@ -20,27 +23,19 @@ from pydantic import BaseModel, ValidationError
 
 from recollect.adapters.hosted.retries import retry_after
 from recollect.core.backoff import pause
-from recollect.core.erasure import ErasureReport
 from recollect.core.errors import InvalidInput, Overloaded, RecollectError, StoreUnavailable
-from recollect.core.explain import WhyReport
 from recollect.core.ids import IdPrefix
 from recollect.core.links import KINDS, unknown_kind
-from recollect.core.memory import Changes, Draft, Memory, Scope, Stats, checked_scope
-from recollect.core.paging import Page, check_page_size
-from recollect.core.recall import RecallRequest, Recollection
-from recollect.core.recall_settings import RecallSettings, SettingChange, check_log_limit
-from recollect.core.secrets import Secret
-from recollect.core.sensitivity import secret_in_changes, secret_in_draft
-from recollect.core.sync import ConflictReport, Keep
-from recollect.wire.answers import ForgottenOut, MemoryOut, PageOut, StatsOut
-from recollect.wire.conflicts import ConflictOut, ConflictsOut
-from recollect.wire.erasure import ErasedOut
-from recollect.wire.explained import WhyOut
-from recollect.wire.inputs import ChangesIn, DraftIn, ScopeIn
-from recollect.wire.problems import Problem
-from recollect.wire.questions import RecallIn, WhyIn
-from recollect.wire.recalled import RecollectionOut
-from recollect.wire.tuning import SettingsLogOut, SettingsSaid
+
+if TYPE_CHECKING:
+    from recollect.core.erasure import ErasureReport
+    from recollect.core.explain import WhyReport
+    from recollect.core.memory import Changes, Draft, Memory, Scope, Stats
+    from recollect.core.paging import Page
+    from recollect.core.recall import RecallRequest, Recollection
+    from recollect.core.recall_settings import RecallSettings, SettingChange
+    from recollect.core.secrets import Secret
+    from recollect.core.sync import ConflictReport, Keep
 
 # A server that is there connects at once; the longest recall an operator can allow takes 60 s.
 _TIMEOUT: Final = httpx.Timeout(65.0, connect=5.0)
@@ -103,25 +98,42 @@ class RemoteRecollect:
         await self._client.aclose()
 
     async def remember(self, draft: Draft) -> Memory:
+        from recollect.core.sensitivity import secret_in_draft
+        from recollect.wire.answers import MemoryOut
+        from recollect.wire.inputs import DraftIn
+
         self._keep_home(said=draft.is_sensitive, secret=secret_in_draft(draft))
         answer = await self.ask(MemoryOut, "POST", "memories", body=DraftIn.from_draft(draft))
         return answer.to_memory()
 
     async def recall(self, request: RecallRequest) -> Recollection:
+        from recollect.wire.questions import RecallIn
+        from recollect.wire.recalled import RecollectionOut
+
         question = RecallIn.from_request(self._may_leave(request))
         question = question.model_copy(update={"explain": True})
         answer = await self.ask(RecollectionOut, "POST", "recall", body=question)
         return answer.to_recollection()
 
     async def why(self, reference: str, request: RecallRequest) -> WhyReport:
+        from recollect.wire.explained import WhyOut
+        from recollect.wire.questions import WhyIn
+
         id = IdPrefix.parse(reference).text
         question = WhyIn.from_request(self._may_leave(request)).model_copy(update={"id": id})
         return (await self.ask(WhyOut, "POST", "why", body=question)).to_report()
 
     async def get(self, reference: str) -> Memory:
+        from recollect.wire.answers import MemoryOut
+
         return (await self.ask(MemoryOut, "GET", _path(reference), limit=_SOON)).to_memory()
 
     async def page(self, scope: Scope, cursor: str | None, limit: int) -> Page:
+        from recollect.core.memory import checked_scope
+        from recollect.core.paging import check_page_size
+        from recollect.wire.answers import PageOut
+        from recollect.wire.inputs import ScopeIn
+
         check_page_size(limit)
         asked = ScopeIn.from_scope(checked_scope(scope)).model_dump(mode="json", exclude_none=True)
         query = {**asked, "limit": limit, **({"cursor": cursor} if cursor else {})}
@@ -132,6 +144,10 @@ class RemoteRecollect:
     async def update(
         self, reference: str, changes: Changes, *, based_on: int | None = None
     ) -> Memory:
+        from recollect.core.sensitivity import secret_in_changes
+        from recollect.wire.answers import MemoryOut
+        from recollect.wire.inputs import ChangesIn
+
         if not self._is_here:
             has_text = bool(changes.keys() & _TEXTS)
             said = changes.get("is_sensitive")
@@ -142,24 +158,37 @@ class RemoteRecollect:
         return (await self.ask(MemoryOut, "PATCH", _path(reference), body=body)).to_memory()
 
     async def link(self, reference: str, kind: str, target: str) -> Memory:
+        from recollect.wire.answers import MemoryOut
+
         path = _link_path(reference, kind, target)
         return (await self.ask(MemoryOut, "PUT", path)).to_memory()
 
     async def unlink(self, reference: str, kind: str, target: str) -> Memory:
+        from recollect.wire.answers import MemoryOut
+
         path = _link_path(reference, kind, target)
         return (await self.ask(MemoryOut, "DELETE", path)).to_memory()
 
     async def forget(self, reference: str, *, forever: bool = False) -> UUID:
+        from recollect.wire.answers import ForgottenOut
+
         query = {"forever": forever}
         return (await self.ask(ForgottenOut, "DELETE", _path(reference), query=query)).id
 
     async def stats(self) -> Stats:
+        from recollect.wire.answers import StatsOut
+
         return (await self.ask(StatsOut, "GET", "stats", limit=_SOON)).to_stats()
 
     async def settings(self) -> RecallSettings:
+        from recollect.wire.tuning import SettingsSaid
+
         return (await self.ask(SettingsSaid, "GET", "settings", limit=_SOON)).to_settings()
 
     async def change_settings(self, changes: Mapping[str, object]) -> RecallSettings:
+        from recollect.core.recall_settings import RecallSettings
+        from recollect.wire.tuning import SettingsSaid
+
         # Checked here as well: values typed on a command line are text, and JSON needs numbers.
         checked = RecallSettings().changed(changes).as_dict()
         body = {name: value for name, value in checked.items() if name in changes}
@@ -167,21 +196,30 @@ class RemoteRecollect:
         return answer.to_settings()
 
     async def settings_log(self, limit: int) -> list[SettingChange]:
+        from recollect.core.recall_settings import check_log_limit
+        from recollect.wire.tuning import SettingsLogOut
+
         check_log_limit(limit)
         query = {"limit": limit}
         answer = await self.ask(SettingsLogOut, "GET", "settings/audit", query=query, limit=_SOON)
         return [one.to_change() for one in answer.changes]
 
     async def conflicts(self) -> list[ConflictReport]:
+        from recollect.wire.conflicts import ConflictsOut
+
         answer = await self.ask(ConflictsOut, "GET", "conflicts", limit=_SOON)
         return [one.to_report() for one in answer.conflicts]
 
     async def resolve(self, reference: str, keep: Keep) -> ConflictReport:
+        from recollect.wire.conflicts import ConflictOut
+
         path = f"conflicts/{IdPrefix.parse(reference).text}/resolve"
         return (await self.ask(ConflictOut, "POST", path, body={"keep": keep})).to_report()
 
     async def erase_owner(self, owner: str) -> ErasureReport:
         """All that the key's owner has on the server; he must be named."""
+        from recollect.wire.erasure import ErasedOut
+
         return (await self.ask(ErasedOut, "POST", "erase", body={"owner": owner})).to_report()
 
     def _may_leave(self, request: RecallRequest) -> RecallRequest:
@@ -257,6 +295,8 @@ class RemoteRecollect:
         return StoreUnavailable(what, remedy=remedy)
 
     def _error(self, response: httpx.Response) -> RecollectError:
+        from recollect.wire.problems import Problem
+
         try:
             return Problem.model_validate_json(response.content).to_error()
         except ValidationError:

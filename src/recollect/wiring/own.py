@@ -9,7 +9,7 @@ import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from recollect.core.errors import InvalidInput, RecollectError
 from recollect.core.faults import explained, places
@@ -20,6 +20,7 @@ from recollect.wiring.parts import SystemClock, open_reranker, parts_on
 
 if TYPE_CHECKING:
     from recollect.adapters.engine_lock import EngineLock
+    from recollect.adapters.remote_sync import RemoteSync
     from recollect.adapters.sqlite.store import SqliteStore
     from recollect.graph_ports import Graph
     from recollect.key_ports import Keys
@@ -140,19 +141,21 @@ class Cached:
 async def open_cached(settings: Settings) -> AsyncIterator[Cached]:
     """The local store with the server of RECOLLECT_API_URL behind it; nothing is asked yet."""
     from recollect.adapters.engine_lock import EngineLock
-    from recollect.adapters.remote_sync import RemoteSync
+    from recollect.adapters.late_server import LateServer
     from recollect.adapters.sqlite.store import SqliteStore
     from recollect.adapters.sqlite.sync import SqliteSync
     from recollect.usecases.cached import CachedRecollect
     from recollect.usecases.engine import Engine
 
     clock = SystemClock()
-    remote = RemoteSync(
-        settings.api_url or "",
-        key_of(settings),
-        owner=settings.owner,
-        sensitive=settings.sync_sensitive,
-    )
+    url, key = settings.api_url or "", key_of(settings)
+
+    def client() -> RemoteSync:
+        from recollect.adapters.remote_sync import RemoteSync
+
+        return RemoteSync(url, key, owner=settings.owner, sensitive=settings.sync_sensitive)
+
+    remote = cast("RemoteSync", LateServer(url, key, client))
     async with (
         SqliteStore(settings.sqlite_path) as store,
         remote as server,

@@ -20,7 +20,7 @@ from tests.serving import Running, running
 
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.core.memory import EVERYWHERE, Memory
-from recollect.ports import WordQuery
+from recollect.core.recall_settings import WordQuery
 
 VICTIM, ATTACKER = "victim", "attacker"
 PINS = ["4711", "0815", "1234", "9999", "2580"]

@@ -17,6 +17,7 @@ from recollect.core.ids import IdPrefix
 from recollect.core.memory import Memory, Scope, Stats
 from recollect.core.paging import Cursor
 from recollect.core.recall import Candidate
+from recollect.core.recall_settings import WordQuery
 from recollect.core.sync import (
     Answer,
     ChangePage,
@@ -29,7 +30,7 @@ from recollect.core.sync import (
     Revision,
     State,
 )
-from recollect.ports import ChangeStore, Decide, MemoryStore, WordQuery
+from recollect.ports import ChangeStore, Decide, MemoryStore
 from recollect.usecases.parts import Parts
 
 _REMEDY: Final = "Leave the project out, or use a key that is not limited to a project."

@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from recollect.core.secret_numbers import NUMBERS
+from recollect.core.secret_sentences import NOT_ABOUT, SENTENCES
 from recollect.core.secret_tokens import ASSIGN, TOKENS, Rule, machine_made, words
 from recollect.core.secret_values import (
     basic_confidence,
@@ -46,6 +48,8 @@ _PLAIN: Final = r"[ \t]?=[ \t]?[^\s;&]{0,127}[^\s;&,]"
 
 RULES: Final[tuple[Rule, ...]] = (
     *TOKENS,
+    *NUMBERS,
+    *SENTENCES,
     words(
         "password in an address",
         # A name that is its own password is a throw-away one; a password may hold an `@`.
@@ -140,7 +144,8 @@ RULES: Final[tuple[Rule, ...]] = (
     words("password", rf"{_PASSWORD}{_WHICH}{ASSIGN}{_VALUE}", password_confidence),
     words(
         "password",
-        rf"passw(?:or)?d[^\n.:=]{{0,40}}?[ \t](?:is|was|to)(?:[ \t]now)?:?[ \t]{{1,2}}{_VALUE}",
+        rf"passw(?:or)?d{NOT_ABOUT}[^\n.:=]{{0,40}}?[ \t](?:is|was|to)(?:[ \t]now)?:?"
+        rf"[ \t]{{1,2}}{_VALUE}",
         told_password_confidence,
     ),
     words(

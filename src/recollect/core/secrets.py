@@ -7,10 +7,12 @@ it, and so never leaves the machine. Nothing here keeps or shows what it found, 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
+from recollect.core.secret_phrases import find_phrases
 from recollect.core.secret_rules import RULES
+from recollect.core.secret_text import readable
 
 # At least this sure, and a memory becomes sensitive. A secret that is missed may leave the machine
 # for good; a false alarm only keeps one memory from being found by meaning, and can be overruled.
@@ -40,13 +42,19 @@ def told(kind: str, confidence: float) -> str:
 
 def find_secrets(text: str) -> tuple[Secret, ...]:
     """What may be a secret, in the order of the text; of two that overlap, the surer one."""
+    plain, places = readable(text)
     found = [
         Secret(rule.kind, *match.span(match.lastindex or 0), confidence)
         for rule in RULES
-        for match in rule.pattern.finditer(text)
+        for match in rule.pattern.finditer(plain)
         if (confidence := rule.judge(match[match.lastindex or 0])) > 0
     ]
-    return tuple(_apart(sorted(found, key=lambda secret: secret.span)))
+    found += [Secret("seed phrase", *phrase) for phrase in find_phrases(plain)]
+    ordered = sorted(found, key=lambda secret: secret.span)
+    return tuple(
+        replace(secret, start=places[secret.start], end=places[secret.end - 1] + 1)
+        for secret in _apart(ordered)
+    )
 
 
 def looks_sensitive(text: str) -> Secret | None:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Any
 
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from recollect.asgi.guards import KEY
+from recollect.asgi.guards import ARRIVED, KEY
 from recollect.asgi.problems import error_response
 from recollect.core.admission import Admission, Ticket
 from recollect.core.errors import Overloaded
@@ -33,7 +34,7 @@ class Admitted:
             await self._app(scope, receive, send)
             return
         now = asyncio.get_running_loop().time
-        ticket = self._admission.arrive(scope[KEY].id, now())
+        ticket = self._admission.arrive(scope[KEY].id, scope[ARRIVED])
         try:
             self._begin(now())
             if ticket.begun is None:
@@ -59,11 +60,9 @@ class Admitted:
         turn = self._turns[ticket] = loop.create_future()
         gone = loop.create_task(_message(receive))
         try:
-            await asyncio.wait(
-                (turn, gone),
-                timeout=max(ticket.latest - loop.time(), 0.0),
-                return_when=asyncio.FIRST_COMPLETED,
-            )
+            await _first(ticket.latest - loop.time(), turn, gone)
+            if not turn.done():
+                await _first(self._admission.refuse(loop.time()), gone)
             if gone.done():
                 raise ClientDisconnect
             if not turn.done():
@@ -85,6 +84,11 @@ class Admitted:
             seconds=self._admission.retry_after(),
             remedy="Try again after the seconds that Retry-After names; nothing was changed.",
         )
+
+
+async def _first(seconds: float, *waited_for: asyncio.Future[Any]) -> None:
+    """Wait until one of them is done, or for so long."""
+    await asyncio.wait(waited_for, timeout=max(seconds, 0.0), return_when=asyncio.FIRST_COMPLETED)
 
 
 async def _message(receive: Receive) -> Message:

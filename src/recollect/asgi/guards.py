@@ -6,8 +6,8 @@ Each is one ASGI middleware that either answers with a problem or lets the reque
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, OrderedDict
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Final
 from uuid import UUID
@@ -16,6 +16,7 @@ from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from recollect.asgi.lookups import KeyLookups, SignIn
 from recollect.asgi.problems import (
     TOO_LARGE,
     TOO_SLOW,
@@ -25,21 +26,18 @@ from recollect.asgi.problems import (
     problem_response,
 )
 from recollect.core.errors import NotAllowed, Overloaded, RecollectError
-from recollect.core.keys import Key, digest
 
 MAX_BODY: Final = 1024 * 1024
 # Of the memory for bodies, one key gets 1/4.
 _SHARES: Final = 4
-# Key lookups at once: few of the database's connections, and more than the processor keeps busy.
-_LOOKUPS: Final = 4
-_MAX_KNOWN: Final = 10_000
 LOOPBACK_NAMES: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
 KEY: Final = "recollect.key"
 """Where a request's scope has the `Key` that was sent with it."""
 
+ARRIVED: Final = "recollect.arrived"
+"""And when it arrived, by the clock of the event loop."""
+
 Hold = Callable[[int], None]
-SignIn = Callable[[str], Awaitable[Key]]
-"""The key with a text; NotAllowed when there is none in force."""
 
 
 class HostCheck:
@@ -193,8 +191,7 @@ class KeyRequired:
     """Lets a request with a known key through, and records the key in the scope. Everything at or
     below a `closed` path needs one, except the `open_paths`.
 
-    The key is checked before any of the body is read. Keys that were never right here are looked up
-    one at a time, so that guesses cannot take the database's connections from everyone else.
+    The key is checked before any of the body is read.
     """
 
     def __init__(
@@ -205,19 +202,17 @@ class KeyRequired:
         open_paths: Collection[str] = (),
     ) -> None:
         self._app = app
-        self._sign_in = sign_in
+        self._keys = KeyLookups(sign_in)
         self._closed = tuple(closed)
         self._open = frozenset(open_paths)
-        self._known: OrderedDict[bytes, None] = OrderedDict()
-        self._known_lane = asyncio.Semaphore(_LOOKUPS)
-        self._unknown_lane = asyncio.Semaphore(1)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or not self._needs_key(scope["path"]):
             await self._app(scope, receive, send)
             return
+        scope[ARRIVED] = asyncio.get_running_loop().time()
         try:
-            scope[KEY] = await self._find(_shown_key(Headers(scope=scope)))
+            scope[KEY] = await self._keys.find(_shown_key(Headers(scope=scope)))
         except RecollectError as error:
             await error_response(error)(scope, receive, send)
             return
@@ -226,16 +221,6 @@ class KeyRequired:
     def _needs_key(self, path: str) -> bool:
         is_closed = any(path == one or path.startswith(f"{one}/") for one in self._closed)
         return is_closed and path not in self._open
-
-    async def _find(self, text: str) -> Key:
-        hashed = digest(text)
-        async with self._known_lane if hashed in self._known else self._unknown_lane:
-            key = await self._sign_in(text)
-        self._known[hashed] = None
-        self._known.move_to_end(hashed)
-        if len(self._known) > _MAX_KNOWN:
-            self._known.popitem(last=False)
-        return key
 
 
 def _shown_key(headers: Headers) -> str:

@@ -4,8 +4,12 @@ Past the number of requests it can work on side by side, a server only gets slow
 comes later, until all of them come after their deadline and every one was made in vain. So only so
 many run; the others wait, and what has waited too long to be answered in time is refused.
 
-A request that is bound to be refused still waits first. A client that asks again at once would
-otherwise keep the server busy with refusals alone.
+A refusal takes a twentieth of the time of an answer, and clients that ask again at once would keep
+a server busy with refusals alone. So a request that is bound to be refused still waits first, and
+refusals have a pace: a few for each request that could have been answered meanwhile.
+
+Of one key's requests the newest goes first. The oldest would be answered just before its deadline,
+or just after; the newest has a client that surely still waits.
 
 Turns go around the keys that have something waiting, and no key gets all the slots: a key that
 floods the server waits behind its own requests, not in front of everyone else's.
@@ -13,7 +17,7 @@ floods the server waits behind its own requests, not in front of everyone else's
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict, deque
+from collections import Counter, OrderedDict
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Final
@@ -22,9 +26,12 @@ from typing import Final
 # far up as down, so that a quarter of the requests take longer than it says.
 _STEP: Final = 0.02
 _UP: Final = 3
-_FIRST_ESTIMATE: Final = 0.05
+_FIRST_ESTIMATE: Final = 0.2
 _LEAST_ESTIMATE: Final = 0.001
 _MOST_RETRY_SECONDS: Final = 10.0
+# For each request that could be answered, and how long a refusal is held back at the most.
+_REFUSALS: Final = 2
+_MOST_HELD_SECONDS: Final = 8.0
 
 
 @dataclass(eq=False, slots=True)
@@ -44,8 +51,9 @@ class Admission:
         self._slots_per_key = max(1, slots - max(1, slots // 4))
         self._seconds = seconds
         self._estimate = _FIRST_ESTIMATE
+        self._next_refusal = 0.0
         self._running: Counter[Hashable] = Counter()
-        self._waiting: OrderedDict[Hashable, deque[Ticket]] = OrderedDict()
+        self._waiting: OrderedDict[Hashable, list[Ticket]] = OrderedDict()
 
     @property
     def running(self) -> int:
@@ -56,9 +64,9 @@ class Admission:
         return sum(map(len, self._waiting.values()))
 
     def arrive(self, key: Hashable, now: float) -> Ticket:
-        """A new request, last in its key's line."""
+        """A new request."""
         ticket = Ticket(key, now + max(self._seconds - self._estimate, 0.0))
-        self._waiting.setdefault(key, deque()).append(ticket)
+        self._waiting.setdefault(key, []).append(ticket)
         return ticket
 
     def begin(self, now: float) -> list[Ticket]:
@@ -73,8 +81,8 @@ class Admission:
     def leave(self, ticket: Ticket, now: float) -> None:
         """It is answered, refused, or given up by its client."""
         if ticket.begun is None:
-            line = self._waiting.get(ticket.key, deque())
-            if ticket in line:  # else its time was over when its turn came
+            line = self._waiting.get(ticket.key, [])
+            if ticket in line:  # else it was too late when its turn came
                 line.remove(ticket)
                 self._forget_if_empty(ticket.key)
             return
@@ -83,17 +91,25 @@ class Admission:
             del self._running[ticket.key]
         self._learn(now - ticket.begun)
 
+    def refuse(self, now: float) -> float:
+        """How many seconds to wait before telling a request that it is refused."""
+        pace = self._estimate / self._slots / _REFUSALS
+        self._next_refusal = max(self._next_refusal, now) + pace
+        if self._next_refusal > now + _MOST_HELD_SECONDS:
+            self._next_refusal = now + _MOST_HELD_SECONDS
+        return self._next_refusal - now
+
     def retry_after(self) -> float:
-        """Seconds after which what waits now will be done."""
+        """Seconds after which what waits now will be done. The header that a client gets says no
+        less, since it is rounded up.
+        """
         return min(1.0 + self.waiting * self._estimate / self._slots, _MOST_RETRY_SECONDS)
 
     def _next(self, now: float) -> Ticket | None:
         for key, line in list(self._waiting.items()):
             if self._running[key] >= self._slots_per_key:
                 continue
-            ticket = line.popleft()
-            while ticket.latest < now and line:
-                ticket = line.popleft()
+            ticket = line.pop()
             self._waiting.move_to_end(key)
             self._forget_if_empty(key)
             if ticket.latest >= now:

@@ -8,6 +8,7 @@ from recollect.bench.cli import data
 from recollect.bench.cli.floor import floor
 from recollect.bench.cli.graph import graph_speed
 from recollect.bench.cli.hook import hook
+from recollect.bench.cli.load import load
 from recollect.bench.cli.own import own
 from recollect.bench.cli.run import run
 from recollect.bench.cli.speed import speed
@@ -34,6 +35,7 @@ app.command()(study)
 app.command()(speed)
 app.command("graph-speed")(graph_speed)
 app.command()(sync)
+app.command()(load)
 app.command()(hook)
 app.command()(startup)
 app.command()(floor)

@@ -24,7 +24,8 @@ from recollect.core.errors import RecollectError
 from recollect.settings import Settings
 from recollect.usecases.embed import NO_EMBEDDER
 
-_COMMAND: Final = (sys.executable, "-m", "recollect.main", "serve", "--json")
+_MODULE: Final = (sys.executable, "-m", "recollect.main")
+_COMMAND: Final = (*_MODULE, "serve", "--json")
 _PATIENCE: Final = 120.0
 _LOOKS_AGAIN: Final = 0.05
 
@@ -45,21 +46,9 @@ def measure_server(
     home: Path, yours: Settings, embedder: str, questions: Sequence[str]
 ) -> ServerCost:
     """`home` holds a filled store whose Postgres is stopped; models come from `yours`."""
-    variables = {
-        "RECOLLECT_HOME": str(home),
-        "RECOLLECT_MODELS": str(yours.models_folder),
-        "RECOLLECT_EMBEDDER": embedder,
-        "RECOLLECT_OWNER": OWNER,
-        "RECOLLECT_WORKER": "inside",
-        "RECOLLECT_HOST": "127.0.0.1",
-        "RECOLLECT_PORT": "0",
-        # An empty variable is an unset one.
-        "RECOLLECT_DATABASE_URL": "",
-        "RECOLLECT_API_URL": "",
-        "RECOLLECT_RERANKER": "",
-    }
+    variables = variables_of(home, yours, embedder)
     started = time.perf_counter()
-    with _serving(home, variables) as (process, ready):
+    with serving(home, variables) as (process, ready):
         headers = {"Authorization": f"Bearer {ready['key']}"}
         base = f"{ready['url']}/api/v1/"
         with httpx.Client(
@@ -76,8 +65,46 @@ def measure_server(
         return ServerCost(embedder, round(healthy, 2), with_model, _resident_mb(process.pid))
 
 
+def variables_of(home: Path, yours: Settings, embedder: str) -> dict[str, str]:
+    """The environment of a server on this home alone, with the models of `yours`."""
+    return {
+        "RECOLLECT_HOME": str(home),
+        "RECOLLECT_MODELS": str(yours.models_folder),
+        "RECOLLECT_EMBEDDER": embedder,
+        "RECOLLECT_OWNER": OWNER,
+        "RECOLLECT_WORKER": "inside",
+        "RECOLLECT_HOST": "127.0.0.1",
+        "RECOLLECT_PORT": "0",
+        # An empty variable is an unset one.
+        "RECOLLECT_DATABASE_URL": "",
+        "RECOLLECT_API_URL": "",
+        "RECOLLECT_RERANKER": "",
+    }
+
+
+def new_key(variables: Mapping[str, str], owner: str) -> str:
+    """A key for another owner of a server that runs with these variables."""
+    made = subprocess.run(  # noqa: S603  # our own command
+        (*_MODULE, "keys", "new", "--owner", owner, "--json"),
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return str(json.loads(made.stdout)["key"])
+
+
+def until_dense_answers(url: str, key: str) -> None:
+    """Wait until the model is ready."""
+    headers = {"Authorization": f"Bearer {key}"}
+    with httpx.Client(
+        base_url=f"{url}/api/v1/", headers=headers, timeout=_PATIENCE, trust_env=False
+    ) as client:
+        _until_dense_answers(client, "anything")
+
+
 @contextmanager
-def _serving(
+def serving(
     home: Path, variables: Mapping[str, str]
 ) -> Iterator[tuple[subprocess.Popen[str], Mapping[str, Any]]]:
     log = home / "serve.log"

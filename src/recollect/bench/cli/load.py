@@ -1,0 +1,108 @@
+"""`recollect bench load`: what a server still answers when more is asked than it can do."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from recollect.bench.cli.measuring import check_writable
+from recollect.bench.cli.sync import one_bar
+from recollect.bench.speed.corpus import Corpus
+from recollect.bench.speed.load import LoadReport, Plan, Step, Target, measure
+from recollect.bench.speed.server import new_key, serving, until_dense_answers, variables_of
+from recollect.bench.temporary import throw_away_home
+from recollect.settings import load as load_settings
+from recollect.usecases.embed import NO_EMBEDDER
+
+
+def load(
+    *,
+    clients: Annotated[
+        str, typer.Option(help="How many clients ask at once, one number for each step.")
+    ] = "1,8,50,200,500",
+    seconds: Annotated[float, typer.Option(min=0.1, help="How long each step takes.")] = 20.0,
+    writes: Annotated[
+        float, typer.Option(min=0.0, max=1.0, help="The share of requests that store a memory.")
+    ] = 0.2,
+    memories: Annotated[int, typer.Option(min=100, help="How many are stored before.")] = 2_000,
+    neighbour: Annotated[
+        bool,
+        typer.Option(help="Also one quiet owner, who asks twice a second with a key of its own."),
+    ] = True,
+    polite: Annotated[
+        bool, typer.Option("--polite", help="Clients wait for as long as Retry-After says.")
+    ] = False,
+    dense: Annotated[
+        bool, typer.Option(help="Also the dense leg, with the model that RECOLLECT_EMBEDDER names.")
+    ] = True,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", help="Also write the report to this file as JSON.")
+    ] = None,
+) -> None:
+    """Good answers per second with more and more clients of one key, and whether a quiet owner is
+    served meanwhile; on a throw-away server.
+    """
+    if json_file is not None:
+        check_writable([json_file])
+    plan = Plan(_numbers(clients), seconds, writes, memories, neighbour, polite)
+    yours, corpus = load_settings(), Corpus.seeded(1)
+    embedder = yours.embedder if dense else NO_EMBEDDER
+    with throw_away_home() as home:
+        variables = variables_of(home, yours, embedder)
+        with serving(home, variables) as (_, ready), one_bar() as progress:
+            if embedder != NO_EMBEDDER:
+                until_dense_answers(ready["url"], ready["key"])
+            quiet_key = new_key(variables, "quiet")
+            target = Target(ready["url"], ready["key"], quiet_key)
+            report = asyncio.run(measure(target, plan, corpus, progress))
+    Console(highlight=False, width=110).print(_table(report))
+    if json_file is not None:
+        json_file.write_text(json.dumps(report.as_dict(), indent=2) + "\n")
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    try:
+        numbers = tuple(int(part) for part in text.split(","))
+    except ValueError:
+        numbers = ()
+    if not numbers or min(numbers) < 1:
+        raise typer.BadParameter(
+            f"{text!r} is not a list of numbers; give for example 1,8,50.", param_hint="--clients"
+        )
+    return numbers
+
+
+def _table(report: LoadReport) -> Table:
+    titles = ("clients", "recalls/s", "of best", "p50 ms", "p95 ms", "writes/s")
+    table = Table(*titles, "refused", "late", "failed", "quiet owner", box=None, pad_edge=False)
+    for step in report.steps:
+        table.add_row(
+            str(step.clients),
+            f"{step.recalls_per_s:.1f}",
+            f"{report.share_of_best(step):.0%}",
+            _ms(step.p50_ms),
+            _ms(step.p95_ms),
+            f"{step.writes_per_s:.1f}",
+            str(step.refused),
+            str(step.late),
+            str(step.failed),
+            _quiet(step),
+        )
+    return table
+
+
+def _ms(value: float | None) -> str:
+    return "–" if value is None else f"{value:.0f}"
+
+
+def _quiet(step: Step) -> str:
+    """How many of its recalls were answered in time."""
+    if not step.quiet_asked:
+        return "–"
+    return f"{step.quiet_served}/{step.quiet_asked} in time, p95 {_ms(step.quiet_p95_ms)} ms"

@@ -162,6 +162,9 @@ class InMemoryStore:
         kept = list(dict.fromkeys((*full, *found)))[: query.depth]
         return sorted(kept, key=_best_first)
 
+    async def projects(self, owner: str) -> list[str]:
+        return sorted({one.project for one in self._current(owner) if one.project is not None})
+
     async def stats(self, owner: str) -> Stats:
         current = self._current(owner)
         everything = sum(memory.owner == owner for memory in self._memories.values())

@@ -23,6 +23,7 @@ from recollect.core.ids import IdPrefix
 from recollect.core.links import KINDS, unknown_kind
 from recollect.core.memory import Changes, Draft, Memory, Scope, Stats, checked_scope
 from recollect.core.paging import Page, check_page_size
+from recollect.core.project import is_whole, project_meant
 from recollect.core.recall import RecallRequest, Recollection
 from recollect.core.recall_settings import RecallSettings, SettingChange, check_log_limit
 from recollect.core.secrets import Secret
@@ -151,6 +152,11 @@ class RemoteRecollect:
     async def forget(self, reference: str, *, forever: bool = False) -> UUID:
         query = {"forever": forever}
         return (await self.ask(ForgottenOut, "DELETE", _path(reference), query=query)).id
+
+    async def project_meant(self, name: str, here: str | None = None) -> str:
+        if is_whole(name) or name == here:
+            return name
+        return project_meant(name.strip(), (await self.stats()).by_project, here)
 
     async def stats(self) -> Stats:
         return (await self.ask(StatsOut, "GET", "stats", limit=_SOON)).to_stats()

@@ -19,23 +19,27 @@ from recollect.cli.options import (
     SortedBy,
     Weights,
     leg_weights,
-    scope,
+    project_meant,
+    scope_of_folder,
     then,
     whole_id,
 )
 from recollect.cli.output import note, print_json, show
 from recollect.cli.shell import MOST_BYTES_A_CHARACTER, ask
+from recollect.cli.text import one_line
 from recollect.core.errors import InvalidInput
+from recollect.core.explain import WhyReport
 from recollect.core.memory import Scope
-from recollect.core.paging import MAX_PAGE
+from recollect.core.paging import MAX_PAGE, Page
 from recollect.core.recall import RecallRequest, Recollection, SortBy
 from recollect.core.text import MAX_QUERY_CHARS
+from recollect.ports import Recollect
 
 _STDIN = "-"
 _PAGE = 20
 
 
-@made_of_options(where=scope)
+@made_of_options(where=scope_of_folder)
 def _request(
     *,
     limit: Limit = 10,
@@ -73,7 +77,11 @@ def recall(
 ) -> None:
     """Find the memories most useful for a query, best first."""
     asked = replace(request, query=_query(query))
-    found = ask(lambda recollect: recollect.recall(asked))
+
+    async def find(recollect: Recollect) -> Recollection:
+        return await recollect.recall(await _in_project_meant(recollect, asked))
+
+    found = ask(find)
     if as_json:
         from recollect.wire.recalled import RecollectionOut
 
@@ -94,7 +102,11 @@ def why(
 ) -> None:
     """Say why a memory is recalled for a query or is not, and what would bring it in."""
     asked = replace(request, query=_query(query))
-    report = ask(lambda recollect: recollect.why(id, asked))
+
+    async def explain(recollect: Recollect) -> WhyReport:
+        return await recollect.why(id, await _in_project_meant(recollect, asked))
+
+    report = ask(explain)
     if as_json:
         from recollect.wire.explained import WhyOut
 
@@ -107,7 +119,7 @@ def why(
             note(report.note)
 
 
-@made_of_options(where=scope)
+@made_of_options(where=scope_of_folder)
 def list_memories(
     *,
     where: Scope,
@@ -120,25 +132,31 @@ def list_memories(
     as_json: AsJson = False,
 ) -> None:
     """List memories, newest first."""
-    page = ask(lambda recollect: recollect.page(where, cursor, limit))
+
+    async def find(recollect: Recollect) -> Page:
+        project = await project_meant(recollect, where.project)
+        return await recollect.page(replace(where, project=project), cursor, limit)
+
+    page = ask(find)
     if as_json:
         from recollect.wire.answers import PageOut
 
         print_json(PageOut.from_page(page))
         return
     if not page.memories:
-        note("no memories here")
+        note(f"no memories{_in(page.scope)}{_more_everywhere(page.scope)}")
         return
     from recollect.cli.render import listing
 
     show(listing(page.memories))
+    _tell_where(page.scope)
     if page.next_cursor:
         note(f"more: add --cursor {page.next_cursor}")
 
 
 def _show_hits(found: Recollection, *, explain: bool) -> None:
     if not found.hits:
-        note("nothing found")
+        note(f"nothing found{_in(found.scope)}{_more_everywhere(found.scope)}")
     if found.hits or explain:
         from recollect.cli.render import hits, legs
 
@@ -146,12 +164,35 @@ def _show_hits(found: Recollection, *, explain: bool) -> None:
             *([hits(found, explain=explain)] if found.hits else []),
             *([legs(found)] if explain else []),
         )
+    if found.hits:
+        _tell_where(found.scope)
     if found.note:
         note(found.note)
     for leg in found.degraded if not found.note else ():
         note(f"the {leg} leg did not answer ({found.legs[leg].status}); hits may be missing")
     if found.rerank is not None and found.rerank.status != "ran":
         note(f"the hits were not reranked ({found.rerank.status}): {found.rerank.note}")
+
+
+async def _in_project_meant(recollect: Recollect, asked: RecallRequest) -> RecallRequest:
+    project = await project_meant(recollect, asked.scope.project)
+    return replace(asked, scope=replace(asked.scope, project=project))
+
+
+def _tell_where(scope: Scope) -> None:
+    """Nobody is to take the memories of one project for all of them."""
+    if where := _in(scope):
+        note(f"looked{where}{_more_everywhere(scope)}")
+
+
+def _in(scope: Scope) -> str:
+    named = [] if scope.project is None else [one_line(scope.project)]
+    parts = [*named, *(["global memories"] if scope.with_global else [])]
+    return f" in {' and '.join(parts)}" if parts else ""
+
+
+def _more_everywhere(scope: Scope) -> str:
+    return "; --everywhere looks in all projects" if _in(scope) else ""
 
 
 def _sort_order(text: str) -> SortBy:

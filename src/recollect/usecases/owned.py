@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from recollect.core.explain import WhyReport
-from recollect.core.memory import Changes, Draft, Memory, Scope, Stats
+from recollect.core.memory import Changes, Draft, Memory, Scope, Stats, checked_name
 from recollect.core.paging import Page
 from recollect.core.recall import RecallRequest, Recollection
 from recollect.core.recall_settings import RecallSettings, SettingChange
 from recollect.core.sync import ConflictReport, Keep
-from recollect.usecases import conflicts, count, find, tune
+from recollect.usecases import conflicts, count, find, projects, tune
 from recollect.usecases.forget import forget
 from recollect.usecases.link import link, unlink
 from recollect.usecases.parts import Parts
@@ -63,6 +63,9 @@ class OwnedRecollect:
 
     async def forget(self, reference: str, *, forever: bool = False) -> UUID:
         return await forget(self.parts, self.owner, reference, forever=forever)
+
+    async def project_meant(self, name: str, here: str | None = None) -> str:
+        return await projects.meant(self.parts, self.owner, checked_name(name, "project"), here)
 
     async def stats(self) -> Stats:
         return await count.stats(self.parts, self.owner)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from time import perf_counter
 
 from recollect.core.errors import InvalidInput, StoreUnavailable
@@ -19,6 +20,7 @@ from recollect.usecases.arrange import arrange
 from recollect.usecases.follow import hits_of
 from recollect.usecases.legs import answers_of, ask_legs, raise_if_none_could_answer
 from recollect.usecases.parts import Parts
+from recollect.usecases.projects import scope_meant
 from recollect.usecases.tasks import ms_since
 from recollect.usecases.walk import fuse_and_walk, ready_to_walk
 
@@ -71,6 +73,7 @@ async def recall(parts: Parts, owner: str, request: RecallRequest) -> Recollecti
     begun = now()
     try:
         async with asyncio.timeout(settings.deadline_ms / 1000) as limit:
+            request = replace(request, scope=await scope_meant(parts, owner, request.scope))
             settings = await tune.settings(parts)
             seconds = settings.deadline_ms / 1000
             limit.reschedule(begun + seconds)
@@ -109,4 +112,6 @@ async def recall(parts: Parts, owner: str, request: RecallRequest) -> Recollecti
             remedy="Try again; if it stays slow, see `recollect doctor` or raise deadline_ms.",
         ) from error
     reports = {name: outcome.report for name, outcome in outcomes.items()}
-    return Recollection(hits, reports, settings.fusion, ms_since(started), arranged.rerank)
+    return Recollection(
+        hits, reports, settings.fusion, ms_since(started), arranged.rerank, scope=request.scope
+    )

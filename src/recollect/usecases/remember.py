@@ -11,6 +11,7 @@ from recollect.core.links import check_kinds
 from recollect.core.memory import Draft, Memory, checked
 from recollect.core.sensitivity import secret_in_draft
 from recollect.usecases.parts import Parts
+from recollect.usecases.projects import meant
 
 
 async def remember(parts: Parts, owner: str, draft: Draft) -> Memory:
@@ -39,6 +40,8 @@ async def remember(parts: Parts, owner: str, draft: Draft) -> Memory:
         ),
         parts.limits,
     )
+    if memory.project is not None:
+        memory = replace(memory, project=await meant(parts, owner, memory.project))
     if secret_in_draft(draft) is not None:
         memory = replace(memory, is_sensitive=True)
     try:

@@ -78,6 +78,22 @@ where owner = %(owner)s and id between %(low)s and %(high)s
 order by id limit %(limit)s
 """
 
+# One step of the index a project, however many memories it has.
+_PROJECTS = """
+with recursive project (name) as (
+    (select m.project from memories m
+     where m.owner = %(owner)s and m.deleted_at is null and m.project is not null
+     order by m.project limit 1)
+    union all
+    select (
+        select m.project from memories m
+        where m.owner = %(owner)s and m.deleted_at is null and m.project > p.name
+        order by m.project limit 1
+    ) from project p where p.name is not null
+)
+select name from project where name is not null
+"""
+
 _STATS = """
 select
     count(*) filter (where deleted_at is null) as memories,
@@ -286,6 +302,12 @@ class PostgresStore:
                 depth=query.depth,
                 ranking=query.ranking,
             )
+
+    @again_if_lost
+    async def projects(self, owner: str) -> list[str]:
+        async with self._reading() as connection:
+            cursor = await connection.execute(_PROJECTS, {"owner": owner})
+            return [row["name"] for row in await cursor.fetchall()]
 
     async def stats(self, owner: str) -> Stats:
         async with self._transaction() as connection:

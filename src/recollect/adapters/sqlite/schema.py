@@ -87,6 +87,11 @@ CREATE TABLE settings_audit (
     changed_at INTEGER NOT NULL
 ) STRICT
 """
+# Which projects there are; a listing of one of them comes in its order.
+_BY_PROJECT: Final = """
+CREATE INDEX memories_by_project ON memories (owner, project, created_at, id)
+WHERE deleted_at IS NULL AND project IS NOT NULL
+"""
 MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
     (
         f"PRAGMA application_id = {APPLICATION_ID}",
@@ -106,6 +111,7 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
     VERSIONS_MIGRATION,
     RESERVE_MIGRATION,
     RECALLS_MIGRATION,
+    (_BY_PROJECT,),
 )
 
 

@@ -28,6 +28,7 @@ from recollect.adapters.sqlite.rows import (
     id_list,
     inside,
     microseconds,
+    projects,
     to_row,
     to_setting_change,
 )
@@ -191,6 +192,9 @@ class SqliteStore:
             return words.search(reader, owner, scope, query)
 
         return await self._reader.run_until_cancelled(work)
+
+    async def projects(self, owner: str) -> list[str]:
+        return await self._reader.run_until_cancelled(lambda reader: projects(reader, owner))
 
     async def stats(self, owner: str) -> Stats:
         rows = await self._reader.run_until_cancelled(

@@ -52,8 +52,8 @@ def test_a_recall_in_a_repository_finds_its_memories_and_global_ones(
     found = cli.json("recall", "staging")
     assert {one["memory"]["project"] for one in found["hits"]} == {SHOP, None}
     assert (found["project"], found["with_global"]) == (SHOP, True)
-    told = cli("recall", "staging").stderr
-    assert told == f"looked in {SHOP} and global memories; --everywhere looks in all projects\n"
+    told, *_ = cli("recall", "staging").stderr.splitlines()
+    assert told == f"looked in {SHOP} and global memories; --everywhere looks in all projects"
     assert f"nothing found in {SHOP} and global memories" in cli("recall", "zebra").stderr
     assert len(cli.json("recall", "staging", "--everywhere")["hits"]) == 3
     assert len(cli.json("recall", "staging", "--global")["hits"]) == 1
@@ -63,7 +63,7 @@ def test_a_recall_in_a_repository_finds_its_memories_and_global_ones(
     monkeypatch.chdir("/")
     assert len(contents(cli)) == 3
     assert contents(cli, "--project", "shop") == {FRIDAY}
-    assert cli("recall", "staging").stderr == ""
+    assert "looked" not in cli("recall", "staging").stderr
 
 
 def test_an_ambiguous_project_is_an_error_that_lists_the_candidates(cli: Cli) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from contextlib import suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Annotated, cast, get_args
 
 import typer
@@ -168,10 +171,34 @@ def _show_hits(found: Recollection, *, explain: bool) -> None:
         _tell_where(found.scope)
     if found.note:
         note(found.note)
+    if found.hint and not _was_shown_today(found.hint):
+        note(found.hint)
     for leg in found.degraded if not found.note else ():
         note(f"the {leg} leg did not answer ({found.legs[leg].status}); hits may be missing")
     if found.rerank is not None and found.rerank.status != "ran":
         note(f"the hits were not reranked ({found.rerank.status}): {found.rerank.note}")
+
+
+def _was_shown_today(hint: str) -> bool:
+    """Whether this store's person has read it today; from now on he has. Where that cannot be
+    written down, it is shown again.
+    """
+    from recollect.settings import load
+
+    today = datetime.now(UTC).date().isoformat()
+    file = load().home / "hints-shown.json"
+    try:
+        shown = json.loads(file.read_text())
+    except (OSError, ValueError):
+        shown = {}
+    if not isinstance(shown, dict) or shown.get("day") != today:
+        shown = {"day": today, "hints": []}
+    if hint in shown["hints"]:
+        return True
+    shown["hints"].append(hint)
+    with suppress(OSError):
+        file.write_text(json.dumps(shown))
+    return False
 
 
 async def _in_project_meant(recollect: Recollect, asked: RecallRequest) -> RecallRequest:

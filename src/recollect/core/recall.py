@@ -190,7 +190,7 @@ class Hit:
 @dataclass(frozen=True, slots=True)
 class Recollection:
     """The answer to a recall. `note` tells people when it is not the answer they asked for; `scope`
-    is where it looked, with the project's name in full.
+    is where it looked, with the project's name in full; `hint` tells how more would be found.
     """
 
     hits: tuple[Hit, ...]
@@ -200,6 +200,7 @@ class Recollection:
     rerank: RerankReport | None = None
     note: str | None = None
     scope: Scope = EVERYWHERE
+    hint: str | None = None
 
     @property
     def degraded(self) -> tuple[LegName, ...]:

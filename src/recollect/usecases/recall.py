@@ -12,7 +12,13 @@ from dataclasses import replace
 from time import perf_counter
 
 from recollect.core.errors import InvalidInput, StoreUnavailable
-from recollect.core.recall import Candidate, LegName, RecallRequest, Recollection
+from recollect.core.recall import (
+    Candidate,
+    LegName,
+    LegReport,
+    RecallRequest,
+    Recollection,
+)
 from recollect.core.recall_settings import RecallSettings
 from recollect.ports import Leg, MemoryStore, WordQuery
 from recollect.usecases import tune
@@ -113,5 +119,16 @@ async def recall(parts: Parts, owner: str, request: RecallRequest) -> Recollecti
         ) from error
     reports = {name: outcome.report for name, outcome in outcomes.items()}
     return Recollection(
-        hits, reports, settings.fusion, ms_since(started), arranged.rerank, scope=request.scope
+        hits,
+        reports,
+        settings.fusion,
+        ms_since(started),
+        arranged.rerank,
+        scope=request.scope,
+        hint=parts.hint() or _nothing_embedded(reports),
     )
+
+
+def _nothing_embedded(reports: Mapping[LegName, LegReport]) -> str | None:
+    dense = reports["dense"]
+    return dense.note if dense.reason == "nothing_embedded" else None

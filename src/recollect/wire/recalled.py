@@ -165,6 +165,9 @@ class RecollectionOut(Shape):
     legs: dict[LegName, LegReportOut] | None
     rerank: RerankReportOut | None
     note: str | None = None
+    hint: str | None = Field(
+        default=None, description="How more would be found, where recall goes by words only."
+    )
     project: str | None = Field(default=None, description="The project it looked in, in full.")
     with_global: bool = Field(default=False, description=WITH_GLOBAL)
 
@@ -192,6 +195,7 @@ class RecollectionOut(Shape):
             legs=reports if explain else None,
             rerank=None if stage is None else RerankReportOut(**asdict(stage)),
             note=recollection.note,
+            hint=recollection.hint,
             project=recollection.scope.project,
             with_global=recollection.scope.with_global,
         )
@@ -209,5 +213,6 @@ class RecollectionOut(Shape):
             took_ms=self.took_ms,
             rerank=None if self.rerank is None else RerankReport(**dict(self.rerank)),
             note=self.note,
+            hint=self.hint,
             scope=Scope(project=self.project, with_global=self.with_global),
         )

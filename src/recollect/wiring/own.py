@@ -11,6 +11,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from recollect.core.checks import WORDS_ONLY
 from recollect.core.errors import InvalidInput, RecollectError
 from recollect.core.faults import explained, places
 from recollect.graph_ports import Graph
@@ -67,7 +68,7 @@ async def open_recollect(
         _recalls_of(store, settings) as shown,
         open_reranker(settings) as reranker,
     ):
-        parts = replace(parts_on(store, settings), reranker=reranker)
+        parts = replace(parts_on(store, settings), reranker=reranker, hint=lambda: WORDS_ONLY)
         yield OwnedRecollect(parts, settings.owner, shown.note)
 
 

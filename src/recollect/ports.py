@@ -54,6 +54,11 @@ class MemoryStore(Protocol):
     async def add(self, memory: Memory) -> None:
         """Keep a new memory; Conflict when its id is taken."""
 
+    async def add_unless_known(self, memory: Memory) -> Memory | None:
+        """Keep a new memory unless there is one that says the same (`core/repeated.py`): then that
+        one is the answer. However many writers store a text at once, one memory is kept.
+        """
+
     async def add_all(self, memories: Sequence[Memory]) -> set[UUID]:
         """Keep those whose id is not taken, all in one transaction; the ids of those kept."""
 

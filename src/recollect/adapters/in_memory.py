@@ -23,6 +23,7 @@ from recollect.core.memory import Memory, Scope, Stats
 from recollect.core.paging import Cursor
 from recollect.core.recall import Candidate
 from recollect.core.recall_settings import SettingChange
+from recollect.core.repeated import is_same
 from recollect.core.text import clean_query, query_words
 from recollect.ports import WordQuery
 
@@ -64,6 +65,13 @@ class InMemoryStore:
                 remedy="Store it under a new id, or update the memory that has this one.",
             )
         self._put(memory)
+
+    async def add_unless_known(self, memory: Memory) -> Memory | None:
+        for known in self._current(memory.owner):
+            if is_same(known, memory):
+                return known
+        await self.add(memory)
+        return None
 
     async def add_all(self, memories: Sequence[Memory]) -> set[UUID]:
         new = {one.id: one for one in reversed(memories) if one.id not in self._memories}

@@ -44,6 +44,7 @@ from recollect.wire import (
     StatsOut,
     WhyIn,
     WhyOut,
+    WrittenOut,
 )
 from recollect.wire.conflicts import ConflictOut, ConflictsOut
 from recollect.wire.erasure import ErasedOut
@@ -105,7 +106,7 @@ class RemoteRecollect:
 
     async def remember(self, draft: Draft) -> Memory:
         self._keep_home(said=draft.is_sensitive, secret=secret_in_draft(draft))
-        answer = await self.ask(MemoryOut, "POST", "memories", body=DraftIn.from_draft(draft))
+        answer = await self.ask(WrittenOut, "POST", "memories", body=DraftIn.from_draft(draft))
         return answer.to_memory()
 
     async def recall(self, request: RecallRequest) -> Recollection:

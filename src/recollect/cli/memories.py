@@ -224,6 +224,8 @@ def _print(written: WrittenOut, done: str, *, as_json: bool) -> None:
         print_json(written)
         return
     where = "" if written.project is None else f" in {one_line(written.project)}"
+    if written.already_remembered:
+        done = "already remembered as"
     show(f"{done} {short(written.id)}{where} (version {written.version})")
     if (because := written.sensitive_because) is not None:
         show(f"marked as sensitive: {because}; overrule it with --not-sensitive")

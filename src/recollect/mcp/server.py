@@ -184,6 +184,8 @@ def _arguments(tool: MemoryTool, arguments: dict[str, Any]) -> BaseModel:
 
 def _notes(answer: BaseModel) -> Iterator[str]:
     """What a model should not overlook in the answer."""
+    if getattr(answer, "already_remembered", False):
+        yield "This was already remembered, under this id; nothing new was stored."
     if because := getattr(answer, "sensitive_because", None):
         yield (
             f"The memory was marked as sensitive: {because}. If the user says it is none, call "

@@ -17,7 +17,7 @@ from uuid import UUID
 from psycopg import sql
 from psycopg.types.json import Jsonb
 
-from recollect.adapters.postgres import lexical, links, patience, versions
+from recollect.adapters.postgres import lexical, links, patience, same_text, versions
 from recollect.adapters.postgres.again import again_if_lost
 from recollect.adapters.postgres.changes import PostgresChanges
 from recollect.adapters.postgres.erasure import ERASE
@@ -189,6 +189,14 @@ class PostgresStore:
         async with self._transaction() as connection:
             await connection.execute(INSERT_MEMORY, from_memory(memory))
         await self._statistics.added(1)
+
+    async def add_unless_known(self, memory: Memory) -> Memory | None:
+        async with self._transaction() as connection:
+            if (known := await same_text.find(connection, memory)) is not None:
+                return known
+            await connection.execute(INSERT_MEMORY, from_memory(memory))
+        await self._statistics.added(1)
+        return None
 
     async def add_many(self, memories: Iterable[Memory]) -> None:
         """Keep many new memories at once, all of them or none."""

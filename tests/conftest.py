@@ -84,6 +84,16 @@ def no_worker_unless_asked_for() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def outside_any_repository(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What is stored in a repository belongs to its project, and the tests run in one. Tests of
+    projects go into a repository of their own.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("nowhere"))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def unhurried() -> Iterator[None]:
     """The limits of time that serve people who wait, at their longest: a busy machine must not make
     a recall leave a leg out, a store refuse or a model be "not ready". Tests of a limit set it.

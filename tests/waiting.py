@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import Final, Literal, TypeVar
 
 SECONDS: Final = 600
 _STEP: Final = 0.01
@@ -12,7 +12,7 @@ _STEP: Final = 0.01
 Answer = TypeVar("Answer")
 
 
-def wait_until(condition: Callable[[], Answer]) -> Answer:
+def wait_until(condition: Callable[[], Answer | Literal[False]]) -> Answer:
     """The condition's first answer that is true."""
     until = time.monotonic() + SECONDS
     while not (answer := condition()):

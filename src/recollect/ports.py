@@ -53,6 +53,11 @@ class MemoryStore(Protocol):
     async def add(self, memory: Memory) -> None:
         """Keep a new memory; Conflict when its id is taken."""
 
+    async def add_unless_known(self, memory: Memory) -> Memory | None:
+        """Keep a new memory unless there is one that says the same (`core/repeated.py`): then that
+        one is the answer. However many writers store a text at once, one memory is kept.
+        """
+
     async def add_all(self, memories: Sequence[Memory]) -> set[UUID]:
         """Keep those whose id is not taken, all in one transaction; the ids of those kept."""
 
@@ -96,6 +101,9 @@ class MemoryStore(Protocol):
 
     async def search_words(self, owner: str, scope: Scope, query: WordQuery) -> list[Candidate]:
         """The lexical leg: matching memories, best first. No text can make it raise."""
+
+    async def projects(self, owner: str) -> list[str]:
+        """The projects that hold a memory which is not forgotten."""
 
     async def stats(self, owner: str, project: str | None = None) -> Stats:
         """What this owner has stored, in all or in one project, in numbers."""
@@ -247,38 +255,27 @@ class Fuser(Protocol):
 class Recollect(Protocol):
     """Everything a shell can ask, for one owner: the use cases here, or a server elsewhere.
 
-    A `reference` is an id or any unambiguous prefix of one.
+    A `reference` is an id or any unambiguous prefix of one; a project may be named by a short name
+    (`core/project.py`), of which `project_meant` says what it means, also in a folder.
     """
 
     async def remember(self, draft: Draft) -> Memory: ...
-
     async def recall(self, request: RecallRequest) -> Recollection: ...
-
     async def why(self, reference: str, request: RecallRequest) -> WhyReport: ...
-
     async def get(self, reference: str) -> Memory: ...
-
     async def page(self, scope: Scope, cursor: str | None, limit: int) -> Page: ...
-
     async def update(
         self, reference: str, changes: Changes, *, based_on: int | None = None
     ) -> Memory: ...
-
     async def link(self, reference: str, kind: str, target: str) -> Memory: ...
     async def unlink(self, reference: str, kind: str, target: str) -> Memory: ...
-
     async def forget(self, reference: str, *, forever: bool = False) -> UUID: ...
-
+    async def project_meant(self, name: str, here: str | None = None) -> str: ...
     async def stats(self) -> Stats: ...
-
     async def settings(self) -> RecallSettings: ...
-
     async def change_settings(self, changes: Mapping[str, object]) -> RecallSettings: ...
-
     async def settings_log(self, limit: int) -> list[SettingChange]: ...
-
     async def conflicts(self) -> list[ConflictReport]: ...
-
     async def resolve(self, reference: str, keep: Keep) -> ConflictReport: ...
 
 

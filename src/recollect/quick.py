@@ -124,6 +124,7 @@ class QuickRecall:
             return self._server(request, 1.0)
         store = QuickStore(os.fspath(chosen.sqlite_path), chosen.owner, self._left())
         try:
+            request = store.in_project_meant(request)
             here = store.recall(request)
             try:
                 there = self._server(request, _SHARE_FOR_SERVER)

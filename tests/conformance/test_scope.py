@@ -116,3 +116,11 @@ async def test_pages_stay_inside_the_scope(store: MemoryStore) -> None:
     first = await store.page(OWNER, Scope(project="alpha"), None, 1)
     rest = await store.page(OWNER, Scope(project="alpha"), Cursor.after(first[0]), 10)
     assert [one.id for one in (*first, *rest)] == ids(3, 2)
+
+
+async def test_projects_are_those_of_memories_that_are_not_forgotten(store: MemoryStore) -> None:
+    assert await store.projects(OWNER) == []
+    await fill(store, *MEMORIES, memory(9, WORDS, project="gone", deleted_at=MOMENT))
+    await fill(store, memory(10, WORDS, project="github.com/ada/shop"))
+    assert sorted(await store.projects(OWNER)) == ["alpha", "beta", "github.com/ada/shop"]
+    assert await store.projects("eve") == ["alpha"]

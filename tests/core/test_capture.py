@@ -64,6 +64,87 @@ LEFT = [
     "The agent said: we decided to use Postgres for the audit log",
 ]
 
+CORRECTIONS = {
+    "No, use pnpm instead of npm in this repo.": "Use pnpm instead of npm in this repo.",
+    "No use pnpm rather than npm in this project.": "Use pnpm rather than npm in this project.",
+    "Actually the port is 5433, not 5432.": "The port is 5433, not 5432.",
+    "Actually, our staging host is eu-west, not us-east.": (
+        "Our staging host is eu-west, not us-east."
+    ),
+    "Wrong, the API key lives in the vault, not in the env file.": (
+        "The API key lives in the vault, not in the env file."
+    ),
+    "That's wrong, we deploy with Helm, not with Kustomize.": (
+        "We deploy with Helm, not with Kustomize."
+    ),
+    "No, we use Postgres for the queue.": "We use Postgres for the queue.",
+    "Nope, never commit generated files.": "Never commit generated files.",
+    "No, always run migrations before the seeds.": "Always run migrations before the seeds.",
+    "Actually we no longer support Python 3.10.": "We no longer support Python 3.10.",
+    "No, don't mock the database in integration tests.": (
+        "Don't mock the database in integration tests."
+    ),
+    "No, prefer composition over inheritance.": "Prefer composition over inheritance.",
+    "No, use ruff for formatting.": "Use ruff for formatting.",
+    "Not quite, the worker listens on port 9000, not 8000.": (
+        "The worker listens on port 9000, not 8000."
+    ),
+}
+PREFERENCES = (
+    "I hate mocks in tests.",
+    "I really dislike long functions.",
+    "I love small pull requests.",
+    "I can't stand trailing whitespace.",
+    "I don't like abbreviations in names.",
+    "We hate flaky tests.",
+    "I don't want comments in generated code.",
+    "We don't like global state.",
+)
+REQUESTS = (
+    "No, run the tests again.",
+    "No, run the tests.",
+    "Actually, can you show me the file?",
+    "Actually, show me the file first.",
+    "Actually let me think about the design.",
+    "I hate to ask, but could you rerun the build.",
+    "I hate to bother you with the build again.",
+    "I love your work on the parser.",
+    "I love how the parser turned out.",
+    "I don't like the look of the second chart.",
+    "I don't want you to stop working.",
+    "No, use the other branch.",
+    "No, put it back.",
+    "No, keep going with the tests.",
+    "No, call the function and print the result.",
+    "No problem, thanks for the fix.",
+    "No worries, take your time with the tests.",
+    "Actually, nevermind the failing test.",
+    "No, write the test now.",
+    "Actually the tests pass now, thanks.",
+    "No, don't do that again.",
+    "Actually, the test is not passing.",
+    "Actually the build doesn't work.",
+    "No, the tests don't pass.",
+    "No, I need the logs of the build.",
+    "No, we need to fix the build first.",
+    "Wrong file, open the parser instead.",
+)
+
+
+@pytest.mark.parametrize(("said", "kept"), CORRECTIONS.items())
+def test_a_correction_is_kept(said: str, kept: str) -> None:
+    assert [(one.content, one.category) for one in statements(said)] == [(kept, "lesson")]
+
+
+@pytest.mark.parametrize("said", PREFERENCES)
+def test_likes_and_dislikes_are_kept(said: str) -> None:
+    assert [(one.content, one.category) for one in statements(said)] == [(said, "preference")]
+
+
+@pytest.mark.parametrize("said", REQUESTS)
+def test_a_request_is_not_kept(said: str) -> None:
+    assert statements(said) == []
+
 
 @pytest.mark.parametrize(("said", "kept"), KEPT.items())
 def test_what_lasts_is_kept(said: str, kept: tuple[str, str]) -> None:

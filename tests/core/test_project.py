@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.core.project import folder_project, remote_project
+from recollect.core.errors import InvalidInput
+from recollect.core.memory import EVERYWHERE, Scope
+from recollect.core.project import (
+    folder_project,
+    is_whole,
+    project_meant,
+    project_to_store_in,
+    remote_project,
+    scope_here,
+)
 
 SAME = "github.com/ada/engine"
 
@@ -60,3 +69,67 @@ def test_no_credential_and_no_control_reaches_the_name() -> None:
 def test_a_folder_is_named_by_its_name_and_its_place() -> None:
     assert folder_project("engine", "0123456789abcdef") == "engine-01234567"
     assert folder_project("", "0123456789abcdef") == "folder-01234567"
+
+
+SHOP, OTHER_SHOP = "github.com/ada/shop", "gitlab.com/bob/shop"
+FOLDER = folder_project("notes", "0123456789abcdef")
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "here", "meant"),
+    [
+        ("shop", [SHOP], None, SHOP),
+        ("Shop", [SHOP], None, SHOP),
+        ("ada/shop", [SHOP, OTHER_SHOP], None, SHOP),
+        ("shop", [], SHOP, SHOP),
+        # The folder decides between several.
+        ("shop", [SHOP, OTHER_SHOP], OTHER_SHOP, OTHER_SHOP),
+        # A name that is taken means what it says, wherever it is said.
+        ("shop", ["shop", SHOP], SHOP, "shop"),
+        (SHOP, [OTHER_SHOP], OTHER_SHOP, SHOP),
+        ("notes", [FOLDER], None, FOLDER),
+        # Segments are whole words.
+        ("op", [SHOP], None, "op"),
+        ("hop", [], SHOP, "hop"),
+        ("shop", ["github.com/ada/shop/api"], None, "shop"),
+        ("new", [SHOP], SHOP, "new"),
+    ],
+)
+def test_a_short_name_means_the_one_project_that_it_fits(
+    name: str, known: list[str], here: str | None, meant: str
+) -> None:
+    assert project_meant(name, known, here) == meant
+
+
+def test_an_ambiguous_name_is_refused_with_the_candidates() -> None:
+    with pytest.raises(InvalidInput) as refused:
+        project_meant("shop", [SHOP, OTHER_SHOP, "github.com/ada/other"])
+    assert f"{SHOP}, {OTHER_SHOP}" in str(refused.value)
+    assert "other" not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", [SHOP, FOLDER, "gitlab.com/group/sub/shop"])
+def test_names_made_of_a_repository_are_whole(name: str) -> None:
+    assert is_whole(name)
+
+
+@pytest.mark.parametrize("name", ["shop", "ada/shop", "next.js", "vercel/next.js", "next.js/docs"])
+def test_names_that_people_type_are_not_whole(name: str) -> None:
+    assert not is_whole(name)
+
+
+def test_what_is_stored_belongs_to_the_folder_unless_something_else_is_said() -> None:
+    assert project_to_store_in(None, SHOP) == SHOP
+    assert project_to_store_in("other", SHOP) == "other"
+    assert project_to_store_in(None, SHOP, is_global=True) is None
+    assert project_to_store_in(None, None) is None
+    with pytest.raises(InvalidInput):
+        project_to_store_in("other", SHOP, is_global=True)
+
+
+def test_a_recall_in_a_folder_is_about_its_project_and_global_memories() -> None:
+    assert scope_here(EVERYWHERE, SHOP) == Scope(project=SHOP, with_global=True)
+    assert scope_here(EVERYWHERE, None) == EVERYWHERE
+    named, only_global = Scope(project="other"), Scope(with_global=True)
+    assert scope_here(named, SHOP) == named
+    assert scope_here(only_global, SHOP) == only_global

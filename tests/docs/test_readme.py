@@ -16,7 +16,7 @@ README = Path(__file__).parents[2] / "README.md"
 VARYING = (
     (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}\b"), "<id>"),
     (re.compile(r"\b\d+\.\d+ ms"), "<ms>"),
-    (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d"), "<moment>"),
+    (re.compile(r"\d{4}-\d\d-\d\d( \d\d:\d\d)?"), "<moment>"),
 )
 
 

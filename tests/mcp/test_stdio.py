@@ -57,13 +57,16 @@ BAD = (
 
 
 @asynccontextmanager
-async def connected(home: Path, mode: str = "auto", **settings: str) -> AsyncIterator[Client]:
+async def connected(
+    home: Path, mode: str = "auto", folder: Path | str | None = None, **settings: str
+) -> AsyncIterator[Client]:
     """The SDK's client on a server of its own; nothing may be said on stderr."""
     errors = home.with_suffix(".stderr")
     parameters = StdioServerParameters(
         command=COMMAND[0],
         args=[*COMMAND[1:], "mcp"],
         env=environment(RECOLLECT_HOME=str(home), **settings),
+        cwd=folder,
     )
     with errors.open("w") as errlog:
         async with Client(stdio_client(parameters, errlog), mode=mode) as client:

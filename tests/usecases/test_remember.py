@@ -8,7 +8,10 @@ import pytest
 from tests.strategies import MOMENT
 
 from recollect.core.errors import Conflict, InvalidInput
+from recollect.core.ids import uuid7
+from recollect.core.links import Link
 from recollect.core.memory import EVERYWHERE, Draft, Memory
+from recollect.usecases import find
 from recollect.usecases.find import page
 from recollect.usecases.forget import forget
 from recollect.usecases.parts import Parts
@@ -113,3 +116,39 @@ async def test_what_breaks_the_rules_is_not_stored(parts: Parts) -> None:
         with pytest.raises(InvalidInput):
             await remember(parts, "me", draft)
     assert (await parts.store.stats("me")).memories == 0
+
+
+async def test_a_text_that_is_stored_again_stays_one_memory_and_gains_what_is_new(
+    parts: Parts,
+) -> None:
+    first = await remember(parts, "me", Draft("Tea is in the shed.", tags=("tea",)))
+    assert not first.was_known
+    again = await remember(parts, "me", Draft("Tea is  in the shed.\n"))
+    assert again.was_known
+    assert again == first  # nothing was said, nothing changed
+    link = Link("see_also", UUID(int=7))
+    richer = Draft(
+        "Tea is in the shed.",
+        category="reference",
+        tags=("shed", "tea"),
+        expanded_keywords=("hut",),
+        importance=0.9,
+        is_sensitive=True,
+        links=(link,),
+    )
+    merged = await remember(parts, "me", richer)
+    assert (merged.id, merged.version, merged.was_known) == (first.id, 2, True)
+    assert (merged.tags, merged.expanded_keywords) == (("tea", "shed"), ("hut",))
+    assert (merged.category, merged.importance, merged.links) == ("reference", 0.9, (link,))
+    assert merged.is_sensitive
+    less = await remember(parts, "me", Draft("Tea is in the shed.", importance=0.1))
+    assert less == merged
+    assert await find.get(parts, "me", str(first.id)) == merged
+
+
+async def test_turns_and_ids_of_ones_own_are_always_stored(parts: Parts) -> None:
+    turn = Draft("yes", category="episode", session="s")
+    own = Draft("yes", id=uuid7(parts.clock.now(), bytes(10)))
+    stored = [await remember(parts, "me", draft) for draft in (turn, turn, own, Draft("yes"))]
+    assert [memory.was_known for memory in stored] == [False, False, False, True]
+    assert len({memory.id for memory in stored}) == 3

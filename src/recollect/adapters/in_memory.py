@@ -23,6 +23,7 @@ from recollect.core.memory import Memory, Scope, Stats
 from recollect.core.paging import Cursor
 from recollect.core.recall import Candidate
 from recollect.core.recall_settings import SettingChange, WordQuery
+from recollect.core.repeated import is_same
 from recollect.core.text import clean_query, query_words
 
 # The weights Postgres gives its classes A, B, C and D, so that a word counts alike in all stores.
@@ -63,6 +64,13 @@ class InMemoryStore:
                 remedy="Store it under a new id, or update the memory that has this one.",
             )
         self._put(memory)
+
+    async def add_unless_known(self, memory: Memory) -> Memory | None:
+        for known in self._current(memory.owner):
+            if is_same(known, memory):
+                return known
+        await self.add(memory)
+        return None
 
     async def add_all(self, memories: Sequence[Memory]) -> set[UUID]:
         new = {one.id: one for one in reversed(memories) if one.id not in self._memories}
@@ -167,6 +175,9 @@ class InMemoryStore:
         full = [one for one in found if every and every <= self._words[one.id].keys()]
         kept = list(dict.fromkeys((*full, *found)))[: query.depth]
         return sorted(kept, key=_best_first)
+
+    async def projects(self, owner: str) -> list[str]:
+        return sorted({one.project for one in self._current(owner) if one.project is not None})
 
     async def stats(self, owner: str, project: str | None = None) -> Stats:
         current = [one for one in self._current(owner) if project in (None, one.project)]

@@ -19,6 +19,7 @@ from recollect.core.egress import is_loopback
 from recollect.core.errors import InvalidInput, StoreUnavailable
 from recollect.core.links import from_values
 from recollect.core.memory import Memory
+from recollect.core.project import is_short_for
 from recollect.core.recall import LEGS, Hit, LegName, LegPlace, RecallRequest
 from recollect.core.text import clean_query
 
@@ -94,7 +95,9 @@ def _asked(address: str, key: str, question: object, seconds: float) -> Any:  # 
 
 def _hits(answer: Any, request: RecallRequest) -> list[Hit]:  # noqa: ANN401  # JSON
     # Believed as far as it answers what was asked: no other project's memory, whoever sends it.
-    covers = request.scope.covers
+    asked, told = request.scope.project, answer.get("project")
+    is_meant = asked is not None and isinstance(told, str) and is_short_for(asked, told)
+    covers = replace(request.scope, project=told if is_meant else asked).covers
     hits = [hit for one in answer["hits"] if covers((hit := _hit(one)).memory)]
     return [replace(hit, attached=tuple(filter(covers, hit.attached))) for hit in hits]
 

@@ -12,14 +12,16 @@ import json
 import sqlite3
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from typing import Final
 from urllib.parse import quote
 from uuid import UUID
 
-from recollect.adapters.sqlite.rows import from_row, id_list
+from recollect.adapters.sqlite.rows import from_row, id_list, projects
 from recollect.adapters.sqlite.words import search
 from recollect.core.fusion import fuse
 from recollect.core.memory import Memory
+from recollect.core.project import is_whole, project_meant
 from recollect.core.ranking import Ranked, exactness, rank
 from recollect.core.recall import Candidate, Hit, RecallRequest
 from recollect.core.recall_settings import RecallSettings, WordQuery
@@ -51,7 +53,7 @@ class QuickStore:
 
     def recall(self, request: RecallRequest) -> list[Hit]:
         """What the recall use case answers on this store, by words."""
-        request = request.checked()
+        request = self.in_project_meant(request.checked())
         settings = self._settings()
         query = WordQuery(
             text=request.query,
@@ -67,6 +69,14 @@ class QuickStore:
         if len(shown) < len(hits):  # several of them are one now: others move up
             shown = self.follow(request, self._hits(order))
         return shown[: request.limit]
+
+    def in_project_meant(self, request: RecallRequest) -> RecallRequest:
+        """The request with its project named in full."""
+        name = request.scope.project
+        if name is None or is_whole(name):
+            return request
+        project = project_meant(name, projects(self._connection, self._owner))
+        return replace(request, scope=replace(request.scope, project=project))
 
     def follow(self, request: RecallRequest, hits: Sequence[Hit]) -> list[Hit]:
         """The hits with what their links lead to, as `usecases/follow.py` does it. Most stores

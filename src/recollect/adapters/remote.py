@@ -99,11 +99,11 @@ class RemoteRecollect:
 
     async def remember(self, draft: Draft) -> Memory:
         from recollect.core.sensitivity import secret_in_draft
-        from recollect.wire.answers import MemoryOut
         from recollect.wire.inputs import DraftIn
+        from recollect.wire.written import WrittenOut
 
         self._keep_home(said=draft.is_sensitive, secret=secret_in_draft(draft))
-        answer = await self.ask(MemoryOut, "POST", "memories", body=DraftIn.from_draft(draft))
+        answer = await self.ask(WrittenOut, "POST", "memories", body=DraftIn.from_draft(draft))
         return answer.to_memory()
 
     async def recall(self, request: RecallRequest) -> Recollection:
@@ -174,6 +174,13 @@ class RemoteRecollect:
 
         query = {"forever": forever}
         return (await self.ask(ForgottenOut, "DELETE", _path(reference), query=query)).id
+
+    async def project_meant(self, name: str, here: str | None = None) -> str:
+        from recollect.core.project import is_whole, project_meant
+
+        if is_whole(name) or name == here:
+            return name
+        return project_meant(name.strip(), (await self.stats()).by_project, here)
 
     async def stats(self) -> Stats:
         from recollect.wire.answers import StatsOut

@@ -26,6 +26,7 @@ router = APIRouter(prefix=PREFIX, tags=["Memories"])
     summary="Remember",
     status_code=201,
     responses={
+        200: examples.of(examples.MEMORY, "The memory that has this text already."),
         201: {
             **examples.of(examples.MEMORY, "The memory as it is stored."),
             "headers": {
@@ -42,11 +43,15 @@ router = APIRouter(prefix=PREFIX, tags=["Memories"])
 async def remember(sent: DraftIn, mine: Mine, response: Response) -> WrittenOut:
     """Keep a memory. Sending the same draft with the same id again answers with the same memory;
     another draft under that id is a conflict, and so is the same one once the memory has been
-    changed or forgotten. A text that looks like a credential makes the memory sensitive, unless
-    `is_sensitive` says otherwise; the answer then has `sensitive_because`.
+    changed or forgotten. A text that is stored already in its project stays one memory: without an
+    id, the answer is that memory (200), with the new tags, keywords and links added to it, and
+    `already_remembered`; episodes are always stored. A text that looks like a credential makes the
+    memory sensitive, unless `is_sensitive` says otherwise; the answer then has `sensitive_because`.
     """
     draft = sent.to_draft()
     memory = await mine.remember(draft)
+    if memory.was_known:
+        response.status_code = 200
     response.headers["Location"] = f"{PREFIX}/memories/{memory.id}"
     return WrittenOut.of_draft(memory, draft)
 

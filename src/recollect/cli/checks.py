@@ -21,7 +21,7 @@ from urllib.parse import quote
 
 from recollect.cli import health
 from recollect.cli.embedder_check import check_embedder
-from recollect.core.checks import PARKED_REMEDY, Check
+from recollect.core.checks import MORE_THAN_WORDS, PARKED_REMEDY, Check
 from recollect.core.errors import RecollectError
 from recollect.core.memory import Stats
 from recollect.settings import Settings
@@ -51,7 +51,9 @@ def _checks(
     if settings.has_local_store:
         yield "permissions", lambda: health.check_permissions(settings)
         yield "local store", lambda: check_local_store(settings, full=full)
-    if settings.api_url is not None:
+    if settings.api_url is None:
+        yield "recall", check_recall
+    else:
         yield "key", lambda: health.check_key(settings)
         yield "server", lambda: check_server(settings)
     if settings.mode == "cached" and settings.sqlite_path.exists():
@@ -111,6 +113,10 @@ def check_local_store(settings: Settings, *, full: bool) -> Check:
         remedy = f"Restore a backup, or save what is left: sqlite3 {path} .recover"
         return Check("local store", "fail", f"{path} is damaged: {fault}", remedy)
     return Check("local store", "ok", f"{path} is sound and holds {memories} memories")
+
+
+def check_recall() -> Check:
+    return Check("recall", "ok", "by words only: no server is named", MORE_THAN_WORDS)
 
 
 def check_server(settings: Settings) -> Check:

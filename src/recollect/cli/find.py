@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Annotated, cast, get_args
+from typing import TYPE_CHECKING, Annotated, cast, get_args
 
 from recollect.cli.declared import Argument, Option
 from recollect.cli.made import made_of_options
 from recollect.cli.options import (
     AsJson,
     moment,
-    scope,
+    project_meant,
+    scope_of_folder,
     whole_id,
 )
 from recollect.cli.output import note, print_json, show
 from recollect.cli.shell import MOST_BYTES_A_CHARACTER, ask
+from recollect.cli.where import in_scope, more_everywhere, tell_where
 from recollect.core.errors import InvalidInput
 from recollect.core.memory import Scope
 from recollect.core.recall import LEGS, MAX_LIMIT, LegName, RecallRequest, Recollection, SortBy
 from recollect.core.text import MAX_QUERY_CHARS
+
+if TYPE_CHECKING:
+    from recollect.core.explain import WhyReport
+    from recollect.ports import Recollect
 
 _STDIN = "-"
 
@@ -45,7 +53,7 @@ SensitiveQuery = Annotated[
 ]
 
 
-@made_of_options(where=scope)
+@made_of_options(where=scope_of_folder)
 def _request(
     *,
     limit: Limit = 10,
@@ -81,7 +89,11 @@ def recall(
 ) -> None:
     """Find the memories most useful for a query, best first."""
     asked = replace(request, query=_query(query))
-    found = ask(lambda recollect: recollect.recall(asked))
+
+    async def find(recollect: Recollect) -> Recollection:
+        return await recollect.recall(await _in_project_meant(recollect, asked))
+
+    found = ask(find)
     if as_json:
         from recollect.wire.recalled import RecollectionOut
 
@@ -102,7 +114,11 @@ def why(
 ) -> None:
     """Say why a memory is recalled for a query or is not, and what would bring it in."""
     asked = replace(request, query=_query(query))
-    report = ask(lambda recollect: recollect.why(id, asked))
+
+    async def explain(recollect: Recollect) -> WhyReport:
+        return await recollect.why(id, await _in_project_meant(recollect, asked))
+
+    report = ask(explain)
     if as_json:
         from recollect.wire.explained import WhyOut
 
@@ -139,7 +155,7 @@ def _leg_weights(texts: list[str] | None) -> dict[LegName, float]:
 
 def _show_hits(found: Recollection, *, explain: bool) -> None:
     if not found.hits:
-        note("nothing found")
+        note(f"nothing found{in_scope(found.scope)}{more_everywhere(found.scope)}")
     if found.hits or explain:
         from recollect.cli.render import hits, legs
 
@@ -147,12 +163,43 @@ def _show_hits(found: Recollection, *, explain: bool) -> None:
             *([hits(found, explain=explain)] if found.hits else []),
             *([legs(found)] if explain else []),
         )
+    if found.hits:
+        tell_where(found.scope)
     if found.note:
         note(found.note)
+    if found.hint and not _was_shown_today(found.hint):
+        note(found.hint)
     for leg in found.degraded if not found.note else ():
         note(f"the {leg} leg did not answer ({found.legs[leg].status}); hits may be missing")
     if found.rerank is not None and found.rerank.status != "ran":
         note(f"the hits were not reranked ({found.rerank.status}): {found.rerank.note}")
+
+
+def _was_shown_today(hint: str) -> bool:
+    """Whether this store's person has read it today; from now on he has. Where that cannot be
+    written down, it is shown again.
+    """
+    from recollect.settings import load
+
+    today = datetime.now(UTC).date().isoformat()
+    file = load().home / "hints-shown.json"
+    try:
+        shown = json.loads(file.read_text())
+    except (OSError, ValueError):
+        shown = {}
+    if not isinstance(shown, dict) or shown.get("day") != today:
+        shown = {"day": today, "hints": []}
+    if hint in shown["hints"]:
+        return True
+    shown["hints"].append(hint)
+    with suppress(OSError):
+        file.write_text(json.dumps(shown))
+    return False
+
+
+async def _in_project_meant(recollect: Recollect, asked: RecallRequest) -> RecallRequest:
+    project = await project_meant(recollect, asked.scope.project)
+    return replace(asked, scope=replace(asked.scope, project=project))
 
 
 def _sort_order(text: str) -> SortBy:

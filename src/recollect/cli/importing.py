@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from recollect.cli.errors import ExitCode
-from recollect.cli.options import AsJson, Project
+from recollect.cli.options import AsJson, Project, project_meant
 from recollect.cli.output import note, print_json, show
 from recollect.cli.shell import note_write, run_async
 from recollect.cli.text import one_line
@@ -89,6 +89,7 @@ async def _import(
 
     done = _Import()
     async with open_moving(load()) as moving:
+        project = await project_meant(moving.recollect, project)
         with counting_bar("importing") as tell:
             batch: list[tuple[str, str, Memory]] = []
             for file, place, memory in _memories(paths, format, project, moving, done):

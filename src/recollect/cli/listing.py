@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
 
 from recollect.cli.declared import Option
 from recollect.cli.made import made_of_options
-from recollect.cli.options import AsJson, scope
+from recollect.cli.options import AsJson, project_meant, scope_of_folder
 from recollect.cli.output import note, print_json, show
 from recollect.cli.shell import ask
+from recollect.cli.where import in_scope, more_everywhere, tell_where
 from recollect.core.memory import Scope
-from recollect.core.paging import MAX_PAGE
+from recollect.core.paging import MAX_PAGE, Page
+
+if TYPE_CHECKING:
+    from recollect.ports import Recollect
 
 _PAGE = 20
 
 
-@made_of_options(where=scope)
+@made_of_options(where=scope_of_folder)
 def list_memories(
     *,
     where: Scope,
@@ -24,17 +29,23 @@ def list_memories(
     as_json: AsJson = False,
 ) -> None:
     """List memories, newest first."""
-    page = ask(lambda recollect: recollect.page(where, cursor, limit))
+
+    async def find(recollect: Recollect) -> Page:
+        project = await project_meant(recollect, where.project)
+        return await recollect.page(replace(where, project=project), cursor, limit)
+
+    page = ask(find)
     if as_json:
         from recollect.wire.answers import PageOut
 
         print_json(PageOut.from_page(page))
         return
     if not page.memories:
-        note("no memories here")
+        note(f"no memories{in_scope(page.scope)}{more_everywhere(page.scope)}")
         return
     from recollect.cli.render import listing
 
     show(listing(page.memories))
+    tell_where(page.scope)
     if page.next_cursor:
         note(f"more: add --cursor {page.next_cursor}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 from recollect.cli.declared import Argument, Option
 from recollect.cli.ending import Exit
@@ -14,20 +14,25 @@ from recollect.cli.linking import told_links
 from recollect.cli.options import (
     AsJson,
     Category,
+    Global,
     Importance,
     Keywords,
     Project,
     Sensitive,
     Session,
     Tags,
+    project_meant,
+    project_of_folder,
     whole_id,
 )
 from recollect.cli.output import print_json, show
 from recollect.cli.shell import ask, read_stdin
+from recollect.cli.text import one_line
 from recollect.core.errors import InvalidInput, NotFound, RecollectError
 from recollect.core.ids import short
 from recollect.core.links import SUPERSEDES, Link
 from recollect.core.memory import DEFAULT_CATEGORY, DEFAULT_IMPORTANCE, Changes, Draft, Memory
+from recollect.core.project import project_to_store_in
 from recollect.ports import Recollect
 
 if TYPE_CHECKING:
@@ -49,6 +54,7 @@ def remember(
     importance: Importance = DEFAULT_IMPORTANCE,
     sensitive: Sensitive = None,
     project: Project = None,
+    is_global: Global = False,
     session: Session = None,
     id: Annotated[str | None, Option("--id", help="Your own UUIDv7: makes a retry safe.")] = None,
     supersedes: Annotated[
@@ -57,7 +63,9 @@ def remember(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Store a memory: one self-contained statement."""
+    """Store a memory: one self-contained statement. Unsaid, it belongs to the project of this
+    folder's repository, if there is one.
+    """
     draft = Draft(
         content=read_stdin("the memory") if text in (None, STDIN) else str(text),
         category=category or DEFAULT_CATEGORY,
@@ -65,7 +73,7 @@ def remember(
         expanded_keywords=tuple(keyword or ()),
         importance=DEFAULT_IMPORTANCE if importance is None else importance,
         is_sensitive=sensitive,
-        project=project,
+        project=project_to_store_in(project, project_of_folder(), is_global=is_global),
         session=session,
         id=whole_id(id, "id") if id else None,
     )
@@ -73,7 +81,8 @@ def remember(
     async def remember_it(recollect: Recollect) -> Memory:
         replaced = [(await recollect.get(one)).id for one in supersedes or ()]
         links = tuple(Link(SUPERSEDES, id) for id in replaced)
-        return await recollect.remember(replace(draft, links=links))
+        meant = await project_meant(recollect, draft.project)
+        return await recollect.remember(replace(draft, links=links, project=meant))
 
     memory = ask(remember_it)
     if as_json:
@@ -116,6 +125,7 @@ def update(
     importance: Importance = None,
     sensitive: Sensitive = None,
     project: Project = None,
+    is_global: Global = False,
     session: Session = None,
     based_on: Annotated[
         int | None,
@@ -124,24 +134,25 @@ def update(
     as_json: AsJson = False,
 ) -> None:
     """Change the named fields of a memory; an empty text empties a field (--tag "")."""
-    changes = Changes()
-    if content is not None:
-        changes["content"] = read_stdin("the new text") if content == STDIN else content
-    if category is not None:
-        changes["category"] = category
-    if tag is not None:
-        changes["tags"] = tuple(tag)
-    if keyword is not None:
-        changes["expanded_keywords"] = tuple(keyword)
-    if importance is not None:
-        changes["importance"] = importance
-    if sensitive is not None:
-        changes["is_sensitive"] = sensitive
-    if project is not None:
-        changes["project"] = project
-    if session is not None:
-        changes["session"] = session
-    memory = ask(lambda recollect: recollect.update(id, changes, based_on=based_on))
+    said = {
+        "content": read_stdin("the new text") if content == STDIN else content,
+        "category": category,
+        "tags": None if tag is None else tuple(tag),
+        "expanded_keywords": None if keyword is None else tuple(keyword),
+        "importance": importance,
+        "is_sensitive": sensitive,
+        "session": session,
+    }
+    changes = cast("Changes", {name: value for name, value in said.items() if value is not None})
+    if project is not None or is_global:
+        changes["project"] = project_to_store_in(project, None, is_global=is_global)
+
+    async def update_it(recollect: Recollect) -> Memory:
+        if "project" in changes:
+            changes["project"] = await project_meant(recollect, changes["project"])
+        return await recollect.update(id, changes, based_on=based_on)
+
+    memory = ask(update_it)
     if as_json:
         from recollect.wire.written import WrittenOut
 
@@ -223,7 +234,10 @@ def _confirm(number: int, *, as_json: bool) -> None:
 
 
 def _tell(memory: Memory, done: str, find_secret: Callable[[], Secret | None]) -> None:
-    show(f"{done} {short(memory.id)} (version {memory.version})")
+    where = "" if memory.project is None else f" in {one_line(memory.project)}"
+    if memory.was_known:
+        done = "already remembered as"
+    show(f"{done} {short(memory.id)}{where} (version {memory.version})")
     if memory.is_sensitive and (secret := find_secret()) is not None:
         from recollect.core.secrets import told
 

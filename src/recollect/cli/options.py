@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import re
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 from uuid import UUID
 
 from recollect.cli.declared import Option
+from recollect.cli.made import made_of_options
 from recollect.core.errors import InvalidInput
 from recollect.core.memory import CATEGORIES, Scope
 from recollect.core.owner import check_owner
+from recollect.core.project import scope_here
 
 if TYPE_CHECKING:
+    from recollect.ports import Recollect
     from recollect.settings import Settings
 
 AsJson = Annotated[bool, Option("--json", help="Print one JSON document.")]
@@ -37,7 +43,17 @@ Sensitive = Annotated[
         "credential is sensitive.",
     ),
 ]
-Project = Annotated[str | None, Option("--project", help="The project it belongs to.")]
+Project = Annotated[
+    str | None, Option("--project", help="The project it belongs to; a short name will do.")
+]
+Global = Annotated[bool, Option("--global", help="It belongs to no project.")]
+ProjectOfScope = Annotated[
+    str | None, Option("--project", help="Only this project; a short name will do.")
+]
+GlobalOnly = Annotated[bool, Option("--global", help="Only memories of no project.")]
+Everywhere = Annotated[
+    bool, Option("--everywhere", help="In all projects, not only in that of this folder.")
+]
 Session = Annotated[str | None, Option("--session", help="The conversation it was said in.")]
 Sessions = Annotated[
     list[str] | None, Option("--session", help="Only this session; may be repeated.")
@@ -58,13 +74,14 @@ _UNITS: Final = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 def scope(
     *,
-    project: Project = None,
+    project: ProjectOfScope = None,
     session: Sessions = None,
     category: Categories = None,
     tag: TagsOfScope = None,
     since: Since = None,
     until: Until = None,
 ) -> Scope:
+    """Which memories are meant, wherever the command runs."""
     now = datetime.now(UTC)
     return Scope(
         project=project,
@@ -74,6 +91,35 @@ def scope(
         since=moment(since, "since", now) if since else None,
         until=moment(until, "until", now) if until else None,
     )
+
+
+@made_of_options(where=scope)
+def scope_of_folder(
+    *, where: Scope, is_global: GlobalOnly = False, everywhere: Everywhere = False
+) -> Scope:
+    """The same in a folder: where no project is named, its own and global memories."""
+    if (where.project is not None) + is_global + everywhere > 1:
+        raise InvalidInput(
+            "--project, --global and --everywhere exclude each other",
+            field="project",
+            remedy="Give one of them, or none for this folder's project and global memories.",
+        )
+    if is_global:
+        return replace(where, with_global=True)
+    return where if everywhere else scope_here(where, project_of_folder())
+
+
+def project_of_folder() -> str | None:
+    from recollect.project import current_project
+
+    return current_project(Path.cwd(), os.environ)
+
+
+async def project_meant(recollect: Recollect, name: str | None) -> str | None:
+    """What a project's name means in this folder; a blank one means none."""
+    if not name or not name.strip():
+        return name
+    return await recollect.project_meant(name, project_of_folder())
 
 
 def moment(text: str, option: str, now: datetime) -> datetime:

@@ -16,7 +16,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from recollect.cli.text import harmless, local_time, one_line
+from recollect.cli.text import harmless, local_date, local_time, one_line
 from recollect.core.checks import PARKED_REMEDY, Check
 from recollect.core.ids import short
 
@@ -41,7 +41,7 @@ def listing(memories: Iterable[Memory]) -> Table:
 
 
 def hits(recollection: Recollection, *, explain: bool) -> Table:
-    table = plain_table("id", "score", "category", "memory")
+    table = plain_table("id", "score", "stored", "category", "memory")
     table.columns[1].justify = "right"
     for hit in recollection.hits:
         memory = hit.memory
@@ -50,7 +50,8 @@ def hits(recollection: Recollection, *, explain: bool) -> Table:
             text.append(f"\n{line}", style="dim")
         if explain:
             text.append(f"\n{_why(hit)}", style="dim")
-        table.add_row(short(memory.id), amount(hit.score), memory.category, text)
+        stored = local_date(memory.created_at)
+        table.add_row(short(memory.id), amount(hit.score), stored, memory.category, text)
     return table
 
 

@@ -37,6 +37,11 @@ def local_time(moment: datetime) -> str:
     return moment.astimezone().strftime("%Y-%m-%d %H:%M")
 
 
+def local_date(moment: datetime) -> str:
+    """The same, to the day."""
+    return moment.astimezone().strftime("%Y-%m-%d")
+
+
 def setting_value(value: object) -> str:
     """As it would be typed; what is unset follows the default."""
     if isinstance(value, bool):

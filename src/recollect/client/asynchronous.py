@@ -7,8 +7,10 @@ from it. The answers are the values of `recollect.core`, and the errors are thos
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Mapping
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -29,6 +31,7 @@ from recollect.core.memory import (
     several,
 )
 from recollect.core.paging import Page
+from recollect.core.project import project_to_store_in, scope_here
 from recollect.core.recall import LegName, RecallRequest, Recollection, SortBy
 from recollect.core.recall_settings import RecallSettings
 from recollect.ports import Recollect
@@ -77,6 +80,7 @@ class AsyncClient:
 
     def __init__(self, **options: Unpack[Options]) -> None:
         self._settings = _settings(options)
+        self._is_by_environment = not {"url", "home"} & options.keys()
         self._opening: AbstractAsyncContextManager[Recollect] | None = None
         self._opened: Recollect | None = None
 
@@ -108,10 +112,16 @@ class AsyncClient:
         importance: float = DEFAULT_IMPORTANCE,
         is_sensitive: bool | None = None,
         project: str | None = None,
+        is_global: bool = False,
         session: str | None = None,
         id: UUID | None = None,
     ) -> Memory:
-        """Store a memory. With an id of your own (a UUIDv7) repeating it is harmless."""
+        """Store a memory. With an id of your own (a UUIDv7) repeating it is harmless. A client that
+        works by the environment puts it into the project of the folder, as the command line does,
+        unless it is to be global.
+        """
+        here = self._project_here()
+        named = project_to_store_in(project, here, is_global=is_global)
         return await self._recollect.remember(
             Draft(
                 content,
@@ -120,31 +130,36 @@ class AsyncClient:
                 expanded_keywords=several(expanded_keywords, "expanded_keywords"),
                 importance=importance,
                 is_sensitive=is_sensitive,
-                project=project,
+                project=await self._project_meant(named, here),
                 session=session,
                 id=id,
             )
         )
 
     async def recall(self, query: str, **asked: Unpack[Asked]) -> Recollection:
-        """Find the memories most useful for a query, best first, each with its reasons."""
-        return await self._recollect.recall(_request(query, asked))
+        """Find the memories most useful for a query, best first, each with its reasons. Without a
+        scope, a client that works by the environment looks in the project of the folder and in
+        global memories, as the command line does; `Scope()` looks everywhere.
+        """
+        return await self._recollect.recall(await self._request(query, asked))
 
     async def why(self, reference: str | UUID, query: str, **asked: Unpack[Asked]) -> WhyReport:
         """Why a memory is recalled for a query or is not, and what would bring it in; for the same
         arguments as those of `recall`.
         """
-        return await self._recollect.why(str(reference), _request(query, asked))
+        return await self._recollect.why(str(reference), await self._request(query, asked))
 
     async def get(self, reference: str | UUID) -> Memory:
         """One memory, by its id or any unambiguous beginning of it."""
         return await self._recollect.get(str(reference))
 
     async def page(
-        self, scope: Scope = EVERYWHERE, *, cursor: str | None = None, limit: int = _PAGE
+        self, scope: Scope | None = None, *, cursor: str | None = None, limit: int = _PAGE
     ) -> Page:
-        """A page of memories, newest first; `next_cursor` leads to the next one."""
-        return await self._recollect.page(scope, cursor, limit)
+        """A page of memories, newest first; `next_cursor` leads to the next one. The scope is that
+        of a recall.
+        """
+        return await self._recollect.page(await self._scope(scope), cursor, limit)
 
     async def update(
         self, reference: str | UUID, *, based_on: int | None = None, **changes: Unpack[Changes]
@@ -160,7 +175,9 @@ class AsyncClient:
         self, project: str | None = None, *, budget_tokens: int = BRIEF_TOKENS
     ) -> Brief:
         """A project's most important and most recent memories, global ones after them."""
-        scope = Scope(project=project, with_global=True)
+        here = self._project_here()
+        named = await self._project_meant(here if project is None else project, here)
+        scope = Scope(project=named, with_global=True)
         now = datetime.now(UTC)
         return await brief(self._recollect, scope, budget_tokens=budget_tokens, now=now)
 
@@ -181,6 +198,30 @@ class AsyncClient:
     ) -> ToolAnswer:
         """Do one command of Anthropic's memory tool; see `MemoryTool`."""
         return await memory_tool(self._recollect, command, project=project)
+
+    def _project_here(self) -> str | None:
+        """The project of the folder, unless the program has named its own place for memories."""
+        if not self._is_by_environment:
+            return None
+        from recollect.project import current_project
+
+        return current_project(Path.cwd(), os.environ)
+
+    async def _project_meant(self, name: str | None, here: str | None) -> str | None:
+        return await self._recollect.project_meant(name, here) if name and name.strip() else name
+
+    async def _scope(self, scope: Scope | None) -> Scope:
+        here = self._project_here()
+        if scope is None:
+            return scope_here(EVERYWHERE, here)
+        return replace(scope, project=await self._project_meant(scope.project, here))
+
+    async def _request(self, query: str, asked: Asked) -> RecallRequest:
+        named: dict[str, Any] = dict(asked)
+        named["scope"] = await self._scope(asked.get("scope"))
+        named["exclude"] = frozenset(asked.get("exclude", ()))
+        named["weights"] = dict(asked.get("weights") or {})
+        return RecallRequest(query, **named)
 
     @property
     def _recollect(self) -> Recollect:
@@ -207,13 +248,6 @@ def _settings(options: Options) -> Settings:
             remedy="Name the server, `Client(url=…, key=…)`; a local store needs no key.",
         )
     return settings
-
-
-def _request(query: str, asked: Asked) -> RecallRequest:
-    named: dict[str, Any] = dict(asked)
-    named["exclude"] = frozenset(asked.get("exclude", ()))
-    named["weights"] = dict(asked.get("weights") or {})
-    return RecallRequest(query, **named)
 
 
 def _checked(changes: Changes) -> Changes:

@@ -46,6 +46,14 @@ def _rule(pattern: str, category: str, importance: float) -> _Rule:
     return _Rule(re.compile(pattern, re.IGNORECASE), category, importance)
 
 
+_CORRECTING: Final = (
+    r"(?:no|nope|wrong|actually|that'?s (?:wrong|not right|incorrect)|not quite)"
+    r"[,.:!]?\s+(?:please )?"
+)
+_DOING: Final = (
+    r"(?:use|prefer|call|run|put|write|name|keep|avoid|deploy|commit|store|import|test|"
+    r"stick (?:to|with))"
+)
 # In the order of certainty; the first that fits decides. `kept` is what is stored.
 _RULES: Final = (
     _rule(
@@ -57,12 +65,32 @@ _RULES: Final = (
     _rule(
         r"(?:for future reference|from now on|going forward)[,:]?\s*(?P<kept>.+)", "preference", 0.8
     ),
+    # A correction holds two sides, or says "always" or "never"; "No, run it again" is a request.
     _rule(
-        r"(?:no|nope|wrong|actually|that'?s (?:wrong|not right))[,.:!]\s*(?:please )?"
-        r"(?P<kept>(?:always |never )?"
-        r"(?:use|prefer|call|run|put|write|name|keep|avoid|stick (?:to|with))\b.+"
-        r"|(?:it'?s|it is|we|our|the) .+ (?:not|instead of|rather than) .+)",
+        rf"{_CORRECTING}(?P<kept>(?:always|never) {_DOING}\b.+"
+        rf"|{_DOING}\b.+? (?:instead of|rather than|not|over|and not) .+"
+        r"|(?:it'?s|it is|we|our|the|my|your) .+(?:, (?:and )?not | instead of | rather than "
+        r"| not .+ but ).+"
+        r"|we (?:don't|do not|never|no longer) .+"
+        r"|we (?:use|prefer|deploy|write|call|name|keep|avoid|store)\b.+"
+        r"|(?:don't|do not|stop|avoid) (?:using|use|call|calling|commit|committing|push|pushing|"
+        r"mock|mocking|add|adding|write|writing|put|putting|touch|touching|edit|editing)\b.+)",
         "lesson",
+        0.7,
+    ),
+    # Standing orders that a correction opens: "No, use pnpm for the web frontend."
+    _rule(
+        r"(?:no|nope|wrong)[,.:!]\s*(?:please )?(?P<kept>"
+        r"(?:use|prefer|avoid|stick (?:to|with)) .+ (?:for|in|on|with|when|everywhere) .+)",
+        "lesson",
+        0.7,
+    ),
+    _rule(
+        r"(?P<kept>(?:I|we)(?: really| absolutely| just)? (?:hate|dislike|love|can't stand|"
+        r"cannot stand|(?:don't|do not) like|(?:don't|do not) want) "
+        r"(?!to (?:ask|bother|interrupt|say|be|admit|break|do)\b|how |when |the (?:idea|way|sound|"
+        r"look)\b|your |you\b|what ).+)",
+        "preference",
         0.7,
     ),
     _rule(
@@ -90,7 +118,8 @@ _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+(?=[\"'(A-Z0-9])|\n+")
 _BULLET: Final = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
 # What points outside the sentence: alone, it says nothing.
 _LEANS: Final = re.compile(
-    r"\b(?:this|that|these|those|it|them|the above|the following|as (?:discussed|mentioned|shown)|"
+    r"\b(?:this(?! (?:repo|repository|project|codebase|package|service|team)\b)|that|these|those|"
+    r"it|them|the above|the following|as (?:discussed|mentioned|shown)|"
     r"here|the same|the other one|the (?:first|second|last|latter|former)(?: one)?|"
     r"(?:option|plan|approach|version) (?:[a-z]|\d))\b",
     re.IGNORECASE,

@@ -43,7 +43,11 @@ _JSON_GROWTH: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Content that makes sense alone, with what is needed to find, rank and guard it."""
+    """Content that makes sense alone, with what is needed to find, rank and guard it.
+
+    `was_known` is said to the writer of a text that was stored already (`core/repeated.py`); it is
+    no part of the memory.
+    """
 
     id: UUID
     owner: str
@@ -60,6 +64,7 @@ class Memory:
     version: int = 1
     deleted_at: datetime | None = None
     links: tuple[Link, ...] = ()
+    was_known: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,11 @@ from __future__ import annotations
 import base64
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from uuid import UUID
 
 from recollect.core.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from recollect.core.memory import Memory
+from recollect.core.memory import EVERYWHERE, Memory, Scope
 
 MAX_PAGE: Final = 500
 
@@ -55,10 +53,13 @@ class Cursor:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Some memories of a listing; `next_cursor` is absent on the last page."""
+    """Some memories of a listing; `next_cursor` is absent on the last page. `scope` is where they
+    were looked for, with the project's name in full.
+    """
 
     memories: tuple[Memory, ...]
     next_cursor: str | None
+    scope: Scope = EVERYWHERE
 
 
 def check_page_size(limit: int) -> None:

@@ -189,7 +189,9 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Recollection:
-    """The answer to a recall. `note` tells people when it is not the answer they asked for."""
+    """The answer to a recall. `note` tells people when it is not the answer they asked for; `scope`
+    is where it looked, with the project's name in full; `hint` tells how more would be found.
+    """
 
     hits: tuple[Hit, ...]
     legs: Mapping[LegName, LegReport]
@@ -197,6 +199,8 @@ class Recollection:
     took_ms: float
     rerank: RerankReport | None = None
     note: str | None = None
+    scope: Scope = EVERYWHERE
+    hint: str | None = None
 
     @property
     def degraded(self) -> tuple[LegName, ...]:

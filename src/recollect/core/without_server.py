@@ -38,7 +38,7 @@ def recalled_here(
             told, note, reason = _told(name, request, status, why)
             legs[name] = replace(leg, status=told, note=note, reason=reason)
     stage = None if here.rerank is None else _SECOND_STAGE
-    return replace(here, legs=legs, rerank=stage, note=_by_words(why))
+    return replace(here, legs=legs, rerank=stage, note=_by_words(why), hint=None)
 
 
 def explained_here(

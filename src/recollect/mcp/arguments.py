@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import cast
 
 from pydantic import ConfigDict, Field
 
-from recollect.core.memory import Changes
+from recollect.core.memory import Changes, Draft
+from recollect.core.project import project_to_store_in
 from recollect.wire.inputs import ChangesIn, DraftIn, ListIn
 from recollect.wire.questions import RecallIn, WhyIn
 from recollect.wire.values import Input
@@ -16,6 +18,10 @@ _SENSITIVE = (
     "true: never embedded, extracted from, or sent to another machine. Leave it out if you are not "
     "told: a text that looks like a password or key is recognised. false only when the user says "
     "that a text which looks so is none."
+)
+_EVERYWHERE = (
+    "true: look in all projects. Unsaid, and without a project, it looks in the project that the "
+    "client works in, where that is known, and in global memories."
 )
 # A schema of conditions and examples is more than some clients accept for a tool.
 _PLAIN = ConfigDict(json_schema_extra={})
@@ -27,6 +33,17 @@ class StoreArguments(DraftIn):
     model_config = _PLAIN
 
     is_sensitive: bool | None = Field(default=None, description=_SENSITIVE)
+    is_global: bool = Field(
+        default=False,
+        description="true: it holds everywhere and belongs to no project. Unsaid, and without a "
+        "project, it belongs to the project that the client works in, where that is known.",
+    )
+
+    def to_draft(self, here: str | None = None) -> Draft:
+        named = None if self.project is None else self.project.strip() or None
+        project = project_to_store_in(named, here, is_global=self.is_global)
+        values = {name: value for name, value in self if name != "is_global"}
+        return replace(DraftIn.model_construct(**values).to_draft(), project=project)
 
 
 class RecallArguments(RecallIn):
@@ -34,6 +51,7 @@ class RecallArguments(RecallIn):
 
     model_config = _PLAIN
 
+    everywhere: bool = Field(default=False, description=_EVERYWHERE)
     # Over REST a recall is explained unless told otherwise; here a model would read all of it.
     explain: bool = Field(default=False, description="Say of each hit why it is there.")
 
@@ -43,6 +61,8 @@ class WhyArguments(WhyIn):
 
     model_config = _PLAIN
 
+    everywhere: bool = Field(default=False, description=_EVERYWHERE)
+
     id: str = Field(description=_REFERENCE)
 
 
@@ -50,6 +70,8 @@ class ListArguments(ListIn):
     """A page of a listing."""
 
     model_config = _PLAIN
+
+    everywhere: bool = Field(default=False, description=_EVERYWHERE)
 
 
 class GetArguments(Input):
@@ -92,7 +114,8 @@ OF_A_MEMORY = {
     "limit": "How many to return at most.",
     "links": "What it says of other memories, by whole ids. supersedes: it is served in the "
     "target's place from now on. An update replaces all links.",
-    "project": "The project, such as a repository's name; leave it out for what holds everywhere.",
+    "project": "The project, such as a repository's name, of which the end will do (`shop`); leave "
+    "it out for the one that the client works in.",
     "scope": "Which memories take part; leave it out for all.",
     "session": "The conversation it was said in.",
     "sort_by": "`relevance` unless the newest or the most important are wanted.",

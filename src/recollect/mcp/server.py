@@ -59,7 +59,7 @@ def build_server(
     recollect_of: RecollectOf, project_here: Callable[[], str | None] = lambda: None
 ) -> Server[Any]:
     """A server whose calls work on the memory that `recollect_of` finds for each of them, and
-    whose brief is that of the project in which it is used.
+    whose calls and brief are about the project in which it is used, where that is known.
     """
 
     async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
@@ -71,7 +71,7 @@ def build_server(
         try:
             arguments = _arguments(tool, params.arguments or {})
             async with _reported(context, tool.title):
-                answer = await tool.call(await recollect_of(context), arguments)
+                answer = await tool.call(await recollect_of(context), arguments, project_here())
         except RecollectError as error:
             return _failed(error)
         except Exception as error:  # noqa: BLE001  # a fault of ours must still be answered
@@ -184,6 +184,8 @@ def _arguments(tool: MemoryTool, arguments: dict[str, Any]) -> BaseModel:
 
 def _notes(answer: BaseModel) -> Iterator[str]:
     """What a model should not overlook in the answer."""
+    if getattr(answer, "already_remembered", False):
+        yield "This was already remembered, under this id; nothing new was stored."
     if because := getattr(answer, "sensitive_because", None):
         yield (
             f"The memory was marked as sensitive: {because}. If the user says it is none, call "

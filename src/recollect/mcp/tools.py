@@ -6,12 +6,15 @@ Both MCP servers serve this table; they differ only in whose memory a call works
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import BaseModel
 
 from recollect.core.keys import Role
+from recollect.core.memory import Scope
+from recollect.core.project import scope_here
+from recollect.core.recall import RecallRequest
 from recollect.mcp.arguments import (
     DeleteArguments,
     GetArguments,
@@ -32,7 +35,8 @@ from recollect.wire.written import WrittenOut
 @dataclass(frozen=True, slots=True)
 class MemoryTool:
     """A tool. `reads`: it changes nothing; `destroys`: what was there may be gone afterwards;
-    `repeatable`: a second call with the same arguments changes nothing more.
+    `repeatable`: a second call with the same arguments changes nothing more. It is called with the
+    memory, its arguments, and the project that the client works in, where that is known.
     """
 
     name: str
@@ -40,7 +44,7 @@ class MemoryTool:
     description: str
     arguments: type[BaseModel]
     answer: type[BaseModel]
-    call: Callable[[Recollect, Any], Awaitable[BaseModel]]
+    call: Callable[[Recollect, Any, str | None], Awaitable[BaseModel]]
     reads: bool
     destroys: bool
     repeatable: bool
@@ -51,42 +55,71 @@ class MemoryTool:
         return "read-only" if self.reads else "member"
 
 
-async def _store(recollect: Recollect, arguments: StoreArguments) -> BaseModel:
-    draft = arguments.to_draft()
+async def _store(recollect: Recollect, arguments: StoreArguments, here: str | None) -> BaseModel:
+    draft = arguments.to_draft(here)
+    draft = replace(draft, project=await _project(recollect, draft.project, here))
     return WrittenOut.of_draft(await recollect.remember(draft), draft)
 
 
-async def _recall(recollect: Recollect, arguments: RecallArguments) -> BaseModel:
-    found = await recollect.recall(arguments.to_request())
+async def _recall(recollect: Recollect, arguments: RecallArguments, here: str | None) -> BaseModel:
+    request = await _request(recollect, arguments, here)
+    found = await recollect.recall(request)
     return RecollectionOut.from_recollection(found, explain=arguments.explain)
 
 
-async def _why(recollect: Recollect, arguments: WhyArguments) -> BaseModel:
-    return WhyOut.from_report(await recollect.why(arguments.id, arguments.to_request()))
+async def _why(recollect: Recollect, arguments: WhyArguments, here: str | None) -> BaseModel:
+    request = await _request(recollect, arguments, here)
+    return WhyOut.from_report(await recollect.why(arguments.id, request))
 
 
-async def _list(recollect: Recollect, arguments: ListArguments) -> BaseModel:
-    page = await recollect.page(arguments.to_scope(), arguments.cursor, arguments.limit)
+async def _list(recollect: Recollect, arguments: ListArguments, here: str | None) -> BaseModel:
+    scope = await _scope(recollect, arguments.to_scope(), arguments, here)
+    page = await recollect.page(scope, arguments.cursor, arguments.limit)
     return PageOut.from_page(page)
 
 
-async def _get(recollect: Recollect, arguments: GetArguments) -> BaseModel:
+async def _get(recollect: Recollect, arguments: GetArguments, _: str | None) -> BaseModel:
     return MemoryOut.from_memory(await recollect.get(arguments.id))
 
 
-async def _update(recollect: Recollect, arguments: UpdateArguments) -> BaseModel:
+async def _update(recollect: Recollect, arguments: UpdateArguments, here: str | None) -> BaseModel:
     changes = arguments.to_changes()
+    if "project" in changes:
+        changes["project"] = await _project(recollect, changes["project"], here)
     changed = await recollect.update(arguments.id, changes, based_on=arguments.based_on)
     return WrittenOut.of_changes(changed, changes)
 
 
-async def _delete(recollect: Recollect, arguments: DeleteArguments) -> BaseModel:
+async def _delete(recollect: Recollect, arguments: DeleteArguments, _: str | None) -> BaseModel:
     id = await recollect.forget(arguments.id, forever=arguments.forever)
     return ForgottenOut(id=id, forever=arguments.forever)
 
 
-async def _stats(recollect: Recollect, _: StatsArguments) -> BaseModel:
+async def _stats(recollect: Recollect, _: StatsArguments, __: str | None) -> BaseModel:
     return StatsOut.from_stats(await recollect.stats())
+
+
+async def _request(
+    recollect: Recollect, arguments: RecallArguments | WhyArguments, here: str | None
+) -> RecallRequest:
+    request = arguments.to_request()
+    return replace(request, scope=await _scope(recollect, request.scope, arguments, here))
+
+
+async def _scope(
+    recollect: Recollect,
+    scope: Scope,
+    arguments: RecallArguments | WhyArguments | ListArguments,
+    here: str | None,
+) -> Scope:
+    if scope.project is not None:
+        return replace(scope, project=await _project(recollect, scope.project, here))
+    return scope if arguments.everywhere else scope_here(scope, here)
+
+
+async def _project(recollect: Recollect, name: str | None, here: str | None) -> str | None:
+    """What a project's name means where the client works; a blank one means none."""
+    return await recollect.project_meant(name, here) if name and name.strip() else name
 
 
 TOOLS = (

@@ -75,7 +75,7 @@ class CachedRecollect:
         return recollection
 
     async def _recalled(self, request: RecallRequest) -> Recollection:
-        request = request.checked()
+        request = await self._in_project_meant(request.checked())
         here = asyncio.create_task(self.local.recall(request))
         try:
             if self._must_stay(request):
@@ -93,6 +93,13 @@ class CachedRecollect:
             return await self._together(request, there, here, unsent)
         finally:
             give_up(here)
+
+    async def _in_project_meant(self, request: RecallRequest) -> RecallRequest:
+        """Both sides are asked for the same project, also where only one of them knows it."""
+        if request.scope.project is None:
+            return request
+        project = await self.project_meant(request.scope.project)
+        return replace(request, scope=replace(request.scope, project=project))
 
     def _must_stay(self, request: RecallRequest) -> bool:
         return request.must_stay and not self.is_here
@@ -126,7 +133,7 @@ class CachedRecollect:
         return replace(there, hits=tuple(shown[: request.limit]), note=note or there.note)
 
     async def why(self, reference: str, request: RecallRequest) -> WhyReport:
-        request = request.checked()
+        request = await self._in_project_meant(request.checked())
         prefix = IdPrefix.parse(reference)
         status: LegStatus = "failed"
         if self._must_stay(request):
@@ -193,6 +200,9 @@ class CachedRecollect:
             )
         self.wake()
         return id
+
+    async def project_meant(self, name: str, here: str | None = None) -> str:
+        return await self.local.project_meant(name, here)
 
     async def stats(self) -> Stats:
         return await self.local.stats()

@@ -77,7 +77,8 @@ async def capture(
                 project=project,
                 session=session,
             )
-            stored.append((await recollect.remember(draft)).id)
+            memory = await recollect.remember(draft)
+            (known if memory.was_known else stored).append(memory.id)
     return Captured(tuple(stored), tuple(refined), tuple(known), over)
 
 

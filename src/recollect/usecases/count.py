@@ -19,10 +19,11 @@ async def stats(parts: Parts, owner: str) -> Stats:
         counted = replace(counted, graph=await parts.graph_progress(owner))
     if parts.queue is None:
         return counted
-    return replace(counted, embedding=await _embedding(parts.queue, owner))
+    return replace(counted, embedding=await embedding_stats(parts.queue, owner))
 
 
-async def _embedding(queue: EmbeddingQueue, owner: str) -> EmbeddingStats | None:
+async def embedding_stats(queue: EmbeddingQueue, owner: str) -> EmbeddingStats | None:
+    """How far the space is that recall asks; None where there is none yet."""
     active = next((one for one in await queue.spaces() if one.state == "active"), None)
     if active is None:
         return None

@@ -9,6 +9,7 @@ from recollect.core.errors import NotFound
 from recollect.core.ids import IdPrefix
 from recollect.core.memory import Memory, Scope, checked_scope
 from recollect.core.paging import Cursor, Page, check_page_size
+from recollect.usecases.projects import scope_meant
 
 if TYPE_CHECKING:
     from recollect.usecases.parts import Parts
@@ -38,11 +39,12 @@ async def get(parts: Parts, owner: str, reference: str) -> Memory:
 async def page(parts: Parts, owner: str, scope: Scope, cursor: str | None, limit: int) -> Page:
     """One page of a listing; it asks for one memory more to know whether there is a next page."""
     check_page_size(limit)
-    scope = checked_scope(scope)
+    scope = await scope_meant(parts, owner, checked_scope(scope))
     after = Cursor.decode(cursor) if cursor else None
     found = await parts.store.page(owner, scope, after, limit + 1)
     shown = tuple(found[:limit])
-    return Page(shown, Cursor.after(shown[-1]).encode() if len(found) > limit else None)
+    following = Cursor.after(shown[-1]).encode() if len(found) > limit else None
+    return Page(shown, following, scope)
 
 
 def not_found(reference: str) -> NotFound:

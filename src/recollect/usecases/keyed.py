@@ -67,6 +67,9 @@ class KeyedRecollect:
         check_role(self.key, "member")
         return await self.mine.forget(reference, forever=forever)
 
+    async def project_meant(self, name: str, here: str | None = None) -> str:
+        return await self.mine.project_meant(name, here)
+
     async def stats(self) -> Stats:
         return await self.mine.stats()
 

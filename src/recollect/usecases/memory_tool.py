@@ -9,12 +9,15 @@ no blank lines at its ends and is not empty, and it has the length that memories
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from recollect.core.errors import Conflict, NotFound, RecollectError
+from recollect.core.ids import uuid7
 from recollect.core.memory import Changes, Draft, Memory, Scope
 from recollect.core.memory_files import (
     FilePath,
@@ -126,9 +129,15 @@ async def _create(files: _Files, command: Input) -> str:
     if path.is_root or path in known or any(path.holds(one) for one in known):
         raise Refused(f"Error: File {path.text} already exists")
     _check_no_file_above(path, known)
-    await files.recollect.remember(
-        Draft(text, category="note", tags=(FILE_TAG, path.text), project=files.project)
+    # An id of its own: two files may hold the same text.
+    draft = Draft(
+        text,
+        category="note",
+        tags=(FILE_TAG, path.text),
+        project=files.project,
+        id=uuid7(datetime.now(UTC), os.urandom(10)),
     )
+    await files.recollect.remember(draft)
     return f"File created successfully at: {path.text}"
 
 

@@ -81,6 +81,12 @@ class OwnedRecollect:
 
         return await forget(self.parts, self.owner, reference, forever=forever)
 
+    async def project_meant(self, name: str, here: str | None = None) -> str:
+        from recollect.core.memory import checked_name
+        from recollect.usecases import projects
+
+        return await projects.meant(self.parts, self.owner, checked_name(name, "project"), here)
+
     async def stats(self) -> Stats:
         from recollect.usecases import count
 

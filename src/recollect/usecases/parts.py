@@ -43,7 +43,8 @@ class Parts:
     a `reranker` there is no second stage. `queue` is there where vectors have a place, `revisions`
     where conflicts are kept, `graph_progress` and the `walker`, which is
     the graph leg, where a concept graph is. `parked` tells of an owner's memory with what its text
-    failed too often to be embedded, if it did.
+    failed too often to be embedded, if it did. `hint` says how a recall would
+    find more, if it could.
     """
 
     store: MemoryStore
@@ -60,3 +61,4 @@ class Parts:
     walker: Walker | None = None
     graph_progress: Callable[[str], Awaitable[ExtractionProgress]] | None = None
     parked: Callable[[str, UUID], Awaitable[str | None]] | None = None
+    hint: Callable[[str], str | None] = lambda _owner: None

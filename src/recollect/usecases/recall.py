@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 from recollect.core.errors import InvalidInput, StoreUnavailable
-from recollect.core.recall import LegName, RecallRequest, Recollection
+from recollect.core.recall import LegName, LegReport, RecallRequest, Recollection
 from recollect.core.recall_settings import RecallSettings
 from recollect.usecases import tune
 from recollect.usecases.arrange import arrange
 from recollect.usecases.follow import hits_of
 from recollect.usecases.legs import answers_of, ask_legs, raise_if_none_could_answer
+from recollect.usecases.projects import scope_meant
 from recollect.usecases.tasks import ms_since
 from recollect.usecases.walk import fuse_and_walk, ready_to_walk
 
@@ -51,6 +53,7 @@ async def recall(parts: Parts, owner: str, request: RecallRequest) -> Recollecti
     begun = now()
     try:
         async with asyncio.timeout(settings.deadline_ms / 1000) as limit:
+            request = replace(request, scope=await scope_meant(parts, owner, request.scope))
             settings = await tune.settings(parts)
             seconds = settings.deadline_ms / 1000
             limit.reschedule(begun + seconds)
@@ -89,4 +92,17 @@ async def recall(parts: Parts, owner: str, request: RecallRequest) -> Recollecti
             remedy="Try again; if it stays slow, see `recollect doctor` or raise deadline_ms.",
         ) from error
     reports = {name: outcome.report for name, outcome in outcomes.items()}
-    return Recollection(hits, reports, settings.fusion, ms_since(started), arranged.rerank)
+    return Recollection(
+        hits,
+        reports,
+        settings.fusion,
+        ms_since(started),
+        arranged.rerank,
+        scope=request.scope,
+        hint=parts.hint(owner) or _nothing_embedded(reports),
+    )
+
+
+def _nothing_embedded(reports: Mapping[LegName, LegReport]) -> str | None:
+    dense = reports["dense"]
+    return dense.note if dense.reason == "nothing_embedded" else None

@@ -10,15 +10,21 @@ from recollect.core.errors import Conflict
 from recollect.core.ids import check_uuid7, uuid7
 from recollect.core.links import check_kinds
 from recollect.core.memory import Draft, Memory, checked
+from recollect.core.repeated import may_be_repeated, with_what_was_said
 from recollect.core.sensitivity import secret_in_draft
+from recollect.usecases.projects import meant
+from recollect.usecases.rewrite import rewrite
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from recollect.usecases.parts import Parts
 
 
 async def remember(parts: Parts, owner: str, draft: Draft) -> Memory:
     """Keep a draft as a memory. Storing the same draft under the same id again is one memory:
-    a writer that did not hear the answer can simply repeat itself.
+    a writer that did not hear the answer can simply repeat itself. Without an id, a text that is
+    stored already in its project stays one memory, which `was_known`.
     """
     now = parts.clock.now()
     if draft.id is not None:
@@ -42,8 +48,13 @@ async def remember(parts: Parts, owner: str, draft: Draft) -> Memory:
         ),
         parts.limits,
     )
+    if memory.project is not None:
+        memory = replace(memory, project=await meant(parts, owner, memory.project))
     if secret_in_draft(draft) is not None:
         memory = replace(memory, is_sensitive=True)
+    if may_be_repeated(draft):
+        known = await parts.store.add_unless_known(memory)
+        return memory if known is None else await _say_again(parts, known, memory)
     try:
         await parts.store.add(memory)
     except Conflict as error:
@@ -54,6 +65,17 @@ async def remember(parts: Parts, owner: str, draft: Draft) -> Memory:
             raise _taken(existing) from error
         return existing
     return memory
+
+
+async def _say_again(parts: Parts, known: Memory, again: Memory) -> Memory:
+    """The memory that was there, with what is new in this draft."""
+
+    def change(current: Memory, _: datetime) -> Memory:
+        return checked(with_what_was_said(current, again), parts.limits)
+
+    if with_what_was_said(known, again) != known:
+        known = await rewrite(parts, known.owner, known.id, change)
+    return replace(known, was_known=True)
 
 
 def _taken(existing: Memory) -> Conflict:

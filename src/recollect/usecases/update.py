@@ -11,6 +11,7 @@ from recollect.core.memory import Changes, Memory, checked
 from recollect.core.sensitivity import secret_in_changes
 from recollect.usecases import find
 from recollect.usecases.parts import Parts
+from recollect.usecases.projects import meant
 from recollect.usecases.rewrite import rewrite
 
 
@@ -22,6 +23,9 @@ async def update(
         raise InvalidInput(
             "no change was named", field="changes", remedy="Name at least one field to change."
         )
+
+    if named := (changes.get("project") or "").strip():
+        changes = {**changes, "project": await meant(parts, owner, named)}
 
     def apply(current: Memory, _: datetime) -> Memory:
         if based_on is not None and based_on != current.version:

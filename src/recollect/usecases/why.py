@@ -37,11 +37,13 @@ from recollect.usecases.arrange import Arranged
 from recollect.usecases.follow import hits_of
 from recollect.usecases.legs import LegOutcome, answers_of
 from recollect.usecases.parts import Parts
+from recollect.usecases.projects import scope_meant
 from recollect.usecases.question import Question
 
 
 async def why(parts: Parts, owner: str, reference: str, request: RecallRequest) -> WhyReport:
     request = request.checked()
+    request = replace(request, scope=await scope_meant(parts, owner, request.scope))
     memory = await parts.store.get(
         owner, await find.resolve(parts, owner, reference, forgotten=True)
     )

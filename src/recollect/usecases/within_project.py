@@ -74,6 +74,9 @@ class ProjectStore:
     async def add_all(self, memories: Sequence[Memory]) -> set[UUID]:
         return await self.store.add_all([self._inside(memory) for memory in memories])
 
+    async def add_unless_known(self, memory: Memory) -> Memory | None:
+        return await self.store.add_unless_known(self._inside(memory))
+
     async def get(self, owner: str, id: UUID) -> Memory | None:
         memory = await self.store.get(owner, id)
         return memory if memory is not None and memory.project == self.project else None
@@ -123,6 +126,9 @@ class ProjectStore:
 
     async def search_words(self, owner: str, scope: Scope, query: WordQuery) -> list[Candidate]:
         return await self.store.search_words(owner, scope_within(scope, self.project), query)
+
+    async def projects(self, owner: str) -> list[str]:
+        return [one for one in await self.store.projects(owner) if one == self.project]
 
     async def stats(self, owner: str, project: str | None = None) -> Stats:
         if project not in (None, self.project):

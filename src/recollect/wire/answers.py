@@ -9,10 +9,10 @@ from uuid import UUID
 from pydantic import Field
 
 from recollect.core.graph import ExtractionProgress
-from recollect.core.memory import Memory, Stats
+from recollect.core.memory import Memory, Scope, Stats
 from recollect.core.paging import Page
 from recollect.core.space import EmbeddingStats
-from recollect.wire.values import LinkOut, Moment, Shape
+from recollect.wire.values import WITH_GLOBAL, LinkOut, Moment, Shape
 
 
 class MemoryOut(Shape):
@@ -67,16 +67,21 @@ class PageOut(Shape):
 
     memories: list[MemoryOut]
     next_cursor: str | None = Field(description="Pass it on for the next page; null on the last.")
+    project: str | None = Field(default=None, description="The project it lists, in full.")
+    with_global: bool = Field(default=False, description=WITH_GLOBAL)
 
     @classmethod
     def from_page(cls, page: Page) -> PageOut:
         return cls(
             memories=[MemoryOut.from_memory(memory) for memory in page.memories],
             next_cursor=page.next_cursor,
+            project=page.scope.project,
+            with_global=page.scope.with_global,
         )
 
     def to_page(self) -> Page:
-        return Page(tuple(one.to_memory() for one in self.memories), self.next_cursor)
+        scope = Scope(project=self.project, with_global=self.with_global)
+        return Page(tuple(one.to_memory() for one in self.memories), self.next_cursor, scope)
 
 
 class EmbeddingOut(Shape):

@@ -23,6 +23,8 @@ from recollect.core.memory import (
 from recollect.core.paging import MAX_PAGE
 from recollect.wire.values import (
     NOT_BLANK,
+    PROJECT,
+    WITH_GLOBAL,
     Category,
     Content,
     Importance,
@@ -76,7 +78,7 @@ class DraftIn(Input):
         description="Never embedded, extracted from, or sent to another machine. Unsaid, a text "
         "that looks like a credential makes it so; false overrules that.",
     )
-    project: Label | None = None
+    project: Label | None = Field(default=None, description=PROJECT)
     session: Label | None = None
     id: NewId | None = Field(default=None, description="A UUIDv7 made by the writer.")
     links: Links = Field(default=[], description="What it says of other memories.")
@@ -156,23 +158,18 @@ class ChangesIn(Input):
         return cast("Changes", named)
 
 
-_WITH_GLOBAL = (
-    "Memories of no project take part beside the project's; where no project is named, they alone."
-)
-
-
 class ScopeIn(Input):
     """Which memories take part. Sessions and categories: any of those named; tags: all of them;
     time: `since` is included, `until` is not.
     """
 
-    project: Name | None = None
+    project: Name | None = Field(default=None, description=PROJECT)
     sessions: list[Name] = Field(default=[])
     categories: list[Category] = Field(default=[])
     tags: list[Name] = Field(default=[])
     since: Moment | None = None
     until: Moment | None = None
-    with_global: bool = Field(default=False, description=_WITH_GLOBAL)
+    with_global: bool = Field(default=False, description=WITH_GLOBAL)
 
     @classmethod
     def from_scope(cls, scope: Scope) -> ScopeIn:
@@ -203,11 +200,11 @@ class ScopeIn(Input):
 class ListIn(ScopeIn):
     """A page of a listing, as query parameters: there, a value is given or not, never null."""
 
-    project: Name | SkipJsonSchema[None] = None
+    project: Name | SkipJsonSchema[None] = Field(default=None, description=PROJECT)
     since: Moment | SkipJsonSchema[None] = None
     until: Moment | SkipJsonSchema[None] = None
     with_global: Annotated[bool, Strict(strict=False)] = Field(
-        default=False, description=_WITH_GLOBAL
+        default=False, description=WITH_GLOBAL
     )
     forgotten: Annotated[bool, Strict(strict=False)] = Field(
         default=False, description="List forgotten memories as well."

@@ -8,6 +8,7 @@ from uuid import UUID
 from pydantic import Field
 
 from recollect.core.links import Pointer
+from recollect.core.memory import Scope
 from recollect.core.recall import (
     Hit,
     LegName,
@@ -21,7 +22,7 @@ from recollect.core.recall import (
     StageStatus,
 )
 from recollect.wire.answers import MemoryOut
-from recollect.wire.values import Shape
+from recollect.wire.values import WITH_GLOBAL, Shape
 
 
 class LegPlaceOut(Shape):
@@ -164,6 +165,11 @@ class RecollectionOut(Shape):
     legs: dict[LegName, LegReportOut] | None
     rerank: RerankReportOut | None
     note: str | None = None
+    hint: str | None = Field(
+        default=None, description="How more would be found, where recall goes by words only."
+    )
+    project: str | None = Field(default=None, description="The project it looked in, in full.")
+    with_global: bool = Field(default=False, description=WITH_GLOBAL)
 
     @classmethod
     def from_recollection(
@@ -189,6 +195,9 @@ class RecollectionOut(Shape):
             legs=reports if explain else None,
             rerank=None if stage is None else RerankReportOut(**asdict(stage)),
             note=recollection.note,
+            hint=recollection.hint,
+            project=recollection.scope.project,
+            with_global=recollection.scope.with_global,
         )
 
     def to_recollection(self) -> Recollection:
@@ -204,4 +213,6 @@ class RecollectionOut(Shape):
             took_ms=self.took_ms,
             rerank=None if self.rerank is None else RerankReport(**dict(self.rerank)),
             note=self.note,
+            hint=self.hint,
+            scope=Scope(project=self.project, with_global=self.with_global),
         )

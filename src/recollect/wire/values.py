@@ -30,6 +30,13 @@ _LIMITS = Limits()
 # What Python strips, also where a reader of the schema does not count it as space.
 NOT_BLANK = r"^[^\x00]*[^\x00\s\x1c-\x1f\x85][^\x00]*$"
 _NO_NUL = r"^[^\x00]*$"
+PROJECT = (
+    "A project's name, or the end of it: `shop` means `github.com/ada/shop` where no other project "
+    "is called so."
+)
+WITH_GLOBAL = (
+    "Memories of no project take part beside the project's; where no project is named, they alone."
+)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d[Tt ]")
 
 

@@ -6,6 +6,8 @@ memory would quietly stop being found by meaning.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pydantic import Field
 
 from recollect.core.memory import Changes, Draft, Memory
@@ -29,11 +31,18 @@ def _is_absent(value: object) -> bool:
     return value is None
 
 
+def _is_false(value: object) -> bool:
+    return value is False
+
+
 class WrittenOut(MemoryOut):
-    """A memory as it is stored now. `sensitive_because` is there when nobody said whether it is
-    sensitive and its text decided; `is_sensitive: false` overrules that.
+    """A memory as it is stored now. `already_remembered` is there when its text was stored before:
+    it is that memory, to which tags, keywords and links were added. `sensitive_because` is there
+    when nobody said whether it is sensitive and its text decided; `is_sensitive: false` overrules
+    that.
     """
 
+    already_remembered: bool = Field(default=False, exclude_if=_is_false)
     sensitive_because: SecretOut | None = Field(default=None, exclude_if=_is_absent)
 
     @classmethod
@@ -49,4 +58,13 @@ class WrittenOut(MemoryOut):
         because = None
         if secret is not None:
             because = SecretOut(kind=secret.kind, confidence=secret.confidence)
-        return cls(**dict(MemoryOut.from_memory(memory)), sensitive_because=because)
+        return cls(
+            **dict(MemoryOut.from_memory(memory)),
+            already_remembered=memory.was_known,
+            sensitive_because=because,
+        )
+
+    def to_memory(self) -> Memory:
+        known = {name: getattr(self, name) for name in MemoryOut.model_fields}
+        memory = MemoryOut.model_construct(**known).to_memory()
+        return replace(memory, was_known=self.already_remembered)

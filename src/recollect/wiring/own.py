@@ -11,6 +11,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, cast
 
+from recollect.core.checks import WORDS_ONLY
 from recollect.core.errors import InvalidInput, RecollectError
 from recollect.core.faults import explained, places
 from recollect.usecases.owned import OwnedRecollect
@@ -65,7 +66,9 @@ async def open_recollect(
         _recalls_of(store, settings) as shown,
         open_reranker(settings) as reranker,
     ):
-        parts = replace(parts_on(store, settings), reranker=reranker)
+        parts = replace(
+            parts_on(store, settings), reranker=reranker, hint=lambda _owner: WORDS_ONLY
+        )
         yield OwnedRecollect(parts, settings.owner, shown.note)
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from recollect.core.keys import Key, check_all_projects
 from recollect.core.recall import Recollection
@@ -17,6 +17,7 @@ from recollect.ports import (
     Recollect,
 )
 from recollect.settings import Settings
+from recollect.usecases.backlog import Backlog
 from recollect.usecases.callers import Callers
 from recollect.usecases.dense import dense_leg, no_dense_leg
 from recollect.usecases.embed import NO_EMBEDDER, EmbeddingParts
@@ -43,6 +44,11 @@ from recollect.wiring.postgres import open_postgres
 if TYPE_CHECKING:
     from recollect.adapters.postgres.recalls import PostgresRecalls
     from recollect.adapters.postgres.store import PostgresStore
+
+_NO_MODEL: Final = (
+    "This server recalls by words only, because RECOLLECT_EMBEDDER is none there. To recall by "
+    "meaning as well, name a model in it."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +127,7 @@ async def open_server(
         recall_log(store.recalls, SystemClock()) as shown,
         key_uses(store.keys, SystemClock()) as used,
         open_walker(store, settings) as walker,
+        AsyncExitStack() as stack,
     ):
         parts = replace(
             parts_on(store, settings),
@@ -128,6 +135,8 @@ async def open_server(
             revisions=store.changes,
             callers=callers,
         )
+        if settings.embedder == NO_EMBEDDER:
+            parts = replace(parts, hint=lambda _owner: _NO_MODEL)
         if settings.fuser == "sql":
             parts = replace(parts, fuser=store.fuser)
         embedding = None
@@ -139,8 +148,9 @@ async def open_server(
             embedding = EmbeddingParts(vectors, embedders, settings.embedder)
             parts = replace(parts, queue=vectors, parked=vectors.parked)
             if settings.embedder != NO_EMBEDDER:
+                backlog = await stack.enter_async_context(Backlog(vectors))
                 legs = {**parts.legs, "dense": dense_leg(vectors, embedders)}
-                parts = replace(parts, legs=legs)
+                parts = replace(parts, legs=legs, hint=backlog.hint)
         graph = GraphParts(
             store.graph,
             settings.graph,

@@ -17,7 +17,7 @@ from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from recollect.adapters.erasure_log import Erasure, ErasureLog
-from recollect.adapters.postgres import lexical, links, patience, versions
+from recollect.adapters.postgres import lexical, links, patience, same_text, versions
 from recollect.adapters.postgres.again import again_if_lost
 from recollect.adapters.postgres.changes import PostgresChanges
 from recollect.adapters.postgres.erasure import ERASE
@@ -76,6 +76,22 @@ where owner = %(owner)s and id between %(low)s and %(high)s
     and (deleted_at is null or %(forgotten)s)
     and (%(project)s::text is null or project = %(project)s)
 order by id limit %(limit)s
+"""
+
+# One step of the index a project, however many memories it has.
+_PROJECTS = """
+with recursive project (name) as (
+    (select m.project from memories m
+     where m.owner = %(owner)s and m.deleted_at is null and m.project is not null
+     order by m.project limit 1)
+    union all
+    select (
+        select m.project from memories m
+        where m.owner = %(owner)s and m.deleted_at is null and m.project > p.name
+        order by m.project limit 1
+    ) from project p where p.name is not null
+)
+select name from project where name is not null
 """
 
 _STATS = """
@@ -184,6 +200,14 @@ class PostgresStore:
         async with self._transaction() as connection:
             await connection.execute(INSERT_MEMORY, from_memory(memory))
         await self._statistics.added(1)
+
+    async def add_unless_known(self, memory: Memory) -> Memory | None:
+        async with self._transaction() as connection:
+            if (known := await same_text.find(connection, memory)) is not None:
+                return known
+            await connection.execute(INSERT_MEMORY, from_memory(memory))
+        await self._statistics.added(1)
+        return None
 
     async def add_many(self, memories: Iterable[Memory]) -> None:
         """Keep many new memories at once, all of them or none."""
@@ -307,6 +331,12 @@ class PostgresStore:
                 depth=query.depth,
                 ranking=query.ranking,
             )
+
+    @again_if_lost
+    async def projects(self, owner: str) -> list[str]:
+        async with self._reading() as connection:
+            cursor = await connection.execute(_PROJECTS, {"owner": owner})
+            return [row["name"] for row in await cursor.fetchall()]
 
     async def stats(self, owner: str, project: str | None = None) -> Stats:
         params = {"owner": owner, "project": project}

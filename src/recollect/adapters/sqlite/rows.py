@@ -43,6 +43,19 @@ CHANGES: Final = """
     links = :links
 """
 
+_PROJECTS: Final = """
+WITH RECURSIVE project (name) AS (
+    SELECT min(project) FROM memories
+    WHERE owner = :owner AND deleted_at IS NULL AND project IS NOT NULL
+    UNION ALL
+    SELECT (
+        SELECT min(m.project) FROM memories m
+        WHERE m.owner = :owner AND m.deleted_at IS NULL AND m.project > project.name
+    ) FROM project WHERE name IS NOT NULL
+)
+SELECT name FROM project WHERE name IS NOT NULL
+"""
+
 
 def to_row(memory: Memory) -> Parameters:
     return {
@@ -139,6 +152,11 @@ def inside(owner: str, scope: Scope) -> tuple[str, Parameters]:
     if scope.until is not None:
         require("m.created_at < :until", "until", microseconds(scope.until))
     return " AND ".join(conditions), parameters
+
+
+def projects(reader: sqlite3.Connection, owner: str) -> list[str]:
+    """An owner's projects, in order, one step of the index each."""
+    return [name for (name,) in reader.execute(_PROJECTS, {"owner": owner})]
 
 
 def _text_list(texts: Iterable[str]) -> str:

@@ -98,6 +98,24 @@ CREATE TABLE settings_audit (
     changed_at INTEGER NOT NULL
 ) STRICT
 """
+
+
+def beginning(text: str) -> str:
+    """The SQL for how a text begins, spaces and line ends apart: enough to look a text up by."""
+    for code in (32, 9, 10, 13):
+        text = f"replace({text}, char({code}), '')"
+    return f"substr({text}, 1, 64)"
+
+
+_BY_BEGINNING: Final = f"""
+CREATE INDEX memories_by_beginning ON memories (owner, {beginning("content")})
+WHERE deleted_at IS NULL AND category <> 'episode'
+"""
+# Which projects there are; a listing of one of them comes in its order.
+_BY_PROJECT: Final = """
+CREATE INDEX memories_by_project ON memories (owner, project, created_at, id)
+WHERE deleted_at IS NULL AND project IS NOT NULL
+"""
 MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
     (
         f"PRAGMA application_id = {APPLICATION_ID}",
@@ -118,6 +136,8 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
     RESERVE_MIGRATION,
     RECALLS_MIGRATION,
     RESTORES_MIGRATION,
+    (_BY_PROJECT,),
+    (_BY_BEGINNING,),
 )
 
 

@@ -28,10 +28,12 @@ from recollect.adapters.sqlite.rows import (
     id_list,
     inside,
     microseconds,
+    projects,
     to_row,
     to_setting_change,
 )
 from recollect.adapters.sqlite.schema import (
+    beginning,
     check_contents,
     check_pages,
     create_file,
@@ -40,6 +42,7 @@ from recollect.adapters.sqlite.schema import (
 )
 from recollect.core.errors import Conflict
 from recollect.core.memory import Memory, Scope, Stats
+from recollect.core.repeated import is_same
 
 if TYPE_CHECKING:
     from recollect.core.following import AsOf, Fetched, Followed
@@ -52,6 +55,11 @@ BUSY_TIMEOUT_SECONDS: Final = 5.0
 
 _ADD: Final = f"""
 INSERT INTO memories ({COLUMNS}) VALUES ({VALUES}) ON CONFLICT (id) DO NOTHING
+"""  # noqa: S608  # composed of constants
+_ADD_NEW: Final = f"INSERT INTO memories ({COLUMNS}) VALUES ({VALUES})"  # noqa: S608  # as above
+_SAME_BEGINNING: Final = f"""
+SELECT * FROM memories WHERE owner = :owner AND deleted_at IS NULL AND category <> 'episode'
+    AND {beginning("content")} = {beginning(":content")}
 """  # noqa: S608  # composed of constants
 _REPLACE: Final = f"""
 UPDATE memories SET {CHANGES} WHERE owner = :owner AND id = :id AND version = :based_on
@@ -117,6 +125,19 @@ class SqliteStore:
                 f"the id {memory.id} is taken",
                 remedy="Store it under a new id, or update the memory that has this one.",
             )
+
+    async def add_unless_known(self, memory: Memory) -> Memory | None:
+        parameters = {"owner": memory.owner, "content": memory.content}
+
+        def work(writer: sqlite3.Connection) -> Memory | None:
+            with transaction(writer):
+                for row in writer.execute(_SAME_BEGINNING, parameters):
+                    if is_same(known := from_row(row), memory):
+                        return known
+                writer.execute(_ADD_NEW, to_row(memory))
+                return None
+
+        return await self._writer.run(work)
 
     async def add_all(self, memories: Sequence[Memory]) -> set[UUID]:
         rows = [(memory.id, to_row(memory)) for memory in memories]
@@ -206,6 +227,9 @@ class SqliteStore:
             return words.search(reader, owner, scope, query)
 
         return await self._reader.run_until_cancelled(work)
+
+    async def projects(self, owner: str) -> list[str]:
+        return await self._reader.run_until_cancelled(lambda reader: projects(reader, owner))
 
     async def stats(self, owner: str, project: str | None = None) -> Stats:
         parameters = (owner, project, project)

@@ -1,0 +1,32 @@
+"""Find the memory that says the same as a new one, and keep others from storing it meanwhile."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from recollect.adapters.postgres.pool import Connection
+from recollect.adapters.postgres.rows import MEMORY_COLUMNS, to_memory
+from recollect.core.memory import Memory
+from recollect.core.repeated import is_same
+
+# As `migrations/versions/0010_same_text.py` has indexed it.
+_KEY: Final = r"hashtextextended(regexp_replace({text}, '\s+', '', 'g'), 0)"
+# Until the transaction ends, whoever else stores this text waits, and then sees what was stored.
+_LOCK: Final = f"""
+select pg_advisory_xact_lock(hashtextextended(%(owner)s, {_KEY.format(text="%(content)s")}))
+"""
+_SAME_KEY: Final = f"""
+select {MEMORY_COLUMNS} from memories m
+where m.owner = %(owner)s and m.deleted_at is null and m.category <> 'episode'
+    and {_KEY.format(text="m.content")} = {_KEY.format(text="%(content)s")}
+order by m.created_at, m.id
+"""  # noqa: S608  # composed of constants
+
+
+async def find(connection: Connection, memory: Memory) -> Memory | None:
+    """The stored memory that says the same; None while nobody else can store one."""
+    params = {"owner": memory.owner, "content": memory.content}
+    await connection.execute(_LOCK, params)
+    cursor = await connection.execute(_SAME_KEY, params)
+    known = map(to_memory, await cursor.fetchall())
+    return next((one for one in known if is_same(one, memory)), None)

@@ -58,6 +58,8 @@ __all__ = [
 
 
 if not TYPE_CHECKING:  # a type checker would take every name for one that is here
-    from recollect.late import late
 
-    __getattr__ = late(__name__, _HOMES)
+    def __getattr__(name: str) -> object:
+        from recollect.late import late
+
+        return late(__name__, _HOMES)(name)

@@ -63,7 +63,7 @@ def filled(cli: Cli) -> Cli:
 
 def test_the_version_imports_nothing(cli: Cli) -> None:
     found = {one for one in imported(cli, "--version") if one not in sys.builtin_module_names}
-    assert found == {"__future__", "recollect", "recollect.late", "recollect.main"}
+    assert found == {"__future__", "recollect", "recollect.main"}
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("-h",), ("recall", "--help")])

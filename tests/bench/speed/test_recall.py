@@ -59,6 +59,7 @@ def test_a_run_reports_every_part_and_its_ratios(home_with_model: Path, tmp_path
     _all_of_a_small_store_is_found(report["agreement"])
     assert report["degraded"] == {}
     assert report["server"]["resident_mb"] > 100, "the model is in memory"
+    assert report["server"]["with_postgres_mb"] > 100, "and Postgres beside it"
     assert 0 < report["server"]["start_up_s"] <= report["server"]["model_ready_s"]
     assert [one["rows"] for one in report["filling"]] == list(SIZES)
     about = report["about"]

@@ -106,6 +106,10 @@ def show(report: SpeedReport, out: Console) -> None:
     server = report.server
     out.print(f"recollect serve: {server.start_up_s:.1f} s from its start to a healthy answer")
     out.print(f"recollect serve: {server.resident_mb:.0f} MB resident, embedder {server.embedder}")
+    if server.with_postgres_mb is not None:
+        out.print(
+            f"with its Postgres: {server.with_postgres_mb:.0f} MB, shared memory counted once"
+        )
     for bar in report.bars:
         wanted = f"at most {bar.bar:g}" + (f", better {bar.goal:g}" if bar.goal else "")
         out.print(f"{'ok' if bar.holds else 'NO'}  {bar.name}: {bar.worst:.2f} ({wanted})")

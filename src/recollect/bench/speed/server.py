@@ -19,6 +19,8 @@ from typing import Any, Final
 
 import httpx
 
+from recollect.adapters.embedded_postgres import EmbeddedPostgres
+from recollect.adapters.embedded_postgres.postmaster import find_postmaster
 from recollect.bench.speed.corpus import OWNER
 from recollect.core.errors import RecollectError
 from recollect.settings import Settings
@@ -33,13 +35,16 @@ _LOOKS_AGAIN: Final = 0.05
 @dataclass(frozen=True, slots=True)
 class ServerCost:
     """`start_up_s`: from the start of the process to its first healthy answer. `model_ready_s`: to
-    the first recall that the dense leg answered too. `resident_mb`: after a few such recalls.
+    the first recall that the dense leg answered too. After a few such recalls, `resident_mb` is
+    what the server's own process holds, and `with_postgres_mb` what it and its Postgres hold
+    together, with shared memory counted once (None where the system cannot tell).
     """
 
     embedder: str
     start_up_s: float
     model_ready_s: float | None
     resident_mb: float
+    with_postgres_mb: float | None = None
 
 
 def measure_server(
@@ -62,7 +67,13 @@ def measure_server(
                 with_model = round(time.perf_counter() - started, 2)
             for question in questions:
                 client.post("recall", json={"query": question}).raise_for_status()
-        return ServerCost(embedder, round(healthy, 2), with_model, _resident_mb(process.pid))
+        return ServerCost(
+            embedder,
+            round(healthy, 2),
+            with_model,
+            _resident_mb(process.pid),
+            _proportional_mb([process.pid, *_postgres_pids(home)]),
+        )
 
 
 def variables_of(home: Path, yours: Settings, embedder: str) -> dict[str, str]:
@@ -159,3 +170,32 @@ def _resident_mb(pid: int) -> float:
         command = ["ps", "-o", "rss=", "-p", str(pid)]
         kilobytes = subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603  # a number of our own
     return round(int(kilobytes) / 1024, 1)
+
+
+def _postgres_pids(home: Path) -> list[int]:
+    """The embedded Postgres of this home and the processes that it has started."""
+    postmaster = find_postmaster(EmbeddedPostgres(home).folder / "data")
+    if postmaster is None or not Path("/proc/self/stat").exists():
+        return []
+    pids = [int(found.name) for found in Path("/proc").iterdir() if found.name.isdigit()]
+    return [postmaster, *(pid for pid in pids if _parent(pid) == postmaster)]
+
+
+def _parent(pid: int) -> int | None:
+    try:
+        told = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:  # it has ended
+        return None
+    return int(told.rpartition(")")[2].split()[1])
+
+
+def _proportional_mb(pids: Sequence[int]) -> float | None:
+    """What processes hold together: of what several share, each is counted its part."""
+    kilobytes = 0
+    for pid in pids:
+        try:
+            told = Path(f"/proc/{pid}/smaps_rollup").read_text()
+        except OSError:  # not Linux, not ours to read, or it has ended
+            return None
+        kilobytes += int(next(line for line in told.splitlines() if line[:4] == "Pss:").split()[1])
+    return round(kilobytes / 1024, 1)

@@ -20,6 +20,7 @@ from time import perf_counter
 from typing import Final
 
 from recollect.bench.speed.hook import RECOLLECT
+from recollect.core.errors import RecollectError
 
 Progress = Callable[[str, int, int], None]
 _EVENT: Final = {
@@ -109,6 +110,11 @@ def _run(command: Sequence[str], variables: Mapping[str, str]) -> tuple[float, f
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     wall = perf_counter() - started
+    if process.returncode:
+        raise RecollectError(
+            f"a measured command ended with exit code {process.returncode}",
+            remedy=f"Run `recollect {command[-1]}` to see why.",
+        )
     return (used.ru_utime + used.ru_stime) * 1000, wall * 1000
 
 

@@ -1,0 +1,34 @@
+"""The measurement of what a command costs to start."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.cli.commands import environment
+from typer.testing import CliRunner
+
+from recollect.bench.cli.app import app
+from recollect.bench.speed.startup import COMMANDS, measure
+from recollect.core.errors import RecollectError
+
+
+def test_every_command_is_measured(tmp_path: Path) -> None:
+    file = tmp_path / "startup.json"
+    done = CliRunner().invoke(
+        app, ["startup", "--runs", "1", "--json", str(file)], env=environment()
+    )
+    assert done.exit_code == 0, done.output
+    results = json.loads(file.read_text())["results"]
+    assert [one["command"] for one in results] == [*COMMANDS]
+    assert all(0 < one["cpu_p50_ms"] <= one["cpu_p95_ms"] for one in results)
+    assert all(0 < one["wall_p50_ms"] <= one["wall_p95_ms"] for one in results)
+    modules = {one["command"]: one["modules"] for one in results}
+    assert modules["--version"] < modules["hook recall"] < modules["list"] < modules["list --json"]
+
+
+def test_a_command_that_fails_is_not_measured(tmp_path: Path) -> None:
+    settings = {"RECOLLECT_HOME": str(tmp_path), "RECOLLECT_MAX_CONTENT": "1"}
+    with pytest.raises(RecollectError, match="exit code 2"):
+        measure("local", settings, tmp_path, 1, lambda _what, _done, _total: None)

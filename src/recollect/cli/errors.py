@@ -13,7 +13,7 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Final
 
-from typer import Abort, Exit, TyperException
+from typer import Abort, BadParameter, Exit, TyperException
 
 from recollect.cli.output import note
 from recollect.cli.text import one_line
@@ -75,9 +75,7 @@ def guarded(work: Callable[[], object], *, as_json: bool) -> int:
         tell(error, as_json=as_json)
         return exit_code(error)
     except TyperException as error:
-        misused = InvalidInput(
-            error.format_message(), field="arguments", remedy=f"See `{_command_of(error)} --help`."
-        )
+        misused = _misused(error)
         tell(misused, as_json=as_json)
         return exit_code(misused)
     except Abort:
@@ -92,6 +90,18 @@ def guarded(work: Callable[[], object], *, as_json: bool) -> int:
         tell(unexpected, as_json=as_json)
         return ExitCode.UNEXPECTED
     return result if isinstance(result, int) else ExitCode.OK
+
+
+def _misused(error: TyperException) -> InvalidInput:
+    """A value of the wrong kind in our own words; what else is wrong, in typer's."""
+    from recollect.core.takes import TAKES, wrong_kind
+
+    see = f"See `{_command_of(error)} --help`."
+    name = getattr(getattr(error, "param", None), "name", None) or ""
+    if isinstance(error, BadParameter) and name in TAKES:
+        refused = wrong_kind(f"--{name.replace('_', '-')}", name)
+        return InvalidInput(str(refused), field=name, remedy=f"{refused.remedy} {see}")
+    return InvalidInput(error.format_message(), field="arguments", remedy=see)
 
 
 def tell(error: RecollectError, *, as_json: bool) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from contextlib import AbstractAsyncContextManager
+from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -31,6 +32,7 @@ from recollect.core.memory import (
 from recollect.core.paging import Page
 from recollect.core.recall import LegName, RecallRequest, Recollection, SortBy
 from recollect.core.recall_settings import RecallSettings
+from recollect.core.takes import check_kinds_of
 from recollect.ports import Recollect
 from recollect.settings import Settings, load
 from recollect.usecases.brief import Brief, brief
@@ -112,19 +114,19 @@ class AsyncClient:
         id: UUID | None = None,
     ) -> Memory:
         """Store a memory. With an id of your own (a UUIDv7) repeating it is harmless."""
-        return await self._recollect.remember(
-            Draft(
-                content,
-                category=category,
-                tags=several(tags, "tags"),
-                expanded_keywords=several(expanded_keywords, "expanded_keywords"),
-                importance=importance,
-                is_sensitive=is_sensitive,
-                project=project,
-                session=session,
-                id=id,
-            )
-        )
+        values: dict[str, Any] = {
+            "content": content,
+            "category": category,
+            "tags": several(tags, "tags"),
+            "expanded_keywords": several(expanded_keywords, "expanded_keywords"),
+            "importance": importance,
+            "is_sensitive": is_sensitive,
+            "project": project,
+            "session": session,
+            "id": id,
+        }
+        check_kinds_of(values)
+        return await self._recollect.remember(Draft(**values))
 
     async def recall(self, query: str, **asked: Unpack[Asked]) -> Recollection:
         """Find the memories most useful for a query, best first, each with its reasons."""
@@ -144,12 +146,15 @@ class AsyncClient:
         self, scope: Scope = EVERYWHERE, *, cursor: str | None = None, limit: int = _PAGE
     ) -> Page:
         """A page of memories, newest first; `next_cursor` leads to the next one."""
+        check_kinds_of({"scope": scope, "cursor": cursor, "limit": limit})
+        check_kinds_of(_values(scope))
         return await self._recollect.page(scope, cursor, limit)
 
     async def update(
         self, reference: str | UUID, *, based_on: int | None = None, **changes: Unpack[Changes]
     ) -> Memory:
         """Change the fields that are named; with `based_on` only if that version is current."""
+        check_kinds_of({"based_on": based_on})
         return await self._recollect.update(str(reference), _checked(changes), based_on=based_on)
 
     async def forget(self, reference: str | UUID, *, forever: bool = False) -> UUID:
@@ -210,10 +215,16 @@ def _settings(options: Options) -> Settings:
 
 
 def _request(query: str, asked: Asked) -> RecallRequest:
+    check_kinds_of({"query": query, **asked})
+    check_kinds_of(_values(asked.get("scope", EVERYWHERE)))
     named: dict[str, Any] = dict(asked)
     named["exclude"] = frozenset(asked.get("exclude", ()))
     named["weights"] = dict(asked.get("weights") or {})
     return RecallRequest(query, **named)
+
+
+def _values(scope: Scope) -> dict[str, object]:
+    return {field.name: getattr(scope, field.name) for field in fields(scope)}
 
 
 def _checked(changes: Changes) -> Changes:
@@ -232,6 +243,7 @@ def _checked(changes: Changes) -> Changes:
         whole["tags"] = several(changes["tags"], "tags")
     if "expanded_keywords" in changes:
         whole["expanded_keywords"] = several(changes["expanded_keywords"], "expanded_keywords")
+    check_kinds_of(whole)
     return whole
 
 

@@ -143,3 +143,37 @@ def test_a_full_memory_fits_into_a_request(mine: httpx.Client) -> None:
     """The largest content that is allowed, of characters that JSON writes as 12 bytes each."""
     body = json.dumps({"content": "🐘" * 8000}).encode("ascii")
     assert mine.post("memories", content=body, headers=JSON).status_code == 201
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "detail", "remedy"),
+    [
+        ("memories", {"content": "x", "importance": "high"}, "importance is not a number", "0 (t"),
+        ("memories", {"content": "x", "tags": 5}, "tags is not a list of texts", "a list of"),
+        ("memories", {"content": "x", "tags": ["a", 5]}, "tags is not a list of texts", "a list"),
+        ("memories", {"content": "x", "is_sensitive": "no"}, "is_sensitive is not true or", "true"),
+        ("memories", {"content": "x", "id": "abc"}, "id is not a whole id", "36 characters"),
+        ("memories", {"content": "x", "colour": 1}, "there is no field 'colour'", "Leave it out"),
+        ("memories", {}, "content is missing", "Give it"),
+        ("recall", {"query": "x", "limit": "ten"}, "limit is not a whole number", "such as 10"),
+        ("recall", {"query": "x", "as_of": "yesterday"}, "as_of should be a date", "2026-01-31T"),
+        ("recall", {"query": "x", "weights": {"dense": "a"}}, "weights.dense is not a n", "0 to 5"),
+        ("recall", {"query": "x", "weights": {"smell": 1}}, "weights.smell has a value", "lexical"),
+        ("recall", {"query": "x", "sort_by": "mood"}, "sort_by has a value", "importance"),
+        ("recall", {"query": "x", "scope": 5}, "scope is not a scope", '"project"'),
+    ],
+)
+def test_a_value_of_the_wrong_kind_is_told_in_our_own_words(
+    mine: httpx.Client, path: str, body: dict[str, Any], detail: str, remedy: str
+) -> None:
+    told = problem(mine.post(path, content=json.dumps(body), headers=JSON))
+    assert told["status"] == 422
+    assert told["detail"].startswith(detail)
+    assert remedy in told["remedy"]
+    assert "Input should" not in told["detail"] + told["remedy"]
+
+
+def test_a_setting_of_the_wrong_kind_is_told_with_its_range(mine: httpx.Client) -> None:
+    told = problem(mine.patch("settings", json={"depth": "ten"}))
+    assert told["field"] == "depth"
+    assert told["remedy"].startswith("Give a whole number from 1 to 1000.")

@@ -173,3 +173,21 @@ def test_a_server_without_a_key_is_2(cli: Cli) -> None:
     code, error = away.error("status")
     assert code == 2
     assert "RECOLLECT_API_KEY" in error["remedy"]
+
+
+@pytest.mark.parametrize(
+    ("command", "field", "remedy"),
+    [
+        (("remember", "x", "--importance", "high"), "importance", "0 (trivial)"),
+        (("recall", "x", "--limit", "ten"), "limit", "a whole number"),
+        (("list", "--limit", "ten"), "limit", "a whole number"),
+        (("update", "0193a5f0", "--based-on", "x"), "based_on", "a whole number"),
+    ],
+)
+def test_a_value_of_the_wrong_kind_is_told_in_our_own_words(
+    cli: Cli, command: tuple[str, ...], field: str, remedy: str
+) -> None:
+    code, error = cli.error(*command)
+    assert (code, error["field"]) == (2, field)
+    assert remedy in error["remedy"]
+    assert "Input should" not in error["detail"]

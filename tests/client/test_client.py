@@ -135,6 +135,37 @@ def slip(**fields: Any) -> Any:
     return fields
 
 
+@pytest.mark.parametrize(
+    ("method", "arguments", "field", "remedy"),
+    [
+        ("remember", {"content": 5}, "content", "Give a text"),
+        ("remember", {"content": "x", "importance": "high"}, "importance", "0 (trivial)"),
+        ("remember", {"content": "x", "importance": True}, "importance", "0 (trivial)"),
+        ("remember", {"content": "x", "tags": 5}, "tags", "a list of texts"),
+        ("remember", {"content": "x", "tags": [5]}, "tags", "a list of texts"),
+        ("remember", {"content": "x", "category": 5}, "category", "preference"),
+        ("remember", {"content": "x", "is_sensitive": "no"}, "is_sensitive", "true or false"),
+        ("remember", {"content": "x", "id": "0193a5f0"}, "id", "36 characters"),
+        ("recall", {"query": 5}, "query", "Give a text"),
+        ("recall", {"query": "x", "limit": "ten"}, "limit", "whole number"),
+        ("recall", {"query": "x", "as_of": "yesterday"}, "as_of", "2026-01-31T09:30"),
+        ("recall", {"query": "x", "exclude": ["0193a5f0"]}, "exclude", "whole ids"),
+        ("recall", {"query": "x", "weights": {"lexical": "high"}}, "weights", "lexical"),
+        ("recall", {"query": "x", "scope": "shop"}, "scope", "Scope(project="),
+        ("recall", {"query": "x", "scope": Scope(since="monday")}, "since", "2026-01-31T09:30"),  # type: ignore[arg-type]  # the slip
+        ("page", {"limit": "ten"}, "limit", "whole number"),
+        ("update", {"reference": "0193a5f0", "importance": "high"}, "importance", "0 (trivial)"),
+    ],
+)
+def test_a_value_of_the_wrong_kind_is_told_with_a_remedy(
+    options: Options, method: str, arguments: dict[str, Any], field: str, remedy: str
+) -> None:
+    with Client(**options) as client, pytest.raises(InvalidInput) as refused:
+        getattr(client, method)(**arguments)
+    assert refused.value.field == field
+    assert remedy in refused.value.remedy
+
+
 def test_a_key_without_a_server_opens_no_local_store(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

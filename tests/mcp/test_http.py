@@ -190,3 +190,23 @@ async def test_a_client_that_asks_for_progress_is_answered_all_the_same(
         result = await client.call_tool("memory_stats", {}, progress_callback=hear)
         assert isinstance(result, CallToolResult)
         assert not result.is_error
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "told"),
+    [
+        ("memory_store", {"content": "x", "importance": "high"}, "Give a number from 0 (trivial)"),
+        ("memory_store", {"content": "x", "tags": 5}, "Give a list of texts"),
+        ("memory_recall", {"query": "x", "limit": "ten"}, "Give a whole number"),
+        ("memory_list", {"since": "yesterday"}, "such as 2026-01-31T09:30:00Z"),
+        ("memory_get", {}, "id is missing"),
+    ],
+)
+async def test_an_argument_of_the_wrong_kind_is_told_in_our_own_words(
+    server: Running, tool: str, arguments: dict[str, Any], told: str
+) -> None:
+    async with connected(server, server.new_key()) as client:
+        refused = await call(client, tool, **arguments)
+    assert refused.is_error
+    assert told in str(refused.content)
+    assert "Input should" not in str(refused.content)

@@ -22,6 +22,7 @@ from recollect.asgi.problems import (
 )
 from recollect.core.errors import InvalidInput, RecollectError
 from recollect.wire.problems import Problem
+from recollect.wire.refusals import refusal
 
 _SEE_DOCS = f"{PREFIX}/docs shows what each request takes."
 
@@ -82,14 +83,11 @@ def _not_json() -> Problem:
 
 
 def _invalid(first: dict[str, Any]) -> InvalidInput:
-    """Pydantic's finding in our own words' shape; `input` is left out, it may be anything."""
     _, *path = first["loc"]
-    # pydantic also names its own steps, such as `[key]` or `function-before[…]`.
-    field = ".".join(str(step) for step in path if "[" not in str(step)) or "body"
+    if path:
+        return refusal(first, path, see=_SEE_DOCS)
     return InvalidInput(
-        f"{field}: {first['msg']}",
-        field=field,
-        remedy=f"Send a JSON object with `Content-Type: application/json`. {_SEE_DOCS}"
-        if field == "body"
-        else f"Correct `{field}`. {_SEE_DOCS}",
+        "the body is not a JSON object",
+        field="body",
+        remedy=f"Send a JSON object with `Content-Type: application/json`. {_SEE_DOCS}",
     )

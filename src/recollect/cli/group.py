@@ -8,7 +8,7 @@ from contextlib import redirect_stdout
 from io import StringIO
 from typing import Any
 
-from typer import Abort, TyperException
+from typer import Abort, BadParameter, TyperException
 from typer.core import TyperGroup
 
 from recollect.cli.ending import Exit
@@ -69,11 +69,21 @@ def _translated(run: Callable[[], object]) -> object:
     try:
         return run()
     except TyperException as error:
-        raise InvalidInput(
-            error.format_message(), field="arguments", remedy=f"See `{_command_of(error)} --help`."
-        ) from error
+        raise _misused(error) from error
     except Abort as error:
         raise Exit(ExitCode.UNEXPECTED) from error
+
+
+def _misused(error: TyperException) -> InvalidInput:
+    """A value of the wrong kind in our own words; what else is wrong, in typer's."""
+    from recollect.core.takes import TAKES, wrong_kind
+
+    see = f"See `{_command_of(error)} --help`."
+    name = getattr(getattr(error, "param", None), "name", None) or ""
+    if isinstance(error, BadParameter) and name in TAKES:
+        refused = wrong_kind(f"--{name.replace('_', '-')}", name)
+        return InvalidInput(str(refused), field=name, remedy=f"{refused.remedy} {see}")
+    return InvalidInput(error.format_message(), field="arguments", remedy=see)
 
 
 def _command_of(error: TyperException) -> str:

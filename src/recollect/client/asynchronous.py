@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -34,6 +34,7 @@ from recollect.core.paging import Page
 from recollect.core.project import project_to_store_in, scope_here
 from recollect.core.recall import LegName, RecallRequest, Recollection, SortBy
 from recollect.core.recall_settings import RecallSettings
+from recollect.core.takes import check_kinds_of
 from recollect.ports import Recollect
 from recollect.settings import Settings, load
 from recollect.usecases.brief import Brief, brief
@@ -121,20 +122,21 @@ class AsyncClient:
         unless it is to be global.
         """
         here = self._project_here()
+        values: dict[str, Any] = {
+            "content": content,
+            "category": category,
+            "tags": several(tags, "tags"),
+            "expanded_keywords": several(expanded_keywords, "expanded_keywords"),
+            "importance": importance,
+            "is_sensitive": is_sensitive,
+            "project": project,
+            "session": session,
+            "id": id,
+        }
+        check_kinds_of(values)
         named = project_to_store_in(project, here, is_global=is_global)
-        return await self._recollect.remember(
-            Draft(
-                content,
-                category=category,
-                tags=several(tags, "tags"),
-                expanded_keywords=several(expanded_keywords, "expanded_keywords"),
-                importance=importance,
-                is_sensitive=is_sensitive,
-                project=await self._project_meant(named, here),
-                session=session,
-                id=id,
-            )
-        )
+        values["project"] = await self._project_meant(named, here)
+        return await self._recollect.remember(Draft(**values))
 
     async def recall(self, query: str, **asked: Unpack[Asked]) -> Recollection:
         """Find the memories most useful for a query, best first, each with its reasons. Without a
@@ -159,12 +161,14 @@ class AsyncClient:
         """A page of memories, newest first; `next_cursor` leads to the next one. The scope is that
         of a recall.
         """
+        check_kinds_of({"cursor": cursor, "limit": limit})
         return await self._recollect.page(await self._scope(scope), cursor, limit)
 
     async def update(
         self, reference: str | UUID, *, based_on: int | None = None, **changes: Unpack[Changes]
     ) -> Memory:
         """Change the fields that are named; with `based_on` only if that version is current."""
+        check_kinds_of({"based_on": based_on})
         return await self._recollect.update(str(reference), _checked(changes), based_on=based_on)
 
     async def forget(self, reference: str | UUID, *, forever: bool = False) -> UUID:
@@ -214,9 +218,12 @@ class AsyncClient:
         here = self._project_here()
         if scope is None:
             return scope_here(EVERYWHERE, here)
+        check_kinds_of({"scope": scope})
+        check_kinds_of(_values(scope))
         return replace(scope, project=await self._project_meant(scope.project, here))
 
     async def _request(self, query: str, asked: Asked) -> RecallRequest:
+        check_kinds_of({"query": query, **asked})
         named: dict[str, Any] = dict(asked)
         named["scope"] = await self._scope(asked.get("scope"))
         named["exclude"] = frozenset(asked.get("exclude", ()))
@@ -250,6 +257,10 @@ def _settings(options: Options) -> Settings:
     return settings
 
 
+def _values(scope: Scope) -> dict[str, object]:
+    return {field.name: getattr(scope, field.name) for field in fields(scope)}
+
+
 def _checked(changes: Changes) -> Changes:
     """InvalidInput for a field that nobody can change, of which a server would not even hear, and
     for a text in place of several.
@@ -266,6 +277,7 @@ def _checked(changes: Changes) -> Changes:
         whole["tags"] = several(changes["tags"], "tags")
     if "expanded_keywords" in changes:
         whole["expanded_keywords"] = several(changes["expanded_keywords"], "expanded_keywords")
+    check_kinds_of(whole)
     return whole
 
 

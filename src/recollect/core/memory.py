@@ -227,12 +227,20 @@ def checked_scope(scope: Scope) -> Scope:
 
 
 def several(texts: Iterable[str], field: str) -> tuple[str, ...]:
-    """The texts; or InvalidInput for one alone, which would be taken for its letters."""
+    """The texts; or InvalidInput for one alone, which would be taken for its letters, and for what
+    is no list at all.
+    """
     if isinstance(texts, str):
         raise InvalidInput(
             f"{field} is one text, not a list of them",
             field=field,
             remedy=f"Put it into a list: [{texts[:60]!r}].",
+        )
+    if not isinstance(texts, Iterable):
+        raise InvalidInput(
+            f"{field} is not a list of texts",
+            field=field,
+            remedy='Give a list of texts, such as ["staging"].',
         )
     return tuple(texts)
 

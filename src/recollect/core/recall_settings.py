@@ -150,12 +150,12 @@ class Range:
         return int(number)
 
     def refused(self, name: str, value: object) -> InvalidInput:
+        return InvalidInput(f"{name} cannot be {value!r:.60}", field=name, remedy=self.remedy)
+
+    @property
+    def remedy(self) -> str:
         kind = "whole number" if self.whole else "number"
-        return InvalidInput(
-            f"{name} cannot be {value!r:.60}",
-            field=name,
-            remedy=f"Give a {kind} from {self.low:g} to {self.high:g}.",
-        )
+        return f"Give a {kind} from {self.low:g} to {self.high:g}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,12 +166,12 @@ class Choice:
 
     def checked(self, name: str, value: object) -> str:
         if value not in self.names:
-            raise InvalidInput(
-                f"{name} cannot be {value!r:.60}",
-                field=name,
-                remedy=f"Choose one of: {', '.join(self.names)}.",
-            )
+            raise InvalidInput(f"{name} cannot be {value!r:.60}", field=name, remedy=self.remedy)
         return str(value)
+
+    @property
+    def remedy(self) -> str:
+        return f"Choose one of: {', '.join(self.names)}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,10 +182,12 @@ class Switch:
         if isinstance(value, bool):
             return value
         if not isinstance(value, str) or value.lower() not in _SWITCHED:
-            raise InvalidInput(
-                f"{name} cannot be {value!r:.60}", field=name, remedy="Say on or off."
-            )
+            raise InvalidInput(f"{name} cannot be {value!r:.60}", field=name, remedy=self.remedy)
         return _SWITCHED[value.lower()]
+
+    @property
+    def remedy(self) -> str:
+        return "Say on or off."
 
 
 _SWITCHED: Final[Mapping[str, bool]] = {"on": True, "true": True, "off": False, "false": False}

@@ -173,12 +173,15 @@ def _arguments(tool: MemoryTool, arguments: dict[str, Any]) -> BaseModel:
     try:
         return tool.arguments.model_validate(arguments)
     except ValidationError as error:
-        mistakes = error.errors(include_url=False, include_context=False, include_input=False)
-        told = [f"{'.'.join(map(str, one['loc'])) or 'it'}: {one['msg']}" for one in mistakes]
+        from recollect.wire.refusals import refusal
+
+        mistakes = error.errors(include_url=False, include_input=False)
+        told = [refusal(one, one["loc"]) for one in mistakes[:_MISTAKES_TOLD]]
+        remedies = dict.fromkeys(one.remedy for one in told)
         raise InvalidInput(
-            f"the arguments of {tool.name} cannot be used: {'; '.join(told[:_MISTAKES_TOLD])}",
-            field=str(mistakes[0]["loc"][0]) if mistakes[0]["loc"] else "arguments",
-            remedy="Call it again with arguments that fit its input schema.",
+            f"the arguments of {tool.name} cannot be used: {'; '.join(map(str, told))}",
+            field=told[0].field or "arguments",
+            remedy=f"{' '.join(remedies)} Call it again with arguments that fit its input schema.",
         ) from error
 
 

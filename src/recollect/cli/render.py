@@ -22,6 +22,7 @@ from recollect.core.keys import Key
 from recollect.core.memory import Memory, Stats
 from recollect.core.recall import Hit, LegPlace, LegReport, Recollection, RerankReport
 from recollect.core.space import EmbeddingStats
+from recollect.core.text import counted
 
 _ID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _STATUS_STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
@@ -217,10 +218,11 @@ def _embedding_rows(embedding: EmbeddingStats) -> dict[str, str]:
 
 def _graph_rows(reading: ExtractionProgress) -> dict[str, str]:
     parked = f", {reading.parked} parked" if reading.parked else ""
-    names = f", {reading.to_compare} names to compare" if reading.to_compare else ""
+    names = f", {counted(reading.to_compare, 'name')} to compare" if reading.to_compare else ""
     return {
         "graph": f"{reading.extracted} read, {reading.waiting} waiting{parked}{names}",
-        "language model": f"{reading.calls_today} calls, {reading.tokens_today:,} tokens today"
+        "language model": f"{counted(reading.calls_today, 'call')}, "
+        f"{counted(reading.tokens_today, 'token')} today"
         if reading.calls_today
         else "",
         "last error of the graph": _trouble(reading.last_error, reading.parked),

@@ -25,6 +25,7 @@ from recollect.core.space import EmbeddingStats
 from recollect.core.text import counted
 
 _ID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_LEAST_SHOWN = 0.0001
 _STATUS_STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 
 
@@ -137,8 +138,11 @@ def keys(known: Iterable[Key]) -> Table:
 
 def amount(score: float) -> str:
     """A fused score: from 1 to 100 when memories are told apart by how far they stand out, a few
-    hundredths when by reciprocal ranks.
+    hundredths when by reciprocal ranks. A walk over the graph leaves next to nothing on what it
+    does not come to, which is not the same as nothing.
     """
+    if 0.0 < score < _LEAST_SHOWN:
+        return f"<{_LEAST_SHOWN:.4f}"
     return f"{score:.2f}" if score >= 1.0 else f"{score:.4f}"
 
 

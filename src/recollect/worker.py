@@ -18,6 +18,7 @@ import structlog
 
 from recollect.core.errors import InvalidInput, StoreError
 from recollect.core.faults import explained, places
+from recollect.core.text import counted
 from recollect.logs import log_embedding, log_graph, log_steps, log_to_stderr
 from recollect.progress import embedding_bar
 from recollect.settings import Settings
@@ -41,9 +42,9 @@ def run(settings: Settings, *, once: bool, retry: bool, as_json: bool) -> None:
     """
     log_to_stderr()
     counts = asyncio.run(_run(settings, once=once, retry=retry))
-    text = f"embedded {counts['embedded']} memories, read {counts['read']} for the graph"
-    text += f"; {counts['failed']} attempts failed" if counts["failed"] else ""
-    text += f"; {counts['failing']} are tried again later" if counts.get("failing") else ""
+    text = f"embedded {counted(counts['embedded'], 'memory')}, read {counts['read']} for the graph"
+    text += f"; {counted(counts['failed'], 'failed attempt')}" if counts["failed"] else ""
+    text += f"; {counts['failing']} to be retried later" if counts.get("failing") else ""
     sys.stdout.write((json.dumps(counts) if as_json else text) + "\n")
 
 

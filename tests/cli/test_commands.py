@@ -189,7 +189,7 @@ def test_doctor_finds_a_healthy_home_well(cli: Cli) -> None:
     told = cli.json("doctor")
     assert told["healthy"] is True
     by_name = {check["name"]: check for check in told["checks"]}
-    assert "holds 1 memories" in by_name["local store"]["detail"]
+    assert "holds 1 memory" in by_name["local store"]["detail"]
     assert "FTS5" in by_name["sqlite"]["detail"]
     assert "not installed yet" in by_name["embedded postgres"]["detail"]
     assert not (cli.home / "postgres").exists()

@@ -99,7 +99,7 @@ def test_sync_with_a_server_and_with_none(tmp_path: Path, database_url: str) -> 
         cli.json("sync")
         found = checks(cli)
         assert (found["sync"]["status"], found["key"]["status"]) == ("ok", "ok")
-        assert "0 writes wait" in found["sync"]["detail"]
+        assert "0 writes waiting" in found["sync"]["detail"]
 
 
 def test_little_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

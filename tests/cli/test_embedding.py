@@ -154,10 +154,10 @@ def test_what_failed_is_told_at_the_end_and_not_waited_for(
         )
     done = admin.process("worker", "--once")
     assert done.stdout.decode().strip() == (
-        "embedded 0 memories, read 1 for the graph; 1 are tried again later"
+        "embedded 0 memories, read 1 for the graph; 1 to be retried later"
     )
     changed = admin.process("reembed", "--model", "compatible/x@8", "--accept-parked")
-    assert "1 memories are tried again later, 0 are parked" in changed.stderr.decode()
+    assert "1 memory to be retried later, 0 parked" in changed.stderr.decode()
 
 
 def test_a_change_can_be_cancelled_and_only_one_thing_asked(

@@ -89,7 +89,7 @@ def test_facts_are_imported_and_bad_lines_are_named(
     assert result.exit_code == 2
     told = json.loads(result.stdout)
     assert (told["facts"], told["left_out"], told["errors"][0]["line"]) == (1, 1, 1)
-    assert "1 facts (1 left out)" in admin(*options).stdout
+    assert "1 fact (1 left out)" in admin(*options).stdout
     file.write_text("nonsense\n")
     result = admin(*options)
     assert result.exit_code == 2

@@ -15,6 +15,7 @@ from recollect.core.text import (
     MAX_QUERY_WORDS,
     STOP_WORDS,
     clean_query,
+    counted,
     fts5_match,
     query_words,
     unstorable,
@@ -120,3 +121,18 @@ def test_no_query_makes_fts5_raise(fts5: sqlite3.Connection, text: str, operator
     if words:
         match = fts5_match(words, "AND" if operator == "AND" else "OR")
         fts5.execute("select 1 from texts where texts match ?", [match]).fetchall()
+
+
+@pytest.mark.parametrize(
+    ("number", "noun", "told"),
+    [
+        (0, "memory", "0 memories"),
+        (1, "memory", "1 memory"),
+        (2, "sensitive memory", "2 sensitive memories"),
+        (1, "key", "1 key"),
+        (3, "key", "3 keys"),
+        (5051, "file", "5,051 files"),
+    ],
+)
+def test_things_are_counted_in_singular_and_plural(number: int, noun: str, told: str) -> None:
+    assert counted(number, noun) == told

@@ -209,3 +209,27 @@ def test_a_model_that_talks_nonsense_changes_nothing(
         agent.ask("Remember that the invoices live in the eu-west bucket.")
         agent.answer("Noted.")
     assert contents(cli) == ["The invoices live in the eu-west bucket."]
+
+
+def test_calls_without_a_session_are_not_taken_for_one(agent: ScriptedAgent, cli: Cli) -> None:
+    cli.json("remember", FRIDAY, "--project", "example.org/ada/shop")
+    for transcript in ("", ""):  # nothing tells them apart: each may be another's first prompt
+        agent.session = ""
+        assert FRIDAY in agent._context(
+            "recall", "UserPromptSubmit", prompt=ASKING, transcript_path=transcript
+        )
+    for transcript in ("/tmp/one.jsonl", "/tmp/two.jsonl"):
+        asked = {"prompt": ASKING, "transcript_path": transcript}
+        assert FRIDAY in agent._context("recall", "UserPromptSubmit", **asked)
+        assert agent._context("recall", "UserPromptSubmit", **asked) == ""
+
+
+def test_what_a_session_without_a_name_says_is_captured_once(
+    agent: ScriptedAgent, cli: Cli
+) -> None:
+    agent.session = ""
+    agent.ask("Remember that the invoices live in the eu-west bucket.")
+    agent.answer("I shall.")
+    agent.answer("Anything else?")
+    (memory,) = cli.json("list")["memories"]
+    assert memory["session"] is None

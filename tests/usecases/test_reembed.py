@@ -238,7 +238,7 @@ def test_a_space_that_knows_less_than_the_old_one_is_not_switched_to() -> None:
     async def run() -> None:
         new = Model("new", poison={"text 1": ValueError()})
         parts, queue = await served(Model("old"), new)
-        with pytest.raises(ModelUnavailable, match="1 memories; the last error: ValueError"):
+        with pytest.raises(ModelUnavailable, match="1 memory; the last error: ValueError"):
             await reembed.reembed(parts, "new")
         assert states(queue) == {"old": "active", "new": "filling"}
         await reembed.reembed(parts, "new", accept_parked=True)
@@ -256,7 +256,7 @@ def test_a_text_whose_next_try_is_soon_is_waited_for_and_no_other() -> None:
         new = Model("new", poison={"text 1": ValueError()})
         parts, queue = await served(Model("old"), new)
         queue.delays, queue.on_wait = True, impatient
-        with pytest.raises(ModelUnavailable, match="1 memories"):
+        with pytest.raises(ModelUnavailable, match="1 memory"):
             await reembed.reembed(parts, "new")
 
         def recover() -> None:

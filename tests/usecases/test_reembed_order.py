@@ -159,7 +159,7 @@ def test_a_backlog_of_the_old_space_is_no_excuse_for_the_new_one() -> None:
             queue.texts[UUID(int=9999)] = "stored meanwhile"  # nobody embeds it for the old space
 
         queue.build_index = slow  # type: ignore[method-assign]  # stores while it builds
-        with pytest.raises(ModelUnavailable, match="1 memories; the last error: ValueError"):
+        with pytest.raises(ModelUnavailable, match="1 memory; the last error: ValueError"):
             await reembed.reembed(parts, "new")
         assert states(queue) == {"old": "active", "new": "filling"}
 

@@ -43,10 +43,14 @@ class SessionState:
 
 
 class SessionFile:
-    """The state of one session, whose name may be any text."""
+    """The state of one session, whose name may be any text. Of a session without a name nothing is
+    kept: the next call may be another's.
+    """
 
-    def __init__(self, folder: Path, session: str) -> None:
-        self._path = folder / "sessions" / f"{_file_name(session)}.jsonl"
+    def __init__(self, folder: Path, session: str | None) -> None:
+        self._path: Path | None = None
+        if session is not None:
+            self._path = folder / "sessions" / f"{_file_name(session)}.jsonl"
 
     def state(self) -> SessionState:
         injected: set[UUID] = set()
@@ -86,11 +90,15 @@ class SessionFile:
         self._note({"emptied": True})
 
     def _note(self, entry: dict[str, object]) -> None:
+        if self._path is None:
+            return
         append(str(self._path), json.dumps(entry).encode("ascii") + b"\n")
         if self._path.stat().st_size > MAX_SESSION_BYTES:
             self._path.unlink(missing_ok=True)  # at worst a memory is injected once more
 
     def _entries(self) -> Iterator[dict[str, object]]:
+        if self._path is None:
+            return
         try:
             lines = self._path.read_bytes().splitlines()
         except OSError:

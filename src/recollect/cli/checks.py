@@ -24,6 +24,7 @@ from recollect.cli.embedder_check import check_embedder
 from recollect.core.checks import MORE_THAN_WORDS, PARKED_REMEDY, Check
 from recollect.core.errors import RecollectError
 from recollect.core.memory import Stats
+from recollect.core.text import counted
 from recollect.settings import Settings
 
 _PYTHON_NEEDED = (3, 11)
@@ -112,7 +113,7 @@ def check_local_store(settings: Settings, *, full: bool) -> Check:
     if fault is not None:
         remedy = f"Restore a backup, or save what is left: sqlite3 {path} .recover"
         return Check("local store", "fail", f"{path} is damaged: {fault}", remedy)
-    return Check("local store", "ok", f"{path} is sound and holds {memories} memories")
+    return Check("local store", "ok", f"{path} is sound and holds {counted(memories, 'memory')}")
 
 
 def check_recall() -> Check:
@@ -124,7 +125,7 @@ def check_server(settings: Settings) -> Check:
         stats = asyncio.run(_stats(replace(settings, sync="off")))
     except RecollectError as error:
         return Check("server", "fail", f"{settings.api_url}: {error}", error.remedy)
-    found = f"{settings.api_url} accepts the key; {stats.memories} memories"
+    found = f"{settings.api_url} accepts the key; {counted(stats.memories, 'memory')}"
     parked = 0
     trouble: str | None = None
     if stats.embedding is None:

@@ -11,6 +11,7 @@ from recollect.cli.output import note, print_json, show
 from recollect.cli.shell import ask_server
 from recollect.cli.typed import Commands
 from recollect.core.errors import InvalidInput, StoreError
+from recollect.core.text import counted
 
 if TYPE_CHECKING:
     from recollect.core.space import StoredSpace
@@ -145,7 +146,7 @@ async def _change(server: Server, model: str | None, *, accept_parked: bool) -> 
             space = await reembed.reembed(parts, model, tell, accept_parked=accept_parked)
     left = await parts.queue.progress(space)
     if left.failing or left.parked:
-        note(f"{left.failing} memories are tried again later, {left.parked} are parked")
+        note(f"{counted(left.failing, 'memory')} to be retried later, {left.parked} parked")
     return space
 
 

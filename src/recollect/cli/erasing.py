@@ -16,6 +16,7 @@ from recollect.cli.output import note, print_json, show
 from recollect.cli.shell import ask_server, note_write, run_async
 from recollect.core.errors import InvalidInput
 from recollect.core.memory import Memory
+from recollect.core.text import counted
 
 if TYPE_CHECKING:
     from recollect.core.erasure import ErasureReport, Marks, Remain
@@ -127,14 +128,15 @@ def _confirm(owner: str, *, as_json: bool) -> None:
 def _tell(report: ErasureReport, *, dry_run: bool, is_server: bool) -> None:
     erased = report.erased
     if dry_run:
-        show(f"would erase {erased.memories} memories of {report.owner}")
+        show(f"would erase {counted(erased.memories, 'memory')} of {report.owner}")
         return
-    show(f"erased {erased.memories} memories of {report.owner}")
+    show(f"erased {counted(erased.memories, 'memory')} of {report.owner}")
     if erased.told:
         whom = "synced clients hear" if is_server else "the server hears"
-        show(f"{erased.told} ids stay, without a word of text, until {whom} of it")
+        show(f"{counted(erased.told, 'id')} kept, without a word of text, until {whom} of it")
     if erased.keys:
-        show(f"{erased.keys} keys of {report.owner} still work; see `recollect keys revoke`")
+        usable = f"{counted(erased.keys, 'key')} of {report.owner} can still be used"
+        show(f"{usable}; see `recollect keys revoke`")
     _tell_remains(report.searched, report.remains)
 
 

@@ -18,6 +18,7 @@ from recollect.cli.output import note, print_json, show, unwritten
 from recollect.cli.shell import run_async
 from recollect.core.errors import InvalidInput, StoreUnavailable
 from recollect.core.memory import Scope
+from recollect.core.text import counted
 
 if TYPE_CHECKING:
     from recollect.usecases.moving import Taken
@@ -91,9 +92,10 @@ def _tell(taken: Taken, file: str, *, as_json: bool) -> None:
         return
     said = show if file != _STDOUT else note
     if file != _STDOUT:
-        said(f"exported {taken.exported} memories to {file}")
+        said(f"exported {counted(taken.exported, 'memory')} to {file}")
     if taken.left_out:
-        said(f"left out {taken.left_out} sensitive memories; --sensitive takes them along")
+        left_out = counted(taken.left_out, "sensitive memory")
+        said(f"left out {left_out}; --sensitive exports them, too")
 
 
 @contextmanager

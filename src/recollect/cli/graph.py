@@ -16,6 +16,7 @@ from recollect.cli.output import note, print_json, show
 from recollect.cli.shell import ask_part, ask_server
 from recollect.cli.typed import Commands
 from recollect.core.errors import InvalidInput
+from recollect.core.text import counted
 
 if TYPE_CHECKING:
     from recollect.core.graph import Concept, GraphPath, GraphStats, Neighbourhood
@@ -170,10 +171,10 @@ def build(
     if as_json:
         print_json(counts)
         return
-    text = f"read {counts['read']} memories in {counts['seconds']} s"
-    merged = f", of {counts['names']} new names {counts['merged']} meant known concepts"
-    failed = f"; {counts['failed']} attempts failed" if counts["failed"] else ""
-    later = f"; {counts['failing']} are tried again later" if counts["failing"] else ""
+    text = f"read {counted(int(counts['read']), 'memory')} in {counts['seconds']} s"
+    merged = f", {counted(int(counts['names']), 'new name')} ({counts['merged']} of known concepts)"
+    failed = f"; {counted(int(counts['failed']), 'failed attempt')}" if counts["failed"] else ""
+    later = f"; {counts['failing']} to be retried later" if counts["failing"] else ""
     show(text + (merged if counts["names"] else "") + failed + later)
 
 
@@ -217,7 +218,8 @@ def import_file(
         would = "would fill" if dry_run else "filled"
         less = f" ({done.left_out} left out)" if done.left_out else ""
         show(
-            f"{would} {done.memories} memories: {done.mentions} mentions, {done.facts} facts{less}"
+            f"{would} {counted(done.memories, 'memory')}: {counted(done.mentions, 'mention')}, "
+            f"{counted(done.facts, 'fact')}{less}"
         )
     if errors:
         raise typer.Exit(ExitCode.INVALID)
@@ -243,7 +245,7 @@ def _say(concept: Concept, *, as_json: bool) -> None:
         print_json(ConceptOut.from_concept(concept))
         return
     also = f", also called {', '.join(concept.aliases)}" if concept.aliases else ""
-    show(f"{concept.name}{also}; mentioned by {concept.mentions} memories")
+    show(f"{concept.name}{also}; mentioned by {counted(concept.mentions, 'memory')}")
 
 
 def _draw(found: Neighbourhood, svg: Path | None, png: Path | None) -> None:

@@ -24,6 +24,7 @@ from recollect.core.errors import RecollectError
 from recollect.core.keys import PREFIX
 from recollect.core.recall import RecallRequest
 from recollect.core.sync import SyncStatus
+from recollect.core.text import counted
 from recollect.settings import Settings
 
 _LITTLE_ROOM: Final = 500_000_000
@@ -94,7 +95,8 @@ def check_key(settings: Settings) -> Check:
 
 def check_sync(settings: Settings) -> Check:
     status = asyncio.run(_sync_status(settings))
-    found = f"{status.waiting} writes wait, {status.held} sensitive memories stay here"
+    found = f"{counted(status.waiting, 'write')} waiting, "
+    found += f"{counted(status.held, 'sensitive memory')} kept here"
     last = status.last_sync_at
     found += f"; last equal {last:%Y-%m-%d %H:%M} UTC" if last else "; never equal yet"
     if status.trouble is not None:
@@ -104,7 +106,7 @@ def check_sync(settings: Settings) -> Check:
         return Check("sync", "warn", f"{found}; {len(status.parked)} parked", remedy)
     if status.conflicts:
         remedy = "See `recollect conflicts`, and resolve each of them."
-        return Check("sync", "warn", f"{found}; {status.conflicts} conflicts", remedy)
+        return Check("sync", "warn", f"{found}; {counted(status.conflicts, 'conflict')}", remedy)
     return Check("sync", "ok", found)
 
 

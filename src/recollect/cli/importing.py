@@ -17,6 +17,7 @@ from recollect.cli.shell import note_write, run_async
 from recollect.cli.text import one_line
 from recollect.core.errors import InvalidInput
 from recollect.core.memory import Memory
+from recollect.core.text import counted
 
 if TYPE_CHECKING:
     from recollect.adapters.foreign_files import Format
@@ -166,11 +167,11 @@ def _tell(done: _Import, *, as_json: bool, dry_run: bool) -> None:
     if len(done.failures) > _SHOWN:
         note(f"and {len(done.failures) - _SHOWN} more; --json lists all of them")
     would = "would bring in" if dry_run else "brought in"
-    lines = [f"{would} {counts['new']} memories from {done.files} files"]
-    lines += [f"{counts['same']} were here already"] if counts["same"] else []
+    lines = [f"{would} {counted(counts['new'], 'memory')} from {counted(done.files, 'file')}"]
+    lines += [f"already here: {counts['same']}"] if counts["same"] else []
     if counts["kept"]:
-        lines.append(f"{counts['kept']} are here in another version, which stays")
+        lines.append(f"here in another version, which stays: {counts['kept']}")
     if counts["sensitive"]:
-        lines.append(f"{counts['sensitive']} of the new ones are sensitive")
+        lines.append(f"sensitive among the new ones: {counts['sensitive']}")
     lines += [f"{len(done.failures)} could not be read or kept"] if done.failures else []
     show(*lines)

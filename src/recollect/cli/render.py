@@ -19,6 +19,7 @@ from rich.text import Text
 from recollect.cli.text import harmless, local_date, local_time, one_line
 from recollect.core.checks import PARKED_REMEDY, Check
 from recollect.core.ids import short
+from recollect.core.text import counted
 
 if TYPE_CHECKING:
     from recollect.core.graph import ExtractionProgress
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from recollect.core.space import EmbeddingStats
 
 _ID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_LEAST_SHOWN = 0.0001
 _STATUS_STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 
 
@@ -150,8 +152,11 @@ def _end(key: Key, now: datetime) -> str:
 
 def amount(score: float) -> str:
     """A fused score: from 1 to 100 when memories are told apart by how far they stand out, a few
-    hundredths when by reciprocal ranks.
+    hundredths when by reciprocal ranks. A walk over the graph leaves next to nothing on what it
+    does not come to, which is not the same as nothing.
     """
+    if 0.0 < score < _LEAST_SHOWN:
+        return f"<{_LEAST_SHOWN:.4f}"
     return f"{score:.2f}" if score >= 1.0 else f"{score:.4f}"
 
 
@@ -231,10 +236,11 @@ def _embedding_rows(embedding: EmbeddingStats) -> dict[str, str]:
 
 def _graph_rows(reading: ExtractionProgress) -> dict[str, str]:
     parked = f", {reading.parked} parked" if reading.parked else ""
-    names = f", {reading.to_compare} names to compare" if reading.to_compare else ""
+    names = f", {counted(reading.to_compare, 'name')} to compare" if reading.to_compare else ""
     return {
         "graph": f"{reading.extracted} read, {reading.waiting} waiting{parked}{names}",
-        "language model": f"{reading.calls_today} calls, {reading.tokens_today:,} tokens today"
+        "language model": f"{counted(reading.calls_today, 'call')}, "
+        f"{counted(reading.tokens_today, 'token')} today"
         if reading.calls_today
         else "",
         "last error of the graph": _trouble(reading.last_error, reading.parked),

@@ -10,6 +10,7 @@ from recollect.cli.render import facts, plain_table
 from recollect.cli.text import harmless, local_time
 from recollect.core.graph import GraphPath, GraphStats, Neighbourhood, Relationship
 from recollect.core.ids import short
+from recollect.core.text import counted
 
 
 def neighbourhood(found: Neighbourhood) -> list[RenderableType]:
@@ -18,7 +19,7 @@ def neighbourhood(found: Neighbourhood) -> list[RenderableType]:
         "concept": concept.name,
         "kind": concept.kind,
         "also called": ", ".join(concept.aliases),
-        "mentioned by": f"{concept.mentions} memories",
+        "mentioned by": counted(concept.mentions, "memory"),
         "latest": ", ".join(short(id) for id in found.memories[:5]),
         "together with": ", ".join(f"{name} ({many})" for name, many in found.together),
         "near": ", ".join(f"{name} ({near:.2f})" for name, near in found.near),
@@ -64,7 +65,7 @@ def path_lines(path: GraphPath | None, source: str, target: str) -> list[Rendera
 def stats_rows(stats: GraphStats) -> dict[str, str]:
     return {
         "memories": str(stats.memories),
-        "concepts": f"{stats.concepts}, and {stats.aliases} other names",
+        "concepts": f"{stats.concepts}, and {counted(stats.aliases, 'other name')}",
         "mentions": str(stats.mentions),
         "relationships": f"{stats.relationships}, {stats.ended} ended, "
         f"{stats.withdrawn} no longer said",

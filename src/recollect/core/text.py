@@ -65,3 +65,11 @@ def words(text: str) -> tuple[str, ...]:
 def fts5_match(words: tuple[str, ...], operator: Literal["AND", "OR"]) -> str:
     """An FTS5 match expression whose words are all quoted strings, so none is an operator."""
     return f" {operator} ".join('"' + word.replace('"', '""') + '"' for word in words)
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things: `1 memory`, `2 memories`."""
+    if number == 1:
+        return f"1 {noun}"
+    many = f"{noun[:-1]}ies" if noun.endswith("y") and noun[-2] not in "aeiou" else f"{noun}s"
+    return f"{number:,} {many}"

@@ -48,7 +48,7 @@ def keep(event: Event, environ: Mapping[str, str]) -> None:
 
 
 def _captured(event: Event, environ: Mapping[str, str], settings: Settings, folder: Path) -> str:
-    session = SessionFile(folder, event.session)
+    session = SessionFile(folder, event.session_key)
     lines, read = _unread(event.transcript, session.state().read)
     said = own_words(lines)
     count = DailyCount(folder, datetime.now(UTC).date().isoformat())
@@ -65,7 +65,7 @@ def _captured(event: Event, environ: Mapping[str, str], settings: Settings, fold
 
 
 async def _kept(
-    said: list[str], settings: Settings, project: str | None, session: str, allowance: int
+    said: list[str], settings: Settings, project: str | None, session: str | None, allowance: int
 ) -> tuple[Captured, str]:
     found = [one for text in said for one in statements(text)]
     note = ""

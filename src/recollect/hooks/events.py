@@ -21,14 +21,19 @@ class BadEvent(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An event as its hook needs it."""
+    """An event as its hook needs it. Not every agent names its session."""
 
     name: str
-    session: str
+    session: str | None
     prompt: str
     folder: Path
     source: str
     transcript: Path | None
+
+    @property
+    def session_key(self) -> str | None:
+        """What tells this session from others: its name, else its transcript, else nothing."""
+        return self.session or (None if self.transcript is None else str(self.transcript))
 
 
 def read_event(descriptor: int = 0) -> Event:
@@ -61,7 +66,7 @@ def parse_event(data: bytes) -> Event:
     folder = text("cwd")
     return Event(
         name=text("hook_event_name"),
-        session=text("session_id") or "without a session",
+        session=text("session_id") or None,
         prompt=text("prompt", "user_prompt"),
         folder=Path(folder) if folder else Path.cwd(),
         source=text("source", "trigger"),

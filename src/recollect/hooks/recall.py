@@ -18,7 +18,7 @@ from recollect.usecases.inject import inject
 def recall(event: Event, environ: Mapping[str, str], wall: Wall, *, as_text: bool) -> str:
     """Print the answer, remember what was in it, and say for the log what came of it."""
     settings = read_settings(environ)
-    session = SessionFile(hooks_folder(settings.home), event.session)
+    session = SessionFile(hooks_folder(settings.home), event.session_key)
     find = QuickRecall(settings, wall.until)
     injection = inject(
         find,

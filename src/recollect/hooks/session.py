@@ -38,7 +38,7 @@ def brief(event: Event, environ: Mapping[str, str], wall: Wall, *, as_text: bool
 
     home = home_folder(environ)
     folder = hooks_folder(home)
-    session = SessionFile(folder, event.session)
+    session = SessionFile(folder, event.session_key)
     memories = asyncio.run(briefed(event, environ, session, wall.until - _FOR_BRIEFING))
     text = rendered(event.name or "SessionStart", block(BRIEF_SENTENCE, memories), as_text=as_text)
     if wall.answer(text):
@@ -90,7 +90,7 @@ async def briefed(
 
 def capture(event: Event, environ: Mapping[str, str], *, is_compacting: bool) -> str:
     """Start the work and leave it to itself."""
-    session = SessionFile(hooks_folder(home_folder(environ)), event.session)
+    session = SessionFile(hooks_folder(home_folder(environ)), event.session_key)
     if is_compacting:
         session.note_emptied()
     if environ.get("RECOLLECT_CAPTURE", "on") == "off":

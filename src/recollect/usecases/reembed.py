@@ -23,6 +23,7 @@ from recollect.core.errors import (
     StoreError,
 )
 from recollect.core.space import EmbeddingProgress, StoredSpace
+from recollect.core.text import counted
 from recollect.usecases.embed import NO_EMBEDDER, EmbeddingParts, Tell, Trouble, embed_batch
 from recollect.usecases.rests import Sleep
 
@@ -153,7 +154,8 @@ async def _lacks_any(
     gap = await parts.queue.gap(space)
     if gap.failed and not accept_parked:
         raise ModelUnavailable(
-            f"the model could not embed {gap.failed} memories; the last error: {filled.last_error}",
+            f"the model could not embed {counted(gap.failed, 'memory')}; "
+            f"the last error: {filled.last_error}",
             remedy=f"Correct the cause. {_AGAIN} Or switch without them: --accept-parked.",
         )
     return gap.missing > gap.failed

@@ -16,7 +16,13 @@ from recollect.usecases.erase import erase_owner
 from recollect.wire.erasure import ErasedOut, EraseIn
 
 _EXAMPLE: Final = ErasedOut(
-    owner="ada", memories=12, told=12, keys=1, searched=["memories.content"], remains=[]
+    owner="ada",
+    memories=12,
+    told=12,
+    keys=1,
+    searched=["memories.content"],
+    remains=[],
+    unsearched="",
 )
 
 router = APIRouter(prefix=PREFIX, tags=["Memories"])

@@ -137,12 +137,16 @@ def _tell(report: ErasureReport, *, dry_run: bool, is_server: bool) -> None:
     if erased.keys:
         usable = f"{counted(erased.keys, 'key')} of {report.owner} can still be used"
         show(f"{usable}; see `recollect keys revoke`")
-    _tell_remains(report.searched, report.remains)
+    _tell_remains(report.searched, report.remains, report.unsearched)
 
 
-def _tell_remains(searched: Sequence[str], remains: Sequence[Remain]) -> None:
-    if not remains:
+def _tell_remains(searched: Sequence[str], remains: Sequence[Remain], unsearched: str = "") -> None:
+    if not remains and not unsearched:
         show(f"searched {len(searched)} places: nothing remains")
+        return
+    if not remains:
+        show(f"searched {len(searched)} places: nothing remains that a query finds")
+        show(f"but {unsearched}")
         return
     for one in remains:
         note(f"found in {one.where}: {one.what} ({one.count})")

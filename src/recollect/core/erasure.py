@@ -48,12 +48,15 @@ class Erased:
 
 @dataclass(frozen=True, slots=True)
 class ErasureReport:
-    """What was done for one owner, what was searched, and what was found there: nothing."""
+    """What was done for one owner, what was searched, and what was found there: nothing.
+    `unsearched` says what could not be searched, and what is to be done about it.
+    """
 
     owner: str
     erased: Erased
     searched: tuple[str, ...] = ()
     remains: tuple[Remain, ...] = ()
+    unsearched: str = ""
 
 
 def marks_of(memories: Iterable[Memory], before: Marks | None = None) -> Marks:

@@ -14,6 +14,10 @@ from recollect.ports import MemoryStore
 class OwnerEraser(Protocol):
     """Removes all that an owner has, and searches the store for what is left."""
 
+    @property
+    def unsearched(self) -> str:
+        """Where the bytes stay although no query finds them, and what to do; else nothing."""
+
     async def erase_owner(self, owner: str) -> Erased:
         """Erase every memory of an owner, with all that was made of it."""
 
@@ -38,4 +42,6 @@ async def erase_owner(
         return ErasureReport(owner, Erased(count))
     erased = await eraser.erase_owner(owner)
     searched, remains = await eraser.remains(marks)
-    return ErasureReport(owner, erased, tuple(searched), tuple(remains))
+    return ErasureReport(
+        owner, erased, tuple(searched), tuple(remains), unsearched=eraser.unsearched
+    )

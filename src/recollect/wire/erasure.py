@@ -26,7 +26,8 @@ class RemainOut(Shape):
 
 class ErasedOut(Shape):
     """How much was erased; `told`: ids that stay until synced clients have heard of it; `keys` of
-    the owner that still work; where was searched, and what remains.
+    the owner that still work; where was searched, and what remains. `unsearched`: where bytes stay
+    although no query finds them, and what the operator does about it.
     """
 
     owner: str
@@ -35,6 +36,7 @@ class ErasedOut(Shape):
     keys: int
     searched: list[str]
     remains: list[RemainOut]
+    unsearched: str
 
     @classmethod
     def from_report(cls, report: ErasureReport) -> ErasedOut:
@@ -47,6 +49,7 @@ class ErasedOut(Shape):
             remains=[
                 RemainOut(where=one.where, what=one.what, count=one.count) for one in report.remains
             ],
+            unsearched=report.unsearched,
         )
 
     def to_report(self) -> ErasureReport:
@@ -55,4 +58,5 @@ class ErasedOut(Shape):
             Erased(self.memories, self.told, self.keys),
             tuple(self.searched),
             tuple(Remain(one.where, one.what, one.count) for one in self.remains),
+            self.unsearched,
         )

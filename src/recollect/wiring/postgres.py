@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from recollect.core.errors import RecollectError
@@ -29,20 +30,20 @@ async def open_postgres(settings: Settings) -> AsyncIterator[tuple[PostgresStore
 
     erasures = ErasureLog(settings.erasures_folder)
     async with (
-        _postgres_url(settings) as (url, database),
-        PostgresStore(url, erasures=erasures) as store,
+        _postgres_url(settings) as (url, database, files),
+        PostgresStore(url, erasures=erasures, files=files) as store,
     ):
         yield store, database
 
 
 @asynccontextmanager
-async def _postgres_url(settings: Settings) -> AsyncIterator[tuple[str, str]]:
+async def _postgres_url(settings: Settings) -> AsyncIterator[tuple[str, str, Path | None]]:
     if settings.database_url is not None:
         from recollect.adapters.postgres.errors import check_address
 
         url = settings.database_url.get_secret_value()
         check_address(url)
-        yield url, "RECOLLECT_DATABASE_URL"
+        yield url, "RECOLLECT_DATABASE_URL", None
         return
     from recollect.adapters.embedded_postgres import EmbeddedPostgres
 
@@ -58,7 +59,7 @@ async def _postgres_url(settings: Settings) -> AsyncIterator[tuple[str, str]]:
     leaving = asyncio.Event()
     keeping = asyncio.create_task(_keep_alive(embedded, leaving))
     try:
-        yield url, f"embedded Postgres in {embedded.folder}"
+        yield url, f"embedded Postgres in {embedded.folder}", embedded.folder / "data"
     finally:
         leaving.set()
         await keeping

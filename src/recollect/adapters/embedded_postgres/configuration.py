@@ -34,6 +34,8 @@ ENFORCED = {
     "log_rotation_age": "1d",
     "log_rotation_size": "0",
     "log_checkpoints": "off",
+    # A recycled segment keeps the bytes it held, erased texts among them, for as long as it waits.
+    "wal_recycle": "off",
     # Error texts, their details ("Failing row contains …") and a crash report quote the memory
     # that was being written: they go to the client, which knows what it sent, and not to the log.
     "log_min_messages": "log",

@@ -146,6 +146,7 @@ def _ensure_database(cluster: Cluster, *, with_vector: bool) -> None:
     """
     try:
         _ensure_role_and_database(cluster)
+        _allow_emptying_the_log(cluster)
         if with_vector:
             _ensure_vector(cluster)
     except psycopg.Error as error:
@@ -170,6 +171,16 @@ def _ensure_role_and_database(cluster: Cluster) -> None:
         known = "select 1 from pg_database where datname = %s"
         if not connection.execute(known, [DATABASE]).fetchone():
             connection.execute(sql.SQL("create database {} owner {}").format(database, role))
+
+
+def _allow_emptying_the_log(cluster: Cluster) -> None:
+    """An erasure is done when the write-ahead log, too, is without the text."""
+    role = sql.Identifier(ROLE)
+    with psycopg.connect(cluster.url(SUPERUSER, DATABASE), autocommit=True) as connection:
+        connection.execute("set client_min_messages = warning")
+        connection.execute(sql.SQL("grant pg_checkpoint to {}").format(role))
+        switch = "grant execute on function pg_catalog.pg_switch_wal() to {}"
+        connection.execute(sql.SQL(switch).format(role))
 
 
 def _ensure_vector(cluster: Cluster) -> None:

@@ -6,13 +6,16 @@ as well. It looks into the planner's statistics, too: they quote values of the t
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Final, LiteralString
 from uuid import UUID
 
 from psycopg import AsyncConnection, sql
 
 from recollect.adapters.erasure_log import Erasure
+from recollect.adapters.file_search import in_files
 from recollect.adapters.postgres import patience
 from recollect.adapters.postgres.erasure_memory import ErasureMemory
 from recollect.adapters.postgres.errors import translated
@@ -23,10 +26,26 @@ _COUNTS: Final = """
 select (select count(*) from changes where owner = %(owner)s and erased_at is not null) as told,
     (select count(*) from keys where owner = %(owner)s and revoked_at is null) as keys
 """
+# has_vectors: building their index again takes minutes, and they hold numbers, no text.
 _TABLES: Final = """
-select c.relname as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
+select c.relname as name, exists (
+    select from pg_index i join pg_class x on x.oid = i.indexrelid join pg_am a on a.oid = x.relam
+    where i.indrelid = c.oid and a.amname = 'hnsw') as has_vectors
+from pg_class c join pg_namespace n on n.oid = c.relnamespace
 where n.nspname = current_schema() and c.relkind in ('r', 'p', 'm') order by 1
 """
+# Segments before the last checkpoint's are removed, not recycled: see the embedded configuration.
+_EMPTY_LOG: Final[tuple[LiteralString, ...]] = (
+    "checkpoint",
+    "select pg_switch_wal()",
+    "checkpoint",
+)
+_UNSEARCHED: Final = (
+    "the data files and the write-ahead log of this Postgres still hold the bytes. To remove them, "
+    "run as a superuser in this database: vacuum full; checkpoint; select pg_switch_wal(); "
+    "checkpoint; then wait until the log's segments are overwritten or removed (wal_recycle = off "
+    "removes them). Archived log, standbys and backups keep them until they expire."
+)
 _COLUMNS: Final = """
 select c.relname as table, a.attname as column, t.typname = 'uuid' as is_id
 from pg_attribute a
@@ -109,11 +128,18 @@ class PostgresOwnerErasure:
         transaction: Transaction,
         statistics: Statistics,
         remembered: ErasureMemory,
+        files: Path | None,
     ) -> None:
+        """`files`: the cluster's, where it is our own; they are cleaned and searched, too."""
         self._url = url
+        self._files = files
         self._remembered = remembered
         self._transaction = transaction
         self._statistics = statistics
+
+    @property
+    def unsearched(self) -> str:
+        return "" if self._files else _UNSEARCHED
 
     async def erase_owner(self, owner: str) -> Erased:
         async with self._transaction() as connection:
@@ -135,16 +161,24 @@ class PostgresOwnerErasure:
         return Erased(len(gone), counts["told"], counts["keys"])
 
     async def _clean(self) -> None:
-        """Rows that are gone leave the tables and their indexes, and the statistics of them."""
+        """Rows that are gone leave the tables and their indexes, and the statistics of them. In a
+        cluster of our own they leave its files, too: vacuuming alone frees their room, and a
+        rewritten table is without their bytes.
+        """
         with translated():
             async with await self._alone() as connection:
                 cursor = await connection.execute(_TABLES)
-                for (table,) in await cursor.fetchall():
-                    name = sql.Identifier(table)
-                    await connection.execute(sql.SQL("vacuum {}").format(name))
+                for table, has_vectors in await cursor.fetchall():
+                    rewritten = self._files and not has_vectors
+                    vacuum = sql.SQL("vacuum full {}" if rewritten else "vacuum {}")
+                    await connection.execute(vacuum.format(sql.Identifier(table)))
                 async with connection.transaction():
                     for statement in _STAND_IN:
                         await connection.execute(statement, {"id": _NOBODY})
+                if self._files:
+                    await connection.execute("vacuum full pg_statistic")
+                    for statement in _EMPTY_LOG:
+                        await connection.execute(statement)
 
     async def remains(self, marks: Marks) -> tuple[Sequence[str], Sequence[Remain]]:
         searched: list[str] = []
@@ -177,6 +211,10 @@ class PostgresOwnerErasure:
             found += [
                 Remain(f"pg_stats of {row['name']}", "values", 1) for row in await cursor.fetchall()
             ]
+        if self._files:
+            texts = sorted(marks.texts - theirs)
+            searched.append("the files of the cluster")
+            found += await asyncio.to_thread(in_files, self._files, texts)
         return searched, found
 
     async def _alone(self) -> AsyncConnection[Any]:

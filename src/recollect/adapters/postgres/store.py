@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 from uuid import UUID
@@ -141,9 +142,11 @@ class PostgresStore:
         connections: int = 10,
         lease: float = LEASE,
         erasures: ErasureLog | None = None,
+        files: Path | None = None,
     ) -> None:
         """`lease`: seconds a worker may take for what it claimed before others may take it.
         `erasures`: where erasures and revocations are kept, for a database that is restored.
+        `files`: those of the cluster, where it is our own.
         """
         self.vectors: PostgresVectors | None = None
         self.graph: PostgresGraph
@@ -159,7 +162,7 @@ class PostgresStore:
         self.keys = PostgresKeys(self._transaction, self._reading, self._remembered)
         self.recalls = PostgresRecalls(self._transaction)
         self.eraser = PostgresOwnerErasure(
-            url, self._transaction, self._statistics, self._remembered
+            url, self._transaction, self._statistics, self._remembered, files
         )
 
     async def __aenter__(self) -> Self:

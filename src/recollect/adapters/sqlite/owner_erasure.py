@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from recollect.adapters.file_search import in_files
 from recollect.adapters.sqlite.erasure import empty_log, erase_where, sweep
 from recollect.adapters.sqlite.lane import transaction
 from recollect.adapters.sqlite.store import SqliteStore
@@ -23,11 +24,12 @@ SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0 ORDER BY na
 # restored from a backup.
 _TOMBSTONES: Final = {("outbox", "id"), ("synced", "id"), ("erasures", "id")}
 _CHECK_WORDS: Final = "INSERT INTO memory_words (memory_words, rank) VALUES ('integrity-check', 1)"
-_CHUNK: Final = 8_000_000
 
 
 class SqliteOwnerErasure:
     """Implements the `OwnerEraser` port on the store's own lanes."""
+
+    unsearched: Final = ""
 
     def __init__(self, store: SqliteStore, path: Path) -> None:
         self._writer, self._reader = store.lanes
@@ -52,7 +54,7 @@ class SqliteOwnerErasure:
             found += _in_word_index(writer)
             for file in (self._path, self._path.with_name(f"{self._path.name}-wal")):
                 searched.append(str(file))
-                found += _in_file(file, sorted(marks.texts - others))
+                found += in_files(file, sorted(marks.texts - others))
             return searched, found
 
         return await self._writer.run(work)
@@ -118,16 +120,3 @@ def _in_word_index(writer: sqlite3.Connection) -> list[Remain]:
             raise
         return [Remain("memory_words", "words that no memory holds", 1)]
     return []
-
-
-def _in_file(path: Path, texts: list[str]) -> list[Remain]:
-    needles = [text.encode() for text in texts if text]
-    if not path.exists() or not needles:
-        return []
-    longest = max(map(len, needles))
-    count, tail = 0, b""
-    with path.open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            count += sum(one in tail + chunk for one in needles)
-            tail = chunk[-longest:]
-    return [Remain(str(path), "texts in the bytes of the file", count)] if count else []

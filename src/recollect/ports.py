@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
+from recollect.core.batch import BatchItem, Remembered
 from recollect.core.explain import WhyReport
 from recollect.core.following import AsOf, Fetched, Followed
 from recollect.core.fusion import Answers, Fused, Fusion, Weights
@@ -60,8 +61,10 @@ class MemoryStore(Protocol):
     async def get(self, owner: str, id: UUID) -> Memory | None:
         """One memory, forgotten or not."""
 
-    async def get_many(self, owner: str, ids: Collection[UUID]) -> dict[UUID, Memory]:
-        """Those of the memories that exist and are not forgotten."""
+    async def get_many(
+        self, owner: str, ids: Collection[UUID], *, forgotten: bool = False
+    ) -> dict[UUID, Memory]:
+        """Those of the memories that exist; forgotten ones only when asked for."""
 
     async def fetch(self, owner: str, ids: Collection[UUID], as_of: AsOf = None) -> Fetched:
         """The same, and which of them another memory supersedes."""
@@ -263,13 +266,11 @@ class Recollect(Protocol):
     """
 
     async def remember(self, draft: Draft) -> Memory: ...
-
+    async def remember_many(self, batch: Sequence[BatchItem]) -> list[Remembered]: ...
     async def recall(self, request: RecallRequest) -> Recollection: ...
 
     async def why(self, reference: str, request: RecallRequest) -> WhyReport: ...
-
     async def get(self, reference: str) -> Memory: ...
-
     async def page(self, scope: Scope, cursor: str | None, limit: int) -> Page: ...
 
     async def update(

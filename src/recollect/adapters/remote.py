@@ -7,7 +7,7 @@ texts, what went wrong and what to do, whether the memory is here or there.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from ipaddress import ip_address
 from typing import Any, Final, Self, TypeVar
@@ -16,6 +16,7 @@ from uuid import UUID
 import httpx
 from pydantic import BaseModel, ValidationError
 
+from recollect.core.batch import BatchItem, Remembered, check_batch_size
 from recollect.core.erasure import ErasureReport
 from recollect.core.errors import InvalidInput, RecollectError, StoreUnavailable
 from recollect.core.explain import WhyReport
@@ -44,6 +45,7 @@ from recollect.wire import (
     WhyIn,
     WhyOut,
 )
+from recollect.wire.batch import BatchOut
 from recollect.wire.conflicts import ConflictOut, ConflictsOut
 from recollect.wire.erasure import ErasedOut
 
@@ -68,6 +70,10 @@ _UNSENT: Final = (
 )
 # The fields of a memory that may hold what must not leave.
 _TEXTS: Final = {"content", "tags", "expanded_keywords"}
+# A leading slash: the part before a colon would be taken for the scheme of a URL.
+_BATCH: Final = "/memories:batch"
+# A server takes a body of a megabyte.
+_MOST_BYTES: Final = 900_000
 Answer = TypeVar("Answer", bound=BaseModel)
 
 
@@ -106,6 +112,23 @@ class RemoteRecollect:
         self._keep_home(said=draft.is_sensitive, secret=secret_in_draft(draft))
         answer = await self.ask(MemoryOut, "POST", "memories", body=DraftIn.from_draft(draft))
         return answer.to_memory()
+
+    async def remember_many(self, batch: Sequence[BatchItem]) -> list[Remembered]:
+        check_batch_size(batch)
+        results: dict[int, Remembered] = {}
+        sent: list[tuple[int, Draft]] = []
+        for place, item in enumerate(batch):
+            try:
+                sent.append((place, self._sendable(item)))
+            except InvalidInput as error:
+                id = None if isinstance(item, InvalidInput) else item.id
+                results[place] = Remembered(id, "refused", error)
+        for part in _requests(sent):
+            body = {"memories": [values for _, _, values in part]}
+            answer = await self.ask(BatchOut, "POST", _BATCH, body=body)
+            for (place, draft, _), one in zip(part, answer.results, strict=True):
+                results[place] = one.to_result(draft)
+        return [results[place] for place in range(len(batch))]
 
     async def recall(self, request: RecallRequest) -> Recollection:
         question = RecallIn.from_request(self._may_leave(request))
@@ -182,6 +205,13 @@ class RemoteRecollect:
     async def erase_owner(self, owner: str) -> ErasureReport:
         """All that the key's owner has on the server; he must be named."""
         return (await self.ask(ErasedOut, "POST", "erase", body={"owner": owner})).to_report()
+
+    def _sendable(self, item: BatchItem) -> Draft:
+        if isinstance(item, InvalidInput):
+            raise item
+        if not self._is_here:
+            self._keep_home(said=item.is_sensitive, secret=secret_in_draft(item))
+        return item
 
     def _may_leave(self, request: RecallRequest) -> RecallRequest:
         if not self._is_here and request.must_stay:
@@ -268,6 +298,24 @@ def _link_path(reference: str, kind: str, target: str) -> str:
     if kind not in KINDS:
         raise unknown_kind(kind)
     return f"{_path(reference)}/links/{kind}/{IdPrefix.parse(target).text}"
+
+
+def _requests(
+    drafts: Iterable[tuple[int, Draft]],
+) -> Iterator[list[tuple[int, Draft, dict[str, Any]]]]:
+    """Drafts, each with its place and its JSON values, in requests that a server accepts."""
+    part: list[tuple[int, Draft, dict[str, Any]]] = []
+    size = 0
+    for place, draft in drafts:
+        values = DraftIn.from_draft(draft).model_dump(exclude_unset=True)
+        length = len(_json(values) or b"")
+        if part and size + length > _MOST_BYTES:
+            yield part
+            part, size = [], 0
+        part.append((place, draft, values))
+        size += length + 2
+    if part:
+        yield part
 
 
 def _json(body: BaseModel | Mapping[str, object] | None) -> bytes | None:

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from pydantic import BaseModel
 
+from recollect.core.errors import InvalidInput
 from recollect.core.recall_settings import RecallSettings
 from recollect.wire import (
     EmbeddingOut,
@@ -28,6 +29,8 @@ from recollect.wire import (
     WhyLegOut,
     WhyOut,
 )
+from recollect.wire.batch import BatchItemOut, BatchOut
+from recollect.wire.problems import Problem
 from recollect.wire.values import LinkOut
 
 _NOW: Final = datetime(2026, 3, 6, 9, 30, 12, 345678, UTC)
@@ -58,6 +61,25 @@ LINKED: Final = MEMORY.model_copy(
     }
 )
 PAGE: Final = PageOut(memories=[MEMORY], next_cursor=None)
+BATCH: Final = BatchOut(
+    stored=1,
+    present=0,
+    refused=1,
+    results=[
+        BatchItemOut(id=MEMORY.id, outcome="stored"),
+        BatchItemOut(
+            id=None,
+            outcome="refused",
+            problem=Problem.from_error(
+                InvalidInput(
+                    "the content is empty",
+                    field="content",
+                    remedy="Write what should be remembered, as one self-contained statement.",
+                )
+            ),
+        ),
+    ],
+)
 FORGOTTEN: Final = ForgottenOut(id=MEMORY.id, forever=False)
 STATS: Final = StatsOut(
     memories=1,

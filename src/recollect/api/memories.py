@@ -20,6 +20,7 @@ from recollect.wire import (
     PageOut,
     WrittenOut,
 )
+from recollect.wire.batch import BatchIn, BatchOut
 from recollect.wire.problems import KINDS
 
 router = APIRouter(prefix=PREFIX, tags=["Memories"])
@@ -54,6 +55,23 @@ async def remember(sent: DraftIn, mine: Mine, response: Response) -> WrittenOut:
     memory = await mine.remember(draft)
     response.headers["Location"] = f"{PREFIX}/memories/{memory.id}"
     return WrittenOut.of_draft(memory, draft)
+
+
+@router.post(
+    "/memories:batch",
+    operation_id="remember_many",
+    summary="Remember many",
+    responses={
+        200: examples.of(examples.BATCH, "What became of each memory, in the order sent."),
+        **problems(*SENT, MALFORMED),
+    },
+)
+async def remember_many(sent: BatchIn, mine: Mine) -> BatchOut:
+    """Keep up to 500 memories, in one transaction. Each is checked on its own: one that is wrong is
+    refused with a problem, and the others are stored. Where the request itself fails, none is.
+    Sending the same memories with the same ids again answers `present`, and changes nothing.
+    """
+    return BatchOut.from_results(await mine.remember_many(sent.to_batch()))
 
 
 @router.get(

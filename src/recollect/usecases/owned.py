@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from recollect.core.batch import BatchItem, Remembered
 from recollect.core.explain import WhyReport
 from recollect.core.memory import Changes, Draft, Memory, Scope, Stats
 from recollect.core.paging import Page
@@ -17,7 +18,7 @@ from recollect.usecases.forget import forget
 from recollect.usecases.link import link, unlink
 from recollect.usecases.parts import Parts
 from recollect.usecases.recall import recall
-from recollect.usecases.remember import remember
+from recollect.usecases.remember import remember, remember_many
 from recollect.usecases.update import update
 from recollect.usecases.why import why
 
@@ -33,6 +34,10 @@ class OwnedRecollect:
     async def remember(self, draft: Draft) -> Memory:
         with self.parts.callers.answering():
             return await remember(self.parts, self.owner, draft)
+
+    async def remember_many(self, batch: Sequence[BatchItem]) -> list[Remembered]:
+        with self.parts.callers.answering():
+            return await remember_many(self.parts, self.owner, batch)
 
     async def recall(self, request: RecallRequest) -> Recollection:
         with self.parts.callers.answering():

@@ -15,10 +15,11 @@ from recollect.core.erasure import ErasureReport
 from recollect.core.errors import InvalidInput, NotFound
 from recollect.core.exchange import Brought, brought
 from recollect.core.ids import check_uuid7
-from recollect.core.memory import Memory, checked
+from recollect.core.memory import Memory, Scope, Stats, checked
+from recollect.core.paging import Cursor
 from recollect.ports import MemoryStore, Recollect
 from recollect.settings import Settings
-from recollect.usecases.audit import RecallRecord
+from recollect.usecases.audit import Listing, RecallRecord
 from recollect.usecases.bring import bring
 from recollect.usecases.erase import OwnerEraser
 from recollect.usecases.owned import OwnedRecollect
@@ -86,8 +87,14 @@ async def open_moving(settings: Settings) -> AsyncIterator[Moving]:
 
 
 @asynccontextmanager
-async def open_audit(settings: Settings) -> AsyncIterator[tuple[MemoryStore, RecallRecord]]:
-    """The local store, and what it knows of recalls."""
+async def open_audit(settings: Settings) -> AsyncIterator[tuple[Listing, RecallRecord | None]]:
+    """The local store, and what it knows of recalls. A server lists its memories, no recalls."""
+    if settings.mode == "remote":
+        from recollect.adapters.remote import RemoteRecollect
+
+        async with RemoteRecollect(settings.api_url or "", key_of(settings)) as remote:
+            yield _Pages(remote), None
+        return
     from recollect.adapters.sqlite.recalls import SqliteRecalls
     from recollect.adapters.sqlite.store import SqliteStore
 
@@ -112,6 +119,22 @@ async def erase_on_server(settings: Settings, owner: str) -> ErasureReport:
     key = key_of(settings)
     async with RemoteRecollect(settings.api_url or "", key) as remote:
         return await remote.erase_owner(owner)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pages:
+    """The memories of whoever asks, as a store lists them."""
+
+    recollect: Recollect
+
+    async def page(
+        self, _owner: str, scope: Scope, after: Cursor | None, limit: int
+    ) -> list[Memory]:
+        cursor = None if after is None else after.encode()
+        return [*(await self.recollect.page(scope, cursor, limit)).memories]
+
+    async def stats(self, _owner: str) -> Stats:
+        return await self.recollect.stats()
 
 
 async def _there(remote: Recollect, memory: Memory) -> Memory | None:

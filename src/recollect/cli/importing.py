@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -14,6 +15,7 @@ from recollect.cli.options import AsJson, Project
 from recollect.cli.output import note, print_json, show
 from recollect.cli.shell import note_write
 from recollect.cli.text import one_line
+from recollect.imports.formats import FORMATS
 
 if TYPE_CHECKING:
     from recollect.moving.importing import Imported
@@ -23,15 +25,15 @@ _SHOWN: Final = 20
 
 def import_memories(
     files: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="Files, or folders of Markdown.")
+        list[Path],
+        typer.Argument(metavar="FILE...", help="Files, or folders of notes, exports, transcripts."),
     ],
     *,
     format: Annotated[
         str | None,
         typer.Option(
             "--format",
-            help="recollect, mcp-memory, claude, mem0, chatgpt, chatgpt-memories or markdown; "
-            "unsaid, the content tells.",
+            help="What the files are: " + ", ".join(FORMATS) + ". Unless named, the content tells.",
         ),
     ] = None,
     project: Project = None,
@@ -41,7 +43,7 @@ def import_memories(
     as_json: AsJson = False,
 ) -> None:
     """Bring memories in from files: an export, or what other programs wrote."""
-    from recollect.moving.importing import check_format
+    from recollect.imports.formats import check_format
 
     check_format(format)
     done = asyncio.run(_import(files, format, project, dry_run=dry_run))
@@ -67,13 +69,34 @@ async def _import(
             )
 
 
+def _formats(done: Imported) -> list[str]:
+    """What the files were read as, and what to do where that was guessed."""
+    counts = Counter((one.format, one.confidence) for one in done.formats)
+    lines: list[str] = []
+    for (format, confidence), files in counts.items():
+        of_these = [
+            one for one in done.formats if (one.format, one.confidence) == (format, confidence)
+        ]
+        which = Path(of_these[0].file).name if files == 1 else f"{files} files"
+        sure = "" if confidence == "named" else f" ({confidence}: {of_these[0].because})"
+        lines.append(one_line(f"{which}: read as {format}{sure}"))
+    if any(one.confidence == "guess" for one in done.formats):
+        lines.append(
+            "  → If that is wrong, name the format with --format; --dry-run changes nothing."
+        )
+    return lines
+
+
 def _tell(done: Imported, *, as_json: bool, dry_run: bool) -> None:
     counts = {name: getattr(done, name) for name in ("new", "same", "kept", "sensitive")}
     if as_json:
         failures = [asdict(one) for one in done.failures]
         document = {"files": done.files, **counts, "failed": len(failures), "dry_run": dry_run}
-        print_json({**document, "failures": failures})
+        formats = [asdict(one) for one in done.formats]
+        print_json({**document, "formats": formats, "failures": failures})
         return
+    for line in _formats(done):
+        note(line)
     for one in done.failures[:_SHOWN]:
         note(one_line(f"{one.file}, {one.place}: {one.reason}"))
         note(one_line(f"  → {one.remedy}"))

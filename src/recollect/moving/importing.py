@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from recollect.adapters.foreign_files import FORMATS, Format, files_in, items_of
+from recollect.adapters.foreign_files import files_in, items_of
 from recollect.core.errors import InvalidInput
 from recollect.core.memory import Memory
+from recollect.imports.formats import Format, Recognised, check_format
 from recollect.imports.found import Exact, Item, Trouble, to_memory
 from recollect.moving import Moving
 
@@ -28,6 +29,16 @@ class Failure:
     remedy: str
 
 
+@dataclass(frozen=True, slots=True)
+class ReadFile:
+    """A file that was read, and as what."""
+
+    file: str
+    format: str
+    confidence: str
+    because: str
+
+
 @dataclass(slots=True)
 class Imported:
     """What was read, and what became of it. same: it was here already; kept: another version of it
@@ -39,20 +50,8 @@ class Imported:
     same: int = 0
     kept: int = 0
     sensitive: int = 0
+    formats: list[ReadFile] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
-
-
-def check_format(format: str | None) -> Format | None:
-    for known in FORMATS:
-        if format == known:
-            return known
-    if format is None:
-        return None
-    raise InvalidInput(
-        f"unknown format {format[:60]!r}",
-        field="format",
-        remedy=f"Choose one of: {', '.join(FORMATS)}.",
-    )
 
 
 async def import_files(
@@ -86,7 +85,7 @@ async def _settle(
 ) -> None:
     memories = [memory for _, _, memory in batch]
     if dry_run:
-        outcomes = [await moving.look(memory) for memory in memories]
+        outcomes = await moving.look(memories)
     else:
         outcomes = await moving.bring(memories)
     counts = Counter(one.outcome for one in outcomes)
@@ -124,10 +123,15 @@ def _items(
 ) -> Iterator[tuple[str, Item]]:
     settings = moving.settings
     for path in paths:
-        for file in files_in(path):
+        for file in files_in(path, format):
             done.files += 1
+            name = str(file)
             try:
                 for item in items_of(file, format, settings.owner, settings.limits.content):
-                    yield str(file), item
+                    if isinstance(item, Recognised):
+                        read = ReadFile(name, item.format, item.confidence, item.because)
+                        done.formats.append(read)
+                    else:
+                        yield name, item
             except InvalidInput as error:
                 done.failures.append(Failure(str(file), "file", str(error), error.remedy))

@@ -10,6 +10,7 @@ TYPE_CHECKING = False  # `typing` itself takes too long before a hook's wall sta
 if TYPE_CHECKING:
     from recollect.client.asynchronous import AsyncClient
     from recollect.client.blocking import Client, MemoryTool
+    from recollect.core.batch import Remembered
     from recollect.core.errors import (
         Conflict,
         InvalidInput,
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
         RecollectError,
         StoreError,
     )
-    from recollect.core.memory import Memory, Scope
+    from recollect.core.memory import Draft, Memory, Scope
     from recollect.core.recall import Hit, Recollection
 
 __version__ = "0.1.0"
@@ -33,16 +34,19 @@ _HOMES = {
     "NotFound": "recollect.core.errors",
     "RecollectError": "recollect.core.errors",
     "StoreError": "recollect.core.errors",
+    "Draft": "recollect.core.memory",
     "Memory": "recollect.core.memory",
     "Scope": "recollect.core.memory",
     "Hit": "recollect.core.recall",
     "Recollection": "recollect.core.recall",
+    "Remembered": "recollect.core.batch",
 }
 
 __all__ = [
     "AsyncClient",
     "Client",
     "Conflict",
+    "Draft",
     "Hit",
     "InvalidInput",
     "Memory",
@@ -51,6 +55,7 @@ __all__ = [
     "NotFound",
     "RecollectError",
     "Recollection",
+    "Remembered",
     "Scope",
     "StoreError",
     "__version__",
@@ -63,3 +68,6 @@ if not TYPE_CHECKING:  # a type checker would take every name for one that is he
         from recollect.late import late
 
         return late(__name__, _HOMES)(name)
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

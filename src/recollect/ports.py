@@ -16,6 +16,7 @@ from recollect.key_ports import KeyStore as KeyStore
 from recollect.space_ports import Spaces
 
 if TYPE_CHECKING:
+    from recollect.core.batch import BatchItem, Remembered
     from recollect.core.explain import WhyReport
     from recollect.core.following import AsOf, Fetched, Followed
     from recollect.core.fusion import Answers, Fused, Fusion, Weights
@@ -64,8 +65,10 @@ class MemoryStore(Protocol):
     async def get(self, owner: str, id: UUID) -> Memory | None:
         """One memory, forgotten or not."""
 
-    async def get_many(self, owner: str, ids: Collection[UUID]) -> dict[UUID, Memory]:
-        """Those of the memories that exist and are not forgotten."""
+    async def get_many(
+        self, owner: str, ids: Collection[UUID], *, forgotten: bool = False
+    ) -> dict[UUID, Memory]:
+        """Those of the memories that exist; forgotten ones only when asked for."""
 
     async def fetch(self, owner: str, ids: Collection[UUID], as_of: AsOf = None) -> Fetched:
         """The same, and which of them another memory supersedes."""
@@ -260,6 +263,7 @@ class Recollect(Protocol):
     """
 
     async def remember(self, draft: Draft) -> Memory: ...
+    async def remember_many(self, batch: Sequence[BatchItem]) -> list[Remembered]: ...
     async def recall(self, request: RecallRequest) -> Recollection: ...
     async def why(self, reference: str, request: RecallRequest) -> WhyReport: ...
     async def get(self, reference: str) -> Memory: ...

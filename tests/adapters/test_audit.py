@@ -134,7 +134,8 @@ def test_a_server_notes_recalls_when_it_ends(tmp_path: Path, database_url: str) 
         client = client_of(server, tmp_path / "client", server.new_key("ada"))
         shown = client.json("remember", "the harbour opens at six")["id"]
         client.json("recall", "harbour")
-        assert client.error("audit")[0] == 2
+        assert client.json("audit") == {"findings": []}
+        assert client.error("audit", "--owner", "ada")[1]["field"] == "owner"
     with psycopg.connect(database_url) as there:
         found = there.execute("select memory_id, times from recalls").fetchall()
     assert found == [(UUID(shown), 1)]

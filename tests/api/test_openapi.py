@@ -63,6 +63,8 @@ def test_the_examples_of_requests_are_accepted(
     with own_server.client() as client:
         stored = client.post("memories", json=shapes["DraftIn"]["examples"][0])
         assert stored.status_code == 201
+        batch = client.post("/memories:batch", json=shapes["BatchIn"]["examples"][0])
+        assert {one["outcome"] for one in batch.json()["results"]} == {"stored"}
         path = f"memories/{stored.json()['id']}"
         assert client.patch(path, json=shapes["ChangesIn"]["examples"][0]).status_code == 200
         found = client.post("recall", json=shapes["RecallIn"]["examples"][0]).json()
@@ -77,7 +79,9 @@ def test_the_content_limit_in_the_document_is_the_servers_own(database_url: str)
     from recollect.core.memory import Limits
 
     shape = {"properties": {"content": {"maxLength": 8000}}}
-    document = {"components": {"schemas": {"DraftIn": shape, "ChangesIn": shape}}}
+    batch: dict[str, Any] = {"properties": {"memories": {}}}
+    shapes = {"DraftIn": shape, "ChangesIn": shape, "BatchIn": batch}
+    document = {"components": {"schemas": shapes}}
     limits = completed(document, Limits(content=123))["components"]["schemas"]
     assert limits["DraftIn"]["properties"]["content"]["maxLength"] == 123
 
@@ -136,4 +140,4 @@ def test_schemathesis_finds_no_fault(own_server: Running, tmp_path: Path) -> Non
         command, cwd=tmp_path, env=os.environ | hooks, capture_output=True, text=True, timeout=900
     )
     assert run.returncode == 0, run.stdout[-6000:] + run.stderr[-2000:]
-    assert "29 selected / 31 total" in run.stdout
+    assert "30 selected / 32 total" in run.stdout

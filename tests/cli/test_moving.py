@@ -235,3 +235,22 @@ def test_a_pipe_in_a_folder_is_not_waited_for(cli: Cli, tmp_path: Path) -> None:
     told = json.loads(done.stdout)
     assert (done.returncode, told["new"]) == (2, 1)
     assert [Path(one["file"]).name for one in told["failures"]] == ["gone.md"]
+
+
+def test_import_says_what_a_file_was_read_as(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "facts.jsonl"
+    path.write_text('{"content": "Nadia prefers tea.", "tags": ["drinks"]}\n')
+    done = cli.json("import", str(path))
+    (told,) = done["formats"]
+    assert (told["file"], told["format"], told["confidence"]) == (str(path), "jsonl", "certain")
+    (stored,) = cli.json("list")["memories"]
+    assert stored["tags"] == ["drinks"]
+    plain = tmp_path / "facts.txt"
+    plain.write_text("The office is in Odense.\nReleases go out on Tuesdays.\n")
+    shown = cli("import", str(plain), "--dry-run").stderr
+    assert "facts.txt: read as lines (guess:" in shown
+    assert "--format" in shown
+    code, error = cli.error("import", str(path), "--format", "yaml")
+    assert code == 2
+    assert "claude-code" in error["remedy"]
+    assert "jsonl" in error["remedy"]

@@ -13,6 +13,7 @@ from tests.strategies import MOMENT
 
 from recollect.core.errors import Conflict
 from recollect.core.ids import IdPrefix
+from recollect.core.links import Link
 from recollect.core.memory import EVERYWHERE, Memory, Scope, Stats
 from recollect.core.recall_settings import WordQuery
 from recollect.ports import MemoryStore
@@ -124,6 +125,8 @@ async def test_a_forgotten_memory_is_not_shown(store: MemoryStore) -> None:
     assert await search(store, "harbour") == ids(2)
     assert await listed(store) == ids(2)
     assert (await store.get_many(OWNER, ids(1, 2))).keys() == set(ids(2))
+    assert (await store.get_many(OWNER, ids(1, 2), forgotten=True))[UUID(int=1)] == gone
+    assert await store.get_many("eve", ids(1, 2), forgotten=True) == {}
     assert await store.get(OWNER, UUID(int=1)) == gone
 
 
@@ -198,6 +201,13 @@ async def test_many_at_once(store: MemoryStore) -> None:
     changed = [replace(one, content=f"bridge {one.id}", version=2) for one in wanted]
     assert all(await asyncio.gather(*(store.replace(one, based_on=1) for one in changed)))
     assert await search(store, "harbour") == []
+
+
+async def test_adding_many_stores_every_field(store: MemoryStore) -> None:
+    linked = replace(FULL, id=UUID(int=5), links=(Link("supersedes", FULL.id),))
+    assert await store.add_all([FULL, linked]) == {FULL.id, linked.id}
+    assert await store.get(OWNER, FULL.id) == FULL
+    assert await store.get(OWNER, linked.id) == linked
 
 
 async def test_adding_many_keeps_those_whose_id_is_free(store: MemoryStore) -> None:

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from recollect.adapters.foreign_files import FORMATS, Format, files_in, items_of
+from recollect.adapters.foreign_files import files_in, items_of
 from recollect.core.errors import InvalidInput
+from recollect.imports.formats import FORMATS, Format
 from recollect.imports.found import Exact, Found, Trouble
 
 FILES = Path(__file__).parent / "files"
@@ -19,7 +20,9 @@ FILES = Path(__file__).parent / "files"
 def read(
     path: Path, format: Format | None = None, most: int = 8_000
 ) -> tuple[list[Found], list[Trouble]]:
-    items = [item for file in files_in(path) for item in items_of(file, format, "ada", most)]
+    items = [
+        item for file in files_in(path, format) for item in items_of(file, format, "ada", most)
+    ]
     assert not any(isinstance(item, Exact) for item in items)
     found = [item for item in items if isinstance(item, Found)]
     return found, [item for item in items if isinstance(item, Trouble)]

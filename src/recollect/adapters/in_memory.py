@@ -82,12 +82,16 @@ class InMemoryStore:
         memory = self._memories.get(id)
         return memory if memory is not None and memory.owner == owner else None
 
-    async def get_many(self, owner: str, ids: Collection[UUID]) -> dict[UUID, Memory]:
+    async def get_many(
+        self, owner: str, ids: Collection[UUID], *, forgotten: bool = False
+    ) -> dict[UUID, Memory]:
         found = (self._memories.get(id) for id in dict.fromkeys(ids))
         return {
             memory.id: memory
             for memory in found
-            if memory is not None and memory.owner == owner and memory.deleted_at is None
+            if memory is not None
+            and memory.owner == owner
+            and (forgotten or memory.deleted_at is None)
         }
 
     async def fetch(self, owner: str, ids: Collection[UUID], as_of: AsOf = None) -> Fetched:

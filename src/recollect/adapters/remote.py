@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from ipaddress import ip_address
 from random import random
@@ -28,6 +28,7 @@ from recollect.core.ids import IdPrefix
 from recollect.core.links import KINDS, unknown_kind
 
 if TYPE_CHECKING:
+    from recollect.core.batch import BatchItem, Remembered
     from recollect.core.erasure import ErasureReport
     from recollect.core.explain import WhyReport
     from recollect.core.memory import Changes, Draft, Memory, Scope, Stats
@@ -61,6 +62,10 @@ _TEXTS: Final = {"content", "tags", "expanded_keywords"}
 # An overloaded server is asked so often, and waited for so long in all.
 _MOST_ATTEMPTS: Final = 5
 _MOST_WAIT: Final = 10.0
+# A leading slash: the part before a colon would be taken for the scheme of a URL.
+_BATCH: Final = "/memories:batch"
+# A server takes a body of a megabyte.
+_MOST_BYTES: Final = 900_000
 Answer = TypeVar("Answer", bound=BaseModel)
 Sleep = Callable[[float], Awaitable[None]]
 
@@ -105,6 +110,26 @@ class RemoteRecollect:
         self._keep_home(said=draft.is_sensitive, secret=secret_in_draft(draft))
         answer = await self.ask(WrittenOut, "POST", "memories", body=DraftIn.from_draft(draft))
         return answer.to_memory()
+
+    async def remember_many(self, batch: Sequence[BatchItem]) -> list[Remembered]:
+        from recollect.core.batch import Remembered, check_batch_size
+        from recollect.wire.batch import BatchOut
+
+        check_batch_size(batch)
+        results: dict[int, Remembered] = {}
+        sent: list[tuple[int, Draft]] = []
+        for place, item in enumerate(batch):
+            try:
+                sent.append((place, self._sendable(item)))
+            except InvalidInput as error:
+                id = None if isinstance(item, InvalidInput) else item.id
+                results[place] = Remembered(id, "refused", error)
+        for part in _requests(sent):
+            body = {"memories": [values for _, _, values in part]}
+            answer = await self.ask(BatchOut, "POST", _BATCH, body=body)
+            for (place, draft, _), one in zip(part, answer.results, strict=True):
+                results[place] = one.to_result(draft)
+        return [results[place] for place in range(len(batch))]
 
     async def recall(self, request: RecallRequest) -> Recollection:
         from recollect.wire.questions import RecallIn
@@ -229,6 +254,15 @@ class RemoteRecollect:
 
         return (await self.ask(ErasedOut, "POST", "erase", body={"owner": owner})).to_report()
 
+    def _sendable(self, item: BatchItem) -> Draft:
+        if isinstance(item, InvalidInput):
+            raise item
+        if not self._is_here:
+            from recollect.core.sensitivity import secret_in_draft
+
+            self._keep_home(said=item.is_sensitive, secret=secret_in_draft(item))
+        return item
+
     def _may_leave(self, request: RecallRequest) -> RecallRequest:
         if not self._is_here and request.must_stay:
             held = "" if request.is_sensitive else "it looks like a secret: "
@@ -337,6 +371,26 @@ def _link_path(reference: str, kind: str, target: str) -> str:
     if kind not in KINDS:
         raise unknown_kind(kind)
     return f"{_path(reference)}/links/{kind}/{IdPrefix.parse(target).text}"
+
+
+def _requests(
+    drafts: Iterable[tuple[int, Draft]],
+) -> Iterator[list[tuple[int, Draft, dict[str, Any]]]]:
+    """Drafts, each with its place and its JSON values, in requests that a server accepts."""
+    from recollect.wire.inputs import DraftIn
+
+    part: list[tuple[int, Draft, dict[str, Any]]] = []
+    size = 0
+    for place, draft in drafts:
+        values = DraftIn.from_draft(draft).model_dump(exclude_unset=True)
+        length = len(_json(values) or b"")
+        if part and size + length > _MOST_BYTES:
+            yield part
+            part, size = [], 0
+        part.append((place, draft, values))
+        size += length + 2
+    if part:
+        yield part
 
 
 def _json(body: BaseModel | Mapping[str, object] | None) -> bytes | None:

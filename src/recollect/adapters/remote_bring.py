@@ -13,7 +13,7 @@ from uuid import UUID
 from recollect.adapters.remote_sync import RemoteSync
 from recollect.core.exchange import Brought, brought, to_line
 from recollect.core.memory import Memory
-from recollect.core.sync import Answer, Outgoing, State
+from recollect.core.sync import Answer, Outgoing, Remote, State
 
 # A server takes a body of a megabyte; a character may take six bytes of it.
 _MOST_BYTES: Final = 600_000
@@ -44,14 +44,25 @@ class RemoteBringing:
             ]
         return outcomes
 
-    async def _known(self, items: dict[UUID, Outgoing]) -> set[UUID]:
-        """Which edits the server had before: asked for with writes that change nothing."""
+    async def current(self, memories: Sequence[Memory]) -> dict[UUID, Memory]:
+        """What the server has under the ids of these memories."""
+        found: dict[UUID, Memory] = {}
+        for batch in _batches(memories):
+            for remote in (
+                await self._known({one.id: self._outgoing(one) for one in batch})
+            ).values():
+                if remote.state is not None:
+                    found[remote.id] = remote.state.memory
+        return found
+
+    async def _known(self, items: dict[UUID, Outgoing]) -> dict[UUID, Remote]:
+        """What the server had before: asked for with writes that change nothing."""
         looks = [
             Outgoing(one.id, one.edit, 0, 1, {}, one.created_at, one.updated_at)
             for one in items.values()
         ]
         pushed = await self._server.push(self._store, looks, [])
-        return {one.id for one in pushed.answers if one.remote is not None}
+        return {one.id: one.remote for one in pushed.answers if one.remote is not None}
 
     def _outgoing(self, memory: Memory) -> Outgoing:
         edit = _uuid(str(self._store), to_line(memory))

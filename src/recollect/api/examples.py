@@ -8,6 +8,7 @@ from uuid import UUID
 
 from pydantic import BaseModel
 
+from recollect.core.errors import InvalidInput
 from recollect.core.recall_settings import RecallSettings
 from recollect.wire.answers import (
     EmbeddingOut,
@@ -17,7 +18,9 @@ from recollect.wire.answers import (
     PageOut,
     StatsOut,
 )
+from recollect.wire.batch import BatchItemOut, BatchOut
 from recollect.wire.explained import ObstacleOut, WhyLegOut, WhyOut
+from recollect.wire.problems import Problem
 from recollect.wire.recalled import (
     ExplanationOut,
     HitOut,
@@ -56,6 +59,25 @@ LINKED: Final = MEMORY.model_copy(
     }
 )
 PAGE: Final = PageOut(memories=[MEMORY], next_cursor=None)
+BATCH: Final = BatchOut(
+    stored=1,
+    present=0,
+    refused=1,
+    results=[
+        BatchItemOut(id=MEMORY.id, outcome="stored"),
+        BatchItemOut(
+            id=None,
+            outcome="refused",
+            problem=Problem.from_error(
+                InvalidInput(
+                    "the content is empty",
+                    field="content",
+                    remedy="Write what should be remembered, as one self-contained statement.",
+                )
+            ),
+        ),
+    ],
+)
 FORGOTTEN: Final = ForgottenOut(id=MEMORY.id, forever=False)
 STATS: Final = StatsOut(
     memories=1,

@@ -12,6 +12,7 @@ from recollect.api.openapi import PREFIX, REFERRED, SENT, problems
 from recollect.asgi.problems import MALFORMED
 from recollect.core.errors import Conflict
 from recollect.wire.answers import ForgottenOut, MemoryOut, PageOut
+from recollect.wire.batch import BatchIn, BatchOut
 from recollect.wire.inputs import ChangesIn, DraftIn, ListIn
 from recollect.wire.problems import KINDS
 from recollect.wire.written import WrittenOut
@@ -54,6 +55,23 @@ async def remember(sent: DraftIn, mine: Mine, response: Response) -> WrittenOut:
         response.status_code = 200
     response.headers["Location"] = f"{PREFIX}/memories/{memory.id}"
     return WrittenOut.of_draft(memory, draft)
+
+
+@router.post(
+    "/memories:batch",
+    operation_id="remember_many",
+    summary="Remember many",
+    responses={
+        200: examples.of(examples.BATCH, "What became of each memory, in the order sent."),
+        **problems(*SENT, MALFORMED),
+    },
+)
+async def remember_many(sent: BatchIn, mine: Mine) -> BatchOut:
+    """Keep up to 500 memories, in one transaction. Each is checked on its own: one that is wrong is
+    refused with a problem, and the others are stored. Where the request itself fails, none is.
+    Sending the same memories with the same ids again answers `present`, and changes nothing.
+    """
+    return BatchOut.from_results(await mine.remember_many(sent.to_batch()))
 
 
 @router.get(

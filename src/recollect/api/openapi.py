@@ -125,4 +125,7 @@ def completed(document: dict[str, Any], limits: Limits) -> dict[str, Any]:
     schemas["Problem"] = Problem.model_json_schema()
     for name in ("DraftIn", "ChangesIn"):
         schemas[name]["properties"]["content"]["maxLength"] = limits.content
+    # Any object is answered, with the reason why it is refused; a draft is what is stored.
+    batch = schemas["BatchIn"]["properties"]["memories"]
+    batch["items"] = {"anyOf": [{"$ref": "#/components/schemas/DraftIn"}, {"type": "object"}]}
     return document

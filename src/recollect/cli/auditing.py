@@ -11,7 +11,7 @@ import typer
 from recollect.cli.options import AsJson, Start, whose
 from recollect.cli.output import note, print_json, show
 from recollect.cli.shell import ask_server, run_async
-from recollect.core.audit import KINDS, Finding, Kind
+from recollect.core.audit import KINDS, Finding, Kind, checked_kinds
 from recollect.core.errors import InvalidInput
 from recollect.core.ids import short
 
@@ -36,7 +36,7 @@ def audit(
     as_json: AsJson = False,
 ) -> None:
     """Find duplicates, contradictions, stale and unused memories, and secrets."""
-    kinds = _kinds(kind)
+    kinds = checked_kinds(KINDS if kind is None else kind)
     if server:
         found = ask_server(lambda there: _on_server(there, owner, kinds), start=start)
     else:
@@ -60,17 +60,6 @@ def audit(
         show(f"  → {one.command}")
 
 
-def _kinds(named: list[str] | None) -> Sequence[Kind]:
-    for one in named or ():
-        if one not in KINDS:
-            raise InvalidInput(
-                f"unknown kind {one[:60]!r}",
-                field="kind",
-                remedy=f"Choose one of: {', '.join(KINDS)}.",
-            )
-    return [one for one in KINDS if named is None or one in named]
-
-
 async def _here(owner: str | None, kinds: Sequence[Kind]) -> list[Finding]:
     from recollect.moving import open_audit
     from recollect.progress import counting_bar
@@ -78,11 +67,11 @@ async def _here(owner: str | None, kinds: Sequence[Kind]) -> list[Finding]:
     from recollect.usecases.audit import audit as audited
 
     settings = load()
-    if settings.mode == "remote":
+    if settings.mode == "remote" and owner is not None:
         raise InvalidInput(
-            "the memories are on a server, and there is no copy here",
-            field="server",
-            remedy="Run it on the server's machine with --server.",
+            "the memories are on a server, which shows those of the key's owner",
+            field="owner",
+            remedy="Leave out --owner, or run it on the server's machine with --server.",
         )
     async with open_audit(settings) as (store, recalls):
         with counting_bar("reading") as tell:

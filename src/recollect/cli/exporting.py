@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Final
@@ -16,7 +15,7 @@ from recollect.cli.made import made_of_options
 from recollect.cli.options import AsJson, scope
 from recollect.cli.output import note, print_json, show, unwritten
 from recollect.cli.shell import run_async
-from recollect.core.errors import InvalidInput, StoreUnavailable
+from recollect.core.errors import InvalidInput
 from recollect.core.memory import Scope
 from recollect.core.text import counted
 
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from recollect.usecases.moving import Taken
 
 _STDOUT: Final = "-"
-_FORMATS: Final = ("jsonl", "md")
 
 
 @made_of_options(where=scope)
@@ -47,12 +45,9 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Write memories to a file: all of them, or those of a scope."""
-    if format not in _FORMATS:
-        raise InvalidInput(
-            f"unknown format {format[:60]!r}",
-            field="format",
-            remedy=f"Choose one of: {', '.join(_FORMATS)}.",
-        )
+    from recollect.moving.exporting import check_export_format
+
+    check_export_format(format)
     if as_json and file == _STDOUT:
         raise InvalidInput(
             "stdout cannot hold both the export and the JSON document",
@@ -66,24 +61,16 @@ def export(
 
 
 async def _write(out: IO[bytes], where: Scope, format: str, *, sensitive: bool) -> Taken:
-    from recollect.core.exchange import HEADER, to_line, to_markdown
     from recollect.moving import open_moving
+    from recollect.moving.exporting import write_export
     from recollect.progress import counting_bar
     from recollect.settings import load
-    from recollect.usecases.moving import Taken, taken_out
 
-    taken = Taken()
-    written = to_line if format == "jsonl" else to_markdown
     async with open_moving(load()) as moving:
         with counting_bar("exporting") as tell:
-            head = HEADER if format == "jsonl" else "# Memories\n"
-            out.write(f"{head}\n".encode())
-            stats = await moving.recollect.stats()
-            tell("exporting", 0, stats.memories + (stats.forgotten if where.forgotten else 0))
-            async for memory in taken_out(moving.recollect, where, taken, sensitive=sensitive):
-                out.write(f"{written(memory)}\n".encode())
-                tell("exporting", 1, None)
-    return taken
+            return await write_export(
+                moving.recollect, out, where, format, sensitive=sensitive, progress=tell
+            )
 
 
 def _tell(taken: Taken, file: str, *, as_json: bool) -> None:
@@ -100,49 +87,14 @@ def _tell(taken: Taken, file: str, *, as_json: bool) -> None:
 
 @contextmanager
 def _opened(file: str, *, force: bool) -> Iterator[IO[bytes]]:
-    if file == _STDOUT:
-        try:
-            yield sys.stdout.buffer
-            sys.stdout.buffer.flush()
-        except OSError as error:
-            raise unwritten(error) from error
-        return
-    path = Path(file)
-    if path.exists() and not force:
-        raise _taken(path)
-    if path.exists() and not path.is_file():
-        raise InvalidInput(  # a device, say, whose place the file would take
-            f"{path} is not a file",
-            field="file",
-            remedy="Name a file, or leave it out for stdout.",
-        )
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        # For its owner's eyes only, from the first byte on.
-        handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "wb") as out:
+    from recollect.moving.exporting import new_file
+
+    if file != _STDOUT:
+        with new_file(Path(file), force=force) as out:
             yield out
-            out.flush()
-            os.fsync(out.fileno())
-        if force:
-            beside.replace(path)
-        else:
-            os.link(beside, path)  # unlike a rename it takes nobody's place
-    except FileExistsError as error:
-        raise _taken(path) from error
+        return
+    try:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
     except OSError as error:
-        raise StoreUnavailable(
-            f"{path} cannot be written ({error.strerror or type(error).__name__})",
-            remedy="Name a file in a folder that you may write to, with room on its disk.",
-        ) from error
-    finally:
-        with suppress(OSError):
-            beside.unlink()
-
-
-def _taken(path: Path) -> InvalidInput:
-    return InvalidInput(
-        f"{path} is there already",
-        field="file",
-        remedy="Name another file, or overwrite it with --force.",
-    )
+        raise unwritten(error) from error

@@ -8,15 +8,27 @@ from it. The answers are the values of `recollect.core`, and the errors are thos
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import (
+    AsyncIterable,
+    AsyncIterator,
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from contextlib import AbstractAsyncContextManager
 from dataclasses import fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Literal, Self, TypedDict, Unpack
+from typing import IO, TYPE_CHECKING, Any, Final, Literal, Self, TypedDict, Unpack
 from uuid import UUID
 
+from recollect.client.batches import Rememberable, async_batches, to_item
+from recollect.core.audit import KINDS as AUDIT_KINDS
+from recollect.core.audit import Finding, checked_kinds
+from recollect.core.batch import Remembered
 from recollect.core.errors import InvalidInput
 from recollect.core.explain import WhyReport
 from recollect.core.memory import (
@@ -30,7 +42,7 @@ from recollect.core.memory import (
     Stats,
     several,
 )
-from recollect.core.paging import Page
+from recollect.core.paging import MAX_PAGE, Page
 from recollect.core.project import project_to_store_in, scope_here
 from recollect.core.recall import LegName, RecallRequest, Recollection, SortBy
 from recollect.core.recall_settings import RecallSettings
@@ -39,6 +51,11 @@ from recollect.ports import Recollect
 from recollect.settings import Settings, load
 from recollect.usecases.brief import Brief, brief
 from recollect.usecases.memory_tool import ToolAnswer, memory_tool
+
+if TYPE_CHECKING:
+    from recollect.moving.exporting import ExportFormat
+    from recollect.moving.importing import Imported
+    from recollect.usecases.moving import Taken
 
 # What a hook gives an agent at the start of a session, too.
 BRIEF_TOKENS: Final = 1_200
@@ -138,6 +155,24 @@ class AsyncClient:
         values["project"] = await self._project_meant(named, here)
         return await self._recollect.remember(Draft(**values))
 
+    async def remember_many(
+        self,
+        memories: Iterable[Rememberable] | AsyncIterable[Rememberable],
+        *,
+        on_batch: Callable[[Sequence[Remembered]], object] = lambda _: None,
+    ) -> list[Remembered]:
+        """Store many memories: texts, drafts, or the fields of `remember` as dicts. They are read
+        from the iterable as they are stored, in batches of up to 500, each in one transaction, and
+        `on_batch` is called with the results of each. One that cannot be stored is refused, and the
+        others are stored. With ids of your own, repeating the call is harmless.
+        """
+        results: list[Remembered] = []
+        async for batch in async_batches(memories):
+            stored = await self._recollect.remember_many([to_item(item) for item in batch])
+            on_batch(stored)
+            results += stored
+        return results
+
     async def recall(self, query: str, **asked: Unpack[Asked]) -> Recollection:
         """Find the memories most useful for a query, best first, each with its reasons. Without a
         scope, a client that works by the environment looks in the project of the folder and in
@@ -164,12 +199,34 @@ class AsyncClient:
         check_kinds_of({"cursor": cursor, "limit": limit})
         return await self._recollect.page(await self._scope(scope), cursor, limit)
 
+    async def iter_memories(self, scope: Scope | None = None) -> AsyncIterator[Memory]:
+        """Every memory of a scope, newest first; one page at a time is held. The scope is that of
+        a recall.
+        """
+        scope = await self._scope(scope)
+        cursor: str | None = None
+        while True:
+            page = await self._recollect.page(scope, cursor, MAX_PAGE)
+            for memory in page.memories:
+                yield memory
+            cursor = page.next_cursor
+            if cursor is None:
+                return
+
     async def update(
         self, reference: str | UUID, *, based_on: int | None = None, **changes: Unpack[Changes]
     ) -> Memory:
         """Change the fields that are named; with `based_on` only if that version is current."""
         check_kinds_of({"based_on": based_on})
         return await self._recollect.update(str(reference), _checked(changes), based_on=based_on)
+
+    async def link(self, reference: str | UUID, kind: str, target: str | UUID) -> Memory:
+        """Say how a memory relates to another, such as that it supersedes it."""
+        return await self._recollect.link(str(reference), kind, str(target))
+
+    async def unlink(self, reference: str | UUID, kind: str, target: str | UUID) -> Memory:
+        """Take a link away."""
+        return await self._recollect.unlink(str(reference), kind, str(target))
 
     async def forget(self, reference: str | UUID, *, forever: bool = False) -> UUID:
         """Show a memory in no recall or listing any more; `forever` erases it."""
@@ -184,6 +241,65 @@ class AsyncClient:
         scope = Scope(project=named, with_global=True)
         now = datetime.now(UTC)
         return await brief(self._recollect, scope, budget_tokens=budget_tokens, now=now)
+
+    async def audit(self, *, kinds: Collection[str] = AUDIT_KINDS) -> list[Finding]:
+        """Find duplicates, contradictions, stale and unused memories, and secrets. Nothing is
+        changed. A server that is asked directly does not say which memories were never recalled.
+        """
+        from recollect.moving import open_audit
+        from recollect.usecases.audit import audit
+
+        if self._opened is None:
+            raise not_open()
+        owner, now = self._settings.owner, datetime.now(UTC)
+        chosen = checked_kinds(several(kinds, "kinds"))
+        async with open_audit(self._settings) as (memories, recalls):
+            return await audit(memories, owner, now, kinds=chosen, recalls=recalls)
+
+    async def export(
+        self,
+        file: str | Path | IO[bytes],
+        *,
+        scope: Scope = EVERYWHERE,
+        format: ExportFormat = "jsonl",
+        sensitive: bool = False,
+        overwrite: bool = False,
+    ) -> Taken:
+        """Write memories to a file, or to an open binary file: all of a scope but sensitive ones,
+        unless they are asked for. A file appears when it is whole.
+        """
+        from recollect.moving.exporting import check_export_format, new_file, write_export
+
+        recollect = self._recollect
+        check_export_format(format)
+        if not isinstance(file, str | Path):
+            return await write_export(recollect, file, scope, format, sensitive=sensitive)
+        with new_file(Path(file), force=overwrite) as out:
+            return await write_export(recollect, out, scope, format, sensitive=sensitive)
+
+    async def import_(
+        self,
+        *files: str | Path,
+        format: str | None = None,
+        project: str | None = None,
+        dry_run: bool = False,
+    ) -> Imported:
+        """Bring memories in from files and folders: an export, or what other programs wrote. Unless
+        `format` is named, the content tells. Importing a file again adds nothing.
+        """
+        from recollect.moving import open_moving
+        from recollect.moving.importing import import_files
+        from recollect.usecases.cached import CachedRecollect
+
+        recollect = self._recollect
+        paths = [Path(file) for file in files]
+        async with open_moving(self._settings) as moving:
+            done = await import_files(
+                moving, paths, format=format, project=project, dry_run=dry_run
+            )
+        if isinstance(recollect, CachedRecollect):
+            recollect.wake()
+        return done
 
     async def stats(self) -> Stats:
         """What is stored, in numbers."""

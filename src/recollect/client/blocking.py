@@ -7,16 +7,27 @@ signature, its types and its documentation.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Coroutine,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from concurrent.futures import Future
-from functools import wraps
+from functools import update_wrapper, wraps
 from threading import Lock, Thread
 from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar, Unpack
 
 from recollect.client.asynchronous import AsyncClient, Options, not_open
+from recollect.client.batches import Rememberable, batches
+from recollect.core.batch import Remembered
 
 Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
+Twin = TypeVar("Twin", bound=Callable[..., object])
 
 
 def _blocking(
@@ -29,6 +40,38 @@ def _blocking(
         return self._wait(method(self._client, *args, **kwargs))
 
     return call
+
+
+def _blocking_iterator(
+    method: Callable[Concatenate[AsyncClient, Given], AsyncIterator[Answer]],
+) -> Callable[Concatenate[Client, Given], Iterator[Answer]]:
+    """The same iterator for a program without an event loop."""
+
+    @wraps(method)
+    def iterate(self: Client, /, *args: Given.args, **kwargs: Given.kwargs) -> Iterator[Answer]:
+        answers = method(self._client, *args, **kwargs)
+        while True:
+            try:
+                answer = self._wait(_next_of(answers))
+            except StopAsyncIteration:
+                return
+            yield answer
+
+    return iterate
+
+
+def _twin_of(method: Callable[..., object]) -> Callable[[Twin], Twin]:
+    """A method that is written for itself, with the documentation of its counterpart."""
+
+    def documented(twin: Twin) -> Twin:
+        update_wrapper(twin, method)
+        return twin
+
+    return documented
+
+
+async def _next_of(answers: AsyncIterator[Answer]) -> Answer:
+    return await anext(answers)
 
 
 class Client:
@@ -57,13 +100,35 @@ class Client:
                 loop.stop()
 
     remember = _blocking(AsyncClient.remember)
+
+    @_twin_of(AsyncClient.remember_many)
+    def remember_many(
+        self,
+        memories: Iterable[Rememberable],
+        *,
+        on_batch: Callable[[Sequence[Remembered]], object] = lambda _: None,
+    ) -> list[Remembered]:
+        # Read in the caller's thread, where a generator may use this client, or a database.
+        results: list[Remembered] = []
+        for batch in batches(memories):
+            stored = self._wait(self._client.remember_many(batch))
+            on_batch(stored)
+            results += stored
+        return results
+
     recall = _blocking(AsyncClient.recall)
     why = _blocking(AsyncClient.why)
     get = _blocking(AsyncClient.get)
     page = _blocking(AsyncClient.page)
+    iter_memories = _blocking_iterator(AsyncClient.iter_memories)
     update = _blocking(AsyncClient.update)
+    link = _blocking(AsyncClient.link)
+    unlink = _blocking(AsyncClient.unlink)
     forget = _blocking(AsyncClient.forget)
     brief = _blocking(AsyncClient.brief)
+    audit = _blocking(AsyncClient.audit)
+    export = _blocking(AsyncClient.export)
+    import_ = _blocking(AsyncClient.import_)
     stats = _blocking(AsyncClient.stats)
     settings = _blocking(AsyncClient.settings)
     change_settings = _blocking(AsyncClient.change_settings)

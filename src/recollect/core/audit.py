@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import combinations
 from typing import Final, Literal, get_args
 from uuid import UUID
 
+from recollect.core.errors import InvalidInput
 from recollect.core.memory import EPISODE, Memory
 from recollect.core.text import STOP_WORDS, words
 
@@ -53,6 +54,18 @@ class Finding:
     ids: tuple[UUID, ...]
     reason: str
     command: str
+
+
+def checked_kinds(named: Collection[str]) -> list[Kind]:
+    """The kinds of these names, in their one order; or InvalidInput."""
+    for name in named:
+        if name not in KINDS:
+            raise InvalidInput(
+                f"unknown kind {name[:60]!r}",
+                field="kind",
+                remedy=f"Choose one of: {', '.join(KINDS)}.",
+            )
+    return [kind for kind in KINDS if kind in named]
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,15 +31,16 @@ def own_words(lines: Iterable[bytes]) -> list[str]:
             entry = json.loads(line)
         except (ValueError, RecursionError):
             continue
-        if text := _typed(entry):
+        if text := typed(entry):
             said.append(text)
     return said
 
 
-def _typed(entry: Any) -> str:  # noqa: ANN401  # JSON
+def typed(entry: Any) -> str:  # noqa: ANN401  # JSON
+    """What a person typed; nothing for an entry of any other kind."""
     if not isinstance(entry, dict) or entry.get("type", "user") != "user":
         return ""
-    if entry.get("isMeta") or entry.get("isSidechain") or entry.get("isCompactSummary"):
+    if _is_aside(entry):
         return ""
     message = entry.get("message", entry)
     if not isinstance(message, dict) or message.get("role", "user") != "user":
@@ -48,14 +49,33 @@ def _typed(entry: Any) -> str:  # noqa: ANN401  # JSON
     if isinstance(content, list):
         if any(isinstance(one, dict) and one.get("type") == "tool_result" for one in content):
             return ""
-        content = "\n".join(
-            one["text"]
-            for one in content
-            if isinstance(one, dict)
-            and one.get("type") == "text"
-            and isinstance(one.get("text"), str)
-        )
+        content = _texts(content)
     if not isinstance(content, str):
         return ""
     text = without_injections(_ADDED.sub("\n", content)).strip()
     return "" if text.startswith(("/", "!")) else text
+
+
+def answered(entry: Any) -> str:  # noqa: ANN401  # JSON
+    """What the agent said to the person; nothing for an entry of any other kind."""
+    if not isinstance(entry, dict) or entry.get("type") != "assistant" or _is_aside(entry):
+        return ""
+    message = entry.get("message")
+    content = message.get("content") if isinstance(message, dict) else None
+    if isinstance(content, list):
+        content = _texts(content)
+    return without_injections(content).strip() if isinstance(content, str) else ""
+
+
+def _is_aside(entry: dict[str, Any]) -> bool:
+    """Whether it is no part of the conversation with the person."""
+    marks = ("isMeta", "isSidechain", "isCompactSummary", "isApiErrorMessage")
+    return any(entry.get(mark) for mark in marks)
+
+
+def _texts(blocks: list[Any]) -> str:
+    return "\n".join(
+        one["text"]
+        for one in blocks
+        if isinstance(one, dict) and one.get("type") == "text" and isinstance(one.get("text"), str)
+    )

@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from recollect.core.memory import EPISODE
-from recollect.imports.found import Found, Item, Trouble, moment_of, pieces
-from recollect.imports.lines import graph_node
+from recollect.core.memory import CATEGORIES, DEFAULT_CATEGORY
+from recollect.imports.found import Found, Item, Trouble, moment_of, turn
+from recollect.imports.lines import Lines, graph_node, objects
 
 _TEXTS: Final = ("memory", "content", "text", "data")
 _LISTS: Final = ("results", "memories", "data", "items")
@@ -30,7 +30,13 @@ def memory_list(document: Any, tag: str) -> Iterator[Item]:  # noqa: ANN401  # a
         yield Trouble("document", "there is no list of memories in it", "See docs/moving.md.")
         return
     for number, one in enumerate(listed, 1):
-        yield _entry(f"item {number}", one, tag)
+        yield entry(f"item {number}", one, tag)
+
+
+def memory_lines(lines: Lines, tag: str) -> Iterator[Item]:
+    """The same, one a line; a line that cannot be read is reported, and the rest is read."""
+    for one in objects(lines):
+        yield one if isinstance(one, Trouble) else entry(*one, tag)
 
 
 def entries(document: Any) -> list[Any] | None:  # noqa: ANN401  # a JSON value
@@ -42,7 +48,7 @@ def entries(document: Any) -> list[Any] | None:  # noqa: ANN401  # a JSON value
     return None
 
 
-def _entry(place: str, one: Any, tag: str) -> Item:  # noqa: ANN401  # a JSON value
+def entry(place: str, one: Any, tag: str) -> Item:  # noqa: ANN401  # a JSON value
     values = {"memory": one} if isinstance(one, str) else one
     texts = (values.get(name) for name in _TEXTS) if isinstance(values, dict) else ()
     text = next((text for text in texts if isinstance(text, str) and text.strip()), None)
@@ -50,12 +56,18 @@ def _entry(place: str, one: Any, tag: str) -> Item:  # noqa: ANN401  # a JSON va
         return Trouble(place, "this is no memory: it has no text", "Correct or remove it.")
     metadata = values.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
-    labels = [values.get("categories"), metadata.get("category"), metadata.get("tags")]
+    category = values.get("category")
+    is_ours = isinstance(category, str) and category in CATEGORIES
+    labels = [
+        *(values.get("tags"), values.get("categories"), None if is_ours else category),
+        *(metadata.get("category"), metadata.get("tags")),
+    ]
     run = values.get("run_id")
     project = metadata.get("project")
     return Found(
         place,
         text,
+        str(category) if is_ours else DEFAULT_CATEGORY,
         tags=(tag, *(word for label in labels for word in _words(label))),
         session=run if isinstance(run, str) else None,
         project=project if isinstance(project, str) else None,
@@ -86,25 +98,22 @@ def _turns(place: str, talk: dict[str, Any], number: int, most: int) -> Iterator
     title = talk.get("title")
     words = (title,) if isinstance(title, str) and title.strip() else ()
     begun = moment_of(talk.get("create_time"))
-    for turn, node in enumerate(_shown(talk), 1):
+    for step, node in enumerate(_shown(talk), 1):
         message = node.get("message")
         if not isinstance(message, dict) or (spoken := _spoken(message)) is None:
             continue
         speaker, text = spoken
-        at = moment_of(message.get("create_time")) or begun
-        parts = list(pieces(text, most - 40))
-        for part, piece in enumerate(parts, 1):
-            which = f" ({part} of {len(parts)})" if len(parts) > 1 else ""
-            yield Found(
-                f"{place}, turn {turn}",
-                f"{speaker}{which}: {piece}",
-                category=EPISODE,
-                tags=("chatgpt",),
-                expanded_keywords=words,
-                session=session,
-                created_at=at,
-                key=f"{message.get('id') or turn}/{part}",
-            )
+        yield from turn(
+            f"{place}, turn {step}",
+            speaker,
+            text,
+            most,
+            tag="chatgpt",
+            session=session,
+            keywords=words,
+            created_at=moment_of(message.get("create_time")) or begun,
+            key=str(message.get("id") or step),
+        )
 
 
 def _shown(talk: dict[str, Any]) -> list[dict[str, Any]]:

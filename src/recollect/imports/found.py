@@ -15,13 +15,15 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from recollect.core.ids import uuid7
-from recollect.core.memory import DEFAULT_CATEGORY, DEFAULT_IMPORTANCE, Limits, Memory
+from recollect.core.memory import DEFAULT_CATEGORY, DEFAULT_IMPORTANCE, EPISODE, Limits, Memory
 from recollect.core.sensitivity import secret_in
 
 # An id begins with a moment, and people are shown that part of it. Where the source has no date,
 # one of these years is made of the text, so that the short ids differ.
 _UNDATED: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _UNDATED_MILLISECONDS: Final = 20 * 365 * 24 * 3600 * 1000
+# Room in a memory for who speaks, and which part of the turn it is.
+_SPEAKER: Final = 40
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
@@ -36,6 +38,8 @@ class Found:
     category: str = DEFAULT_CATEGORY
     tags: tuple[str, ...] = ()
     expanded_keywords: tuple[str, ...] = ()
+    importance: float = DEFAULT_IMPORTANCE
+    is_sensitive: bool | None = None
     project: str | None = None
     session: str | None = None
     created_at: datetime | None = None
@@ -64,6 +68,9 @@ Item = Found | Exact | Trouble
 
 def to_memory(found: Found, owner: str, mark: str, now: datetime, limits: Limits) -> Memory:
     """The memory to store, not checked yet. Labels that are too long are cut: they only group."""
+    is_sensitive = found.is_sensitive
+    if is_sensitive is None:
+        is_sensitive = secret_in(found) is not None
     named = "\x1f".join((mark, found.session or "", found.key, found.content.strip()))
     digest = hashlib.sha256(named.encode("utf-8", "surrogatepass")).digest()
     moment = found.created_at
@@ -80,8 +87,8 @@ def to_memory(found: Found, owner: str, mark: str, now: datetime, limits: Limits
         category=found.category,
         tags=_cut(found.tags, limits),
         expanded_keywords=_cut(found.expanded_keywords, limits),
-        importance=DEFAULT_IMPORTANCE,
-        is_sensitive=secret_in(found) is not None,
+        importance=found.importance,
+        is_sensitive=is_sensitive,
         project=found.project and found.project[: limits.label],
         session=found.session and found.session[: limits.label],
     )
@@ -89,6 +96,36 @@ def to_memory(found: Found, owner: str, mark: str, now: datetime, limits: Limits
 
 def _cut(words: tuple[str, ...], limits: Limits) -> tuple[str, ...]:
     return tuple(word[: limits.word] for word in words)[: limits.words]
+
+
+def turn(
+    place: str,
+    speaker: str,
+    text: str,
+    most: int,
+    *,
+    tag: str,
+    session: str,
+    keywords: tuple[str, ...] = (),
+    project: str | None = None,
+    created_at: datetime | None = None,
+    key: str = "",
+) -> Iterator[Found]:
+    """One turn of a conversation: an episode, or several where it is longer than a memory."""
+    parts = list(pieces(text, most - _SPEAKER))
+    for part, piece in enumerate(parts, 1):
+        which = f" ({part} of {len(parts)})" if len(parts) > 1 else ""
+        yield Found(
+            place,
+            f"{speaker}{which}: {piece}",
+            category=EPISODE,
+            tags=(tag,),
+            expanded_keywords=keywords,
+            project=project,
+            session=session,
+            created_at=created_at,
+            key=f"{key}/{part}",
+        )
 
 
 def pieces(text: str, most: int) -> Iterator[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from recollect.imports.found import Found, Item, pieces
@@ -115,8 +115,17 @@ def facts(text: str) -> Iterator[tuple[int, str]]:
     yield from splitter.flush()
 
 
-def markdown(text: str, most: int, *, tags: tuple[str, ...] = ()) -> Iterator[Item]:
-    yield from _found(text.removeprefix("\ufeff"), most, "note", tags)
+def markdown(
+    text: str,
+    most: int,
+    *,
+    tags: tuple[str, ...] = (),
+    category: str = "note",
+    project: str | None = None,
+) -> Iterator[Item]:
+    for item in _found(text.removeprefix("\ufeff"), most, category, tags):
+        # The same statement about two projects is two memories.
+        yield item if project is None else replace(item, project=project, key=project)
 
 
 def claude_rules(text: str, most: int) -> Iterator[Item]:
@@ -142,26 +151,44 @@ def claude_memory(text: str, most: int) -> Iterator[Item]:
     for piece in pieces(content, most):
         name = fields.get("name", "").strip("\"' ")
         words = (name,) if name else ()
-        yield Found(f"line {line}", piece, category, ("claude",), expanded_keywords=words)
+        tags = ("claude", *_tags(front[1]))
+        yield Found(f"line {line}", piece, category, tags, expanded_keywords=words)
 
 
-def plain_lines(text: str, most: int) -> Iterator[Item]:
+def plain_lines(text: str, most: int, tags: tuple[str, ...] = ()) -> Iterator[Item]:
     """A list of memories copied as text: one a line, with or without a mark in front."""
     for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), 1):
         tidy = line.strip()
         bullet = _BULLET.match(tidy)
         for piece in pieces(bullet[1] if bullet else tidy, most):
-            yield Found(f"line {number}", piece, tags=("chatgpt",))
+            yield Found(f"line {number}", piece, tags=tags)
 
 
 def _content(item: Item) -> str:
     return item.content if isinstance(item, Found) else ""
 
 
-def _found(text: str, most: int, category: str, tags: tuple[str, ...]) -> Iterator[Item]:
+def _found(text: str, most: int, category: str, tags: tuple[str, ...]) -> Iterator[Found]:
     whole = text.replace("\r\n", "\n")
     front = _FRONT.match(whole)
     skipped = front[0].count("\n") if front else 0
+    tags += _tags(front[1]) if front else ()
     for number, statement in facts(whole[front.end() :] if front else whole):
         for piece in pieces(statement, most):
             yield Found(f"line {number + skipped}", piece, category, tags)
+
+
+def _tags(front: str) -> tuple[str, ...]:
+    """The tags that a front matter names: `tags: a, b`, `tags: [a, b]`, or one a line below."""
+    found: list[str] = []
+    lines = iter(front.split("\n"))
+    for line in lines:
+        if (named := _FIELD.match(line)) is None or named[1].lower() != "tags":
+            continue
+        found += named[2].strip("[] ").split(",")
+        for below in lines:
+            if (entry := _BULLET.match(below.strip())) is None:
+                break
+            found.append(entry[1])
+        break
+    return tuple(tidy for one in found if (tidy := one.strip().strip("\"'").lstrip("#")))

@@ -10,9 +10,8 @@ from uuid import UUID
 from recollect.core import audit as rules
 from recollect.core.audit import KINDS, Finding, Kind, Pair
 from recollect.core.following import current
-from recollect.core.memory import EVERYWHERE, Memory
+from recollect.core.memory import EVERYWHERE, Memory, Scope, Stats
 from recollect.core.paging import MAX_PAGE, Cursor
-from recollect.ports import MemoryStore
 
 # Cosines from here on mean nearly the same text to the models this was tried with.
 NEAR_COSINE = 0.95
@@ -36,8 +35,20 @@ class Neighbours(Protocol):
         """Pairs in one project whose cosine is at least this."""
 
 
+class Listing(Protocol):
+    """Somewhere to read an owner's memories; every store is one."""
+
+    async def page(
+        self, owner: str, scope: Scope, after: Cursor | None, limit: int, /
+    ) -> list[Memory]:
+        """A scope's memories, newest first, from behind the cursor on."""
+
+    async def stats(self, owner: str, /) -> Stats:
+        """What this owner has stored, in numbers."""
+
+
 async def audit(
-    store: MemoryStore,
+    store: Listing,
     owner: str,
     now: datetime,
     *,
@@ -85,7 +96,7 @@ async def _of_pairs(
 
 
 async def _all(
-    store: MemoryStore, owner: str, progress: Callable[[str, int, int | None], None]
+    store: Listing, owner: str, progress: Callable[[str, int, int | None], None]
 ) -> list[Memory]:
     stats = await store.stats(owner)
     progress("reading", 0, stats.memories)

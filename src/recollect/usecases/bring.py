@@ -19,16 +19,20 @@ async def bring(parts: Parts, owner: str, memories: Sequence[Memory]) -> list[Br
     """
     now = parts.clock.now()
     tidy = [_checked(memory, parts.limits, now) for memory in memories]
-    new = await parts.store.add_all([one for one in tidy if isinstance(one, Memory)])
+    memories = [one for one in tidy if isinstance(one, Memory)]
+    new = await parts.store.add_all(memories)
+    taken = [one.id for one in memories if one.id not in new]
+    known = await parts.store.get_many(owner, taken, forgotten=True) if taken else {}
     outcomes: list[Brought] = []
     for one in tidy:
         if isinstance(one, Brought):
             outcomes.append(one)
         elif one.id in new:
-            new.remove(one.id)  # a second one with the same id is compared with the first
+            new.remove(one.id)
+            known[one.id] = one  # a second one with the same id is compared with the first
             outcomes.append(Brought(one.id, "new"))
         else:
-            outcomes.append(await compared(parts, owner, one))
+            outcomes.append(_compare(one, known.get(one.id)))
     return outcomes
 
 
@@ -40,9 +44,8 @@ def _checked(memory: Memory, limits: Limits, now: datetime) -> Memory | Brought:
         return Brought(memory.id, "refused", str(error), error.remedy)
 
 
-async def compared(parts: Parts, owner: str, memory: Memory) -> Brought:
-    """What bringing a memory would do, or did, when its id is taken."""
-    current = await parts.store.get(owner, memory.id)
+def _compare(memory: Memory, current: Memory | None) -> Brought:
+    """What became of a memory whose id is taken."""
     if current is None:
         reason = "the id belongs to another memory"
         return Brought(memory.id, "refused", reason, "Store the text again under a new id.")

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 from uuid import UUID
 
+from recollect.core.batch import BatchItem, Remembered
 from recollect.core.errors import (
     InvalidInput,
     NotAllowed,
@@ -68,6 +69,11 @@ class CachedRecollect:
         memory = await self.local.remember(draft)
         self.wake()
         return memory
+
+    async def remember_many(self, batch: Sequence[BatchItem]) -> list[Remembered]:
+        results = await self.local.remember_many(batch)
+        self.wake()
+        return results
 
     async def recall(self, request: RecallRequest) -> Recollection:
         recollection = await self._recalled(request)

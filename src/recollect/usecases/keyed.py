@@ -5,10 +5,12 @@ Every way into a server goes through here, so that a read-only key cannot write 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
+from recollect.core.batch import BatchItem, Remembered
+from recollect.core.errors import Forbidden, InvalidInput
 from recollect.core.explain import WhyReport
 from recollect.core.keys import Key, check_role
 from recollect.core.memory import Changes, Draft, Memory, Scope, Stats
@@ -32,6 +34,10 @@ class KeyedRecollect:
     async def remember(self, draft: Draft) -> Memory:
         check_role(self.key, "member")
         return await self.mine.remember(replace(draft, project=self._project(draft.project)))
+
+    async def remember_many(self, batch: Sequence[BatchItem]) -> list[Remembered]:
+        check_role(self.key, "member")
+        return await self.mine.remember_many([self._inside(item) for item in batch])
 
     async def recall(self, request: RecallRequest) -> Recollection:
         return await self.mine.recall(self._within(request))
@@ -89,6 +95,14 @@ class KeyedRecollect:
     async def resolve(self, reference: str, keep: Keep) -> ConflictReport:
         check_role(self.key, "member")
         return await self.mine.resolve(reference, keep)
+
+    def _inside(self, item: BatchItem) -> BatchItem:
+        if isinstance(item, InvalidInput):
+            return item
+        try:
+            return replace(item, project=self._project(item.project))
+        except Forbidden as error:
+            return InvalidInput(str(error), field="project", remedy=error.remedy)
 
     def _within(self, request: RecallRequest) -> RecallRequest:
         return replace(request, scope=self._scope(request.scope))

@@ -6,12 +6,13 @@ time importing the others than on its own work.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 if TYPE_CHECKING:
+    from recollect.core.batch import BatchItem, Remembered
     from recollect.core.explain import WhyReport
     from recollect.core.memory import Changes, Draft, Memory, Scope, Stats
     from recollect.core.paging import Page
@@ -34,6 +35,12 @@ class OwnedRecollect:
 
         with self.parts.callers.answering():
             return await remember(self.parts, self.owner, draft)
+
+    async def remember_many(self, batch: Sequence[BatchItem]) -> list[Remembered]:
+        from recollect.usecases.remember import remember_many
+
+        with self.parts.callers.answering():
+            return await remember_many(self.parts, self.owner, batch)
 
     async def recall(self, request: RecallRequest) -> Recollection:
         from recollect.usecases.recall import recall

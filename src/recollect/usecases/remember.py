@@ -1,23 +1,25 @@
-"""Store a memory."""
+"""Store a memory, or many of them at once."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from recollect.core.errors import Conflict
+from recollect.core.batch import BatchItem, Remembered, check_batch_size
+from recollect.core.errors import Conflict, InvalidInput
 from recollect.core.ids import check_uuid7, uuid7
 from recollect.core.links import check_kinds
 from recollect.core.memory import Draft, Memory, checked
 from recollect.core.repeated import may_be_repeated, with_what_was_said
+from recollect.core.secrets import Secret
 from recollect.core.sensitivity import secret_in_draft
 from recollect.usecases.projects import meant
 from recollect.usecases.rewrite import rewrite
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from recollect.usecases.parts import Parts
 
 
@@ -26,7 +28,56 @@ async def remember(parts: Parts, owner: str, draft: Draft) -> Memory:
     a writer that did not hear the answer can simply repeat itself. Without an id, a text that is
     stored already in its project stays one memory, which `was_known`.
     """
+    memory, _ = await _build(parts, owner, draft, parts.clock.now())
+    if may_be_repeated(draft):
+        known = await parts.store.add_unless_known(memory)
+        return memory if known is None else await _say_again(parts, known, memory)
+    try:
+        await parts.store.add(memory)
+    except Conflict as error:
+        existing = await parts.store.get(owner, memory.id)
+        if existing is None:  # another owner's, of which nothing is said
+            raise
+        if not _is_repeated(memory, existing):
+            raise _taken(existing) from error
+        return existing
+    return memory
+
+
+async def remember_many(parts: Parts, owner: str, batch: Sequence[BatchItem]) -> list[Remembered]:
+    """Store a batch in one transaction: everything that can be stored, or nothing when the store
+    fails. The results are in the order of the batch. Repeating a batch with ids is harmless.
+    """
+    check_batch_size(batch)
     now = parts.clock.now()
+    # A microsecond apart, so that memories keep the order of the batch wherever time orders them.
+    built = [
+        await _build_or_refuse(parts, owner, item, now + timedelta(microseconds=place))
+        for place, item in enumerate(batch)
+    ]
+    memories = [one[0] for one in built if not isinstance(one, Remembered)]
+    new = await parts.store.add_all(memories)
+    taken = [memory.id for memory in memories if memory.id not in new]
+    known = await parts.store.get_many(owner, taken, forgotten=True) if taken else {}
+    results: list[Remembered] = []
+    for one in built:
+        if isinstance(one, Remembered):
+            results.append(one)
+            continue
+        memory, secret = one
+        if memory.id in new:
+            new.remove(memory.id)
+            known[memory.id] = memory  # a second one with the same id is compared with the first
+            results.append(Remembered(memory.id, "stored", secret=secret))
+        else:
+            results.append(_compare(memory, known.get(memory.id), secret))
+    return results
+
+
+async def _build(
+    parts: Parts, owner: str, draft: Draft, now: datetime
+) -> tuple[Memory, Secret | None]:
+    """The memory to store, and what in its text made it sensitive; or InvalidInput."""
     if draft.id is not None:
         check_uuid7(draft.id)
     check_kinds(draft.links)
@@ -50,21 +101,28 @@ async def remember(parts: Parts, owner: str, draft: Draft) -> Memory:
     )
     if memory.project is not None:
         memory = replace(memory, project=await meant(parts, owner, memory.project))
-    if secret_in_draft(draft) is not None:
-        memory = replace(memory, is_sensitive=True)
-    if may_be_repeated(draft):
-        known = await parts.store.add_unless_known(memory)
-        return memory if known is None else await _say_again(parts, known, memory)
+    secret = secret_in_draft(draft)
+    return (memory if secret is None else replace(memory, is_sensitive=True)), secret
+
+
+async def _build_or_refuse(
+    parts: Parts, owner: str, item: BatchItem, now: datetime
+) -> tuple[Memory, Secret | None] | Remembered:
+    if isinstance(item, InvalidInput):
+        return Remembered(None, "refused", item)
     try:
-        await parts.store.add(memory)
-    except Conflict as error:
-        existing = await parts.store.get(owner, memory.id)
-        if existing is None:  # another owner's, of which nothing is said
-            raise
-        if existing != _at_times_of(memory, existing):
-            raise _taken(existing) from error
-        return existing
-    return memory
+        return await _build(parts, owner, item, now)
+    except InvalidInput as error:
+        return Remembered(item.id, "refused", error)
+
+
+def _compare(memory: Memory, existing: Memory | None, secret: Secret | None) -> Remembered:
+    """What became of a memory whose id was taken."""
+    if existing is None:  # another owner's, of which nothing is said
+        return Remembered(memory.id, "refused", _belongs_to_another())
+    if _is_repeated(memory, existing):
+        return Remembered(memory.id, "present", secret=secret)
+    return Remembered(memory.id, "refused", _taken(existing))
 
 
 async def _say_again(parts: Parts, known: Memory, again: Memory) -> Memory:
@@ -85,10 +143,7 @@ def _taken(existing: Memory) -> Conflict:
     elif existing.version > 1:
         became = f"was changed since, and has version {existing.version}"
     else:
-        return Conflict(
-            "the id belongs to another memory",
-            remedy="Let Recollect make the id, or choose another one.",
-        )
+        return _belongs_to_another()
     return Conflict(
         f"the id belongs to a memory that {became}",
         remedy="Nothing is to be done if this repeats the write that stored it; "
@@ -96,5 +151,15 @@ def _taken(existing: Memory) -> Conflict:
     )
 
 
-def _at_times_of(memory: Memory, other: Memory) -> Memory:
-    return replace(memory, created_at=other.created_at, updated_at=other.updated_at)
+def _belongs_to_another() -> Conflict:
+    return Conflict(
+        "the id belongs to another memory",
+        remedy="Let Recollect make the id, or choose another one.",
+    )
+
+
+def _is_repeated(memory: Memory, existing: Memory) -> bool:
+    """Whether this is the write that stored what is there, sent again."""
+    return existing == replace(
+        memory, created_at=existing.created_at, updated_at=existing.updated_at
+    )

@@ -81,8 +81,10 @@ class ProjectStore:
         memory = await self.store.get(owner, id)
         return memory if memory is not None and memory.project == self.project else None
 
-    async def get_many(self, owner: str, ids: Collection[UUID]) -> dict[UUID, Memory]:
-        found = await self.store.get_many(owner, ids)
+    async def get_many(
+        self, owner: str, ids: Collection[UUID], *, forgotten: bool = False
+    ) -> dict[UUID, Memory]:
+        found = await self.store.get_many(owner, ids, forgotten=forgotten)
         return {id: memory for id, memory in found.items() if memory.project == self.project}
 
     async def fetch(self, owner: str, ids: Collection[UUID], as_of: AsOf = None) -> Fetched:

@@ -212,3 +212,26 @@ def test_the_users_store_is_only_read(cli: Cli) -> None:
     assert cli("bench", "own", "--yes", "--configs", CONFIGS).exit_code == 0
     assert (cli.json("list"), cli.json("settings"), cli.json("status")) == before
     assert BIRD in json.dumps(before[0])
+
+
+def test_what_the_user_has_takes_part_and_missing_paraphrases_are_reported(
+    cli: Cli, private: Path
+) -> None:
+    for number in range(3):
+        text = f"Entry {number} says that plant{number} grows near item{number} in the cellar"
+        assert cli("remember", text).exit_code == 0
+    done = cli("bench", "own", "--yes", "--configs", "local-fts")
+    assert done.exit_code == 0, done.stderr
+    assert "No paraphrase could be made" in " ".join(done.stdout.split())
+    assert "local-fts is what you have now" in done.stdout
+    assert cli("settings", "set", "exact_bonus", "0.5").exit_code == 0
+    again = cli("bench", "own", "--yes", "--configs", "local-fts")
+    assert "current is what you have now" in again.stdout
+    report = json.loads((private / "report.json").read_text())
+    assert report["provenance"]["current_configuration"] == "current"
+    assert report["against"] == "current"
+    assert {one["config"] for one in report["results"]} == {"current", "local-fts"}
+    labelled = "A note on tides and their causes"
+    assert cli("remember", labelled, "--keyword", "moon", "--keyword", "gravity").exit_code == 0
+    told = cli("bench", "own", "--yes", "--configs", "local-fts").stdout
+    assert "No paraphrase could be made" not in " ".join(told.split())

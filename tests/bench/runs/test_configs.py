@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.bench.runs.configs import NAMED, Layout, parse_configs
+from recollect.bench.runs.configs import (
+    NAMED,
+    Layout,
+    current_config,
+    parse_configs,
+    with_current,
+)
 from recollect.core.errors import InvalidInput
 from recollect.core.recall_settings import RecallSettings
 
@@ -67,3 +73,18 @@ def test_a_configuration_that_is_named_twice_is_run_once() -> None:
 def test_what_is_not_understood_is_told(text: str, told: str) -> None:
     with pytest.raises(InvalidInput, match=told):
         parse_configs(text)
+
+
+def test_the_current_configuration_is_the_users_own() -> None:
+    usual = RecallSettings()
+    tuned = usual.changed({"dense_weight": 0.5})
+    compared = parse_configs("default,lexical")
+    assert with_current(compared, current_config(usual, is_local=False)) == (compared, "default")
+    configs, name = with_current(compared, current_config(tuned, is_local=False))
+    assert (name, configs[0].settings) == ("current", {"dense_weight": 0.5})
+    configs, name = with_current(compared, current_config(tuned, is_local=True))
+    assert (name, configs[0].layout.engine, configs[0].settings["dense_weight"]) == (
+        "current",
+        "sqlite",
+        0.0,
+    )

@@ -6,6 +6,7 @@ that locks its rows by id before it writes any, as every writer locks rows befor
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -21,10 +22,11 @@ from recollect.adapters.postgres.erasure import ERASE
 from recollect.adapters.postgres.erasure_memory import TOMBSTONE, ErasureMemory
 from recollect.adapters.postgres.identity import identity
 from recollect.adapters.postgres.rows import (
-    INSERT_MEMORY,
+    INSERT_NEW,
     MEMORY_COLUMNS,
     UPDATE_MEMORY,
     from_memory,
+    to_json,
     to_memory,
     utc,
 )
@@ -57,10 +59,10 @@ from changes c left join memories m on m.id = c.memory_id
 where c.owner = %(owner)s and c.memory_id = any(%(ids)s)
 """  # noqa: S608  # composed of constants
 
-_ADD = f"{INSERT_MEMORY} on conflict (id) do nothing"
-
-_NOTE_EDIT = """
-update changes set extra = %(extra)s, edits = edits || %(edit)s where memory_id = %(id)s
+_NOTE_EDITS = """
+update changes c set extra = note.extra, edits = c.edits || note.edit
+from json_to_recordset(%(notes)s::json) as note (id uuid, extra jsonb, edit jsonb)
+where c.memory_id = note.id
 """
 
 # Of the rows behind the cursor as many as fit: at least one, then by count and by bytes.
@@ -250,29 +252,35 @@ async def _write(
     written: Mapping[UUID, Decision],
     rows: Mapping[UUID, Remote],
 ) -> int:
-    """Three statements however many items; how many memories are new."""
+    """Few statements however many items are new; how many that are."""
     states = {id: one for id, one in written.items() if isinstance(one, State)}
-    new = [from_memory(one.memory) for id, one in states.items() if id not in rows]
+    new = [one.memory for id, one in states.items() if id not in rows]
     changed = [from_memory(one.memory) for id, one in states.items() if id in rows]
     notes = [
         {
-            "id": item.id,
-            "extra": Jsonb(dict(states[item.id].extra)),
-            "edit": Jsonb({str(store): [str(item.edit), states[item.id].memory.version]}),
+            "id": str(item.id),
+            "extra": dict(states[item.id].extra),
+            "edit": {str(store): [str(item.edit), states[item.id].memory.version]},
         }
         for item in {item.id: item for item in reversed(items)}.values()
         if item.id in states
     ]
     async with connection.cursor() as cursor:
-        for statement, params in ((_ADD, new), (UPDATE_MEMORY, changed), (_NOTE_EDIT, notes)):
-            if not params:
-                continue
-            await cursor.executemany(statement, params)
-            if cursor.rowcount != len(params):
-                raise _Overtaken(
-                    "a memory was stored at the same moment", remedy="Try again in a moment."
-                )
+        if new:
+            await cursor.execute(INSERT_NEW, {"memories": to_json(new)})
+            _check_all_written(cursor.rowcount, new)
+        if changed:
+            await cursor.executemany(UPDATE_MEMORY, changed)
+            _check_all_written(cursor.rowcount, changed)
+        if notes:
+            await cursor.execute(_NOTE_EDITS, {"notes": json.dumps(notes)})
+            _check_all_written(cursor.rowcount, notes)
     return len(new)
+
+
+def _check_all_written(rows: int, sent: Sequence[object]) -> None:
+    if rows != len(sent):
+        raise _Overtaken("a memory was stored at the same moment", remedy="Try again in a moment.")
 
 
 async def _foreign(connection: Connection, owner: str, ids: list[UUID]) -> dict[UUID, Refusal]:

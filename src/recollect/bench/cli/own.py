@@ -25,10 +25,11 @@ from recollect.bench.own.memories import OwnMemories, counts, evaluation_set, re
 from recollect.bench.own.private import private_folder
 from recollect.bench.own.report import as_table, write_report
 from recollect.bench.own.words import OwnWords
-from recollect.bench.runs.configs import parse_configs
+from recollect.bench.runs.configs import current_config, parse_configs, with_current
 from recollect.bench.scores.scoring import scored
 from recollect.bench.scores.summary import make_report
 from recollect.core.errors import InvalidInput
+from recollect.core.recall_settings import RecallSettings
 from recollect.core.text import clean_query, unstorable
 from recollect.settings import Settings, load
 from recollect.wiring import open_recollect
@@ -36,6 +37,11 @@ from recollect.wiring import open_recollect
 # So much of a memory is shown to a person who judges a question about it.
 _SHOWN: Final = 600
 _CHOICES: Final = ("y", "e", "n", "q")
+_NO_PARAPHRASES: Final = (
+    "No paraphrase could be made: no memory has expanded keywords or tags that single it out and "
+    "are not in its text. So these figures say nothing about questions in other words. Write some "
+    "with --ask, or add --keyword to your memories."
+)
 _HELP: Final = "y keep, e edit, n strike, q enough"
 
 
@@ -54,9 +60,13 @@ def own(
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same proposals and figures.")] = 1,
 ) -> None:
     """Ask about your own memories: a private set, labelled by you, and how well it is answered."""
-    chosen, settings = parse_configs(configs), load()
+    settings = load()
     folder = private_folder(settings.home)
     memories = asyncio.run(read_memories(settings))
+    current = current_config(
+        asyncio.run(_read_settings(settings)), is_local=settings.api_url is None
+    )
+    chosen, yours = with_current(parse_configs(configs), current)
     words = OwnWords.of(memories.memories.values())
     labels = topped_up(present_labels(folder, memories.memories), words, questions, seed, ask=ask)
     if yes:
@@ -68,12 +78,15 @@ def own(
     data = evaluation_set(memories, labels)
     # A vector kept by its text would outlive a memory that is made sensitive or erased.
     runs = measured([(data, chosen)], settings, timed=0, keep_vectors=False)
-    about = counts(memories, labels)
+    about = {**counts(memories, labels), "current_configuration": yours}
     found = scored([data], runs)
     report = make_report(found, against=chosen[0].name, seed=seed, provenance=about)
     files = write_report(folder, report)
     out = Console(highlight=False)
     out.print(as_table(report))
+    out.print(f"{yours} is what you have now: your settings, on your kind of store")
+    if not any(one.stratum == "paraphrase" for one in labels):
+        out.print(_NO_PARAPHRASES)
     out.print(f"written to {' and '.join(map(str, files))}", soft_wrap=True)
 
 
@@ -81,6 +94,11 @@ async def read_memories(settings: Settings) -> OwnMemories:
     """From the store that this process works with, as it is; nothing in it is changed."""
     async with open_recollect(settings) as recollect:
         return await read_own(recollect)
+
+
+async def _read_settings(settings: Settings) -> RecallSettings:
+    async with open_recollect(settings) as recollect:
+        return await recollect.settings()
 
 
 class Person:

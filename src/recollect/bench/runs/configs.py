@@ -97,6 +97,31 @@ _CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
 _LAYOUT: Final = tuple(one.name for one in fields(Layout))
 
 
+def current_config(settings: RecallSettings, *, is_local: bool) -> Config:
+    """What a user has: these settings, on the server's store or on the local one, which recalls by
+    words alone.
+    """
+    usual = RecallSettings().as_dict()
+    changed = {key: value for key, value in settings.as_dict().items() if value != usual[key]}
+    if is_local:
+        return Config("current", NAMED["local-fts"].layout, {**changed, **_LEXICAL})
+    return Config("current", settings=changed)
+
+
+def with_current(configs: list[Config], current: Config) -> tuple[list[Config], str]:
+    """The configurations with the user's own among them, first unless it is there already; and the
+    name it has there.
+    """
+    for one in configs:
+        if _what_it_does(one) == _what_it_does(current):
+            return configs, one.name
+    return [current, *configs], current.name
+
+
+def _what_it_does(config: Config) -> tuple[object, ...]:
+    return config.layout, RecallSettings().changed(config.settings), config.champions
+
+
 def parse_configs(text: str) -> list[Config]:
     """The configurations that a comma-separated list names, each once, in its order."""
     found: dict[str, Config] = {}

@@ -5,20 +5,22 @@ they are. Both work on the local store, and on a server that is asked directly.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from uuid import UUID
 
 from recollect.core.erasure import ErasureReport
-from recollect.core.errors import InvalidInput, NotFound
+from recollect.core.errors import InvalidInput
 from recollect.core.exchange import Brought, brought
 from recollect.core.ids import check_uuid7
-from recollect.core.memory import Memory, checked
+from recollect.core.memory import Memory, Scope, Stats, checked
+from recollect.core.paging import Cursor
 from recollect.ports import MemoryStore, Recollect
 from recollect.settings import Settings
-from recollect.usecases.audit import RecallRecord
+from recollect.usecases.audit import Listing, RecallRecord
 from recollect.usecases.bring import bring
 from recollect.usecases.erase import OwnerEraser
 from recollect.usecases.owned import OwnedRecollect
@@ -34,16 +36,19 @@ class Moving:
     settings: Settings
     mark: str
     now: datetime
-    current: Callable[[Memory], Awaitable[Memory | None]]
+    current: Callable[[Sequence[Memory]], Awaitable[Mapping[UUID, Memory]]]
 
-    async def look(self, memory: Memory) -> Brought:
-        """What bringing this memory would do."""
+    async def look(self, memories: Sequence[Memory]) -> list[Brought]:
+        """What bringing these memories would do."""
+        current = await self.current(memories)
+        return [self._outcome(memory, current.get(memory.id)) for memory in memories]
+
+    def _outcome(self, memory: Memory, current: Memory | None) -> Brought:
         try:
             check_uuid7(memory.id)
             tidy = checked(memory, self.settings.limits)
         except InvalidInput as error:
             return Brought(memory.id, "refused", str(error), error.remedy)
-        current = await self.current(memory)
         return Brought(memory.id, "new") if current is None else brought(tidy, current)
 
 
@@ -65,7 +70,7 @@ async def open_moving(settings: Settings) -> AsyncIterator[Moving]:
                 settings,
                 mark,
                 clock.now(),
-                partial(_there, remote),
+                bringing.current,
             )
         return
     from recollect.adapters.sqlite.store import SqliteStore
@@ -81,13 +86,21 @@ async def open_moving(settings: Settings) -> AsyncIterator[Moving]:
             settings,
             mark,
             clock.now(),
-            lambda memory: store.get(settings.owner, memory.id),
+            lambda memories: store.get_many(
+                settings.owner, [memory.id for memory in memories], forgotten=True
+            ),
         )
 
 
 @asynccontextmanager
-async def open_audit(settings: Settings) -> AsyncIterator[tuple[MemoryStore, RecallRecord]]:
-    """The local store, and what it knows of recalls."""
+async def open_audit(settings: Settings) -> AsyncIterator[tuple[Listing, RecallRecord | None]]:
+    """The local store, and what it knows of recalls. A server lists its memories, no recalls."""
+    if settings.mode == "remote":
+        from recollect.adapters.remote import RemoteRecollect
+
+        async with RemoteRecollect(settings.api_url or "", key_of(settings)) as remote:
+            yield _Pages(remote), None
+        return
     from recollect.adapters.sqlite.recalls import SqliteRecalls
     from recollect.adapters.sqlite.store import SqliteStore
 
@@ -114,8 +127,17 @@ async def erase_on_server(settings: Settings, owner: str) -> ErasureReport:
         return await remote.erase_owner(owner)
 
 
-async def _there(remote: Recollect, memory: Memory) -> Memory | None:
-    try:
-        return await remote.get(str(memory.id))
-    except NotFound:
-        return None
+@dataclass(frozen=True, slots=True)
+class _Pages:
+    """The memories of whoever asks, as a store lists them."""
+
+    recollect: Recollect
+
+    async def page(
+        self, _owner: str, scope: Scope, after: Cursor | None, limit: int
+    ) -> list[Memory]:
+        cursor = None if after is None else after.encode()
+        return [*(await self.recollect.page(scope, cursor, limit)).memories]
+
+    async def stats(self, _owner: str) -> Stats:
+        return await self.recollect.stats()

@@ -1,0 +1,121 @@
+"""Many memories in one request, and what became of each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from pydantic import ConfigDict, Field, ValidationError
+
+from recollect.core.batch import MAX_BATCH, BatchItem, Outcome, Remembered
+from recollect.core.errors import InvalidInput
+from recollect.core.memory import Draft
+from recollect.core.sensitivity import secret_in_draft
+from recollect.wire.inputs import DraftIn
+from recollect.wire.problems import Problem
+from recollect.wire.values import Input, Shape
+from recollect.wire.written import SecretOut
+
+
+def read_draft(values: object) -> Draft:
+    """The draft that these values are; or InvalidInput."""
+    try:
+        return DraftIn.model_validate(values).to_draft()
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        field = ".".join(str(step) for step in first["loc"] if "[" not in str(step)) or "memory"
+        raise InvalidInput(
+            f"{field}: {first['msg']}", field=field, remedy=f"Correct `{field}` of this memory."
+        ) from error
+
+
+def read_item(values: object) -> BatchItem:
+    """A draft, or the reason why it is none."""
+    try:
+        return read_draft(values)
+    except InvalidInput as error:
+        return error
+
+
+class BatchIn(Input):
+    """Memories to store together. Each is checked on its own: one that is wrong is refused, and the
+    others are stored.
+    """
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "memories": [
+                        {"content": "Nadia prefers small pull requests.", "category": "preference"},
+                        {"content": "Releases go out on Tuesdays.", "tags": ["release"]},
+                    ]
+                }
+            ]
+        }
+    )
+
+    memories: list[dict[str, Any]] = Field(
+        description="In the order they were said. With ids of your own, repeating the request is "
+        "harmless.",
+        json_schema_extra={"maxItems": MAX_BATCH},
+    )
+
+    def to_batch(self) -> list[BatchItem]:
+        return [read_item(one) for one in self.memories]
+
+
+def _is_absent(value: object) -> bool:
+    return value is None
+
+
+class BatchItemOut(Shape):
+    """What became of one memory. stored: it is kept, and survives a crash; present: the same memory
+    was stored before under this id; refused: `problem` says why, and what to do.
+    `sensitive_because` is there when its text made it sensitive.
+    """
+
+    id: UUID | None
+    outcome: Outcome
+    problem: Problem | None = Field(default=None, exclude_if=_is_absent)
+    sensitive_because: SecretOut | None = Field(default=None, exclude_if=_is_absent)
+
+    @classmethod
+    def from_result(cls, one: Remembered) -> BatchItemOut:
+        secret = one.secret
+        return cls(
+            id=one.id,
+            outcome=one.outcome,
+            problem=None if one.error is None else Problem.from_error(one.error),
+            sensitive_because=None
+            if secret is None
+            else SecretOut(kind=secret.kind, confidence=secret.confidence),
+        )
+
+    def to_result(self, draft: Draft) -> Remembered:
+        """As `draft` was answered, whose text says why it is sensitive."""
+        if self.problem is not None:
+            return Remembered(self.id, self.outcome, self.problem.to_error())
+        secret = None if self.sensitive_because is None else secret_in_draft(draft)
+        return Remembered(self.id, self.outcome, secret=secret)
+
+
+class BatchOut(Shape):
+    """One result for each memory that was sent, in their order, and how many there are of each."""
+
+    stored: int
+    present: int
+    refused: int
+    results: list[BatchItemOut]
+
+    @classmethod
+    def from_results(cls, results: Sequence[Remembered]) -> BatchOut:
+        counts = Counter(one.outcome for one in results)
+        return cls(
+            stored=counts["stored"],
+            present=counts["present"],
+            refused=counts["refused"],
+            results=[BatchItemOut.from_result(one) for one in results],
+        )

@@ -152,7 +152,7 @@ def test_stats_count_the_callers_own_memories(server: Running, database_url: str
         with psycopg.connect(database_url, autocommit=True) as database:
             for table in ("embeddings", "extractions"):
                 database.execute(
-                    f"update {table} set last_error = 'it choked', due_at = 'infinity'"  # type: ignore[arg-type]
+                    f"update {table} set last_error = 'it choked', due_at = 'infinity'"
                     " where memory_id in (select id from memories where content like 'Berlin%')"
                 )
         told: dict[str, Any] = mine.get("stats").json()

@@ -173,8 +173,8 @@ def test_what_the_old_space_learns_at_the_last_moment_is_waited_for(accept_parke
         (old,) = queue.known
         progress = queue.progress
 
-        async def late(space: StoredSpace) -> EmbeddingProgress:
-            found = await progress(space)
+        async def late(space: StoredSpace, owner: str | None = None) -> EmbeddingProgress:
+            found = await progress(space, owner)
             if found.waiting == 0 and UUID(int=9999) not in queue.texts:
                 queue.texts[UUID(int=9999)] = "stored after the last look"
                 (job,) = await queue.claim(old, 1)

@@ -46,5 +46,6 @@ def without_sensitive(answer: BaseModel) -> BaseModel:
 def _without_text(memory: MemoryOut) -> MemoryOut:
     if not memory.is_sensitive:
         return memory
-    hidden = {"tags": [], "expanded_keywords": [], "project": None, "session": None}
-    return memory.model_copy(update={"content": WITHHELD, **hidden})
+    hidden = dict.fromkeys(("project", "session"))
+    lists: dict[str, list[str]] = {"tags": [], "expanded_keywords": []}
+    return memory.model_copy(update={"content": WITHHELD, **hidden, **lists})

@@ -77,6 +77,7 @@ class Settings:
     graph_llm_model: str | None = None
     graph_llm_api_key: SecretStr | None = None
     graph_llm_calls: int = Field(default=1_000, ge=0, le=10_000_000)
+    mcp_sensitive: Literal["by-id", "show"] = "by-id"
     project: str | None = None
     hook_budget_ms: int = Field(default=300, ge=50, le=60_000)
     hook_start_ms: int = Field(default=2_000, ge=50, le=60_000)

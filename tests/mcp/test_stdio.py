@@ -84,7 +84,7 @@ async def ask(client: Client, tool: str, **arguments: Any) -> Any:
     fits(result.structured_content, told.output_schema)
     (text,) = result.content
     assert isinstance(text, TextContent)
-    assert json.loads(text.text) == result.structured_content
+    assert json.loads(text.text.split("\n")[3]) == result.structured_content
     return result.structured_content
 
 

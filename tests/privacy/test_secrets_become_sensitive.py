@@ -138,7 +138,7 @@ def test_mcp_says_so(tmp_path: Path) -> None:
         async with Client(stdio_client(parameters), mode="legacy") as client:
             stored, texts = await call(client, "memory_store", content=NOTE)
             assert (stored["is_sensitive"], stored["sensitive_because"]) == (True, BECAUSE)
-            assert json.loads(texts[0]) == stored
+            assert json.loads(texts[0].split("\n")[3]) == stored
             assert "marked as sensitive" in texts[1]
             assert "GitHub token" in texts[1]
             assert TOKEN not in texts[1]

@@ -93,7 +93,7 @@ def fitting(memories: Iterable[Memory], budget: int) -> tuple[Memory, ...]:
     """As many whole memories as the block has room for, in their order; one that is too long gives
     its place to the next.
     """
-    left = budget - tokens(_fenced(max(RECALL_SENTENCE, BRIEF_SENTENCE, key=len), ""))
+    left = budget - tokens(fenced(max(RECALL_SENTENCE, BRIEF_SENTENCE, key=len), ""))
     chosen: list[Memory] = []
     for memory in memories:
         cost = tokens(entry(memory) + "\n\n")
@@ -105,10 +105,11 @@ def fitting(memories: Iterable[Memory], budget: int) -> tuple[Memory, ...]:
 
 def block(sentence: str, memories: Sequence[Memory]) -> str:
     """The whole block; without a memory there is none."""
-    return _fenced(sentence, "\n\n".join(map(entry, memories))) if memories else ""
+    return fenced(sentence, "\n\n".join(map(entry, memories))) if memories else ""
 
 
-def _fenced(sentence: str, body: str) -> str:
+def fenced(sentence: str, body: str) -> str:
+    """A text that holds no tag, between fences, after the sentence that says what it is."""
     import hashlib  # late: most prompts inject nothing
 
     mark = hashlib.sha256(body.encode("utf-8", "replace")).hexdigest()[:12]

@@ -40,7 +40,7 @@ def mcp_endpoint(server: Server) -> McpEndpoint:
         return server.for_key(context.request.scope[KEY])
 
     manager = StreamableHTTPSessionManager(
-        build_server(recollect_of),
+        build_server(recollect_of, shows_sensitive=lambda: server.settings.mcp_sensitive == "show"),
         json_response=True,
         stateless=True,
         max_request_body_size=MAX_BODY,

@@ -56,13 +56,18 @@ _MISTAKES_TOLD: Final = 3
 
 
 def build_server(
-    recollect_of: RecollectOf, project_here: Callable[[], str | None] = lambda: None
+    recollect_of: RecollectOf,
+    project_here: Callable[[], str | None] = lambda: None,
+    *,
+    shows_sensitive: Callable[[], bool] = lambda: False,
 ) -> Server[Any]:
     """A server whose calls work on the memory that `recollect_of` finds for each of them, and
-    whose calls and brief are about the project in which it is used, where that is known.
+    whose calls and brief are about the project in which it is used, where that is known. Unless it
+    `shows_sensitive` memories, these are read by their id alone.
     """
 
     async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
+        from recollect.mcp.guard import as_data, without_sensitive
         from recollect.mcp.tools import BY_NAME
 
         tool = BY_NAME.get(params.name)
@@ -72,14 +77,14 @@ def build_server(
             arguments = _arguments(tool, params.arguments or {})
             async with _reported(context, tool.title):
                 answer = await tool.call(await recollect_of(context), arguments, project_here())
+            if not shows_sensitive():
+                answer = without_sensitive(answer)
         except RecollectError as error:
             return _failed(error)
         except Exception as error:  # noqa: BLE001  # a fault of ours must still be answered
             return _failed(_unexpected(error, tool.name))
         return CallToolResult(
-            content=[
-                TextContent(text=text) for text in (answer.model_dump_json(), *_notes(answer))
-            ],
+            content=[TextContent(text=text) for text in (as_data(answer), *_notes(answer))],
             structured_content=answer.model_dump(mode="json"),
         )
 

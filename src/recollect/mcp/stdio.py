@@ -68,6 +68,12 @@ def _project_here() -> str | None:
     return current_project(Path.cwd(), os.environ)
 
 
+def _shows_sensitive() -> bool:
+    from recollect.settings import load
+
+    return load().mcp_sensitive == "show"
+
+
 async def _serve() -> None:
     interrupted = asyncio.Event()
     if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:  # as whoever started it may have wished
@@ -86,6 +92,6 @@ async def _serve() -> None:
 
 
 async def _answer(stack: AsyncExitStack) -> None:
-    server = build_server(OnFirstCall(stack), _project_here)
+    server = build_server(OnFirstCall(stack), _project_here, shows_sensitive=_shows_sensitive)
     async with stdio_server() as (incoming, outgoing):
         await server.run(incoming, outgoing, server.create_initialization_options())

@@ -24,10 +24,21 @@ TOO_LARGE: Final = Kind("too-large", HTTPStatus(413), "The request is too large"
 WRONG_HOST: Final = Kind(
     "wrong-host", HTTPStatus.MISDIRECTED_REQUEST, "This server does not answer to that name"
 )
+WRONG_ORIGIN: Final = Kind(
+    "wrong-origin", HTTPStatus.FORBIDDEN, "This server does not answer to pages of that site"
+)
 UNEXPECTED: Final = Kind(
     "unexpected", HTTPStatus.INTERNAL_SERVER_ERROR, "The server met a fault of its own"
 )
-HTTP_KINDS: Final = (MALFORMED, NO_SUCH_PATH, WRONG_METHOD, TOO_LARGE, WRONG_HOST, UNEXPECTED)
+HTTP_KINDS: Final = (
+    MALFORMED,
+    NO_SUCH_PATH,
+    WRONG_METHOD,
+    TOO_LARGE,
+    WRONG_HOST,
+    WRONG_ORIGIN,
+    UNEXPECTED,
+)
 
 _PASSING: Final = {KINDS[StoreUnavailable].type, KINDS[StoreBusy].type}
 

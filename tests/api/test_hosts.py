@@ -65,5 +65,26 @@ def test_no_other_site_is_let_in_by_cors(shared_server: Running) -> None:
         headers={"Origin": "https://evil.example", "Access-Control-Request-Method": "GET"},
         timeout=SECONDS,
     )
-    assert answer.status_code in (401, 405)
+    assert answer.status_code == 403
     assert not [name for name in answer.headers if name.startswith("access-control")]
+
+
+def from_site(server: Running, path: str, origin: str) -> int:
+    headers = {"Authorization": f"Bearer {server.new_key()}", "Origin": origin}
+    return httpx.post(server.url + path, headers=headers, timeout=SECONDS).status_code
+
+
+@pytest.mark.parametrize(
+    "origin", ["https://evil.example", "http://127.0.0.1.evil.example:8420", "null", "evil.example"]
+)
+def test_pages_of_another_site_are_refused_everywhere(shared_server: Running, origin: str) -> None:
+    for path in PATHS:
+        assert from_site(shared_server, path, origin) == 403, path
+
+
+@pytest.mark.parametrize(
+    "origin",
+    ["http://127.0.0.1:8420", "http://LOCALHOST", "http://[::1]:80", "https://memory.example"],
+)
+def test_pages_of_our_own_are_answered(shared_server: Running, origin: str) -> None:
+    assert from_site(shared_server, "/mcp", origin) not in (403, 421)

@@ -13,6 +13,7 @@ from recollect.asgi.problems import (
     TOO_SLOW,
     UNEXPECTED,
     WRONG_HOST,
+    WRONG_ORIGIN,
     problem,
 )
 from recollect.core.errors import (
@@ -74,13 +75,17 @@ _EXAMPLES: Final[dict[Kind, tuple[str, str]]] = {
         "Send it again over a better connection, or send less at once.",
     ),
     TOO_LARGE: ("the request's body is over 1,048,576 bytes", "Send less at once."),
+    WRONG_ORIGIN: (
+        "the Origin header names a site that this server is not known as",
+        "Open the page that the server printed.",
+    ),
     WRONG_HOST: (
         "the Host header names a server that this one is not known as",
         "Use the address that the server printed.",
     ),
     UNEXPECTED: ("the server could not finish this request", "Try again."),
 }
-_ANY_REQUEST: Final = (TOO_LARGE, WRONG_HOST, UNEXPECTED)
+_ANY_REQUEST: Final = (TOO_LARGE, WRONG_HOST, WRONG_ORIGIN, UNEXPECTED)
 
 # What goes wrong together: wherever a store is asked for somebody; wherever something is sent that
 # can be wrong; wherever a memory is named by a reference in the path.

@@ -21,6 +21,7 @@ from recollect.asgi.problems import (
     TOO_LARGE,
     TOO_SLOW,
     WRONG_HOST,
+    WRONG_ORIGIN,
     error_response,
     problem,
     problem_response,
@@ -43,6 +44,7 @@ Hold = Callable[[int], None]
 class HostCheck:
     """Answers only to names this server is known by. Otherwise a web page anywhere could point its
     own name at this machine and read its memories through the visitor's browser (DNS rebinding).
+    A browser also says in `Origin` which site's page is asking: that must be one of these names.
     """
 
     def __init__(self, app: ASGIApp, allowed: Iterable[str]) -> None:
@@ -53,9 +55,22 @@ class HostCheck:
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
-        named = Headers(scope=scope).getlist("host")
+        headers = Headers(scope=scope)
+        named = headers.getlist("host")
         if len(named) == 1 and _without_port(named[0].lower()) in self._allowed:
-            await self._app(scope, receive, send)
+            origins = headers.getlist("origin")
+            if all(_site(origin.lower()) in self._allowed for origin in origins):
+                await self._app(scope, receive, send)
+                return
+            answer = problem_response(
+                problem(
+                    WRONG_ORIGIN,
+                    "the Origin header names a site that this server is not known as",
+                    "Open the page that the server printed, or add the site's host to "
+                    "RECOLLECT_ALLOWED_HOSTS and start the server again.",
+                )
+            )
+            await answer(scope, receive, send)
             return
         answer = problem_response(
             problem(
@@ -71,6 +86,11 @@ class HostCheck:
 def _without_port(host: str) -> str:
     name, colon, port = host.rpartition(":")
     return name if colon and (port.isdecimal() or not port) and not host.endswith("]") else host
+
+
+def _site(origin: str) -> str:
+    """The host of an Origin; nothing where it is `null`, as a sandboxed page says."""
+    return _without_port(origin.partition("://")[2])
 
 
 def _bracketed(name: str) -> str:

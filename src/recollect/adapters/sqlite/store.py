@@ -19,7 +19,9 @@ from uuid import UUID
 
 from recollect.adapters.sqlite import links, versions, words
 from recollect.adapters.sqlite.erasure import erase_where
+from recollect.adapters.sqlite.errors import is_without_room
 from recollect.adapters.sqlite.lane import Lane, transaction
+from recollect.adapters.sqlite.room import read_without_room, write_without_room
 from recollect.adapters.sqlite.rows import (
     CHANGES,
     COLUMNS,
@@ -283,7 +285,14 @@ class SqliteStore:
         return [to_setting_change(row) for row in rows]
 
     def _connect_reader(self, path: Path) -> sqlite3.Connection:
-        reader = self._connect(path)
+        try:
+            return self._open_reader(self._connect(path), path)
+        except sqlite3.OperationalError as error:
+            if not is_without_room(error.sqlite_errorcode, path):
+                raise
+        return self._open_reader(read_without_room(path), path)
+
+    def _open_reader(self, reader: sqlite3.Connection, path: Path) -> sqlite3.Connection:
         with _closed_on_failure(reader):
             if not is_current(reader, path):
                 self._connect_writer(path).close()
@@ -292,7 +301,14 @@ class SqliteStore:
         return reader
 
     def _connect_writer(self, path: Path) -> sqlite3.Connection:
-        writer = self._connect(path)
+        try:
+            return self._open_writer(self._connect(path), path)
+        except sqlite3.OperationalError as error:
+            if not is_without_room(error.sqlite_errorcode, path):
+                raise
+        return self._open_writer(write_without_room(path), path)
+
+    def _open_writer(self, writer: sqlite3.Connection, path: Path) -> sqlite3.Connection:
         with _closed_on_failure(writer):
             if not is_current(writer, path):
                 migrate(writer, path)

@@ -68,7 +68,8 @@ def test_recall_explains_a_hit_as_a_sum(cli: Cli) -> None:
     assert "dense absent" in text
     # The scores of the other fusions are small, and shown to more places.
     cli.json("settings", "set", "fusion", "rrf")
-    assert "fused 0.0164" in cli("recall", "apples", "--explain").stdout
+    shown = " ".join(cli("recall", "apples", "--explain").stdout.split())  # lines are folded
+    assert "fused 0.0164" in shown
 
 
 def test_recall_obeys_scope_limit_order_exclusion_and_weights(cli: Cli) -> None:

@@ -24,15 +24,20 @@ def _metrics(request: Request) -> Metrics:
 
 
 def _mine(request: Request) -> Recollect:
-    return _server(request).for_owner(_owner(request))
+    return _server(request).for_key(_key(request))
 
 
 def _owner(request: Request) -> str:
+    return _key(request).owner
+
+
+def _key(request: Request) -> Key:
     key: Key = request.scope[KEY]
-    return key.owner
+    return key
 
 
 Owner = Annotated[str, Depends(_owner)]
+TheKey = Annotated[Key, Depends(_key)]
 TheServer = Annotated[Server, Depends(_server)]
 TheMetrics = Annotated[Metrics, Depends(_metrics)]
 Mine = Annotated[Recollect, Depends(_mine)]

@@ -22,6 +22,7 @@ from recollect.core.errors import (
     NotAllowed,
     NotFound,
     Overloaded,
+    RateLimited,
     StoreUnavailable,
 )
 from recollect.core.memory import Limits
@@ -59,6 +60,10 @@ _EXAMPLES: Final[dict[Kind, tuple[str, str]]] = {
         "the server cannot answer this in time",
         "Try again after the seconds that Retry-After names.",
     ),
+    KINDS[RateLimited]: (
+        "this key may write 600 times a minute, and has",
+        "Try again in 4 seconds.",
+    ),
     MALFORMED: (
         "the body cannot be read as JSON",
         "Send valid JSON in UTF-8, with numbers and nesting of a reasonable size.",
@@ -80,7 +85,7 @@ _ANY_REQUEST: Final = (TOO_LARGE, WRONG_HOST, UNEXPECTED)
 # What goes wrong together: wherever a store is asked for somebody; wherever something is sent that
 # can be wrong; wherever a memory is named by a reference in the path.
 OWNED: Final = (KINDS[NotAllowed], TOO_SLOW, KINDS[StoreUnavailable], KINDS[Overloaded])
-SENT: Final = (*OWNED, KINDS[InvalidInput])
+SENT: Final = (*OWNED, KINDS[InvalidInput], KINDS[RateLimited])
 REFERRED: Final = (KINDS[NotFound], NO_SUCH_PATH, KINDS[AmbiguousId])
 
 Responses = dict[int | str, dict[str, Any]]

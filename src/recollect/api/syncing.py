@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from recollect.api import examples
-from recollect.api.context import Owner, TheServer
+from recollect.api.context import Owner, TheKey, TheServer
 from recollect.api.openapi import PREFIX, SENT, problems
 from recollect.api.sync_examples import CHANGES, PUSHED
 from recollect.asgi.problems import MALFORMED
@@ -28,16 +28,17 @@ router = APIRouter(prefix=PREFIX, tags=["Sync"])
         **problems(*SENT, MALFORMED),
     },
 )
-async def sync_push(sent: PushIn, server: TheServer, owner: Owner) -> PushedOut:
+async def sync_push(sent: PushIn, server: TheServer, key: TheKey) -> PushedOut:
     """Apply each write that is based on the current version, and answer every one with what is
     current now. Sending the same push again has no second effect. A write that can never be taken
     is refused with its reason; the others are applied.
     """
     check_protocol(sent.protocol, by="client")
+    server.spend_writes(key, len(sent.memories))
     pushed = await push(
         server.parts,
         server.changes,
-        owner,
+        key.owner,
         sent.store,
         [one.to_outgoing() for one in sent.memories],
         [one.to_revision() for one in sent.revisions],

@@ -39,7 +39,7 @@ def mcp_endpoint(server: Server) -> McpEndpoint:
         if context.request is None:
             raise RuntimeError("a call over HTTP carries its request")
         key: Key = context.request.scope[KEY]
-        return server.for_owner(key.owner)
+        return server.for_key(key)
 
     manager = StreamableHTTPSessionManager(
         build_server(recollect_of),

@@ -24,13 +24,17 @@ from recollect.usecases.why import why
 
 @dataclass(frozen=True, slots=True)
 class OwnedRecollect:
-    """Implements the `Recollect` port on this machine's store; `on_recall` is told each answer."""
+    """Implements the `Recollect` port on this machine's store. `on_recall` is called with each
+    answer, and `on_write` before each write, which it may refuse by raising.
+    """
 
     parts: Parts
     owner: str
     on_recall: Callable[[Recollection], None] = lambda _: None
+    on_write: Callable[[], None] = lambda: None
 
     async def remember(self, draft: Draft) -> Memory:
+        self.on_write()
         with self.parts.callers.answering():
             return await remember(self.parts, self.owner, draft)
 
@@ -52,16 +56,20 @@ class OwnedRecollect:
     async def update(
         self, reference: str, changes: Changes, *, based_on: int | None = None
     ) -> Memory:
+        self.on_write()
         with self.parts.callers.answering():
             return await update(self.parts, self.owner, reference, changes, based_on=based_on)
 
     async def link(self, reference: str, kind: str, target: str) -> Memory:
+        self.on_write()
         return await link(self.parts, self.owner, reference, kind, target)
 
     async def unlink(self, reference: str, kind: str, target: str) -> Memory:
+        self.on_write()
         return await unlink(self.parts, self.owner, reference, kind, target)
 
     async def forget(self, reference: str, *, forever: bool = False) -> UUID:
+        self.on_write()
         return await forget(self.parts, self.owner, reference, forever=forever)
 
     async def stats(self) -> Stats:
@@ -71,6 +79,7 @@ class OwnedRecollect:
         return await tune.settings(self.parts)
 
     async def change_settings(self, changes: Mapping[str, object]) -> RecallSettings:
+        self.on_write()
         return await tune.change_settings(self.parts, self.owner, changes)
 
     async def settings_log(self, limit: int) -> list[SettingChange]:
@@ -80,4 +89,5 @@ class OwnedRecollect:
         return await conflicts.conflicts(self.parts, self.owner)
 
     async def resolve(self, reference: str, keep: Keep) -> ConflictReport:
+        self.on_write()
         return await conflicts.resolve(self.parts, self.owner, reference, keep)

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
+from math import ceil
+from time import monotonic
 from typing import TYPE_CHECKING
 
+from recollect.core.errors import RateLimited
+from recollect.core.keys import Key
+from recollect.core.rate import RateLimit
 from recollect.core.recall import Recollection
 from recollect.graph_ports import Graph, Walker
 from recollect.ports import (
@@ -60,9 +66,25 @@ class Server:
     eraser: OwnerEraser | None = None
     recalls: PostgresRecalls | None = None
     recall_log: RecallLog | None = None
+    write_rate: RateLimit = field(default_factory=lambda: RateLimit(None))
 
-    def for_owner(self, owner: str) -> Recollect:
-        return OwnedRecollect(self.parts, owner, self._told)
+    def for_owner(self, owner: str, on_write: Callable[[], None] = lambda: None) -> Recollect:
+        return OwnedRecollect(self.parts, owner, self._told, on_write)
+
+    def for_key(self, key: Key) -> Recollect:
+        return self.for_owner(key.owner, partial(self.spend_writes, key))
+
+    def spend_writes(self, key: Key, count: int = 1) -> None:
+        """Count writes of a key; RateLimited when it has made too many."""
+        seconds = self.write_rate.spend(key.id, count, monotonic())
+        if seconds > 0:
+            allowed = self.settings.writes_per_minute
+            raise RateLimited(
+                f"this key may write {allowed} times a minute, and has",
+                seconds=seconds,
+                remedy=f"Try again in {ceil(seconds)} seconds, or ask for a higher "
+                "RECOLLECT_WRITES_PER_MINUTE on the server.",
+            )
 
     def _told(self, recollection: Recollection) -> None:
         self.on_recall(recollection)
@@ -129,6 +151,7 @@ async def open_server(
             eraser=store.eraser,
             recalls=store.recalls,
             recall_log=shown,
+            write_rate=RateLimit(settings.writes_per_minute),
         )
 
 

@@ -31,7 +31,7 @@ _LEAST_ESTIMATE: Final = 0.001
 _MOST_RETRY_SECONDS: Final = 10.0
 # For each request that could be answered, and how long a refusal is held back at the most.
 _REFUSALS: Final = 2
-_MOST_HELD_SECONDS: Final = 8.0
+_MOST_HELD_SECONDS: Final = 6.0
 
 
 @dataclass(eq=False, slots=True)

@@ -55,6 +55,8 @@ class Settings:
     body_timeout: float = Field(default=30.0, ge=0.01, le=3_600)
     body_memory_mb: int = Field(default=64, ge=4, le=1_000_000)
     concurrency: int | None = Field(default=None, ge=1, le=1_000)
+    writes_per_minute: int | None = Field(default=None, ge=1, le=10_000_000)
+    access_log: Literal["on", "off"] = "on"
     answer_within: float = Field(default=2.0, ge=0.01, le=3_600)
 
     embedder: str = Field(default="minilm", min_length=1)

@@ -143,7 +143,11 @@ def test_bodies_together_are_limited_and_one_key_has_a_share_of_that(
             with closing(connect(up, post(key, size + 1))) as held:
                 held.sendall(body)
                 answer = wait_until(
-                    lambda: (one := mine.post("memories", content=body)).status_code == 503 and one
+                    lambda: (
+                        one
+                        if (one := mine.post("memories", content=body)).status_code == 503
+                        else None
+                    )
                 )
                 assert answer.json()["type"] == "urn:recollect:problem:overloaded"
                 assert answer.headers["Retry-After"]

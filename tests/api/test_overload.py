@@ -39,7 +39,9 @@ def test_what_cannot_be_answered_in_time_is_refused_before_any_work(
     ):
         with store_held(database_url):
             held = threads.submit(noisy.post, "memories", json=MEMORY)
-            refused = wait_until(lambda: (one := other.get("stats")).status_code == 503 and one)
+            refused = wait_until(
+                lambda: one if (one := other.get("stats")).status_code == 503 else None
+            )
             assert refused.json()["type"] == "urn:recollect:problem:overloaded"
             assert int(refused.headers["Retry-After"]) >= 1
             assert httpx.get(f"{up.url}/api/v1/health/live", timeout=SECONDS).status_code == 200
@@ -84,3 +86,21 @@ def test_a_request_whose_client_hangs_up_while_it_waits_is_dropped(
 
             assert wait_until(is_dropped)
         assert held.result().status_code == 201
+
+
+def test_a_key_that_writes_too_often_is_told_when_to_try_again(
+    database_url: str, tmp_path: Path
+) -> None:
+    with (
+        running(database_url, tmp_path, writes_per_minute=1) as up,
+        up.client() as mine,
+        up.client() as theirs,
+    ):
+        id = mine.post("memories", json=MEMORY).json()["id"]
+        refused = mine.delete(f"memories/{id}")
+        assert refused.status_code == 429
+        assert refused.json()["type"] == "urn:recollect:problem:rate-limited"
+        assert int(refused.headers["Retry-After"]) >= 1
+        assert mine.get(f"memories/{id}").status_code == 200
+        assert mine.post("recall", json={"query": "harbour"}).status_code == 200
+        assert theirs.post("memories", json=MEMORY).status_code == 201

@@ -8,7 +8,7 @@ from recollect.core.admission import Admission, Ticket
 
 
 def arrive(admission: Admission, key: str, count: int, now: float = 0.0) -> list[Ticket]:
-    return [admission.arrive(key, now) for _ in range(count)]
+    return [admission.arrive(key, now, now) for _ in range(count)]
 
 
 def test_only_as_many_run_as_there_are_slots() -> None:
@@ -48,7 +48,7 @@ def test_turns_go_around_the_keys() -> None:
 
 def test_what_can_no_longer_be_answered_in_time_is_not_begun() -> None:
     admission = Admission(slots=1, seconds=2.0)
-    late = admission.arrive("a", 0.0)
+    late = admission.arrive("a", 0.0, 0.0)
     assert admission.begin(1.99) == []
     assert late.begun is None
     admission.leave(late, 2.0)
@@ -57,13 +57,13 @@ def test_what_can_no_longer_be_answered_in_time_is_not_begun() -> None:
 
 def test_the_slower_requests_are_the_sooner_they_must_begin() -> None:
     admission = Admission(slots=1, seconds=2.0)
-    quick = admission.arrive("a", 0.0)
+    quick = admission.arrive("a", 0.0, 0.0)
     admission.leave(quick, 0.0)
     for _ in range(200):
-        ticket = admission.arrive("a", 0.0)
+        ticket = admission.arrive("a", 0.0, 0.0)
         admission.begin(0.0)
         admission.leave(ticket, 1.5)
-    slow = admission.arrive("a", 0.0)
+    slow = admission.arrive("a", 0.0, 0.0)
     assert quick.latest == 1.8
     assert slow.latest < 0.6
 
@@ -91,4 +91,10 @@ def test_refusals_have_a_pace_and_are_not_held_back_for_long() -> None:
     pace = 0.2 / 4 / 2
     assert [admission.refuse(1.0) for _ in range(3)] == pytest.approx([pace, 2 * pace, 3 * pace])
     assert admission.refuse(9.0) == pytest.approx(pace)
-    assert max(admission.refuse(9.0) for _ in range(10_000)) == pytest.approx(8.0)
+    assert max(admission.refuse(9.0) for _ in range(10_000)) == pytest.approx(6.0)
+
+
+def test_a_free_slot_is_used_however_slow_requests_are() -> None:
+    admission = Admission(slots=1, seconds=0.1)
+    ticket = admission.arrive("a", 0.0, 5.0)
+    assert admission.begin(5.0) == [ticket]

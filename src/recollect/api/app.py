@@ -95,8 +95,14 @@ def create_app(server: Server, also_closed: Collection[str] = ()) -> FastAPI:
         BodyLimit, seconds=settings.body_timeout, total=settings.body_memory_mb * 1024 * 1024
     )
     app.add_middleware(
-        KeyRequired, sign_in=server.sign_in, closed=(PREFIX, *also_closed), open_paths=OPEN_PATHS
+        KeyRequired,
+        sign_in=server.sign_in,
+        closed=(PREFIX, *also_closed),
+        open_paths=OPEN_PATHS,
+        on_refused=metrics.count_failed_sign_in,
     )
     app.add_middleware(HostCheck, allowed=(settings.host, *settings.allowed_hosts))
-    app.add_middleware(Observed, observe=metrics.observe_request)
+    app.add_middleware(
+        Observed, observe=metrics.observe_request, logs_requests=settings.access_log == "on"
+    )
     return app

@@ -43,6 +43,15 @@ class Metrics:
             registry=self._registry,
         )
 
+        self._sign_ins = Counter(
+            "recollect_failed_sign_ins",
+            "Requests without a key, or with one that is not known or was revoked.",
+            registry=self._registry,
+        )
+
+    def count_failed_sign_in(self) -> None:
+        self._sign_ins.inc()
+
     def count_overload(self) -> None:
         self._overloads.inc()
 

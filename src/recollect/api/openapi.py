@@ -24,6 +24,7 @@ from recollect.core.errors import (
     NotAllowed,
     NotFound,
     Overloaded,
+    RateLimited,
     StoreUnavailable,
 )
 from recollect.core.memory import Limits
@@ -65,6 +66,10 @@ _EXAMPLES: Final[dict[Kind, tuple[str, str]]] = {
         "the server cannot answer this in time",
         "Try again after the seconds that Retry-After names.",
     ),
+    KINDS[RateLimited]: (
+        "this key may write 600 times a minute, and has",
+        "Try again in 4 seconds.",
+    ),
     MALFORMED: (
         "the body cannot be read as JSON",
         "Send valid JSON in UTF-8, with numbers and nesting of a reasonable size.",
@@ -96,7 +101,7 @@ OWNED: Final = (
     KINDS[StoreUnavailable],
     KINDS[Overloaded],
 )
-SENT: Final = (*OWNED, KINDS[InvalidInput])
+SENT: Final = (*OWNED, KINDS[InvalidInput], KINDS[RateLimited])
 REFERRED: Final = (KINDS[NotFound], NO_SUCH_PATH, KINDS[AmbiguousId])
 
 Responses = dict[int | str, dict[str, Any]]

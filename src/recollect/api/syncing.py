@@ -35,6 +35,7 @@ async def sync_push(sent: PushIn, server: TheServer, key: TheKey) -> PushedOut:
     is refused with its reason; the others are applied.
     """
     check_protocol(sent.protocol, by="client")
+    server.spend_writes(key, len(sent.memories))
     pushed = await push(
         server.parts_for(key),
         server.changes_for(key),

@@ -34,9 +34,10 @@ class Admitted:
             await self._app(scope, receive, send)
             return
         now = asyncio.get_running_loop().time
-        ticket = self._admission.arrive(scope[KEY].id, scope[ARRIVED])
+        moment = now()
+        ticket = self._admission.arrive(scope[KEY].id, scope[ARRIVED], moment)
         try:
-            self._begin(now())
+            self._begin(moment)
             if ticket.begun is None:
                 await self._wait(ticket, scope, receive, send)
             else:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Final
 from uuid import UUID
 
+import structlog
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -27,6 +28,8 @@ from recollect.asgi.problems import (
     problem_response,
 )
 from recollect.core.errors import NotAllowed, Overloaded, RecollectError
+
+log = structlog.get_logger("recollect")
 
 MAX_BODY: Final = 1024 * 1024
 # Of the memory for bodies, one key gets 1/4.
@@ -220,8 +223,10 @@ class KeyRequired:
         sign_in: SignIn,
         closed: Collection[str],
         open_paths: Collection[str] = (),
+        on_refused: Callable[[], None] = lambda: None,
     ) -> None:
         self._app = app
+        self._on_refused = on_refused
         self._keys = KeyLookups(sign_in)
         self._closed = tuple(closed)
         self._open = frozenset(open_paths)
@@ -234,6 +239,9 @@ class KeyRequired:
         try:
             scope[KEY] = await self._keys.find(_shown_key(Headers(scope=scope)))
         except RecollectError as error:
+            if isinstance(error, NotAllowed):
+                self._on_refused()
+                log.warning("sign-in failed", client=client_of(scope), reason=str(error))
             await error_response(error)(scope, receive, send)
             return
         await self._app(scope, receive, send)
@@ -241,6 +249,12 @@ class KeyRequired:
     def _needs_key(self, path: str) -> bool:
         is_closed = any(path == one or path.startswith(f"{one}/") for one in self._closed)
         return is_closed and path not in self._open
+
+
+def client_of(scope: Scope) -> str:
+    """The client's address: the one a trusted proxy names, else that of the connection."""
+    client = scope.get("client")
+    return str(client[0]) if client else "unknown"
 
 
 def _shown_key(headers: Headers) -> str:

@@ -1,8 +1,8 @@
 """The outermost layer: one log line and one measurement a request, and no fault without an answer.
 
-The log names the method, the route's template, the status and the time. It never holds a query
-string, a body, a header, an address that was asked for, or the text of an unexpected error: any
-of them may quote a memory or a key.
+The log names the method, the route's template, the status, the time, the client's address, and the
+id and owner of the key. It never holds a query string, a body, a header, a path that was asked for,
+or the text of an unexpected error: any of them may quote a memory or a key.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from starlette.datastructures import MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from recollect.asgi.guards import KEY, client_of
 from recollect.asgi.problems import UNEXPECTED, problem, problem_response
 from recollect.core.faults import places
+from recollect.core.keys import Key
 
 log = structlog.get_logger("recollect")
 Observe = Callable[[str, str, int, float], None]
@@ -30,11 +32,12 @@ _HEADERS: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosni
 
 
 class Observed:
-    """Wraps a whole app; `observe` is told (method, route, status, seconds)."""
+    """Wraps a whole app; `observe` is called with (method, route, status, seconds)."""
 
-    def __init__(self, app: ASGIApp, observe: Observe) -> None:
+    def __init__(self, app: ASGIApp, observe: Observe, *, logs_requests: bool = True) -> None:
         self._app = app
         self._observe = observe
+        self._logs_requests = logs_requests
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -67,9 +70,21 @@ class Observed:
             method = scope["method"] if scope["method"] in METHODS else "other"
             route = _route(scope)
             self._observe(method, route, status, seconds)
-            log.info(
-                "request", method=method, route=route, status=status, ms=round(seconds * 1000, 1)
-            )
+            if self._logs_requests:
+                log.info(
+                    "request",
+                    method=method,
+                    route=route,
+                    status=status,
+                    ms=round(seconds * 1000, 1),
+                    client=client_of(scope),
+                    **_key_of(scope),
+                )
+
+
+def _key_of(scope: Scope) -> dict[str, str]:
+    key: Key | None = scope.get(KEY)
+    return {} if key is None else {"key": str(key.id), "owner": key.owner}
 
 
 def _route(scope: Scope) -> str:

@@ -31,7 +31,7 @@ _LEAST_ESTIMATE: Final = 0.001
 _MOST_RETRY_SECONDS: Final = 10.0
 # For each request that could be answered, and how long a refusal is held back at the most.
 _REFUSALS: Final = 2
-_MOST_HELD_SECONDS: Final = 8.0
+_MOST_HELD_SECONDS: Final = 6.0
 
 
 @dataclass(eq=False, slots=True)
@@ -63,9 +63,9 @@ class Admission:
     def waiting(self) -> int:
         return sum(map(len, self._waiting.values()))
 
-    def arrive(self, key: Hashable, now: float) -> Ticket:
-        """A new request."""
-        ticket = Ticket(key, now + max(self._seconds - self._estimate, 0.0))
+    def arrive(self, key: Hashable, arrived: float, now: float) -> Ticket:
+        """A new request, which may begin at once if there is a slot for it."""
+        ticket = Ticket(key, max(arrived + self._seconds - self._estimate, now))
         self._waiting.setdefault(key, []).append(ticket)
         return ticket
 

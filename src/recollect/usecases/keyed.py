@@ -5,7 +5,7 @@ Every way into a server goes through here, so that a read-only key cannot write 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -30,13 +30,14 @@ class KeyedRecollect:
 
     mine: Recollect
     key: Key
+    spend_writes: Callable[[int], None] = lambda _count: None
 
     async def remember(self, draft: Draft) -> Memory:
-        check_role(self.key, "member")
+        self._write()
         return await self.mine.remember(replace(draft, project=self._project(draft.project)))
 
     async def remember_many(self, batch: Sequence[BatchItem]) -> list[Remembered]:
-        check_role(self.key, "member")
+        self._write(len(batch))
         return await self.mine.remember_many([self._inside(item) for item in batch])
 
     async def recall(self, request: RecallRequest) -> Recollection:
@@ -54,7 +55,7 @@ class KeyedRecollect:
     async def update(
         self, reference: str, changes: Changes, *, based_on: int | None = None
     ) -> Memory:
-        check_role(self.key, "member")
+        self._write()
         if "project" in changes and self.key.project is not None:
             await self.mine.get(reference)  # what is outside is not found, whatever is changed
             if (changes["project"] or "").strip() != self.key.project:
@@ -62,15 +63,15 @@ class KeyedRecollect:
         return await self.mine.update(reference, changes, based_on=based_on)
 
     async def link(self, reference: str, kind: str, target: str) -> Memory:
-        check_role(self.key, "member")
+        self._write()
         return await self.mine.link(reference, kind, target)
 
     async def unlink(self, reference: str, kind: str, target: str) -> Memory:
-        check_role(self.key, "member")
+        self._write()
         return await self.mine.unlink(reference, kind, target)
 
     async def forget(self, reference: str, *, forever: bool = False) -> UUID:
-        check_role(self.key, "member")
+        self._write()
         return await self.mine.forget(reference, forever=forever)
 
     async def project_meant(self, name: str, here: str | None = None) -> str:
@@ -93,8 +94,13 @@ class KeyedRecollect:
         return await self.mine.conflicts()
 
     async def resolve(self, reference: str, keep: Keep) -> ConflictReport:
-        check_role(self.key, "member")
+        self._write()
         return await self.mine.resolve(reference, keep)
+
+    def _write(self, count: int = 1) -> None:
+        """Forbidden for a key that may only read, RateLimited for one that writes too often."""
+        check_role(self.key, "member")
+        self.spend_writes(count)
 
     def _inside(self, item: BatchItem) -> BatchItem:
         if isinstance(item, InvalidInput):

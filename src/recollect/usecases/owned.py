@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class OwnedRecollect:
-    """Implements the `Recollect` port on this machine's store; `on_recall` is told each answer."""
+    """Implements the `Recollect` port on this machine's store. `on_recall` is called with each
+    answer, and `on_write` before each write, which it may refuse by raising.
+    """
 
     parts: Parts
     owner: str

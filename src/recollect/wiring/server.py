@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
+from math import ceil
+from time import monotonic
 from typing import TYPE_CHECKING, Final
 
+from recollect.core.errors import RateLimited
 from recollect.core.keys import Key, check_all_projects
+from recollect.core.rate import RateLimit
 from recollect.core.recall import Recollection
 from recollect.graph_ports import Graph, Walker
 from recollect.ports import (
@@ -72,6 +77,7 @@ class Server:
     recalls: PostgresRecalls | None = None
     recall_log: RecallLog | None = None
     key_uses: KeyUses | None = None
+    write_rate: RateLimit = field(default_factory=lambda: RateLimit(None))
 
     async def sign_in(self, text: str) -> Key:
         """The key with this text; NotAllowed when there is none in force."""
@@ -83,11 +89,23 @@ class Server:
     def for_key(self, key: Key) -> Recollect:
         """The use cases within the limits of a key."""
         mine = replace(self.for_owner(key.owner), parts=self.parts_for(key))
-        return KeyedRecollect(mine, key)
+        return KeyedRecollect(mine, key, partial(self.spend_writes, key))
 
     def for_owner(self, owner: str) -> OwnedRecollect:
         """Everything of an owner, for who needs no key."""
         return OwnedRecollect(self.parts, owner, self._told)
+
+    def spend_writes(self, key: Key, count: int = 1) -> None:
+        """Count writes of a key; RateLimited when it has made too many."""
+        seconds = self.write_rate.spend(key.id, count, monotonic())
+        if seconds > 0:
+            allowed = self.settings.writes_per_minute
+            raise RateLimited(
+                f"this key may write {allowed} times a minute, and has",
+                seconds=seconds,
+                remedy=f"Try again in {ceil(seconds)} seconds, or ask for a higher "
+                "RECOLLECT_WRITES_PER_MINUTE on the server.",
+            )
 
     def parts_for(self, key: Key) -> Parts:
         if key.project is None:
@@ -175,6 +193,7 @@ async def open_server(
             recalls=store.recalls,
             recall_log=shown,
             key_uses=used,
+            write_rate=RateLimit(settings.writes_per_minute),
         )
 
 

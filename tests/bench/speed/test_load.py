@@ -1,0 +1,40 @@
+"""`recollect bench load` with a few clients: it runs, and its numbers add up."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from recollect.bench.cli.app import app
+from recollect.bench.speed.load import DEADLINE, LoadReport, Plan, Step, Tally
+
+
+def test_answers_are_told_apart() -> None:
+    tally = Tally()
+    tally.count(200, 0.1, is_write=False)
+    tally.count(201, 0.1, is_write=True)
+    tally.count(200, DEADLINE + 0.1, is_write=False)
+    tally.count(503, 0.1, is_write=False)
+    tally.count(429, 0.1, is_write=True)
+    tally.count(0, 0.1, is_write=False)
+    assert (tally.good, tally.written, tally.late) == ([0.1], 1, 1)
+    assert (tally.refused, tally.failed, tally.asked) == (2, 1, 6)
+
+
+def test_each_step_is_compared_with_the_best() -> None:
+    plan = Plan((1, 8), 1.0, 0.0, 100, neighbour=False, polite=False)
+    slow, best = (Step(1, rate, 0, None, None, 0, 0, 0, 0, 0, None) for rate in (10.0, 40.0))
+    report = LoadReport(plan, (slow, best))
+    assert [report.share_of_best(one) for one in report.steps] == [0.25, 1.0]
+
+
+def test_it_runs(tmp_path: Path) -> None:
+    file = tmp_path / "report.json"
+    options = ["--clients", "1,2", "--seconds", "1", "--memories", "100", "--no-dense"]
+    run = CliRunner().invoke(app, ["load", *options, "--json", str(file)])
+    assert run.exit_code == 0, run.output
+    steps = json.loads(file.read_text())["steps"]
+    assert [one["clients"] for one in steps] == [1, 2]
+    assert all(one["quiet_asked"] >= 1 for one in steps)

@@ -12,7 +12,7 @@ _STEP: Final = 0.01
 Answer = TypeVar("Answer")
 
 
-def wait_until(condition: Callable[[], Answer | Literal[False]]) -> Answer:
+def wait_until(condition: Callable[[], Answer | Literal[False] | None]) -> Answer:
     """The condition's first answer that is true."""
     until = time.monotonic() + SECONDS
     while not (answer := condition()):

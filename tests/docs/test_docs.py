@@ -131,11 +131,6 @@ def test_every_word_lives_where_the_glossary_says(place: str, row: str) -> None:
     assert any(defined.search(file.read_text()) for file in SOURCE.rglob("*.py")), row
 
 
-def test_no_file_holds_two_ideas() -> None:
-    for file in [*SOURCE.rglob("*.py"), *(ROOT / "tests").rglob("*.py")]:
-        assert len(file.read_text().splitlines()) <= 400, file
-
-
 def test_a_restore_beside_a_running_server_is_told_as_one_transaction() -> None:
     """A worker writes into tables as soon as it sees them, and what is restored then clashes."""
     text = (DOCS / "operations.md").read_text()

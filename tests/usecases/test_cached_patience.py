@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 import pytest
+from tests.strategies import new_id
 from tests.usecases.conftest import parts_on
 from tests.usecases.legs import Hanging
 
@@ -113,7 +114,7 @@ async def test_why_waits_once_for_a_leg_that_hangs(parts: Parts, leg: LegName) -
     owned = OwnedRecollect(server, "me")
     await owned.change_settings({"depth": 5})
     for _ in range(6):
-        await owned.remember(Draft("harbour harbour"))
+        await owned.remember(Draft("harbour harbour", id=new_id()))
     memory = await owned.remember(Draft("harbour and quay and mole and pier and beacon"))
     client = await client_of(server)
     now = asyncio.get_running_loop().time

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.strategies import new_id
 from tests.usecases.legs import Saying, candidates
 from tests.usecases.vectors import TableReranker
 
@@ -80,7 +81,8 @@ async def test_the_model_sees_the_first_ones_and_a_hit_may_come_from_behind_the_
 ) -> None:
     await filled(parts)
     for _ in range(3):
-        await remember(parts, "me", Draft("staging one two three four five"))
+        again = Draft("staging one two three four five", id=new_id())
+        await remember(parts, "me", again)
     reranker = TableReranker({"five": 1.0})
     answer = await asked(parts, reranker, limit=1)
     assert len(reranker.asked[0][1]) == 5
@@ -92,7 +94,8 @@ async def test_the_model_sees_the_first_ones_and_a_hit_may_come_from_behind_the_
 async def test_what_is_behind_the_depth_stays_behind_it(parts: Parts) -> None:
     await filled(parts)
     for _ in range(3):
-        await remember(parts, "me", Draft("staging one two three four five"))
+        again = Draft("staging one two three four five", id=new_id())
+        await remember(parts, "me", again)
     answer = await asked(parts, TableReranker(BACKWARDS))
     assert [hit.rerank is not None for hit in answer.hits] == [True] * 5 + [False] * 2
 

@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from tests.strategies import new_id
 from tests.usecases.legs import Hanging, Raising
 from tests.usecases.setups import TwoLegs
 from tests.usecases.vectors import TableReranker
@@ -131,7 +132,7 @@ async def test_not_embedded_yet(setup: Setup) -> None:
 
 async def test_below_the_depth_its_rank_is_told_all_the_same(setup: Setup) -> None:
     for _ in range(12):
-        await setup.remember("car automobile")
+        await setup.remember("car automobile", id=new_id())
     memory = await setup.remember("vehicle")
     await change_settings(setup.parts, "me", {"depth": 5})
     report = await setup.why(memory, limit=5)
@@ -143,7 +144,7 @@ async def test_below_the_depth_its_rank_is_told_all_the_same(setup: Setup) -> No
 
 async def test_within_the_depth_but_below_the_limit(setup: Setup) -> None:
     for _ in range(3):
-        await setup.remember("car automobile")
+        await setup.remember("car automobile", id=new_id())
     memory = await setup.remember("vehicle")
     report = await setup.why(memory, limit=2)
     assert kinds(report) == [("below_limit", None), ("no_match", "lexical")]
@@ -154,7 +155,7 @@ async def test_within_the_depth_but_below_the_limit(setup: Setup) -> None:
 async def test_what_cannot_be_tried_is_not_named(setup: Setup) -> None:
     """In the scope that it is told to ask for, others may be before it."""
     for _ in range(6):
-        await setup.remember("car automobile", project="shop")
+        await setup.remember("car automobile", project="shop", id=new_id())
     memory = await setup.remember("vehicle", project="home")
     shop = Scope(project="shop")
     low = (await setup.why(memory, limit=2, scope=shop)).kept_out
@@ -184,7 +185,7 @@ async def test_beyond_the_bound_it_does_not_pretend(
 ) -> None:
     monkeypatch.setattr(question, "BOUND", 8)
     for _ in range(12):
-        await setup.remember("car automobile")
+        await setup.remember("car automobile", id=new_id())
     memory = await setup.remember("vehicle")
     await change_settings(setup.parts, "me", {"depth": 5})
     facts = (await setup.why(memory, limit=5)).legs["dense"].facts

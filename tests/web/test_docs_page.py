@@ -33,9 +33,11 @@ def tab(server: Running, tmp_path: Path) -> Iterator[Tab]:
         yield opened
 
 
-def send(tab: Tab, operation: str) -> str:
-    """Opens the form of an operation and sends it, and says what was answered."""
+def send(tab: Tab, operation: str, **fields: str) -> str:
+    """Fills in the form of an operation and sends it; the status and body of the answer."""
     tab.run(f"document.querySelector('[aria-labelledby={operation}] .try').open = true")
+    for name, text in fields.items():
+        tab.fill(f"#try-{operation}-{name}", text)
     tab.run(f"document.querySelector('[aria-labelledby={operation}] .try button').click()")
     part = f"document.querySelector('[aria-labelledby={operation}] .try"
     tab.wait(f"/^[0-9]/.test({part} .status').textContent)")
@@ -69,12 +71,9 @@ def test_a_request_is_tried_with_a_key(tab: Tab, server: Running) -> None:
     stored = send(tab, "remember")
     assert stored.startswith("201")
     id = json.loads(stored[stored.index("{") :])["id"]
-    tab.fill("#try-get_memory-reference", id)
-    assert id in send(tab, "get_memory")
-    tab.fill("#try-list_memories-tags", "staging, database")
-    assert id in send(tab, "list_memories")
-    tab.fill("#try-list_memories-tags", "nothing")
-    assert id not in send(tab, "list_memories")
+    assert id in send(tab, "get_memory", reference=id)
+    assert id in send(tab, "list_memories", tags="staging, database")
+    assert id not in send(tab, "list_memories", tags="nothing")
     # The refused request is the only complaint, and the key is nowhere but in its field.
     assert all("401" in one for one in tab.errors)
     assert tab.run("localStorage.length + sessionStorage.length") == 0

@@ -10,12 +10,8 @@ from recollect.core.memory import Changes
 from recollect.wire import ChangesIn, DraftIn, ListIn, RecallIn, WhyIn
 from recollect.wire.values import Input
 
-_REFERENCE = "The memory's id, or an unambiguous beginning of it (at least 4 characters)."
-_SENSITIVE = (
-    "true: never embedded, extracted from, or sent to another machine. Leave it out if you are not "
-    "told: a text that looks like a password or key is recognised. false only when the user says "
-    "that a text which looks so is none."
-)
+_REFERENCE = "Its id, or an unambiguous beginning of it."
+_SENSITIVE = "true: never leaves this machine."
 # A schema of conditions and examples is more than some clients accept for a tool.
 _PLAIN = ConfigDict(json_schema_extra={})
 
@@ -25,8 +21,6 @@ class StoreArguments(DraftIn):
 
     model_config = _PLAIN
 
-    is_sensitive: bool | None = Field(default=None, description=_SENSITIVE)
-
 
 class RecallArguments(RecallIn):
     """A question to the memory."""
@@ -34,7 +28,7 @@ class RecallArguments(RecallIn):
     model_config = _PLAIN
 
     # Over REST a recall is explained unless told otherwise; here a model would read all of it.
-    explain: bool = Field(default=False, description="Say of each hit why it is there.")
+    explain: bool = False
 
 
 class WhyArguments(WhyIn):
@@ -74,7 +68,7 @@ class DeleteArguments(Input):
 
     id: str = Field(description=_REFERENCE)
     forever: bool = Field(
-        default=False, description="Erase it without a trace; only when the user asked for that."
+        default=False, description="Erase it for ever; only when the user asked for that."
     )
 
 
@@ -82,27 +76,45 @@ class StatsArguments(Input):
     """Nothing."""
 
 
-# For the fields that need no words in a REST schema: those of a memory, and those of a scope.
-OF_A_MEMORY = {
-    "category": "What kind of memory it is. An episode is one turn of a conversation and needs a "
-    "session.",
-    "expanded_keywords": "Extra words to find it by.",
+# Taken where given, but not told: no model can choose them sensibly.
+UNLISTED = {
+    "memory_store": {"id"},
+    "memory_recall": {"weights"},
+    "memory_why": {"weights", "is_sensitive", "sort_by", "exclude", "expanded_query"},
+}
+
+# What a model is told of an argument, in the place of what a REST schema says.
+WORDS = {
+    "as_of": "What was known at this time.",
+    "based_on": "The version you read.",
+    "category": "An episode needs a session.",
+    "content": "Up to 8,000 characters.",
+    "cursor": "next_cursor of the page before.",
+    "exclude": "Ids already seen.",
+    "expanded_keywords": "Search words that the text lacks.",
+    "expanded_query": "Synonyms.",
+    "explain": "Why each hit is there.",
+    "forgotten": "Forgotten ones too.",
+    "importance": "0 trivial, 1 vital.",
     "is_sensitive": _SENSITIVE,
-    "limit": "How many to return at most.",
-    "links": "What it says of other memories, by whole ids. supersedes: it is served in the "
-    "target's place from now on. An update replaces all links.",
-    "project": "The project, such as a repository's name; leave it out for what holds everywhere.",
-    "scope": "Which memories take part; leave it out for all.",
-    "session": "The conversation it was said in.",
-    "sort_by": "`relevance` unless the newest or the most important are wanted.",
-    "tags": "What it is filed under.",
+    "kind": "supersedes: served in its place.",
+    "limit": "How many at most.",
+    "links": "All its links.",
+    "project": "Left out: holds everywhere.",
+    "query": "In plain words.",
+    "scope": "Where to look.",
+    "session": "Its conversation.",
+    "sort_by": "How to order.",
+    "tags": "Filed under.",
+    "target": "Whole id.",
+    "weights": "Of the legs.",
 }
 OF_A_SCOPE = {
-    "categories": "Only memories of any of these categories.",
-    "limit": OF_A_MEMORY["limit"],
-    "project": "Only memories of this project.",
-    "sessions": "Only memories of any of these sessions.",
-    "since": "Only what was stored at or after this time, with its zone.",
-    "tags": "Only memories that have all of these tags.",
-    "until": "Only what was stored before this time, with its zone.",
+    "categories": "Any of these.",
+    "project": "Only its memories.",
+    "sessions": "Any of these.",
+    "since": "From this time on.",
+    "tags": "All of these.",
+    "until": "Before this time.",
+    "with_global": "Also those of no project.",
 }

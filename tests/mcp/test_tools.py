@@ -46,7 +46,7 @@ def test_all_four_annotations_are_set_and_true(tool: MemoryTool) -> None:
     hints = (annotations.read_only_hint, annotations.destructive_hint, annotations.idempotent_hint)
     assert hints == HINTS[tool.name]
     assert annotations.open_world_hint is False
-    assert annotations.title == tool.title
+    assert definition(tool).title == tool.title
 
 
 @_each_tool
@@ -73,4 +73,3 @@ def test_ranges_are_told() -> None:
     assert (store["importance"]["minimum"], store["importance"]["maximum"]) == (0, 1)
     assert "episode" in store["category"]["enum"]
     assert (recall["limit"]["minimum"], recall["limit"]["maximum"]) == (1, 100)
-    assert recall["weights"]["additionalProperties"]["maximum"] == 5

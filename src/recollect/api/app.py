@@ -35,8 +35,10 @@ DOCS: Final = f"{PREFIX}/docs"
 OPENAPI: Final = f"{PREFIX}/openapi.json"
 _DOCS_FILES: Final = {
     DOCS: "docs.html",
-    f"{DOCS}/docs.js": "docs.js",
-    f"{DOCS}/docs.css": "docs.css",
+    **{
+        f"{DOCS}/{name}": name
+        for name in ("docs.js", "element.js", "prose.js", "try.js", "docs.css")
+    },
 }
 # What needs no key: whether the server lives, numbers without text or owner, and the manual.
 OPEN_PATHS: Final = frozenset(

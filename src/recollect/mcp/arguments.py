@@ -13,16 +13,8 @@ from recollect.wire.inputs import ChangesIn, DraftIn, ListIn
 from recollect.wire.questions import RecallIn, WhyIn
 from recollect.wire.values import Input
 
-_REFERENCE = "The memory's id, or an unambiguous beginning of it (at least 4 characters)."
-_SENSITIVE = (
-    "true: never embedded, extracted from, or sent to another machine. Leave it out if you are not "
-    "told: a text that looks like a password or key is recognised. false only when the user says "
-    "that a text which looks so is none."
-)
-_EVERYWHERE = (
-    "true: look in all projects. Unsaid, and without a project, it looks in the project that the "
-    "client works in, where that is known, and in global memories."
-)
+_REFERENCE = "Its id, or an unambiguous beginning of it."
+_SENSITIVE = "true: never leaves this machine."
 # A schema of conditions and examples is more than some clients accept for a tool.
 _PLAIN = ConfigDict(json_schema_extra={})
 
@@ -32,12 +24,7 @@ class StoreArguments(DraftIn):
 
     model_config = _PLAIN
 
-    is_sensitive: bool | None = Field(default=None, description=_SENSITIVE)
-    is_global: bool = Field(
-        default=False,
-        description="true: it holds everywhere and belongs to no project. Unsaid, and without a "
-        "project, it belongs to the project that the client works in, where that is known.",
-    )
+    is_global: bool = False
 
     def to_draft(self, here: str | None = None) -> Draft:
         named = None if self.project is None else self.project.strip() or None
@@ -51,9 +38,9 @@ class RecallArguments(RecallIn):
 
     model_config = _PLAIN
 
-    everywhere: bool = Field(default=False, description=_EVERYWHERE)
+    everywhere: bool = False
     # Over REST a recall is explained unless told otherwise; here a model would read all of it.
-    explain: bool = Field(default=False, description="Say of each hit why it is there.")
+    explain: bool = False
 
 
 class WhyArguments(WhyIn):
@@ -61,7 +48,7 @@ class WhyArguments(WhyIn):
 
     model_config = _PLAIN
 
-    everywhere: bool = Field(default=False, description=_EVERYWHERE)
+    everywhere: bool = False
 
     id: str = Field(description=_REFERENCE)
 
@@ -71,7 +58,7 @@ class ListArguments(ListIn):
 
     model_config = _PLAIN
 
-    everywhere: bool = Field(default=False, description=_EVERYWHERE)
+    everywhere: bool = False
 
 
 class GetArguments(Input):
@@ -97,7 +84,7 @@ class DeleteArguments(Input):
 
     id: str = Field(description=_REFERENCE)
     forever: bool = Field(
-        default=False, description="Erase it without a trace; only when the user asked for that."
+        default=False, description="Erase it for ever; only when the user asked for that."
     )
 
 
@@ -105,28 +92,47 @@ class StatsArguments(Input):
     """Nothing."""
 
 
-# For the fields that need no words in a REST schema: those of a memory, and those of a scope.
-OF_A_MEMORY = {
-    "category": "What kind of memory it is. An episode is one turn of a conversation and needs a "
-    "session.",
-    "expanded_keywords": "Extra words to find it by.",
+# Taken where given, but not told: no model can choose them sensibly.
+UNLISTED = {
+    "memory_store": {"id"},
+    "memory_recall": {"weights"},
+    "memory_why": {"weights", "is_sensitive", "sort_by", "exclude", "expanded_query"},
+}
+
+# What a model is told of an argument, in the place of what a REST schema says.
+WORDS = {
+    "as_of": "What was known at this time.",
+    "based_on": "The version you read.",
+    "category": "An episode needs a session.",
+    "content": "Up to 8,000 characters.",
+    "cursor": "next_cursor of the page before.",
+    "everywhere": "In all projects.",
+    "exclude": "Ids already seen.",
+    "expanded_keywords": "Search words that the text lacks.",
+    "expanded_query": "Synonyms.",
+    "explain": "Why each hit is there.",
+    "forgotten": "Forgotten ones too.",
+    "importance": "0 trivial, 1 vital.",
     "is_sensitive": _SENSITIVE,
-    "limit": "How many to return at most.",
-    "links": "What it says of other memories, by whole ids. supersedes: it is served in the "
-    "target's place from now on. An update replaces all links.",
-    "project": "The project, such as a repository's name, of which the end will do (`shop`); leave "
-    "it out for the one that the client works in.",
-    "scope": "Which memories take part; leave it out for all.",
-    "session": "The conversation it was said in.",
-    "sort_by": "`relevance` unless the newest or the most important are wanted.",
-    "tags": "What it is filed under.",
+    "is_global": "Holds everywhere, in no project.",
+    "kind": "supersedes: served in its place.",
+    "limit": "How many at most.",
+    "links": "All its links.",
+    "project": "Left out: the one you work in.",
+    "query": "In plain words.",
+    "scope": "Where to look.",
+    "session": "Its conversation.",
+    "sort_by": "How to order.",
+    "tags": "Filed under.",
+    "target": "Whole id.",
+    "weights": "Of the legs.",
 }
 OF_A_SCOPE = {
-    "categories": "Only memories of any of these categories.",
-    "limit": OF_A_MEMORY["limit"],
-    "project": "Only memories of this project.",
-    "sessions": "Only memories of any of these sessions.",
-    "since": "Only what was stored at or after this time, with its zone.",
-    "tags": "Only memories that have all of these tags.",
-    "until": "Only what was stored before this time, with its zone.",
+    "categories": "Any of these.",
+    "project": "Only its memories.",
+    "sessions": "Any of these.",
+    "since": "From this time on.",
+    "tags": "All of these.",
+    "until": "Before this time.",
+    "with_global": "Also those of no project.",
 }

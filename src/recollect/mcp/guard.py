@@ -18,11 +18,11 @@ WITHHELD: Final = (
 )
 
 
-def as_data(answer: BaseModel) -> str:
-    """The answer as JSON between fences. In JSON a `<` can be written as its number, so that no
+def as_data(text: str) -> str:
+    """An answer's JSON between fences. In JSON a `<` can be written as its number, so that no
     memory can hold a tag.
     """
-    return fenced(SENTENCE, answer.model_dump_json().replace("<", "\\u003c"))
+    return fenced(SENTENCE, text.replace("<", "\\u003c"))
 
 
 def without_sensitive(answer: BaseModel) -> BaseModel:

@@ -6,10 +6,11 @@ to answer `initialize`.
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
@@ -45,8 +46,6 @@ if TYPE_CHECKING:
 Context = ServerRequestContext[Any, Any]
 RecollectOf = Callable[[Context], "Awaitable[Recollect]"]
 
-Amend = Callable[[dict[str, Any]], dict[str, Any]]
-
 log = logging.getLogger(__name__)
 INSTRUCTIONS: Final = (
     "Long-term memory. Recall before you answer anything that may depend on what was said or "
@@ -67,6 +66,7 @@ def build_server(
     """
 
     async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
+        from recollect.mcp import compact
         from recollect.mcp.guard import as_data, without_sensitive
         from recollect.mcp.tools import BY_NAME
 
@@ -83,9 +83,13 @@ def build_server(
             return _failed(error)
         except Exception as error:  # noqa: BLE001  # a fault of ours must still be answered
             return _failed(_unexpected(error, tool.name))
+        shown = compact.answer(
+            answer.model_dump(mode="json"), explained=getattr(arguments, "explain", True)
+        )
+        text = json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
         return CallToolResult(
-            content=[TextContent(text=text) for text in (as_data(answer), *_notes(answer))],
-            structured_content=answer.model_dump(mode="json"),
+            content=[TextContent(text=one) for one in (as_data(text), *_notes(answer))],
+            structured_content=shown,
         )
 
     async def read_resource(
@@ -158,14 +162,18 @@ def _reported(context: Context, doing: str) -> AbstractAsyncContextManager[None]
 
 def definition(tool: MemoryTool) -> Tool:
     """What a client is told of a tool."""
+    from recollect.mcp import compact
+    from recollect.mcp.arguments import OF_A_SCOPE, UNLISTED, WORDS
+
     return Tool(
         name=tool.name,
         title=tool.title,
         description=tool.description,
-        input_schema=_lean(tool.arguments.model_json_schema(), _described),
-        output_schema=_lean(tool.answer.model_json_schema(mode="serialization")),
+        input_schema=compact.input_schema(
+            tool.arguments.model_json_schema(), WORDS, OF_A_SCOPE, UNLISTED.get(tool.name, ())
+        ),
+        output_schema=compact.output_schema(tool.answer.model_json_schema(mode="serialization")),
         annotations=ToolAnnotations(
-            title=tool.title,
             read_only_hint=tool.reads,
             destructive_hint=tool.destroys,
             idempotent_hint=tool.repeatable,
@@ -220,30 +228,3 @@ def _told(error: RecollectError) -> str:
     the tool instead. What has no tool, such as `recollect doctor`, is for the person it works for.
     """
     return f"{error}\n→ {error.remedy.replace('`recollect list`', 'memory_list')}"
-
-
-def _lean(schema: dict[str, Any], amend: Amend = lambda properties: properties) -> dict[str, Any]:
-    """The schema without the titles that only repeat names: a model reads every word of it."""
-    return cast("dict[str, Any]", _walk(schema, amend))
-
-
-def _described(properties: dict[str, Any]) -> dict[str, Any]:
-    """The same properties, each with a description."""
-    from recollect.mcp.arguments import OF_A_MEMORY, OF_A_SCOPE
-
-    words = OF_A_SCOPE if "sessions" in properties else OF_A_MEMORY
-    return {
-        name: {**({"description": words[name]} if name in words else {}), **one}
-        for name, one in properties.items()
-    }
-
-
-def _walk(node: object, amend: Amend) -> object:
-    if isinstance(node, list):
-        return [_walk(one, amend) for one in node]
-    if not isinstance(node, dict):
-        return node
-    walked = {key: _walk(value, amend) for key, value in node.items() if key != "title"}
-    if isinstance(properties := walked.get("properties"), dict):
-        walked["properties"] = amend(properties)
-    return walked

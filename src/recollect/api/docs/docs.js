@@ -1,16 +1,10 @@
 // Renders the OpenAPI document of this server. Needs nothing from any other server.
+import { element } from "./element.js";
+import { inline, prose } from "./prose.js";
+import { tryIt } from "./try.js";
 
 const document_ = await (await fetch("/api/v1/openapi.json")).json();
 const schemas = document_.components.schemas;
-
-function element(tag, { text, className, ...attributes } = {}, ...children) {
-  const made = document.createElement(tag);
-  if (className) made.className = className;
-  if (text !== undefined) made.textContent = text;
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  made.append(...children.filter(Boolean));
-  return made;
-}
 
 const code = (value) => element("pre", { tabindex: "0" },
   element("code", { text: typeof value === "string" ? value : JSON.stringify(value, null, 2) }));
@@ -48,7 +42,7 @@ function fields(rows) {
     element("tbody", {}, ...rows.map(({ name, schema, required, description }) => element("tr", {},
       element("th", { scope: "row" }, element("code", { text: name }), required ? element("span", { className: "required", text: " required" }) : null),
       element("td", {}, ...typeOf(schema)),
-      element("td", { text: [description ?? schema.description ?? "", standard(schema)].filter(Boolean).join(" ") })))));
+      element("td", {}, ...inline([description ?? schema.description ?? "", standard(schema)].filter(Boolean).join(" ")))))));
 }
 
 const standard = (schema) =>
@@ -63,7 +57,7 @@ function response(status, answer) {
   const [type, media] = Object.entries(answer.content ?? {})[0] ?? [];
   const example = media?.example ?? Object.values(media?.examples ?? {})[0]?.value;
   return element("details", { className: status < 400 ? "answer" : "answer refused" },
-    element("summary", {}, element("b", { text: status }), ` ${answer.description} `,
+    element("summary", {}, element("b", { text: status }), " ", ...inline(answer.description), " ",
       element("span", { className: "quiet", text: type ?? "" })),
     media?.schema?.$ref ? element("p", {}, "Shape: ", ...typeOf(media.schema)) : null,
     example === undefined ? null : code(example));
@@ -75,12 +69,13 @@ function operation(path, method, details) {
   const title = element("h3", { id: details.operationId },
     element("span", { className: `method ${method}`, text: method.toUpperCase() }), " ", element("code", { text: path }));
   return element("article", { "aria-labelledby": details.operationId }, title,
-    element("p", { text: details.description ?? details.summary }),
+    ...prose(details.description ?? details.summary),
     details.security ? null : element("p", { className: "open", text: "Open: needs no key." }),
     details.parameters?.length ? fields(details.parameters) : null,
     shape ? element("p", {}, "Body: ", ...typeOf({ $ref: body })) : null,
     shape ? fields(shapeRows(shape)) : null,
     shape?.examples ? code(shape.examples[0]) : null,
+    tryIt(path, method, details, shape?.examples?.[0]),
     ...Object.entries(details.responses).map(([status, answer]) => response(status, answer)));
 }
 
@@ -104,7 +99,7 @@ for (const [tag, operations] of groups) {
 for (const [name, schema] of Object.entries(schemas)) {
   document.getElementById("shapes").append(element("article", {},
     element("h3", { id: `shape-${name}`, text: name }),
-    element("p", { text: schema.description ?? "" }),
+    ...prose(schema.description ?? ""),
     fields(shapeRows(schema))));
 }
 document.title = `${document_.info.title} API ${document_.info.version}`;

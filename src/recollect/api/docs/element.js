@@ -1,0 +1,9 @@
+// Elements are made one by one, and texts only ever set as text.
+export function element(tag, { text, className, ...attributes } = {}, ...children) {
+  const made = document.createElement(tag);
+  if (className) made.className = className;
+  if (text !== undefined) made.textContent = text;
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  made.append(...children.filter(Boolean));
+  return made;
+}

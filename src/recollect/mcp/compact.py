@@ -1,0 +1,140 @@
+"""Schemas and answers in as few words as say the same: a model reads every one of them.
+
+Definitions are read in every conversation, answers in most. What `core` checks anyway, what holds
+unless said otherwise and what is said twice is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, Final
+
+# Checked by core in its own words, a repeated name, or what happens when nothing is said.
+_NOT_TOLD: Final = {
+    *("title", "default", "pattern", "minLength", "maxLength", "maxItems", "propertyNames"),
+}
+# Of a recall nobody asked to explain, what only an operator wants to know.
+_OF_AN_OPERATOR: Final = ("fusion", "legs", "took_ms")
+
+
+def input_schema(
+    schema: Mapping[str, Any],
+    words: Mapping[str, str],
+    of_a_scope: Mapping[str, str],
+    unlisted: Collection[str] = (),
+) -> dict[str, Any]:
+    """The arguments of a tool, each with its words where there are some."""
+    lean = {key: value for key, value in _lean(schema).items() if key != "description"}
+    lean["properties"] = {
+        name: one for name, one in lean["properties"].items() if name not in unlisted
+    }
+    made: dict[str, Any] = _inlined(lean, lean.pop("$defs", {}))
+    return _described(made, words, of_a_scope) | {"additionalProperties": False}
+
+
+def output_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """What an answer may hold. Nothing is required: what is empty is left out."""
+    return _bare(_lean(schema))
+
+
+def answer(values: Mapping[str, Any], *, explained: bool = True) -> dict[str, Any]:
+    """The answer without what is absent, and of memories without what is usual."""
+    left_out = () if explained else _OF_AN_OPERATOR
+    return {
+        key: _compact(value)
+        for key, value in _memory(values).items()
+        if value is not None and key not in left_out
+    }
+
+
+def _compact(value: object) -> object:
+    if isinstance(value, list):
+        return [_compact(one) for one in value]
+    if isinstance(value, dict):
+        held = _memory(value).items()
+        return {key: _compact(one) for key, one in held if one is not None and one != []}
+    return value
+
+
+def _memory(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A memory's owner is whoever asks, and most of its fields are empty."""
+    if not {"content", "version", "owner"} <= values.keys():
+        return values
+    is_unchanged = values.get("updated_at") == values.get("created_at")
+    return {
+        key: value
+        for key, value in values.items()
+        if key != "owner"
+        and value not in (None, [])
+        and value is not False
+        and not (key == "updated_at" and is_unchanged)
+    }
+
+
+def _lean(node: Any) -> Any:  # noqa: ANN401  # a JSON value
+    if isinstance(node, list):
+        return [_lean(one) for one in node]
+    if not isinstance(node, Mapping):
+        return node
+    lean: dict[str, Any] = {}
+    for key, value in node.items():
+        if key in ("properties", "$defs"):
+            lean[key] = {name: _lean(one) for name, one in value.items()}
+        elif key not in _NOT_TOLD and (key, value) != ("format", "uuid"):
+            lean[key] = _lean(value)
+    either = lean.get("anyOf")
+    if isinstance(either, list) and {"type": "null"} in either:  # it may be left out instead
+        rest = [one for one in either if one != {"type": "null"}]
+        if len(rest) == 1:
+            del lean["anyOf"]
+            lean |= rest[0]
+    return lean
+
+
+def _inlined(node: Any, definitions: Mapping[str, Any]) -> Any:  # noqa: ANN401  # a JSON value
+    if isinstance(node, list):
+        return [_inlined(one, definitions) for one in node]
+    if not isinstance(node, dict):
+        return node
+    if isinstance(reference := node.get("$ref"), str):
+        named = definitions[reference.rpartition("/")[2]]
+        node = {**named, **{key: value for key, value in node.items() if key != "$ref"}}
+    return {key: _inlined(value, definitions) for key, value in node.items()}
+
+
+def _described(
+    node: Mapping[str, Any], words: Mapping[str, str], of_a_scope: Mapping[str, str]
+) -> dict[str, Any]:
+    made = {key: value for key, value in node.items() if key != "additionalProperties"}
+    if isinstance(items := node.get("items"), dict):
+        made["items"] = _described(items, words, of_a_scope)
+        made["items"].pop("description", None)
+    if isinstance(properties := node.get("properties"), dict):
+        told = {**words, **of_a_scope} if "sessions" in properties else words
+        made["properties"] = {
+            name: _argument(name, _described(one, words, of_a_scope), told)
+            for name, one in properties.items()
+        }
+    elif "additionalProperties" in node:
+        made["additionalProperties"] = node["additionalProperties"]
+    return made
+
+
+def _argument(name: str, schema: dict[str, Any], words: Mapping[str, str]) -> dict[str, Any]:
+    if name == "categories":
+        schema["items"] = {"type": "string"}  # the categories are named where memories are stored
+    return {**schema, "description": words[name]} if name in words else schema
+
+
+def _bare(node: Any) -> Any:  # noqa: ANN401  # a JSON value
+    if isinstance(node, list):
+        return [_bare(one) for one in node]
+    if not isinstance(node, dict):
+        return node
+    bare: dict[str, Any] = {}
+    for key, value in node.items():
+        if key in ("properties", "$defs"):
+            bare[key] = {name: _bare(one) for name, one in value.items()}
+        elif key not in ("description", "required", "examples", "enum"):
+            bare[key] = _bare(value)
+    return bare

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import httpx
 import pytest
+from tests.real_parts import CHROMIUM
 from tests.serving import Running, running
 from tests.waiting import SECONDS
-from tests.web.browser import Tab, chromium, open_tab
+from tests.web.browser import Tab, open_tab
 
 DOCS = "/api/v1/docs"
 SCRIPTS = ("docs.js", "element.js", "prose.js", "try.js")
@@ -24,10 +25,7 @@ def server(database_url: str, tmp_path: Path) -> Iterator[Running]:
 
 @pytest.fixture
 def tab(server: Running, tmp_path: Path) -> Iterator[Tab]:
-    binary = chromium()
-    if binary is None:
-        pytest.skip("there is no Chromium")
-    with open_tab(binary, tmp_path / "profile") as opened:
+    with open_tab(CHROMIUM.path(), tmp_path / "profile") as opened:
         opened.go(server.url + DOCS)
         opened.wait("document.querySelectorAll('article').length > 20")
         yield opened

@@ -95,8 +95,11 @@ class StatsArguments(Input):
 # Taken where given, but not told: no model can choose them sensibly.
 UNLISTED = {
     "memory_store": {"id"},
-    "memory_recall": {"weights"},
-    "memory_why": {"weights", "is_sensitive", "sort_by", "exclude", "expanded_query"},
+    "memory_list": {"with_global"},
+    "memory_recall": {"weights", "with_global"},
+    "memory_why": {
+        *("weights", "is_sensitive", "sort_by", "exclude", "expanded_query", "with_global")
+    },
 }
 
 # What a model is told of an argument, in the place of what a REST schema says.
@@ -114,11 +117,11 @@ WORDS = {
     "forgotten": "Forgotten ones too.",
     "importance": "0 trivial, 1 vital.",
     "is_sensitive": _SENSITIVE,
-    "is_global": "Holds everywhere, in no project.",
+    "is_global": "In no project.",
     "kind": "supersedes: served in its place.",
     "limit": "How many at most.",
     "links": "All its links.",
-    "project": "Left out: the one you work in.",
+    "project": "Its repository.",
     "query": "In plain words.",
     "scope": "Where to look.",
     "session": "Its conversation.",
@@ -134,5 +137,4 @@ OF_A_SCOPE = {
     "since": "From this time on.",
     "tags": "All of these.",
     "until": "Before this time.",
-    "with_global": "Also those of no project.",
 }

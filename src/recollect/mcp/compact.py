@@ -25,16 +25,24 @@ def input_schema(
 ) -> dict[str, Any]:
     """The arguments of a tool, each with its words where there are some."""
     lean = {key: value for key, value in _lean(schema).items() if key != "description"}
-    lean["properties"] = {
-        name: one for name, one in lean["properties"].items() if name not in unlisted
-    }
-    made: dict[str, Any] = _inlined(lean, lean.pop("$defs", {}))
+    made = _without(_inlined(lean, lean.pop("$defs", {})), unlisted)
     return _described(made, words, of_a_scope) | {"additionalProperties": False}
+
+
+def _without(schema: Mapping[str, Any], unlisted: Collection[str]) -> dict[str, Any]:
+    """The schema without these properties, also those of objects inside it."""
+    properties = {
+        name: _without(one, unlisted) if "properties" in one else one
+        for name, one in schema["properties"].items()
+        if name not in unlisted
+    }
+    return {**schema, "properties": properties}
 
 
 def output_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     """What an answer may hold. Nothing is required: what is empty is left out."""
-    return _bare(_lean(schema))
+    bare: dict[str, Any] = _bare(_lean(schema))
+    return bare
 
 
 def answer(values: Mapping[str, Any], *, explained: bool = True) -> dict[str, Any]:

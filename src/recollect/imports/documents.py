@@ -56,10 +56,10 @@ def entry(place: str, one: Any, tag: str) -> Item:  # noqa: ANN401  # a JSON val
         return Trouble(place, "this is no memory: it has no text", "Correct or remove it.")
     metadata = values.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
-    category = values.get("category")
+    category = str(values.get("category") or "")
     is_ours = category in CATEGORIES
     labels = [
-        *(values.get("tags"), values.get("categories"), None if is_ours else category),
+        *(values.get("tags"), values.get("categories"), None if is_ours else category or None),
         *(metadata.get("category"), metadata.get("tags")),
     ]
     run = values.get("run_id")

@@ -86,7 +86,7 @@ def _entity(place: str, values: dict[str, Any]) -> Iterator[Item]:
     if not isinstance(name, str) or not name.strip() or not isinstance(observations, list):
         yield _unknown(place, "an entity without a name or a list of observations")
         return
-    tags = (kind,) if isinstance(kind, str) and kind.strip() else ()
+    tags: tuple[str, ...] = (kind,) if isinstance(kind, str) and kind.strip() else ()
     named = values.get("tags")
     tags += tuple(one for one in named if isinstance(one, str)) if isinstance(named, list) else ()
     if not observations:

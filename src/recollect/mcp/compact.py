@@ -34,7 +34,8 @@ def input_schema(
 
 def output_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     """What an answer may hold. Nothing is required: what is empty is left out."""
-    return _bare(_lean(schema))
+    bare: dict[str, Any] = _bare(_lean(schema))
+    return bare
 
 
 def answer(values: Mapping[str, Any], *, explained: bool = True) -> dict[str, Any]:

@@ -105,6 +105,9 @@ class MemoryStore(Protocol):
     async def search_words(self, owner: str, scope: Scope, query: WordQuery) -> list[Candidate]:
         """The lexical leg: matching memories, best first. No text can make it raise."""
 
+    async def find_same(self, memories: Sequence[Memory]) -> dict[UUID, Memory]:
+        """Of new memories of one owner, by their ids, the stored ones that say the same."""
+
     async def projects(self, owner: str) -> list[str]:
         """The projects that hold a memory which is not forgotten."""
 

@@ -50,3 +50,12 @@ async def test_of_several_writers_one_stores_the_text(store: MemoryStore) -> Non
     assert answers.count(None) == 1
     (kept,) = await listed(store)
     assert {known.id for known in answers if known is not None} == {kept}
+
+
+async def test_what_says_the_same_is_found_for_many_at_once(store: MemoryStore) -> None:
+    first, second = memory(1, TEXT, project="alpha"), memory(2, "Soup at noon")
+    await fill(store, first, second, memory(3, TEXT, owner="eve"))
+    again = memory(11, TEXT.replace(" ", "\n"), project="alpha")
+    news = [again, memory(12, TEXT), memory(13, "Soup at noon "), memory(14, "Soup at one")]
+    assert await store.find_same(news) == {again.id: first, news[2].id: second}
+    assert await store.find_same([]) == {}

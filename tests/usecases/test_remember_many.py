@@ -8,7 +8,7 @@ from tests.strategies import new_id
 from recollect.core.batch import MAX_BATCH, BatchItem
 from recollect.core.errors import Conflict, InvalidInput
 from recollect.core.memory import EVERYWHERE, Draft
-from recollect.usecases.find import page
+from recollect.usecases.find import get, page
 from recollect.usecases.forget import forget
 from recollect.usecases.parts import Parts
 from recollect.usecases.remember import remember, remember_many
@@ -107,3 +107,16 @@ async def test_a_batch_has_a_limit(parts: Parts) -> None:
         await remember_many(parts, "me", [Draft("x")] * (MAX_BATCH + 1))
     assert "500" in refused.value.remedy
     assert await contents(parts) == []
+
+
+async def test_a_text_that_is_known_stays_one_memory(parts: Parts) -> None:
+    known = await remember(parts, "me", Draft("tea", tags=("drinks",)))
+    batch = [Draft("tea", tags=("hot",)), Draft("milk"), Draft("milk "), Draft("tea", id=new_id())]
+    results = await remember_many(parts, "me", batch)
+    assert [one.outcome for one in results] == ["present", "stored", "present", "stored"]
+    assert results[0].id == known.id
+    assert results[2].id == results[1].id
+    assert sorted(await contents(parts)) == ["milk", "tea", "tea"]
+    assert set((await get(parts, "me", str(known.id))).tags) == {"drinks", "hot"}
+    again = await remember_many(parts, "me", batch[:3])
+    assert [one.outcome for one in again] == ["present"] * 3

@@ -72,6 +72,14 @@ class InMemoryStore:
         await self.add(memory)
         return None
 
+    async def find_same(self, memories: Sequence[Memory]) -> dict[UUID, Memory]:
+        return {
+            memory.id: known
+            for memory in memories
+            for known in reversed(self._current(memory.owner))
+            if is_same(known, memory)
+        }
+
     async def add_all(self, memories: Sequence[Memory]) -> set[UUID]:
         new = {one.id: one for one in reversed(memories) if one.id not in self._memories}
         for memory in new.values():

@@ -22,8 +22,8 @@ BatchItem = Draft | InvalidInput
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """What became of one memory of a batch. present: the same memory was stored before under this
-    id; refused: `error` says why, and what to do. `secret` made it sensitive, unless the writer
+    """What became of one memory of a batch. present: the same memory was stored before; `id` is
+    its id. refused: `error` says why, and what to do. `secret` made it sensitive, unless the writer
     said whether it is.
     """
 

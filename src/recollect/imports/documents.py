@@ -56,10 +56,10 @@ def entry(place: str, one: Any, tag: str) -> Item:  # noqa: ANN401  # a JSON val
         return Trouble(place, "this is no memory: it has no text", "Correct or remove it.")
     metadata = values.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
-    category = values.get("category")
-    is_ours = isinstance(category, str) and category in CATEGORIES
+    category = str(values.get("category") or "")
+    is_ours = category in CATEGORIES
     labels = [
-        *(values.get("tags"), values.get("categories"), None if is_ours else category),
+        *(values.get("tags"), values.get("categories"), None if is_ours else category or None),
         *(metadata.get("category"), metadata.get("tags")),
     ]
     run = values.get("run_id")
@@ -67,7 +67,7 @@ def entry(place: str, one: Any, tag: str) -> Item:  # noqa: ANN401  # a JSON val
     return Found(
         place,
         text,
-        str(category) if is_ours else DEFAULT_CATEGORY,
+        category if is_ours else DEFAULT_CATEGORY,
         tags=(tag, *(word for label in labels for word in _words(label))),
         session=run if isinstance(run, str) else None,
         project=project if isinstance(project, str) else None,

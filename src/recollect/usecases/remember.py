@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from recollect.core.batch import BatchItem, Remembered, check_batch_size
 from recollect.core.errors import Conflict, InvalidInput
@@ -46,7 +47,8 @@ async def remember(parts: Parts, owner: str, draft: Draft) -> Memory:
 
 async def remember_many(parts: Parts, owner: str, batch: Sequence[BatchItem]) -> list[Remembered]:
     """Store a batch in one transaction: everything that can be stored, or nothing when the store
-    fails. The results are in the order of the batch. Repeating a batch with ids is harmless.
+    fails. The results are in the order of the batch. Repeating a batch is harmless, with ids or
+    without; two writers who store the same new text at the same time may both store it.
     """
     check_batch_size(batch)
     now = parts.clock.now()
@@ -55,7 +57,10 @@ async def remember_many(parts: Parts, owner: str, batch: Sequence[BatchItem]) ->
         await _build_or_refuse(parts, owner, item, now + timedelta(microseconds=place))
         for place, item in enumerate(batch)
     ]
-    memories = [one[0] for one in built if not isinstance(one, Remembered)]
+    same = await _find_same(parts, batch, built)
+    memories = [
+        one[0] for one in built if not isinstance(one, Remembered) and one[0].id not in same
+    ]
     new = await parts.store.add_all(memories)
     taken = [memory.id for memory in memories if memory.id not in new]
     known = await parts.store.get_many(owner, taken, forgotten=True) if taken else {}
@@ -65,13 +70,40 @@ async def remember_many(parts: Parts, owner: str, batch: Sequence[BatchItem]) ->
             results.append(one)
             continue
         memory, secret = one
-        if memory.id in new:
+        if memory.id in same:
+            known_as = await _say_again(parts, same[memory.id], memory)
+            results.append(Remembered(known_as.id, "present", secret=secret))
+        elif memory.id in new:
             new.remove(memory.id)
             known[memory.id] = memory  # a second one with the same id is compared with the first
             results.append(Remembered(memory.id, "stored", secret=secret))
         else:
             results.append(_compare(memory, known.get(memory.id), secret))
     return results
+
+
+async def _find_same(
+    parts: Parts,
+    batch: Sequence[BatchItem],
+    built: Sequence[tuple[Memory, Secret | None] | Remembered],
+) -> dict[UUID, Memory]:
+    """By the id it would get, the memory that says the same: one stored before, or the first of
+    the batch.
+    """
+    repeatable = [
+        one[0]
+        for item, one in zip(batch, built, strict=True)
+        if not isinstance(one, Remembered)
+        and not isinstance(item, InvalidInput)
+        and may_be_repeated(item)
+    ]
+    same = await parts.store.find_same(repeatable)
+    first: dict[tuple[str | None, ...], Memory] = {}
+    for memory in repeatable:
+        said = (memory.project, *memory.content.split())
+        if memory.id not in same and first.setdefault(said, memory) is not memory:
+            same[memory.id] = first[said]
+    return same
 
 
 async def _build(

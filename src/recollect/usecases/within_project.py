@@ -77,6 +77,9 @@ class ProjectStore:
     async def add_unless_known(self, memory: Memory) -> Memory | None:
         return await self.store.add_unless_known(self._inside(memory))
 
+    async def find_same(self, memories: Sequence[Memory]) -> dict[UUID, Memory]:
+        return await self.store.find_same([self._inside(memory) for memory in memories])
+
     async def get(self, owner: str, id: UUID) -> Memory | None:
         memory = await self.store.get(owner, id)
         return memory if memory is not None and memory.project == self.project else None

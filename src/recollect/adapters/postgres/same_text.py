@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
+from uuid import UUID
 
 from recollect.adapters.postgres.pool import Connection
 from recollect.adapters.postgres.rows import MEMORY_COLUMNS, to_memory
 from recollect.core.memory import Memory
 from recollect.core.repeated import is_same
 
-# As `migrations/versions/0010_same_text.py` has indexed it.
+# As `migrations/versions/0013_same_text.py` has indexed it.
 _KEY: Final = r"hashtextextended(regexp_replace({text}, '\s+', '', 'g'), 0)"
 # Until the transaction ends, whoever else stores this text waits, and then sees what was stored.
 _LOCK: Final = f"""
@@ -21,6 +23,34 @@ where m.owner = %(owner)s and m.deleted_at is null and m.category <> 'episode'
     and {_KEY.format(text="m.content")} = {_KEY.format(text="%(content)s")}
 order by m.created_at, m.id
 """  # noqa: S608  # composed of constants
+
+
+_SAME_KEYS: Final = f"""
+select {MEMORY_COLUMNS} from memories m
+where m.owner = %(owner)s and m.deleted_at is null and m.category <> 'episode'
+    and {_KEY.format(text="m.content")} = any(
+        array(select {_KEY.format(text="said.content")} from unnest(%(contents)s) said (content))
+    )
+order by m.created_at, m.id
+"""  # noqa: S608  # composed of constants
+
+
+async def find_many(connection: Connection, memories: Sequence[Memory]) -> dict[UUID, Memory]:
+    """By the id of each new memory, the stored one that says the same."""
+    if not memories:
+        return {}
+    contents = [memory.content for memory in memories]
+    params = {"owner": memories[0].owner, "contents": contents}
+    cursor = await connection.execute(_SAME_KEYS, params)
+    by_text: dict[tuple[str, ...], list[Memory]] = {}
+    for known in map(to_memory, await cursor.fetchall()):
+        by_text.setdefault(tuple(known.content.split()), []).append(known)
+    return {
+        memory.id: known
+        for memory in memories
+        for known in reversed(by_text.get(tuple(memory.content.split()), []))
+        if is_same(known, memory)
+    }
 
 
 async def find(connection: Connection, memory: Memory) -> Memory | None:

@@ -212,6 +212,11 @@ class PostgresStore:
         await self._statistics.added(1)
         return None
 
+    @again_if_lost
+    async def find_same(self, memories: Sequence[Memory]) -> dict[UUID, Memory]:
+        async with self._reading() as connection:
+            return await same_text.find_many(connection, memories)
+
     async def add_many(self, memories: Iterable[Memory]) -> None:
         """Keep many new memories at once, all of them or none."""
         rows = [tuple(from_memory(memory).values()) for memory in memories]

@@ -129,17 +129,20 @@ class SqliteStore:
             )
 
     async def add_unless_known(self, memory: Memory) -> Memory | None:
-        parameters = {"owner": memory.owner, "content": memory.content}
-
         def work(writer: sqlite3.Connection) -> Memory | None:
             with transaction(writer):
-                for row in writer.execute(_SAME_BEGINNING, parameters):
-                    if is_same(known := from_row(row), memory):
-                        return known
-                writer.execute(_ADD_NEW, to_row(memory))
-                return None
+                if (known := _same(writer, memory)) is None:
+                    writer.execute(_ADD_NEW, to_row(memory))
+                return known
 
         return await self._writer.run(work)
+
+    async def find_same(self, memories: Sequence[Memory]) -> dict[UUID, Memory]:
+        def work(reader: sqlite3.Connection) -> dict[UUID, Memory]:
+            found = ((memory.id, _same(reader, memory)) for memory in memories)
+            return {id: known for id, known in found if known is not None}
+
+        return await self._reader.run_until_cancelled(work)
 
     async def add_all(self, memories: Sequence[Memory]) -> set[UUID]:
         rows = [(memory.id, to_row(memory)) for memory in memories]
@@ -362,3 +365,10 @@ def _closed_on_failure(connection: sqlite3.Connection) -> Iterator[None]:
     except BaseException:
         connection.close()
         raise
+
+
+def _same(connection: sqlite3.Connection, memory: Memory) -> Memory | None:
+    """The oldest memory that says the same."""
+    parameters = {"owner": memory.owner, "content": memory.content}
+    known = map(from_row, connection.execute(_SAME_BEGINNING, parameters))
+    return next((one for one in known if is_same(one, memory)), None)

@@ -88,7 +88,7 @@ def test_the_longer_the_line_the_later_to_try_again() -> None:
 
 def test_refusals_have_a_pace_and_are_not_held_back_for_long() -> None:
     admission = Admission(slots=4, seconds=2.0)
-    pace = 0.2 / 4 / 2
+    pace = 0.2 / 4
     assert [admission.refuse(1.0) for _ in range(3)] == pytest.approx([pace, 2 * pace, 3 * pace])
     assert admission.refuse(9.0) == pytest.approx(pace)
     assert max(admission.refuse(9.0) for _ in range(10_000)) == pytest.approx(6.0)

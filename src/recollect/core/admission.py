@@ -6,7 +6,7 @@ many run; the others wait, and what has waited too long to be answered in time i
 
 A refusal takes a twentieth of the time of an answer, and clients that ask again at once would keep
 a server busy with refusals alone. So a request that is bound to be refused still waits first, and
-refusals have a pace: a few for each request that could have been answered meanwhile.
+refusals have a pace: no more of them than of requests that could have been answered meanwhile.
 
 Of one key's requests the newest goes first. The oldest would be answered just before its deadline,
 or just after; the newest has a client that surely still waits.
@@ -29,8 +29,7 @@ _UP: Final = 3
 _FIRST_ESTIMATE: Final = 0.2
 _LEAST_ESTIMATE: Final = 0.001
 _MOST_RETRY_SECONDS: Final = 10.0
-# For each request that could be answered, and how long a refusal is held back at the most.
-_REFUSALS: Final = 2
+# How long a refusal is held back at the most.
 _MOST_HELD_SECONDS: Final = 6.0
 
 
@@ -93,7 +92,7 @@ class Admission:
 
     def refuse(self, now: float) -> float:
         """How many seconds to wait before telling a request that it is refused."""
-        pace = self._estimate / self._slots / _REFUSALS
+        pace = self._estimate / self._slots
         self._next_refusal = max(self._next_refusal, now) + pace
         if self._next_refusal > now + _MOST_HELD_SECONDS:
             self._next_refusal = now + _MOST_HELD_SECONDS

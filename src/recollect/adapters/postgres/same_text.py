@@ -29,7 +29,10 @@ _SAME_KEYS: Final = f"""
 select {MEMORY_COLUMNS} from memories m
 where m.owner = %(owner)s and m.deleted_at is null and m.category <> 'episode'
     and {_KEY.format(text="m.content")} = any(
-        array(select {_KEY.format(text="said.content")} from unnest(%(contents)s::text[]) said (content))
+        array(
+            select {_KEY.format(text="said.content")}
+            from unnest(%(contents)s::text[]) said (content)
+        )
     )
 order by m.created_at, m.id
 """  # noqa: S608  # composed of constants

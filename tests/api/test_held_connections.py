@@ -149,6 +149,7 @@ def test_bodies_together_are_limited_and_one_key_has_a_share_of_that(
                         else None
                     )
                 )
+                assert answer is not None
                 assert answer.json()["type"] == "urn:recollect:problem:overloaded"
                 assert answer.headers["Retry-After"]
                 assert theirs.post("memories", content=body).status_code == 422

@@ -42,6 +42,7 @@ def test_what_cannot_be_answered_in_time_is_refused_before_any_work(
             refused = wait_until(
                 lambda: one if (one := other.get("stats")).status_code == 503 else None
             )
+            assert refused is not None
             assert refused.json()["type"] == "urn:recollect:problem:overloaded"
             assert int(refused.headers["Retry-After"]) >= 1
             assert httpx.get(f"{up.url}/api/v1/health/live", timeout=SECONDS).status_code == 200

@@ -14,7 +14,7 @@ run: set-up
 	@$(BIN)/recollect serve
 
 install:
-	@$(PYTHON) tools/install.py --prefix "$(PREFIX)"
+	@$(PYTHON) tools/install.py --prefix "$(PREFIX)" $(if $(EXTRAS),--extras)
 
 uninstall:
 	@$(PYTHON) tools/install.py --prefix "$(PREFIX)" --uninstall
@@ -55,6 +55,7 @@ lock:
 	@command -v uv >/dev/null || { echo "make lock needs uv: pip install uv"; exit 1; }
 	$(COMPILE) pyproject.toml --all-extras --group dev -o requirements-dev.txt
 	$(COMPILE) pyproject.toml -c requirements-dev.txt -o requirements.txt
+	$(COMPILE) pyproject.toml --all-extras -c requirements-dev.txt -o requirements-extras.txt
 	$(COMPILE) --group build -c requirements-dev.txt -o requirements-build.txt
 	@$(MAKE) check-wheels
 

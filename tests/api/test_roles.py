@@ -20,6 +20,7 @@ from recollect.web import page_routes
 
 BODIES: dict[str, dict[str, Any]] = {
     "remember": {"content": "tea"},
+    "remember_many": {"memories": [{"content": "tea"}]},
     "update_memory": {"content": "coffee"},
     "recall": {"query": "tea"},
     "why": {"query": "tea", "id": "01890a5d"},

@@ -53,7 +53,7 @@ def test_a_recall_in_a_repository_finds_its_memories_and_global_ones(
     assert {one["memory"]["project"] for one in found["hits"]} == {SHOP, None}
     assert (found["project"], found["with_global"]) == (SHOP, True)
     told, *_ = cli("recall", "staging").stderr.splitlines()
-    assert told == f"looked in {SHOP} and global memories; --everywhere looks in all projects"
+    assert told == f"searched {SHOP} and global memories; use --everywhere to search all projects"
     assert f"nothing found in {SHOP} and global memories" in cli("recall", "zebra").stderr
     assert len(cli.json("recall", "staging", "--everywhere")["hits"]) == 3
     assert len(cli.json("recall", "staging", "--global")["hits"]) == 1

@@ -63,7 +63,7 @@ LINES: dict[str, list[str]] = {
     "settings set": ["limit", "10"],
     "settings log": [],
     "keys": [],
-    "keys new": [],
+    "keys create": [],
     "keys list": [],
     "keys revoke": [UNKNOWN],
     "hook": [],

@@ -124,7 +124,7 @@ def test_agents_get_the_link_that_survives_an_upgrade(program: Program) -> None:
 def test_bench_says_what_to_install(program: Program) -> None:
     refused = program("bench", "run")
     assert refused.returncode != 0
-    assert "pip install 'recollect[bench]'" in refused.stderr
+    assert "make install EXTRAS=bench" in refused.stderr
 
 
 def test_only_the_runtime_pins_are_installed(program: Program) -> None:

@@ -21,7 +21,10 @@ def read(
     path: Path, format: Format | None = None, most: int = 8_000
 ) -> tuple[list[Found], list[Trouble]]:
     items = [
-        item for file in files_in(path, format) for item in items_of(file, format, "ada", most)
+        item
+        for file, is_read in files_in(path, format)
+        if is_read
+        for item in items_of(file, format, "ada", most)
     ]
     assert not any(isinstance(item, Exact) for item in items)
     found = [item for item in items if isinstance(item, Found)]

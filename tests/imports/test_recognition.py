@@ -26,7 +26,8 @@ RECORD = {
 def recognised(path: Path) -> tuple[str, str]:
     (first,) = [
         item
-        for file in files_in(path)
+        for file, is_read in files_in(path)
+        if is_read
         for item in items_of(file, None, "ada", 8_000)
         if isinstance(item, Recognised)
     ]
@@ -223,7 +224,8 @@ def test_the_export_of_claude_ai(tmp_path: Path, make: Any) -> None:
     path = make(tmp_path)
     formats = {
         (item.format, item.confidence)
-        for file in files_in(path)
+        for file, is_read in files_in(path)
+        if is_read
         for item in items_of(file, None, "ada", 8_000)
         if isinstance(item, Recognised)
     }

@@ -120,3 +120,13 @@ async def test_a_text_that_is_known_stays_one_memory(parts: Parts) -> None:
     assert set((await get(parts, "me", str(known.id))).tags) == {"drinks", "hot"}
     again = await remember_many(parts, "me", batch[:3])
     assert [one.outcome for one in again] == ["present"] * 3
+
+
+async def test_a_known_text_that_cannot_take_more_tags_is_refused_alone(parts: Parts) -> None:
+    most = parts.limits.words
+    await remember(parts, "me", Draft("tea", tags=tuple(f"tag{n}" for n in range(most))))
+    batch = [Draft("milk"), Draft("tea", tags=("one more",)), Draft("rye bread")]
+    results = await remember_many(parts, "me", batch)
+    assert [one.outcome for one in results] == ["stored", "refused", "stored"]
+    assert isinstance(results[1].error, InvalidInput)
+    assert sorted(await contents(parts)) == ["milk", "rye bread", "tea"]

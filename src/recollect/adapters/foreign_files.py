@@ -29,6 +29,7 @@ _HEAD: Final = 65_536
 _EXPORTED: Final = ("conversations.json", "memories.json")
 _PROJECTS: Final = "projects.json"
 _MARKDOWN: Final = (".md", ".markdown")
+_MIGHT_HOLD_MEMORIES: Final = (".jsonl", ".json", ".csv", ".tsv", ".txt")
 # In a folder, what is read when a format is named.
 _SUFFIXES: Final[dict[Format, tuple[str, ...]]] = {
     "recollect": (".jsonl",),
@@ -46,13 +47,14 @@ _SUFFIXES: Final[dict[Format, tuple[str, ...]]] = {
 }
 
 
-def files_in(path: Path, format: Format | None = None) -> Iterator[Path]:
-    """A file; or of a folder, in order, the Markdown, what chat programs export, transcripts of
-    Claude Code, and where a format is named, its files. Hidden folders below it and links to
-    folders are left out.
+def files_in(path: Path, format: Format | None = None) -> Iterator[tuple[Path, bool]]:
+    """A file; or of a folder, in order, the Markdown, what chat programs export, and JSON Lines
+    whose format is certain; where a format is named, its files. Beside each, whether it is to be
+    read: other files that might hold memories are not, and the caller can say so. Hidden folders
+    below it and links to folders are left out.
     """
     if not path.is_dir():
-        yield path
+        yield path, True
         return
     for folder, below, names in os.walk(path):
         below[:] = sorted(name for name in below if not name.startswith("."))
@@ -60,18 +62,22 @@ def files_in(path: Path, format: Format | None = None) -> Iterator[Path]:
             file = Path(folder, name)
             # A pipe or a device that nobody named would be waited for without end.
             is_regular = os.path.isfile(file) or not os.path.exists(file)  # noqa: PTH110, PTH113  # never raise
-            if is_regular and _belongs(file, format):
-                yield file
+            if not is_regular:
+                continue
+            if _belongs(file, format):
+                yield file, True
+            elif format is None and name.lower().endswith(_MIGHT_HOLD_MEMORIES):
+                yield file, False
 
 
 def _belongs(file: Path, format: Format | None) -> bool:
     name = file.name.lower()
     if format is not None:
         return name.endswith(_SUFFIXES[format])
-    return name.endswith(_MARKDOWN) or name in _EXPORTED or _is_transcript(file)
+    return name.endswith(_MARKDOWN) or name in _EXPORTED or _is_certain(file)
 
 
-def _is_transcript(file: Path) -> bool:
+def _is_certain(file: Path) -> bool:
     """Other files of JSON Lines in a folder may be anything, and are named one by one."""
     if not file.name.endswith(".jsonl"):
         return False
@@ -80,7 +86,7 @@ def _is_transcript(file: Path) -> bool:
             found = recognise_lines(opened.read(_HEAD))
     except OSError:
         return False
-    return found is not None and found.format == "claude-code"
+    return found is not None and found.confidence == "certain"
 
 
 def items_of(

@@ -60,6 +60,7 @@ async def remember(sent: DraftIn, mine: Mine, response: Response) -> WrittenOut:
 @router.post(
     "/memories:batch",
     operation_id="remember_many",
+    **WRITE,
     summary="Remember many",
     responses={
         200: examples.of(examples.BATCH, "What became of each memory, in the order sent."),
@@ -67,9 +68,9 @@ async def remember(sent: DraftIn, mine: Mine, response: Response) -> WrittenOut:
     },
 )
 async def remember_many(sent: BatchIn, mine: Mine) -> BatchOut:
-    """Keep up to 500 memories, in one transaction. Each is checked on its own: one that is wrong is
-    refused with a problem, and the others are stored. Where the request itself fails, none is.
-    Sending the same memories with the same ids again answers `present`, and changes nothing.
+    """Keep up to 500 memories; the new ones in one transaction. Each is checked on its own: one
+    that is wrong is refused with a problem, and the others are stored. Where the request itself
+    fails, none is. Sending the same memories again answers `present`, with ids or without.
     """
     return BatchOut.from_results(await mine.remember_many(sent.to_batch()))
 

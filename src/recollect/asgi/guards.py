@@ -194,7 +194,7 @@ def _too_large(limit: int) -> ASGIApp:
         problem(
             TOO_LARGE,
             f"the request's body is over {limit:,} bytes",
-            "Send less at once: split the memory, or name fewer ids.",
+            "Send fewer memories in one request, or shorter ones.",
         )
     )
 

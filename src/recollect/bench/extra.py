@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from recollect.core.errors import RecollectError
+from recollect.core.extras import how_to_install
 
 
 @contextmanager
@@ -16,5 +17,5 @@ def bench_extra() -> Iterator[None]:
     except ImportError as error:
         raise RecollectError(
             f"the benchmark needs a package that cannot be imported ({error})",
-            remedy="Install what it needs: `pip install 'recollect[bench]'`.",
+            remedy=how_to_install("bench"),
         ) from error

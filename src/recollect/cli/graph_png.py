@@ -18,6 +18,7 @@ from recollect.core.drawing import (
     spokes,
 )
 from recollect.core.errors import InvalidInput
+from recollect.core.extras import how_to_install
 from recollect.core.graph import Neighbourhood
 
 
@@ -28,7 +29,7 @@ def draw(found: Neighbourhood, file: Path) -> None:
         raise InvalidInput(
             "matplotlib, which draws PNG files, is not installed",
             field="--png",
-            remedy="Use --svg, which needs nothing, or install recollect[bench].",
+            remedy=f"Use --svg, which needs nothing. {how_to_install('bench')}",
         ) from error
     figure = Figure(figsize=(WIDTH / 100, HEIGHT / 100), dpi=100)
     axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))

@@ -79,9 +79,13 @@ def _misused(error: TyperException) -> InvalidInput:
     from recollect.core.takes import TAKES, wrong_kind
 
     see = f"See `{_command_of(error)} --help`."
-    name = getattr(getattr(error, "param", None), "name", None) or ""
-    if isinstance(error, BadParameter) and name in TAKES:
-        refused = wrong_kind(f"--{name.replace('_', '-')}", name)
+    parameter = getattr(error, "param", None)
+    name = getattr(parameter, "name", None) or ""
+    is_missing = type(error) is not BadParameter  # typer's own kinds say what is missing, and where
+    if isinstance(error, BadParameter) and not is_missing and name in TAKES:
+        is_option = getattr(parameter, "param_type_name", "option") == "option"
+        shown = f"--{name.replace('_', '-')}" if is_option else name.upper()
+        refused = wrong_kind(shown, name)
         return InvalidInput(str(refused), field=name, remedy=f"{refused.remedy} {see}")
     return InvalidInput(error.format_message(), field="arguments", remedy=see)
 

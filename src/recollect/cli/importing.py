@@ -33,7 +33,9 @@ def import_memories(
         str | None,
         typer.Option(
             "--format",
-            help="What the files are: " + ", ".join(FORMATS) + ". Unless named, the content tells.",
+            help="What the files are: "
+            + ", ".join(FORMATS)
+            + ". Detected from the content if omitted.",
         ),
     ] = None,
     project: Project = None,
@@ -94,16 +96,24 @@ def _tell(done: Imported, *, as_json: bool, dry_run: bool) -> None:
         failures = [asdict(one) for one in done.failures]
         document = {"files": done.files, **counts, "failed": len(failures), "dry_run": dry_run}
         formats = [asdict(one) for one in done.formats]
-        print_json({**document, "formats": formats, "failures": failures})
+        warnings = [asdict(one) for one in done.warnings]
+        told = {"formats": formats, "failures": failures, "warnings": warnings}
+        print_json({**document, **told, "skipped": done.skipped})
         return
     for line in _formats(done):
         note(line)
+    if done.skipped:
+        names = ", ".join(Path(file).name for file in done.skipped[:_SHOWN])
+        note(one_line(f"skipped {counted(len(done.skipped), 'file')}: {names}"))
+        note("  → Name a file, or pass --format, to import it.")
+    for one in done.warnings[:_SHOWN]:
+        note(one_line(f"{one.file}, {one.place}: {one.reason}"))
     for one in done.failures[:_SHOWN]:
         note(one_line(f"{one.file}, {one.place}: {one.reason}"))
         note(one_line(f"  → {one.remedy}"))
     if len(done.failures) > _SHOWN:
         note(f"and {len(done.failures) - _SHOWN} more; --json lists all of them")
-    would = "would bring in" if dry_run else "brought in"
+    would = "would import" if dry_run else "imported"
     lines = [f"{would} {counted(counts['new'], 'memory')} from {counted(done.files, 'file')}"]
     lines += [f"already here: {counts['same']}"] if counts["same"] else []
     if counts["kept"]:

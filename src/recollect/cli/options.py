@@ -100,9 +100,9 @@ def scope_of_folder(
     """The same in a folder: where no project is named, its own and global memories."""
     if (where.project is not None) + is_global + everywhere > 1:
         raise InvalidInput(
-            "--project, --global and --everywhere exclude each other",
+            "use only one of --project, --global and --everywhere",
             field="project",
-            remedy="Give one of them, or none for this folder's project and global memories.",
+            remedy="Leave all three out to search this folder's project and global memories.",
         )
     if is_global:
         return replace(where, with_global=True)

@@ -10,7 +10,7 @@ from recollect.core.memory import Scope
 def tell_where(scope: Scope) -> None:
     """Nobody is to take the memories of one project for all of them."""
     if where := in_scope(scope):
-        note(f"looked{where}{more_everywhere(scope)}")
+        note(f"searched{where.removeprefix(' in')}{more_everywhere(scope)}")
 
 
 def in_scope(scope: Scope) -> str:
@@ -20,4 +20,4 @@ def in_scope(scope: Scope) -> str:
 
 
 def more_everywhere(scope: Scope) -> str:
-    return "; --everywhere looks in all projects" if in_scope(scope) else ""
+    return "; use --everywhere to search all projects" if in_scope(scope) else ""

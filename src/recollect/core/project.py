@@ -107,9 +107,9 @@ def project_to_store_in(
     """
     if is_global and named is not None:
         raise InvalidInput(
-            "a global memory belongs to no project, and a project is named",
+            "a memory cannot be both global and in a project",
             field="project",
-            remedy="Name the project, or make it global, not both.",
+            remedy="Name a project, or make it global.",
         )
     return None if is_global else here if named is None else named
 

@@ -44,7 +44,7 @@ def _run(name: str, environ: Mapping[str, str], *, as_text: bool) -> None:
     folder = hooks_path(environ)
 
     def late(ms: float) -> None:
-        write_line(folder, name, "over budget: nothing said", ms)
+        write_line(folder, name, "gave up to stay within its budget", ms)
 
     wall = Wall(wanted_ms(name, environ), late)
     try:

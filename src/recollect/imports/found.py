@@ -56,11 +56,14 @@ class Exact:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """A part of a file that cannot be read, and what to do; the rest of it can."""
+    """A part of a file that cannot be read, and what to do; the rest of it can. A warning is about
+    something that was ignored, and loses no memory.
+    """
 
     place: str
     reason: str
     remedy: str
+    is_warning: bool = False
 
 
 Item = Found | Exact | Trouble

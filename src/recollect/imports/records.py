@@ -122,7 +122,7 @@ def _read(given: Iterable[tuple[str, dict[str, Any]] | Trouble], most: int) -> I
         if new := values.keys() - {*FIELDS} - unknown:
             unknown |= new
             names = ", ".join(repr(name[:60]) for name in sorted(new))
-            yield Trouble(place, f"{names}: no such field; it is left out everywhere", _REMEDY)
+            yield Trouble(place, f"unknown field {names} ignored", _REMEDY, is_warning=True)
         try:
             yield from _found(place, values, most)
         except _Wrong as error:

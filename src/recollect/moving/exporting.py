@@ -87,7 +87,7 @@ def new_file(path: Path, *, force: bool) -> Iterator[IO[bytes]]:
 
 def _taken(path: Path) -> InvalidInput:
     return InvalidInput(
-        f"{path} is there already",
+        f"{path} already exists",
         field="file",
         remedy="Name another file, or overwrite it with --force.",
     )

@@ -42,7 +42,8 @@ class ReadFile:
 @dataclass(slots=True)
 class Imported:
     """What was read, and what became of it. same: it was here already; kept: another version of it
-    is here, and stays; sensitive: so many of the new ones are.
+    is here, and stays; sensitive: so many of the new ones are; skipped: files of a folder whose
+    format is not certain.
     """
 
     files: int = 0
@@ -52,6 +53,8 @@ class Imported:
     sensitive: int = 0
     formats: list[ReadFile] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
+    warnings: list[Failure] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
 
 
 async def import_files(
@@ -109,7 +112,8 @@ def _memories(
     settings = moving.settings
     for file, item in _items(paths, format, moving, done):
         if isinstance(item, Trouble):
-            done.failures.append(Failure(file, item.place, item.reason, item.remedy))
+            told = done.warnings if item.is_warning else done.failures
+            told.append(Failure(file, item.place, item.reason, item.remedy))
         elif isinstance(item, Exact):
             yield file, item.place, item.memory
         else:
@@ -123,7 +127,10 @@ def _items(
 ) -> Iterator[tuple[str, Item]]:
     settings = moving.settings
     for path in paths:
-        for file in files_in(path, format):
+        for file, is_read in files_in(path, format):
+            if not is_read:
+                done.skipped.append(str(file))
+                continue
             done.files += 1
             name = str(file)
             try:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class OwnedRecollect:
-    """Implements the `Recollect` port on this machine's store. `on_recall` is called with each
-    answer, and `on_write` before each write, which it may refuse by raising.
+    """Implements the `Recollect` port on this machine's store; `on_recall` is called with each
+    answer.
     """
 
     parts: Parts

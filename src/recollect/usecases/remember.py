@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from recollect.core.batch import BatchItem, Remembered, check_batch_size
-from recollect.core.errors import Conflict, InvalidInput
+from recollect.core.errors import Conflict, InvalidInput, RecollectError
 from recollect.core.ids import check_uuid7, uuid7
 from recollect.core.links import check_kinds
 from recollect.core.memory import Draft, Memory, checked
@@ -71,8 +71,7 @@ async def remember_many(parts: Parts, owner: str, batch: Sequence[BatchItem]) ->
             continue
         memory, secret = one
         if memory.id in same:
-            known_as = await _say_again(parts, same[memory.id], memory)
-            results.append(Remembered(known_as.id, "present", secret=secret))
+            results.append(await _say_again_or_refuse(parts, same[memory.id], memory, secret))
         elif memory.id in new:
             new.remove(memory.id)
             known[memory.id] = memory  # a second one with the same id is compared with the first
@@ -155,6 +154,17 @@ def _compare(memory: Memory, existing: Memory | None, secret: Secret | None) -> 
     if _is_repeated(memory, existing):
         return Remembered(memory.id, "present", secret=secret)
     return Remembered(memory.id, "refused", _taken(existing))
+
+
+async def _say_again_or_refuse(
+    parts: Parts, known: Memory, again: Memory, secret: Secret | None
+) -> Remembered:
+    """The rest of the batch is stored by now: what goes wrong here is this memory's alone."""
+    try:
+        await _say_again(parts, known, again)
+    except RecollectError as error:
+        return Remembered(known.id, "refused", error)
+    return Remembered(known.id, "present", secret=secret)
 
 
 async def _say_again(parts: Parts, known: Memory, again: Memory) -> Memory:

@@ -42,7 +42,7 @@ def outside(project: str) -> Forbidden:
 
 def parts_within(parts: Parts, changes: ChangeStore, project: str) -> Parts:
     """The parts for one project. The walk over the concept graph is left out, since it leads
-    through all projects, and so are the counts of the whole server.
+    through all projects, and so is every count that covers more than this project.
     """
     return replace(
         parts,
@@ -51,6 +51,7 @@ def parts_within(parts: Parts, changes: ChangeStore, project: str) -> Parts:
         walker=None,
         queue=None,
         graph_progress=None,
+        hint=lambda _owner: None,
     )
 
 

@@ -15,6 +15,7 @@ from recollect.core.memory import Draft
 from recollect.core.sensitivity import secret_in_draft
 from recollect.wire.inputs import DraftIn
 from recollect.wire.problems import Problem
+from recollect.wire.refusals import refusal
 from recollect.wire.values import Input, Shape
 from recollect.wire.written import SecretOut
 
@@ -24,11 +25,8 @@ def read_draft(values: object) -> Draft:
     try:
         return DraftIn.model_validate(values).to_draft()
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        field = ".".join(str(step) for step in first["loc"] if "[" not in str(step)) or "memory"
-        raise InvalidInput(
-            f"{field}: {first['msg']}", field=field, remedy=f"Correct `{field}` of this memory."
-        ) from error
+        first = error.errors(include_url=False, include_input=False)[0]
+        raise refusal(first, first["loc"] or ("memory",)) from error
 
 
 def read_item(values: object) -> BatchItem:
@@ -73,7 +71,7 @@ def _is_absent(value: object) -> bool:
 
 class BatchItemOut(Shape):
     """What became of one memory. stored: it is kept, and survives a crash; present: the same memory
-    was stored before under this id; refused: `problem` says why, and what to do.
+    was stored before, and `id` is its id; refused: `problem` says why, and what to do.
     `sensitive_because` is there when its text made it sensitive.
     """
 

@@ -51,4 +51,4 @@ def test_without_the_extra_one_is_told_what_to_install(monkeypatch: pytest.Monke
     monkeypatch.setitem(sys.modules, "bm25s", None)
     with pytest.raises(RecollectError, match="bm25s") as told:
         _run(Question("q", "tea", ""))
-    assert "recollect[bench]" in told.value.remedy
+    assert "make install EXTRAS=bench" in told.value.remedy

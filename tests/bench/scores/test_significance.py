@@ -275,4 +275,4 @@ def test_without_the_extra_one_is_told_what_to_install(monkeypatch: pytest.Monke
     monkeypatch.setitem(sys.modules, "scipy.stats", None)
     with pytest.raises(RecollectError, match=r"scipy\.stats") as told:
         smallest_detectable(0.5, 100)
-    assert "pip install 'recollect[bench]'" in told.value.remedy
+    assert "make install EXTRAS=bench" in told.value.remedy

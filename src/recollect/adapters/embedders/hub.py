@@ -13,6 +13,7 @@ from typing import Any
 
 from recollect.adapters.embedders.local import LocalEmbedder
 from recollect.core.errors import InvalidInput, ModelUnavailable
+from recollect.core.extras import how_to_install
 from recollect.core.space import Space
 from recollect.usecases.callers import GiveWay, nobody_waits
 
@@ -82,5 +83,5 @@ def _fastembed(name: str) -> Any:  # noqa: ANN401  # an optional package without
     except ImportError as error:
         raise ModelUnavailable(
             f"{name} is a hub model, and the package fastembed is not installed",
-            remedy="Install it (`pip install 'recollect[hub]'`), or choose a local model.",
+            remedy=f"{how_to_install('hub')} Or choose a local model.",
         ) from error

@@ -39,7 +39,7 @@ recalled by the recall use case: nothing here ranks but the product, and the out
 its yardstick.
 
 ```bash
-pip install 'recollect[bench]'
+make install EXTRAS=bench                          # in a clone
 recollect bench run                                # a small synthetic set, out of the box
 recollect bench run --data DIR --sets all --configs default,lexical,dense,rrf,convex --json FILE
 recollect bench study --data DIR --out docs        # this page

@@ -1,0 +1,10 @@
+"""How to get the optional packages. Not from the index: another project has our name there."""
+
+from __future__ import annotations
+
+
+def how_to_install(extra: str) -> str:
+    return (
+        f"In a clone of Recollect, run `make install EXTRAS={extra}`, "
+        f"`uv tool install '.[{extra}]'` or `pipx install '.[{extra}]'`."
+    )

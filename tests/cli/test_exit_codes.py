@@ -26,6 +26,8 @@ CODES = {
     errors.StoreBusy: 6,
     errors.StoreReadOnly: 6,
     errors.StoreFull: 6,
+    errors.Overloaded: 6,
+    errors.RateLimited: 6,
 }
 
 

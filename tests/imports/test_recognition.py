@@ -278,6 +278,7 @@ def test_a_transcript_of_claude_code(tmp_path: Path) -> None:
     )
     written(folder / "data.jsonl", {"content": "a data set that nobody named"})
     assert recognised(tmp_path) == ("claude-code", "certain")
+    assert [file.name for file, is_read in files_in(tmp_path) if not is_read] == ["data.jsonl"]
     found, troubles = read(tmp_path)
     assert [item.content for item in found] == [
         "User: Why does checkout fail?",

@@ -78,7 +78,9 @@ def _belongs(file: Path, format: Format | None) -> bool:
 
 
 def _is_certain(file: Path) -> bool:
-    """Other files of JSON Lines in a folder may be anything, and are named one by one."""
+    """Other files of JSON Lines in a folder may be anything, data sets too, and are named one by
+    one.
+    """
     if not file.name.endswith(".jsonl"):
         return False
     try:
@@ -86,7 +88,7 @@ def _is_certain(file: Path) -> bool:
             found = recognise_lines(opened.read(_HEAD))
     except OSError:
         return False
-    return found is not None and found.confidence == "certain"
+    return found is not None and found.confidence == "certain" and found.format != "jsonl"
 
 
 def items_of(

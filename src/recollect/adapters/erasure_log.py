@@ -79,12 +79,18 @@ class ErasureLog:
 
 
 def _append(path: Path, lines: str) -> tuple[int, int]:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    """A full disk may take a part of the lines: what comes next then begins a line of its own."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     try:
-        written = os.write(descriptor, lines.encode())
+        start = os.fstat(descriptor).st_size
+        is_cut_off = start > 0 and os.pread(descriptor, 1, start - 1) != b"\n"
+        data = (b"\n" if is_cut_off else b"") + lines.encode()
+        left = memoryview(data)
+        while left:
+            left = left[os.write(descriptor, left) :]
         os.fsync(descriptor)
         end = os.lseek(descriptor, 0, os.SEEK_CUR)
-        return end - written, end
+        return end - len(data), end
     finally:
         os.close(descriptor)
 

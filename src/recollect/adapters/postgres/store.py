@@ -161,9 +161,9 @@ class PostgresStore:
         self.changes = PostgresChanges(self._transaction, self._statistics, self._remembered)
         self.keys = PostgresKeys(self._transaction, self._reading, self._remembered)
         self.recalls = PostgresRecalls(self._transaction)
-        self.eraser = PostgresOwnerErasure(
-            url, self._transaction, self._statistics, self._remembered, files
-        )
+        erasing = (url, self._transaction, self._statistics, self._remembered)
+        self.eraser = PostgresOwnerErasure(*erasing, files)
+        self.light_eraser = PostgresOwnerErasure(*erasing, files, is_light=True)
 
     async def __aenter__(self) -> Self:
         self.vector_note = await asyncio.to_thread(migrate, self._url)

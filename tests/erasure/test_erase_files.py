@@ -54,6 +54,24 @@ async def test_no_file_of_our_own_cluster_holds_the_text(embedded: EmbeddedPostg
         assert await store.get("bob", memory(99).id) is not None
 
 
+async def test_an_owner_leaves_the_files_to_the_operator(embedded: EmbeddedPostgres) -> None:
+    data = embedded.folder / "data"
+    written = (
+        "select sum(pg_relation_filenode(oid)::bigint) from pg_class where relname = 'memories'"
+    )
+    async with PostgresStore(embedded.start(), files=data) as store:
+        await fill(store, *(memory(number, text) for number, text in enumerate(TEXTS, 1)))
+        with psycopg.connect(embedded.start(), autocommit=True) as other:
+            before = other.execute(written).fetchone()
+            report = await erase_owner(store, store.light_eraser, OWNER)
+            assert other.execute(written).fetchone() == before
+        assert (report.erased.memories, report.remains) == (len(TEXTS), ())
+        assert "recollect erase --server" in report.unsearched
+        assert holding(data) == {b"elderflower"}
+        await erase_owner(store, store.eraser, OWNER)
+        assert holding(data) == set()
+
+
 async def test_a_text_left_in_a_file_is_found(embedded: EmbeddedPostgres) -> None:
     data = embedded.folder / "data"
     left = data / "base" / "left"

@@ -224,6 +224,34 @@ def test_an_owner_erases_his_own_over_the_api(tmp_path: Path, database_url: str)
         assert len(theirs.json("list")["memories"]) == 1
 
 
+def test_a_guess_finds_nothing_of_another_owner(tmp_path: Path, database_url: str) -> None:
+    """Neither in his former versions, nor in the values that the planner keeps of them."""
+    text = "the vault opens with xylophone"
+    with (
+        running(database_url, tmp_path / "server") as server,
+        server.client(server.new_key("ada")) as mine,
+        server.client(server.new_key("bobolink")) as theirs,
+    ):
+        kept = theirs.post("memories", json={"content": text}).json()
+        theirs.patch(f"memories/{kept['id']}", json={"content": "changed"}).raise_for_status()
+        for guess in (text, "does the bobolink have a key"):
+            mine.post("memories", json={"content": guess}).raise_for_status()
+        with psycopg.connect(database_url, autocommit=True) as other:
+            other.execute("analyze")
+        report = mine.post("erase", json={"owner": "ada"}).json()
+        assert (report["memories"], report["remains"]) == (2, False)
+
+
+def test_erasing_over_the_api_counts_as_a_write(tmp_path: Path, database_url: str) -> None:
+    with (
+        running(database_url, tmp_path / "server", writes_per_minute=1) as server,
+        server.client(server.new_key("ada")) as client,
+    ):
+        answers = [client.post("erase", json={"owner": "ada"}) for _ in range(2)]
+        assert [answer.status_code for answer in answers] == [200, 429]
+        assert answers[0].json()["remains"] is False
+
+
 def test_a_local_erasure_leaves_no_bytes(tmp_path: Path) -> None:
     cli = Cli(tmp_path / "home")
     cli.json("remember", "the lighthouse keeper drinks elderflower", "--tag", "quixotic")

@@ -14,6 +14,7 @@ from tests.conformance.samples import OWNER, ids, listed, memory
 from recollect.adapters.sqlite.erasure import erase_where
 from recollect.adapters.sqlite.room import read_without_room, write_without_room
 from recollect.adapters.sqlite.store import SqliteStore
+from recollect.core.errors import StoreFull
 
 pytestmark = pytest.mark.anyio
 
@@ -69,6 +70,14 @@ async def test_erasing_on_a_full_disk_writes_in_place_and_frees_room(tmp_path: P
         assert await listed(store) == ids(1)
         await store.add(memory(2, "the harbour"))
         assert beside(path) != []  # with its log again
+
+
+async def test_a_log_that_cannot_be_written_back_is_not_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "memories.db"
+    async with SqliteStore(path) as store:
+        await store.add(memory(1, "the harbour"))
+        with pytest.raises(StoreFull, match="its log"):
+            read_without_room(path)
 
 
 def run_without_room(path: Path) -> subprocess.CompletedProcess[str]:

@@ -4,7 +4,9 @@ no client loses what it has.
 
 from __future__ import annotations
 
+import asyncio
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
@@ -19,6 +21,7 @@ from tests.serving import Running, running
 from tests.sync.clients import Client, settle
 
 from recollect.core.errors import StoreBusy
+from recollect.core.keys import Key, digest
 from recollect.core.memory import Draft
 
 pytestmark = pytest.mark.anyio
@@ -44,6 +47,11 @@ class Backup:
 
     def make(self) -> None:
         self._run("pg_dump", "--format=custom", f"--file={self._file}", self.name)
+
+    def empty(self) -> None:
+        """As on a new home, before the backup is restored."""
+        self._run("dropdb", "--force", self.name)
+        self._run("createdb", "--owner=recollect", f"--template={TEMPLATE}", self.name)
 
     def restore(self) -> None:
         self._run("dropdb", "--force", self.name)
@@ -93,6 +101,31 @@ def erase(up: Running, key: str, id: str) -> None:
         assert client.delete(f"memories/{id}", params={"forever": True}).status_code == 200
 
 
+def row_of(up: Running, key: str) -> Key:
+    """The key as the server has it."""
+    finding = up.server.keys.find_key(digest(key))
+    found = asyncio.run_coroutine_threadsafe(finding, up.loop).result()
+    assert found is not None
+    return found
+
+
+def rotate(up: Running, key: str) -> None:
+    body = {"grace_seconds": 3600}
+    with up.client() as admin:
+        assert admin.post(f"keys/{row_of(up, key).id}/rotate", json=body).status_code == 201
+
+
+def revoke(up: Running, key: str) -> None:
+    with up.client() as admin:
+        assert admin.delete(f"keys/{row_of(up, key).id}").status_code == 200
+
+
+def logged(home: Path, *, of: Path) -> str:
+    """What the log of a server says that was at another home first."""
+    (log,) = (of / "erasures").glob("*.log")
+    return (home / "erasures" / log.name).read_text()
+
+
 @pytest.mark.parametrize("is_running", [True, False])
 def test_a_restored_server_stays_without_what_was_erased_and_revoked(
     backup: Backup, url: str, tmp_path: Path, *, is_running: bool
@@ -121,6 +154,55 @@ def test_a_restored_server_stays_without_what_was_erased_and_revoked(
         assert not is_known(up, lost)
         assert texts_on(up, key) == {"the lighthouse"}
         assert texts_on(up, up.new_key("bob")) == set()
+
+
+def test_a_restore_on_a_new_home_brings_nothing_erased_or_revoked_back(
+    backup: Backup, url: str, tmp_path: Path
+) -> None:
+    old, new = tmp_path / "old", tmp_path / "new"
+    with running(url, old) as up:
+        key, lost = up.new_key("ada"), up.new_key("ada")
+        gone = remember(up, key, "the harbour")
+        remember(up, key, "the lighthouse")
+        backup.make()
+        erase(up, key, gone)
+        revoke(up, lost)
+    backup.empty()
+    shutil.copytree(old / "erasures", new / "erasures")
+    with running(url, new) as up:
+        up.new_key("bob")  # the first key of a server that knows nothing of the other one yet
+        backup.restore()
+        assert not is_known(up, lost)
+        assert texts_on(up, key) == {"the lighthouse"}
+        late = remember(up, key, "the tide table")
+        erase(up, key, late)
+    assert late in logged(new, of=old)
+
+
+def test_a_key_revoked_in_its_grace_period_stays_revoked(
+    backup: Backup, url: str, tmp_path: Path
+) -> None:
+    with running(url, tmp_path / "server") as up:
+        key = up.new_key("ada")
+        rotate(up, key)
+        backup.make()
+        assert is_known(up, key)
+        revoke(up, key)
+        backup.restore()
+        assert not is_known(up, key)
+
+
+def test_a_restore_leaves_a_rotated_key_its_grace_period(
+    backup: Backup, url: str, tmp_path: Path
+) -> None:
+    with running(url, tmp_path / "server") as up:
+        key = up.new_key("ada")
+        backup.make()
+        rotate(up, key)
+        ends = row_of(up, key).revoked_at
+        backup.restore()
+        assert row_of(up, key).revoked_at == ends
+        assert is_known(up, key)
 
 
 async def test_clients_hear_of_what_a_restored_server_erased_again(

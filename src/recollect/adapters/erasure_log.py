@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from uuid import UUID, uuid4
@@ -26,61 +27,77 @@ class Erasure:
 
 @dataclass(frozen=True, slots=True)
 class Revocation:
-    """A key that was revoked."""
+    """A key that was revoked, and since when: a rotation ends the old key in the future."""
 
     id: UUID
+    at: datetime
 
 
 Entry = Erasure | Revocation
 
 
-class ErasureLog:
-    """An append-only file for each server, by its id, which a restored database still has. Several
-    processes may append: all that is appended at once is one write.
-    """
+@dataclass(frozen=True, slots=True)
+class ErasureLogs:
+    """A folder with a log for each server, by its id, which a restored database still has."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    folder: Path
 
-    def open(self, server: UUID) -> UUID:
-        """The id of the log, which is made if it is not there."""
-        self._path = self._folder / f"{server}.log"
-        if not self._path.exists():
-            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with TemporaryDirectory(prefix=f".{self._path.name}-", dir=self._path.parent) as aside:
-                new = Path(aside) / self._path.name
+    def open(self, server: UUID) -> ErasureLog:
+        """The log of a server, which is made if it is not there."""
+        path = self.folder / f"{server}.log"
+        if not path.exists():
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with TemporaryDirectory(prefix=f".{path.name}-", dir=self.folder) as aside:
+                new = Path(aside) / path.name
                 _append(new, json.dumps({"log": str(uuid4())}) + "\n")
                 with suppress(FileExistsError):  # another process was faster
-                    os.link(new, self._path)
-        with self._path.open() as file:
-            return UUID(json.loads(file.readline())["log"])
+                    os.link(new, path)
+        with path.open() as file:
+            return ErasureLog(UUID(json.loads(file.readline())["log"]), path)
 
-    def append(self, entries: Iterable[Entry]) -> int:
-        """Where the log ends now; the entries are on the disk."""
-        return _append(self._path, "".join(json.dumps(_fields(one)) + "\n" for one in entries))
+
+@dataclass(frozen=True, slots=True)
+class ErasureLog:
+    """An append-only file. Several processes may append: all that is appended at once is one
+    write.
+    """
+
+    id: UUID
+    path: Path
+
+    def append(self, entries: Iterable[Entry]) -> tuple[int, int]:
+        """Where the entries begin and end; they are on the disk."""
+        return _append(self.path, "".join(json.dumps(_fields(one)) + "\n" for one in entries))
 
     def read(self, after: int) -> tuple[Sequence[Entry], int]:
         """The entries behind a place, and where they end."""
-        with self._path.open("rb") as file:
+        with self.path.open("rb") as file:
             file.seek(after)
             data = file.read()
         found = [entry for line in data.splitlines() if (entry := _entry(line)) is not None]
         return found, after + len(data)
 
 
-def _append(path: Path, lines: str) -> int:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+def _append(path: Path, lines: str) -> tuple[int, int]:
+    """A full disk may take a part of the lines: what comes next then begins a line of its own."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     try:
-        os.write(descriptor, lines.encode())
+        start = os.fstat(descriptor).st_size
+        is_cut_off = start > 0 and os.pread(descriptor, 1, start - 1) != b"\n"
+        data = (b"\n" if is_cut_off else b"") + lines.encode()
+        left = memoryview(data)
+        while left:
+            left = left[os.write(descriptor, left) :]
         os.fsync(descriptor)
-        return os.lseek(descriptor, 0, os.SEEK_CUR)
+        end = os.lseek(descriptor, 0, os.SEEK_CUR)
+        return end - len(data), end
     finally:
         os.close(descriptor)
 
 
 def _fields(entry: Entry) -> dict[str, str]:
     if isinstance(entry, Revocation):
-        return {"revoked": str(entry.id)}
+        return {"revoked": str(entry.id), "at": entry.at.isoformat()}
     return {"erased": str(entry.id), "owner": entry.owner}
 
 
@@ -89,6 +106,6 @@ def _entry(line: bytes) -> Entry | None:
     with suppress(ValueError, KeyError):
         fields = json.loads(line)
         if "revoked" in fields:
-            return Revocation(UUID(fields["revoked"]))
+            return Revocation(UUID(fields["revoked"]), datetime.fromisoformat(fields["at"]))
         return Erasure(UUID(fields["erased"]), fields["owner"])
     return None

@@ -21,7 +21,7 @@ _EXAMPLE: Final = ErasedOut(
     told=12,
     keys=1,
     searched=["memories.content"],
-    remains=[],
+    remains=False,
     unsearched="",
 )
 
@@ -39,15 +39,17 @@ router = APIRouter(prefix=PREFIX, tags=["Memories"])
     },
 )
 async def erase(sent: EraseIn, server: TheServer, key: TheKey) -> ErasedOut:
-    """Erase all memories of the key's owner, who must be named, and search the whole database for
-    what remains. Synced clients hear of it. It may take as long as a vacuum of the database does.
+    """Erase all memories of the key's owner, who must be named, and search the database for what
+    remains. Synced clients hear of it. The files of the database may keep the bytes: `unsearched`
+    says so, and which command of the operator removes them.
     """
     check_all_projects(key)
-    if sent.owner != key.owner or server.eraser is None:
+    if sent.owner != key.owner or server.light_eraser is None:
         raise Forbidden(
             "the key does not belong to that owner",
             remedy="Name the owner of the key; an operator erases others with "
             "`recollect erase --server`.",
         )
-    report = await erase_owner(server.parts.store, server.eraser, key.owner)
+    server.spend_writes(key)
+    report = await erase_owner(server.parts.store, server.light_eraser, key.owner)
     return ErasedOut.from_report(report)

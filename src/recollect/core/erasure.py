@@ -19,11 +19,14 @@ _HEAD: Final = 80
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """By what erased memories would be known again: ids, beginnings of texts, telling words."""
+    """By what erased memories would be known again: ids, beginnings of texts, telling words. With
+    an owner, what others have stored is neither searched nor a finding.
+    """
 
     ids: frozenset[UUID] = frozenset()
     texts: frozenset[str] = frozenset()
     words: frozenset[str] = frozenset()
+    owner: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +74,8 @@ def marks_of(memories: Iterable[Memory], before: Marks | None = None) -> Marks:
         if len(telling) < MOST_WORDS:
             found = words(" ".join((memory.content, *memory.tags, *memory.expanded_keywords)))
             telling |= {one for one in found if _is_telling(one)}
-    return Marks(frozenset(ids), frozenset(texts), frozenset(sorted(telling)[:MOST_WORDS]))
+    most = frozenset(sorted(telling)[:MOST_WORDS])
+    return Marks(frozenset(ids), frozenset(texts), most, known.owner)
 
 
 def _is_telling(word: str) -> bool:

@@ -31,7 +31,7 @@ async def erase_owner(
     """All memories of an owner, forgotten and sensitive ones too. The report is not made of what
     was deleted, but of a search of the whole store afterwards.
     """
-    marks = Marks()
+    marks = Marks(owner=owner)
     count = 0
     after: Cursor | None = None
     while page := await store.page(owner, Scope(forgotten=True), after, MAX_PAGE):

@@ -16,18 +16,10 @@ class EraseIn(Input):
     owner: Name
 
 
-class RemainOut(Shape):
-    """A place where something was found that should be gone."""
-
-    where: str
-    what: str
-    count: int
-
-
 class ErasedOut(Shape):
     """How much was erased; `told`: ids that stay until synced clients have heard of it; `keys` of
-    the owner that still work; where was searched, and what remains. `unsearched`: where bytes stay
-    although no query finds them, and what the operator does about it.
+    the owner that still work; where was searched, and whether anything remains there. `unsearched`:
+    where bytes stay although no query finds them, and what the operator does about it.
     """
 
     owner: str
@@ -35,7 +27,7 @@ class ErasedOut(Shape):
     told: int
     keys: int
     searched: list[str]
-    remains: list[RemainOut]
+    remains: bool
     unsearched: str
 
     @classmethod
@@ -46,9 +38,7 @@ class ErasedOut(Shape):
             told=report.erased.told,
             keys=report.erased.keys,
             searched=[*report.searched],
-            remains=[
-                RemainOut(where=one.where, what=one.what, count=one.count) for one in report.remains
-            ],
+            remains=bool(report.remains),
             unsearched=report.unsearched,
         )
 
@@ -57,6 +47,6 @@ class ErasedOut(Shape):
             self.owner,
             Erased(self.memories, self.told, self.keys),
             tuple(self.searched),
-            tuple(Remain(one.where, one.what, one.count) for one in self.remains),
+            (Remain("the server's database", "ids, texts or words", 1),) if self.remains else (),
             self.unsearched,
         )

@@ -25,10 +25,10 @@ _LOOK_SECONDS: Final = 1.0
 @asynccontextmanager
 async def open_postgres(settings: Settings) -> AsyncIterator[tuple[PostgresStore, str]]:
     """Postgres, migrated and ready, and which one it is: the named one, else the embedded one."""
-    from recollect.adapters.erasure_log import ErasureLog
+    from recollect.adapters.erasure_log import ErasureLogs
     from recollect.adapters.postgres.store import PostgresStore
 
-    erasures = ErasureLog(settings.erasures_folder)
+    erasures = ErasureLogs(settings.erasures_folder)
     async with (
         _postgres_url(settings) as (url, database, files),
         PostgresStore(url, erasures=erasures, files=files) as store,

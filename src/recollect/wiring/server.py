@@ -60,7 +60,8 @@ _NO_MODEL: Final = (
 class Server:
     """What the shells of a server share. `database` says, for people, which Postgres it is.
 
-    Where vectors have no place, `embedding` is None and `vector_note` says why.
+    Where vectors have no place, `embedding` is None and `vector_note` says why. `eraser` is the
+    operator's; owners get the light one, which leaves the files of the database alone.
     """
 
     parts: Parts
@@ -74,6 +75,7 @@ class Server:
     vector_note: str = ""
     on_recall: Callable[[Recollection], None] = lambda _: None
     eraser: OwnerEraser | None = None
+    light_eraser: OwnerEraser | None = None
     recalls: PostgresRecalls | None = None
     recall_log: RecallLog | None = None
     key_uses: KeyUses | None = None
@@ -190,6 +192,7 @@ async def open_server(
             embedding,
             store.vector_note,
             eraser=store.eraser,
+            light_eraser=store.light_eraser,
             recalls=store.recalls,
             recall_log=shown,
             key_uses=used,

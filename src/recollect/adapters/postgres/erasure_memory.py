@@ -9,19 +9,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 from uuid import UUID
 
-from recollect.adapters.erasure_log import Entry, Erasure, ErasureLog, Revocation
+from recollect.adapters.erasure_log import Entry, Erasure, ErasureLogs, Revocation
 from recollect.adapters.postgres.erasure import ERASE
 from recollect.adapters.postgres.identity import NEW_EPOCH, identity
 from recollect.adapters.postgres.pool import Connection
+from recollect.adapters.postgres.rows import utc
 from recollect.adapters.postgres.statistics import Transaction
 
 log = logging.getLogger(__name__)
 
-_APPLIED: Final = "select applied from erasure_logs where log = %s"
+# Locked: of all processes that write to the log, one at a time appends and applies.
+_APPLIED: Final = "select applied from erasure_logs where log = %s for update"
 _APPLY: Final = """
 insert into erasure_logs (log, applied) values (%(log)s, %(applied)s)
 on conflict (log) do update set applied = greatest(erasure_logs.applied, excluded.applied)
@@ -36,66 +39,85 @@ insert into changes (memory_id, owner, position, erased_at)
 select %(id)s, %(owner)s, nextval('change_positions'), now() from recollect_order(%(owner)s)
 on conflict (memory_id) do nothing
 """
+# The earliest moment counts: a key in the grace period of a rotation may be revoked before its end.
 _REVOKE: Final = """
-update keys set revoked_at = now() where id = any(%s) and revoked_at is null
+update keys k set revoked_at = r.at
+from (select id, min(at) as at
+    from unnest(%(ids)s::uuid[], %(at)s::timestamptz[]) as revoked (id, at) group by id) r
+where k.id = r.id and (k.revoked_at is null or k.revoked_at > r.at)
 """
 _KNOWN: Final = """
-select memory_id as id, owner from changes where erased_at is not null
-union all select id, null from keys where revoked_at is not null
+select memory_id as id, owner, null as at from changes where erased_at is not null
+union all select id, null, revoked_at from keys where revoked_at is not null
 """
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """How far a server's database is known to have come in its log."""
+
+    server: UUID
+    applied: int
+
+    def is_ahead_of(self, server: UUID | None, applied: int | None) -> bool:
+        """Whether a database that says this of itself was restored since."""
+        return server != self.server or (applied or 0) < self.applied
 
 
 class ErasureMemory:
-    """Without a log nothing is remembered."""
+    """Without logs nothing is remembered."""
 
-    def __init__(self, log: ErasureLog | None, transaction: Transaction) -> None:
-        self._log = log
+    def __init__(self, logs: ErasureLogs | None, transaction: Transaction) -> None:
+        self._logs = logs
         self._transaction = transaction
-        self._replaying = asyncio.Lock()
-        self.id: UUID | None = None
-        self.applied = 0
+        self._lock = asyncio.Lock()
+        self.log_id: UUID | None = None
+        self.place: Place | None = None
 
     async def open(self) -> None:
         """Tell the database what it does not know, and the log what it does not."""
-        if self._log is None:
-            return
         try:
-            async with self._transaction() as connection:
-                server, _ = await identity(connection)
-            self.id = await asyncio.to_thread(self._log.open, server)
+            await self.replay()
         except OSError as error:
             log.warning("erasures are not kept for a restore: %s", error.strerror)
-            self._log = None
+            self._logs = None
             return
-        await self.replay()
-        await self._complete(self._log)
+        await self._complete()
 
     async def note(self, entries: Sequence[Entry]) -> None:
         """Remember what was committed; what cannot be written now is found at the next start."""
-        if self._log is None or not entries:
+        if self._logs is None or not entries:
             return
         try:
-            end = await asyncio.to_thread(self._log.append, entries)
+            await self._bring_up(self._logs, entries)
         except OSError as error:
             log.warning("an erasure is not in the erasure log yet: %s", error.strerror)
-            return
-        async with self._transaction() as connection:
-            await connection.execute(_APPLY, {"log": self.id, "applied": end})
-        self.applied = max(self.applied, end)
 
     async def replay(self) -> None:
-        """Bring the database to the end of the log."""
-        if self._log is None:
-            return
-        async with self._replaying, self._transaction() as connection:
-            cursor = await connection.execute(_APPLIED, (self.id,))
-            row = await cursor.fetchone()
-            entries, end = await asyncio.to_thread(self._log.read, row["applied"] if row else 0)
-            erased, revoked = await _repeat(connection, entries)
-            await connection.execute(_APPLY, {"log": self.id, "applied": end})
-            if row is not None and entries:
-                await connection.execute(NEW_EPOCH)
-            self.applied = end
+        """Bring the database to the end of its log."""
+        if self._logs is not None:
+            await self._bring_up(self._logs)
+
+    async def _bring_up(self, logs: ErasureLogs, new: Sequence[Entry] = ()) -> None:
+        """Append what is new, and apply all that the database lacks. A restored database may be
+        another server's, so its log is looked up each time.
+        """
+        erased = revoked = 0
+        async with self._lock:
+            async with self._transaction() as connection:
+                server, _ = await identity(connection)
+                file = await asyncio.to_thread(logs.open, server)
+                cursor = await connection.execute(_APPLIED, (file.id,))
+                row = await cursor.fetchone()
+                applied = row["applied"] if row else 0
+                start, end = await asyncio.to_thread(file.append, new) if new else (None, 0)
+                if start != applied:
+                    entries, end = await asyncio.to_thread(file.read, applied)
+                    erased, revoked = await _repeat(connection, entries)
+                    if row is not None and len(entries) > len(new):
+                        await connection.execute(NEW_EPOCH)
+                await connection.execute(_APPLY, {"log": file.id, "applied": end})
+            self.log_id, self.place = file.id, Place(server, end)
         if erased or revoked:
             log.warning(
                 "the database is a restored backup: %d memories erased since were erased again, "
@@ -104,19 +126,27 @@ class ErasureMemory:
                 revoked,
             )
 
-    async def _complete(self, log: ErasureLog) -> None:
+    async def _complete(self) -> None:
         """A server that was killed after it committed has not noted it."""
-        entries, _ = await asyncio.to_thread(log.read, 0)
-        noted = {entry.id for entry in entries}
+        if self._logs is None:
+            return
         async with self._transaction() as connection:
+            server, _ = await identity(connection)
+            noted = await asyncio.to_thread(_all_entries, self._logs, server)
             cursor = await connection.execute(_KNOWN)
-            known = [row for row in await cursor.fetchall() if row["id"] not in noted]
-        await self.note(
-            [
-                Revocation(row["id"]) if row["owner"] is None else Erasure(row["id"], row["owner"])
-                for row in known
-            ]
-        )
+            known = [_to_entry(row) for row in await cursor.fetchall()]
+        await self.note([entry for entry in known if entry not in noted])
+
+
+def _all_entries(logs: ErasureLogs, server: UUID) -> frozenset[Entry]:
+    entries, _ = logs.open(server).read(0)
+    return frozenset(entries)
+
+
+def _to_entry(row: Mapping[str, Any]) -> Entry:
+    if row["owner"] is None:
+        return Revocation(row["id"], utc(row["at"]))
+    return Erasure(row["id"], row["owner"])
 
 
 async def _repeat(connection: Connection, entries: Sequence[Entry]) -> tuple[int, int]:
@@ -128,6 +158,7 @@ async def _repeat(connection: Connection, entries: Sequence[Entry]) -> tuple[int
         await connection.execute(ERASE, row)
     for id, one in sorted(erasures.items(), key=lambda pair: pair[1].owner):
         await connection.execute(TOMBSTONE, {"id": id, "owner": one.owner})
-    revoked = [one.id for one in entries if isinstance(one, Revocation)]
-    cursor = await connection.execute(_REVOKE, (revoked,))
+    revoked = [one for one in entries if isinstance(one, Revocation)]
+    values = {"ids": [one.id for one in revoked], "at": [one.at for one in revoked]}
+    cursor = await connection.execute(_REVOKE, values)
     return len(present), cursor.rowcount

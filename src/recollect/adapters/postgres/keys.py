@@ -22,11 +22,12 @@ values (%(id)s, %(owner)s, %(digest)s, %(label)s, %(created_at)s, %(role)s, %(pr
     %(expires_at)s, %(last_used_at)s, %(revoked_at)s)
 """
 
-# One row, with or without a key, and how far into the erasure log the database is.
+# One row, with or without a key; which server the database makes, and how far into the erasure log
+# it is.
 _FIND: Final = """
-select k.*, l.applied
-from (select coalesce(max(applied), 0) as applied from erasure_logs where log = %(log)s) l
-left join keys k on k.digest = %(digest)s
+select k.*, (select id from sync_server) as server,
+    (select applied from erasure_logs where log = %(log)s) as applied
+from (values (1)) one left join keys k on k.digest = %(digest)s
 """
 
 # What ends later, at the end of a grace period, can be ended sooner.
@@ -68,15 +69,15 @@ class PostgresKeys:
     @again_if_lost
     async def find_key(self, digest: bytes) -> Key | None:
         """Every request begins here, so a database that was restored meanwhile is found here."""
-        known = self._remembered.applied
+        known = self._remembered.place
         row = await self._row(digest)
-        if row["applied"] < known:
+        if known is not None and known.is_ahead_of(row["server"], row["applied"]):
             await self._remembered.replay()
             row = await self._row(digest)
         return None if row["id"] is None else _to_key(row)
 
     async def _row(self, digest: bytes) -> Mapping[str, Any]:
-        params = {"digest": digest, "log": self._remembered.id}
+        params = {"digest": digest, "log": self._remembered.log_id}
         async with self._reading() as connection:
             cursor = await connection.execute(_FIND, params)
             return await cursor.fetchone() or {}
@@ -91,7 +92,7 @@ class PostgresKeys:
             cursor = await connection.execute(_REVOKE, {"id": id, "at": at})
             is_revoked = cursor.rowcount == 1
         if is_revoked:
-            await self._remembered.note([Revocation(id)])
+            await self._remembered.note([Revocation(id, at)])
         return is_revoked
 
     async def note_key_uses(self, used: Mapping[UUID, datetime]) -> None:

@@ -7,7 +7,7 @@ as well. It looks into the planner's statistics, too: they quote values of the t
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, LiteralString
 from uuid import UUID
@@ -19,6 +19,7 @@ from recollect.adapters.file_search import in_files
 from recollect.adapters.postgres import patience
 from recollect.adapters.postgres.erasure_memory import ErasureMemory
 from recollect.adapters.postgres.errors import translated
+from recollect.adapters.postgres.pool import Connection
 from recollect.adapters.postgres.statistics import Statistics, Transaction
 from recollect.core.erasure import Erased, Marks, Remain
 
@@ -46,8 +47,17 @@ _UNSEARCHED: Final = (
     "checkpoint; then wait until the log's segments are overwritten or removed (wal_recycle = off "
     "removes them). Archived log, standbys and backups keep them until they expire."
 )
+_UNSCRUBBED: Final = (
+    "the data files and the write-ahead log of the server still hold the bytes. To remove them, "
+    "run `recollect erase --server` for this owner on the server's machine."
+)
 _COLUMNS: Final = """
-select c.relname as table, a.attname as column, t.typname = 'uuid' as is_id
+select c.relname as table, a.attname as column, t.typname = 'uuid' as is_id,
+    t.typname in ('text', '_text', 'jsonb') as is_text,
+    (select min(o.attname) from pg_attribute o where o.attrelid = c.oid
+        and o.attname in ('owner', 'changed_by') and not o.attisdropped) as owner,
+    exists (select from pg_attribute o where o.attrelid = c.oid
+        and o.attname = 'memory_id' and not o.attisdropped) as is_of_memory
 from pg_attribute a
 join pg_class c on c.oid = a.attrelid
 join pg_namespace n on n.oid = c.relnamespace
@@ -58,12 +68,18 @@ order by 1, a.attnum
 """
 # Where an id alone stays, so that synced clients hear of the erasure.
 _TOMBSTONES: Final = ("changes", "memory_id")
-_HOLDS_ID: Final = "select count(*) as rows from {table} where {column} = any(%(ids)s)"
+# Whose a row is, if that is known; then the rows of others are left out.
+_OF_MEMORY: Final = "(select m.owner from memories m where m.id = t.memory_id)"
+_HOLDS_ID: Final = """
+select count(*) as rows from {table} t
+where t.{column} = any(%(ids)s) and coalesce({whose} = %(owner)s, true)
+"""
 _HOLDS_TEXT: Final = """
 select count(*) as rows from {table} t
-where exists (select from unnest(%(needles)s::text[]) n
-    where strpos(lower(t.{column}::text), lower(n)) > 0)
-    or t.{column}::text = any(%(stems)s)
+where coalesce({whose} = %(owner)s, true)
+    and (exists (select from unnest(%(needles)s::text[]) n
+        where strpos(lower(t.{column}::text), lower(n)) > 0)
+        or t.{column}::text = any(%(stems)s))
 """
 # The words as the index and its frequencies write them, unless another memory holds them.
 _STEMS: Final = """
@@ -73,9 +89,8 @@ where length(s) > 4 and s !~ '^[0-9.,+-]*$'
 """
 _OTHERS: Final = """
 select n from unnest(%(needles)s::text[]) n
-where exists (select from memories m where strpos(lower(concat_ws(' ', m.content, m.project,
-    m.session, array_to_string(m.tags, ' '), array_to_string(m.expanded_keywords, ' '))),
-    lower(n)) > 0)
+where exists (select from {table} t
+    where {whose} <> %(owner)s and strpos(lower(t.{column}::text), lower(n)) > 0)
 """
 _STATISTICS: Final = """
 select tablename || '.' || attname as name from pg_stats
@@ -129,17 +144,24 @@ class PostgresOwnerErasure:
         statistics: Statistics,
         remembered: ErasureMemory,
         files: Path | None,
+        *,
+        is_light: bool = False,
     ) -> None:
-        """`files`: the cluster's, where it is our own; they are cleaned and searched, too."""
+        """`files`: the cluster's, where it is our own; they are cleaned and searched, too, unless
+        `is_light`: that is for owners, who may ask for it often and must not hold up the server.
+        """
         self._url = url
-        self._files = files
+        self._files = None if is_light else files
+        self._is_light = is_light
+        self._unsearched = "" if self._files else _UNSCRUBBED if files else _UNSEARCHED
+        self._cleaning = asyncio.Lock()
         self._remembered = remembered
         self._transaction = transaction
         self._statistics = statistics
 
     @property
     def unsearched(self) -> str:
-        return "" if self._files else _UNSEARCHED
+        return self._unsearched
 
     async def erase_owner(self, owner: str) -> Erased:
         async with self._transaction() as connection:
@@ -156,8 +178,10 @@ class PostgresOwnerErasure:
             cursor = await connection.execute(_COUNTS, {"owner": owner})
             counts = await cursor.fetchone() or {"told": 0, "keys": 0}
         await self._remembered.note([Erasure(id, owner) for id in gone])
-        await self._statistics.maintain()
-        await self._clean()
+        if gone or not self._is_light:
+            async with self._cleaning:
+                await self._statistics.maintain()
+                await self._clean()
         return Erased(len(gone), counts["told"], counts["keys"])
 
     async def _clean(self) -> None:
@@ -183,25 +207,28 @@ class PostgresOwnerErasure:
     async def remains(self, marks: Marks) -> tuple[Sequence[str], Sequence[Remain]]:
         searched: list[str] = []
         found: list[Remain] = []
+        if self._is_light and not marks.ids:
+            return searched, found
         async with self._transaction() as connection:
-            needles = sorted(marks.texts | marks.words)
-            cursor = await connection.execute(_OTHERS, {"needles": needles})
-            theirs = {row["n"] for row in await cursor.fetchall()}
-            needles = [one for one in needles if one not in theirs]
+            cursor = await connection.execute(_COLUMNS)
+            columns = await cursor.fetchall()
+            theirs = await _held_by_others(connection, columns, marks)
+            needles = sorted((marks.texts | marks.words) - theirs)
             cursor = await connection.execute(_STEMS, {"text": " ".join(needles)})
             stems = [row["stem"] for row in await cursor.fetchall()]
-            values = {"ids": [*marks.ids], "needles": needles, "stems": stems}
-            cursor = await connection.execute(_COLUMNS)
-            for row in await cursor.fetchall():
+            values = {
+                "ids": [*marks.ids],
+                "needles": needles,
+                "stems": stems,
+                "owner": marks.owner,
+            }
+            for row in columns:
                 place = (row["table"], row["column"])
                 searched.append(".".join(place))
                 if place == _TOMBSTONES:
                     continue
-                query = sql.SQL(_HOLDS_ID if row["is_id"] else _HOLDS_TEXT)
-                named = query.format(
-                    table=sql.Identifier(place[0]), column=sql.Identifier(place[1])
-                )
-                cursor = await connection.execute(named, values)
+                query = _HOLDS_ID if row["is_id"] else _HOLDS_TEXT
+                cursor = await connection.execute(_about(query, row), values)
                 count = (await cursor.fetchone() or {"rows": 0})["rows"]
                 if count:
                     what = "ids" if row["is_id"] else "texts or words"
@@ -225,3 +252,32 @@ class PostgresOwnerErasure:
             application_name="recollect",
             connect_timeout=patience.CONNECT_SECONDS,
         )
+
+
+async def _held_by_others(
+    connection: Connection, columns: Sequence[Mapping[str, Any]], marks: Marks
+) -> set[str]:
+    """Texts and words that other owners have anywhere, former versions included: to find them where
+    all owners' values are mixed, as in the files, would tell one owner what another has.
+    """
+    held: set[str] = set()
+    for row in columns:
+        if row["is_text"] and row["owner"]:
+            left = sorted((marks.texts | marks.words) - held)
+            values = {"needles": left, "owner": marks.owner}
+            cursor = await connection.execute(_about(_OTHERS, row), values)
+            held |= {found["n"] for found in await cursor.fetchall()}
+    return held
+
+
+def _about(query: LiteralString, column: Mapping[str, Any]) -> sql.Composed:
+    """A query about one column, which knows whose a row of its table is."""
+    if column["owner"]:
+        whose: sql.Composable = sql.Identifier("t", column["owner"])
+    else:
+        whose = sql.SQL(_OF_MEMORY if column["is_of_memory"] else "null::text")
+    return sql.SQL(query).format(
+        table=sql.Identifier(column["table"]),
+        column=sql.Identifier(column["column"]),
+        whose=whose,
+    )

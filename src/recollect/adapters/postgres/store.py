@@ -17,7 +17,7 @@ from uuid import UUID
 from psycopg import sql
 from psycopg.types.json import Jsonb
 
-from recollect.adapters.erasure_log import Erasure, ErasureLog
+from recollect.adapters.erasure_log import Erasure, ErasureLogs
 from recollect.adapters.postgres import lexical, links, patience, same_text, versions
 from recollect.adapters.postgres.again import again_if_lost
 from recollect.adapters.postgres.changes import PostgresChanges
@@ -141,7 +141,7 @@ class PostgresStore:
         *,
         connections: int = 10,
         lease: float = LEASE,
-        erasures: ErasureLog | None = None,
+        erasures: ErasureLogs | None = None,
         files: Path | None = None,
     ) -> None:
         """`lease`: seconds a worker may take for what it claimed before others may take it.
@@ -161,9 +161,9 @@ class PostgresStore:
         self.changes = PostgresChanges(self._transaction, self._statistics, self._remembered)
         self.keys = PostgresKeys(self._transaction, self._reading, self._remembered)
         self.recalls = PostgresRecalls(self._transaction)
-        self.eraser = PostgresOwnerErasure(
-            url, self._transaction, self._statistics, self._remembered, files
-        )
+        erasing = (url, self._transaction, self._statistics, self._remembered)
+        self.eraser = PostgresOwnerErasure(*erasing, files)
+        self.light_eraser = PostgresOwnerErasure(*erasing, files, is_light=True)
 
     async def __aenter__(self) -> Self:
         self.vector_note = await asyncio.to_thread(migrate, self._url)

@@ -40,7 +40,7 @@ def _read_only(path: Path, detail: str) -> RecollectError:
     )
 
 
-def _full(path: Path, detail: str) -> RecollectError:
+def full(path: Path, detail: str) -> RecollectError:
     return StoreFull(
         f"there is no room left to write {path} ({detail})",
         remedy=f"Free some space on the disk that holds {path.parent}; what was stored is intact.",
@@ -97,7 +97,7 @@ _BY_CODE: Final[Mapping[int, _Explanation]] = {
     sqlite3.SQLITE_PROTOCOL: _busy,  # the write-ahead log was contended for too long
     sqlite3.SQLITE_READONLY: _read_only,
     sqlite3.SQLITE_READONLY_DBMOVED: moved,
-    sqlite3.SQLITE_FULL: _full,
+    sqlite3.SQLITE_FULL: full,
     sqlite3.SQLITE_CANTOPEN: _cannot_open,
     sqlite3.SQLITE_PERM: _cannot_open,
     sqlite3.SQLITE_AUTH: _cannot_open,
@@ -107,8 +107,8 @@ _BY_CODE: Final[Mapping[int, _Explanation]] = {
 }
 _BY_ERRNO: Final[Mapping[int, _Explanation]] = {
     errno.EROFS: _read_only,
-    errno.ENOSPC: _full,
-    errno.EDQUOT: _full,
+    errno.ENOSPC: full,
+    errno.EDQUOT: full,
 }
 
 
@@ -128,6 +128,6 @@ def explained(error: sqlite3.Error | OSError | UnicodeEncodeError, path: Path) -
     if code is None:
         return error
     if is_without_room(code, path):
-        return _full(path, str(error))
+        return full(path, str(error))
     explanation = _BY_CODE.get(code) or _BY_CODE.get(code & _PRIMARY, _failed)
     return explanation(path, str(error))

@@ -13,13 +13,19 @@ from contextlib import closing, suppress
 from pathlib import Path
 from urllib.parse import quote
 
+from recollect.adapters.sqlite.errors import full
 from recollect.adapters.sqlite.lane import Makeshift
 
 
 def read_without_room(path: Path) -> sqlite3.Connection:
-    """Reads the file as it is, after what a crash left in the log was written into it."""
+    """Reads the file as it is, after what a crash left in the log was written into it; StoreFull
+    when that failed, for what was stored last would be missing.
+    """
     with suppress(sqlite3.OperationalError), closing(write_without_room(path)) as writer:
         writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    log = path.with_name(f"{path.name}-wal")
+    if log.exists() and log.stat().st_size > 0:
+        raise full(path, "its log cannot be written into it")
     address = f"file:{quote(str(path))}?immutable=1"
     return _opened(sqlite3.connect(address, uri=True, isolation_level=None, factory=Makeshift))
 

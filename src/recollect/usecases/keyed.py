@@ -15,6 +15,7 @@ from recollect.core.explain import WhyReport
 from recollect.core.keys import Key, check_role
 from recollect.core.memory import Changes, Draft, Memory, Scope, Stats
 from recollect.core.paging import Page
+from recollect.core.project import names
 from recollect.core.recall import RecallRequest, Recollection
 from recollect.core.recall_settings import RecallSettings, SettingChange
 from recollect.core.sync import ConflictReport, Keep
@@ -58,8 +59,9 @@ class KeyedRecollect:
         self._write()
         if "project" in changes and self.key.project is not None:
             await self.mine.get(reference)  # what is outside is not found, whatever is changed
-            if (changes["project"] or "").strip() != self.key.project:
+            if not names(changes["project"] or "", self.key.project):
                 raise outside(self.key.project)
+            changes = {**changes, "project": self.key.project}
         return await self.mine.update(reference, changes, based_on=based_on)
 
     async def link(self, reference: str, kind: str, target: str) -> Memory:
@@ -121,6 +123,6 @@ class KeyedRecollect:
         project = self.key.project
         if project is None or not (named or "").strip():
             return project or named
-        if (named or "").strip() != project:
+        if not names(named or "", project):
             raise outside(project)
         return project

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from recollect.core.batch import BatchItem, Remembered
+from recollect.core.batch import BatchItem, Remembered, check_batch_size
 from recollect.core.errors import Forbidden, InvalidInput
 from recollect.core.explain import WhyReport
 from recollect.core.keys import Key, check_role
@@ -38,7 +38,9 @@ class KeyedRecollect:
         return await self.mine.remember(replace(draft, project=self._project(draft.project)))
 
     async def remember_many(self, batch: Sequence[BatchItem]) -> list[Remembered]:
-        self._write(len(batch))
+        check_role(self.key, "member")
+        check_batch_size(batch)  # what is refused is not counted
+        self.spend_writes(len(batch))
         return await self.mine.remember_many([self._inside(item) for item in batch])
 
     async def recall(self, request: RecallRequest) -> Recollection:
@@ -99,10 +101,10 @@ class KeyedRecollect:
         self._write()
         return await self.mine.resolve(reference, keep)
 
-    def _write(self, count: int = 1) -> None:
+    def _write(self) -> None:
         """Forbidden for a key that may only read, RateLimited for one that writes too often."""
         check_role(self.key, "member")
-        self.spend_writes(count)
+        self.spend_writes(1)
 
     def _inside(self, item: BatchItem) -> BatchItem:
         if isinstance(item, InvalidInput):

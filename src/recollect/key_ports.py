@@ -28,6 +28,11 @@ class KeyStore(Protocol):
     async def revoke_key(self, id: UUID, at: datetime) -> bool:
         """Stop honouring a key at this moment; False when there is none that ends later."""
 
+    async def replace_key(self, id: UUID, at: datetime, new: Key) -> bool:
+        """Revoke a key at this moment and keep a new one, both or neither; False when there is no
+        such key, or it is revoked already. However many try at once, one does.
+        """
+
     async def note_key_uses(self, used: Mapping[UUID, datetime]) -> None:
         """Keep when each of these keys was last used."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import httpx
@@ -170,6 +170,28 @@ def test_a_peer_that_does_not_read_its_answers_is_closed(
                 connection.send(asks)
             except BlockingIOError:
                 return False
+            except ConnectionError:
+                return True
+            return False
+
+        assert wait_until(is_gone)
+
+
+def test_a_peer_that_reads_its_answers_little_by_little_is_closed(
+    own_server: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(protocol, "_WRITE_SECONDS", 0.5)
+    asks = b"GET /api/v1/openapi.json HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 50
+
+    with closing(connect(own_server)) as connection:
+        connection.setblocking(False)  # the standard library's
+
+        def is_gone() -> bool:
+            try:
+                with suppress(BlockingIOError):
+                    connection.send(asks)
+                with suppress(BlockingIOError):
+                    return not connection.recv(262_144)
             except ConnectionError:
                 return True
             return False

@@ -6,11 +6,15 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from uuid import UUID
 
 import httpx
 import psycopg
 from tests.serving import Running, running
 from tests.waiting import SECONDS, wait_until
+
+from recollect.core.batch import MAX_BATCH
+from recollect.core.sync import PROTOCOL
 
 MEMORY = {"content": "the harbour is closed"}
 
@@ -60,7 +64,10 @@ def test_a_flooding_key_leaves_a_slot_for_others(database_url: str, tmp_path: Pa
         ThreadPoolExecutor(20) as threads,
     ):
         with store_held(database_url):
-            flood = [threads.submit(noisy.post, "memories", json=MEMORY) for _ in range(20)]
+            flood = [
+                threads.submit(noisy.post, "memories", json={"content": f"ship {n} is in"})
+                for n in range(20)
+            ]
             for _ in range(5):
                 assert quiet.get("stats").status_code == 200
             assert not any(one.done() for one in flood)
@@ -105,3 +112,27 @@ def test_a_key_that_writes_too_often_is_told_when_to_try_again(
         assert mine.get(f"memories/{id}").status_code == 200
         assert mine.post("recall", json={"query": "harbour"}).status_code == 200
         assert theirs.post("memories", json=MEMORY).status_code == 201
+
+
+def test_a_batch_that_is_too_large_does_not_count_as_writes(
+    database_url: str, tmp_path: Path
+) -> None:
+    with running(database_url, tmp_path, writes_per_minute=1) as up, up.client() as mine:
+        batch = {"memories": [{"content": "x"}] * (MAX_BATCH + 1)}
+        assert mine.post("/memories:batch", json=batch).status_code == 422
+        push = {"protocol": PROTOCOL, "store": str(UUID(int=1)), "memories": []}
+        for _ in range(2):
+            assert mine.post("sync/push", json=push).status_code == 200
+        assert mine.post("memories", json=MEMORY).status_code == 201
+        assert mine.post("memories", json=MEMORY).status_code == 429
+
+
+def test_changes_of_the_graph_count_as_writes(database_url: str, tmp_path: Path) -> None:
+    with running(database_url, tmp_path, writes_per_minute=1) as up:
+        for path, sent in (
+            ("graph/merge", {"into": "harbour", "other": "port"}),
+            ("graph/split", {"concept": "harbour", "alias": "port"}),
+        ):
+            with up.client() as mine:
+                assert mine.post(path, json=sent).status_code == 404
+                assert mine.post(path, json=sent).status_code == 429

@@ -48,6 +48,19 @@ def stored(client: httpx.Client, content: str, **fields: Any) -> dict[str, Any]:
     return made
 
 
+def test_a_key_may_name_its_project_in_short(own_server: Running) -> None:
+    whole = "github.com/ada/shop"
+    key = own_server.new_key("ada", role="member", project=whole)
+    with own_server.client(key) as shop:
+        made = stored(shop, "the heron is our logo", project="shop")
+        assert made["project"] == whole
+        listed = shop.get("memories", params={"project": "shop"}).json()["memories"]
+        assert [one["id"] for one in listed] == [made["id"]]
+        changed = shop.patch(f"memories/{made['id']}", json={"project": "ada/shop"})
+        assert changed.json()["project"] == whole
+        assert shop.get("memories", params={"project": "web"}).status_code == 403
+
+
 def test_reads_stay_inside(sides: Sides) -> None:
     shop, inside = sides.shop, sides.inside["id"]
     scopes: list[dict[str, Any]] = [

@@ -135,6 +135,21 @@ async def test_a_grace_period_can_be_ended_sooner_and_not_later(key_store: KeySt
     assert kept.revoked_at == MOMENT + timedelta(days=1)
 
 
+async def test_of_many_that_replace_a_key_one_does(key_store: KeyStore) -> None:
+    await key_store.add_key(key(1))
+    replaced = await asyncio.gather(
+        *(
+            key_store.replace_key(UUID(int=1), MOMENT + timedelta(days=9 - number), key(number))
+            for number in range(2, 8)
+        )
+    )
+    assert replaced.count(True) == 1
+    new = 2 + replaced.index(True)
+    revoked = replace(key(1), revoked_at=MOMENT + timedelta(days=9 - new))
+    assert list(await key_store.list_keys()) == [key(new), revoked]
+    assert not await key_store.replace_key(UUID(int=99), MOMENT, key(98))
+
+
 async def test_the_last_use_of_each_key_is_kept(key_store: KeyStore) -> None:
     for number in (1, 2):
         await key_store.add_key(key(number))

@@ -14,6 +14,7 @@ _BASE64 = "abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789/+"
 _AWS = some(40, _BASE64)
 _TOKEN = "gh" + "p_" + some(36)
 _WORD = "Blue" + "7Fox!"
+_HORSE = "Blue4" + "Horse"
 _SEED = "ladder museum orbit velvet cactus harbor lemon pistol ribbon saddle tunnel walnut"
 _SEED_24 = (
     "animal bridge candy daring eagle fabric gadget hammer island jacket kitten lemon "
@@ -90,6 +91,22 @@ SECRETS: tuple[str, ...] = (
     "the bot uses " + _wide(_TOKEN),
     "pass\u200bword: " + _WORD,
     _wide("password: ") + _wide(_WORD),
+    "pass is hunter2" + "correct",
+    f"router pass: {_HORSE}",
+    f"the pass for the router is {_HORSE}",
+    f"the password to the vault is {_HORSE}",
+    "the root password for db is s3cr3t" + "-horse",
+    "the passphrase is correct horse battery staple",
+    "the backup passphrase for the laptop: velvet harbor lemon walnut",
+    f"the passphrase is {_HORSE}",
+    f"my passphrase for the key is now {_HORSE}",
+    "pin code for the safe: 9931",
+    "PIN: 4 7 1 1",
+    "the PIN is 4 7 1 1",
+    f"p\u0430ssword: {_WORD}",
+    f"the passw\u03bfrd is {_WORD}",
+    f"\u0440assword: {_WORD}",
+    f"\u043f\u0430\u0440\u043e\u043b\u044c: {_WORD}",
 )
 
 LOOK_ALIKES: tuple[str, ...] = (
@@ -163,6 +180,28 @@ LOOK_ALIKES: tuple[str, ...] = (
     "\uff30\uff32\uff33 \uff11\uff12\uff13 is full-width",
     "the token bucket holds 5000 tokens",
     "MAC 3c:22:fb:9a:01:7e has the lease 10.0.0.17",
+    "Ticket 123-45-6789 is closed",
+    "Ticket 421-38-9917 is closed",
+    "order no. 421-38-9917 was shipped on Monday",
+    "the pass over the mountain is closed",
+    "pass the salt",
+    "hall pass: ask Ana",
+    "the first pass is done, the second pass: Python3 only",
+    "the boarding pass for LH2024 is gate4west",
+    "the pass to the summit is Route66",
+    "all tests pass: Ubuntu24 and macOS15",
+    "a test pass is required",
+    "passphrase length is 20 characters",
+    "the passphrase is stored somewhere safe today",
+    "the passphrase is never written down anywhere",
+    "the passphrase is long enough for everyone here",
+    "the passphrase is optional when the agent runs",
+    "PIN 7 of the connector is ground",
+    "PIN 1 2 3 4 are inputs",
+    "the pin code field takes 4 digits",
+    "the password for the demo is shown on the start page",
+    "the password to the vault is rotated every 90 days",
+    "\u041f\u0430\u0440\u043e\u043b\u044c \u0438\u0441\u0442\u0435\u043a",
 )
 
 

@@ -102,6 +102,7 @@ def test_a_postgres_that_stops_and_comes_back_needs_no_restart(
             assert client.post("memories", json={"content": "harbour"}).status_code == 201
             assert client.get("health/ready").status_code == 200
             embedded.stop()
+            wait_until(lambda: client.get("health/ready").status_code == 503)
             asked: list[tuple[str, str, dict[str, str] | None]] = [
                 ("GET", "health/ready", None),
                 ("GET", "memories", None),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AsyncExitStack
+from pathlib import Path
 
 import pytest
 from tests.serving import Running
@@ -239,3 +240,28 @@ async def test_a_first_sync_goes_by_pages_and_on_where_it_was_broken_off(
         assert await two.listed() == await one.listed()
         pages = -(-(450 - there) // 200)
         assert two.faults.calls <= 6 * pages
+
+
+async def test_a_read_only_key_pulls_although_it_cannot_push(
+    server: Running, tmp_path: Path
+) -> None:
+    owner = "ada, who reads"
+    async with AsyncExitStack() as stack:
+        one, reader = await opened(
+            stack,
+            [
+                Client(tmp_path / role, server.url, server.new_key(owner, role=role))
+                for role in ("member", "read-only")
+            ],
+        )
+        stored = [await one.recollect.remember(Draft(f"ship {n} is in")) for n in range(3)]
+        await one.sync()
+        waiting = await reader.recollect.remember(Draft("the harbour is closed"))
+        await reader.sync()
+        assert set(await reader.listed()) == {waiting.id, *(each.id for each in stored)}
+        status = await reader.sync_store.status()
+        assert status.waiting == 1
+        assert status.last_sync_at is not None
+        assert "read-only" in str(status.trouble)
+        assert status.remedy
+        assert not status.key_refused

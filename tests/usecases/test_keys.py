@@ -10,8 +10,10 @@ from tests.strategies import MOMENT
 
 from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.errors import AmbiguousId, InvalidInput, NotAllowed, NotFound
+from recollect.core.memory import Draft
 from recollect.usecases.key_uses import key_uses
 from recollect.usecases.keys import (
+    OwnKeys,
     authenticate,
     issue_first_key,
     issue_key,
@@ -20,6 +22,7 @@ from recollect.usecases.keys import (
     rotate_key,
 )
 from recollect.usecases.parts import Parts
+from recollect.usecases.remember import remember
 
 pytestmark = pytest.mark.anyio
 
@@ -197,6 +200,38 @@ async def test_a_rotated_key_keeps_its_limits_and_gets_a_new_text(
         await authenticate(store, parts.clock, text)
     with pytest.raises(NotFound):
         await rotate_key(store, parts.clock, str(old.id))
+
+
+async def test_a_key_cannot_expire_in_more_than_a_hundred_years(
+    store: InMemoryStore, parts: Parts
+) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        await issue_key(
+            store, parts.clock, "me", "", expires_at=datetime(9999, 12, 31, tzinfo=MOMENT.tzinfo)
+        )
+    assert refused.value.field == "expires_at"
+    assert await store.list_keys() == []
+
+
+async def test_of_two_rotations_at_once_the_second_stores_nothing(
+    store: InMemoryStore, parts: Parts
+) -> None:
+    old, _ = await issue_key(store, parts.clock, "me", "laptop")
+    await rotate_key(store, parts.clock, str(old.id), timedelta(days=7))
+    with pytest.raises(NotFound):
+        await rotate_key(store, parts.clock, str(old.id), timedelta(days=1))
+    assert len(await store.list_keys()) == 2
+
+
+async def test_the_project_of_a_key_may_be_named_in_short(
+    store: InMemoryStore, parts: Parts
+) -> None:
+    whole = "github.com/ada/shop"
+    await remember(parts, "ada", Draft("the harbour is closed", project=whole))
+    keys = OwnKeys(store, parts, "ada")
+    assert (await keys.create(project="shop"))[0].project == whole
+    assert (await keys.create("bob", project="shop"))[0].project == "shop"
+    assert (await keys.create(project="web"))[0].project == "web"
 
 
 async def test_a_rotated_key_is_valid_for_its_grace_period(

@@ -240,6 +240,13 @@ class InMemoryStore:
         self._keys[id] = replace(key, revoked_at=at)
         return True
 
+    async def replace_key(self, id: UUID, at: datetime, new: Key) -> bool:
+        key = self._keys.get(id)
+        if key is None or key.revoked_at is not None:
+            return False
+        self._keys |= {id: replace(key, revoked_at=at), new.id: new}
+        return True
+
     async def note_key_uses(self, used: Mapping[UUID, datetime]) -> None:
         for id in used.keys() & self._keys.keys():
             self._keys[id] = replace(self._keys[id], last_used_at=used[id])

@@ -27,6 +27,7 @@ from recollect.api.openapi import PREFIX, completed
 from recollect.asgi.admission import Admitted
 from recollect.asgi.guards import BodyLimit, HostCheck, KeyRequired
 from recollect.asgi.observed import Observed
+from recollect.asgi.probe import SharedProbe
 from recollect.asgi.static import file_routes
 from recollect.core.admission import Admission
 from recollect.wiring import Server
@@ -68,6 +69,7 @@ def create_app(server: Server, also_closed: Collection[str] = ()) -> FastAPI:
     metrics = Metrics()
     app.state.server = server = replace(server, on_recall=metrics.observe_recall)
     app.state.metrics = metrics
+    app.state.probe = SharedProbe(server.parts.settings.read_settings)
     closed = APIRouter(dependencies=[Depends(_documented_key)])
     for router in (
         memories.router,

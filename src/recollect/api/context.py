@@ -10,6 +10,7 @@ from fastapi import Depends, Path, Request
 
 from recollect.api.metrics import Metrics
 from recollect.asgi.guards import KEY
+from recollect.asgi.probe import SharedProbe
 from recollect.core.keys import Key, Role, check_role
 from recollect.ports import Recollect
 from recollect.wiring import Server
@@ -23,6 +24,11 @@ def _server(request: Request) -> Server:
 def _metrics(request: Request) -> Metrics:
     metrics: Metrics = request.app.state.metrics
     return metrics
+
+
+def _probe(request: Request) -> SharedProbe:
+    probe: SharedProbe = request.app.state.probe
+    return probe
 
 
 def _mine(request: Request) -> Recollect:
@@ -50,6 +56,7 @@ ADMIN: Final = _requires("admin")
 
 TheKey = Annotated[Key, Depends(_key)]
 TheServer = Annotated[Server, Depends(_server)]
+TheProbe = Annotated[SharedProbe, Depends(_probe)]
 TheMetrics = Annotated[Metrics, Depends(_metrics)]
 Mine = Annotated[Recollect, Depends(_mine)]
 Reference = Annotated[

@@ -102,8 +102,9 @@ async def graph_path(
         **problems(*_NAMED, MALFORMED),
     },
 )
-async def graph_merge(graph: MyGraph, sent: MergeIn) -> ConceptOut:
+async def graph_merge(graph: MyGraph, sent: MergeIn, server: TheServer, key: TheKey) -> ConceptOut:
     """Names of the other concept mean this one from now on, whatever is read later."""
+    server.spend_writes(key)
     return ConceptOut.from_concept(await graph.merge(sent.into, sent.other))
 
 
@@ -117,6 +118,7 @@ async def graph_merge(graph: MyGraph, sent: MergeIn) -> ConceptOut:
         **problems(*_NAMED, MALFORMED),
     },
 )
-async def graph_split(graph: MyGraph, sent: SplitIn) -> ConceptOut:
+async def graph_split(graph: MyGraph, sent: SplitIn, server: TheServer, key: TheKey) -> ConceptOut:
     """One of a concept's names becomes a concept of its own, whatever is read later."""
+    server.spend_writes(key)
     return ConceptOut.from_concept(await graph.split(sent.concept, sent.alias))

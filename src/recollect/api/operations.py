@@ -7,7 +7,7 @@ from typing import Final
 from fastapi import APIRouter, Response
 
 from recollect.api import examples
-from recollect.api.context import READ, Mine, TheMetrics, TheServer
+from recollect.api.context import READ, Mine, TheMetrics, TheProbe
 from recollect.api.metrics import CONTENT_TYPE
 from recollect.api.openapi import OWNED, PREFIX, problems
 from recollect.core.errors import StoreUnavailable
@@ -55,9 +55,11 @@ async def live() -> HealthOut:
         **problems(KINDS[StoreUnavailable]),
     },
 )
-async def ready(server: TheServer) -> HealthOut:
-    """Asks the store: when this fails, send requests elsewhere until it answers again."""
-    await server.parts.settings.read_settings()
+async def ready(probe: TheProbe) -> HealthOut:
+    """Asks the store, at most once a second: when this fails, send requests elsewhere until it
+    answers again.
+    """
+    await probe()
     return HealthOut(status="ok")
 
 

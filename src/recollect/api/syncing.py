@@ -13,7 +13,7 @@ from recollect.api.sync_examples import CHANGES, PUSHED
 from recollect.asgi.problems import MALFORMED
 from recollect.core.sync import check_protocol
 from recollect.usecases.pull import pull
-from recollect.usecases.push import push
+from recollect.usecases.push import check_push_size, push
 from recollect.wire.sync import ChangesOut, PullIn, PushedOut, PushIn
 
 router = APIRouter(prefix=PREFIX, tags=["Sync"])
@@ -35,7 +35,8 @@ async def sync_push(sent: PushIn, server: TheServer, key: TheKey) -> PushedOut:
     is refused with its reason; the others are applied.
     """
     check_protocol(sent.protocol, by="client")
-    server.spend_writes(key, len(sent.memories))
+    check_push_size(len(sent.memories), len(sent.revisions))  # what is refused is not counted
+    server.spend_writes(key, len(sent.memories) + len(sent.revisions))
     pushed = await push(
         server.parts_for(key),
         server.changes_for(key),

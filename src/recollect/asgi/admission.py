@@ -19,7 +19,9 @@ from recollect.core.errors import Overloaded
 
 
 class Admitted:
-    """Stands behind `BodyLimit`: a slot is not held while a client sends its body."""
+    """Stands behind `BodyLimit`: a slot is not held while a client sends its body, nor while it
+    reads its answer.
+    """
 
     def __init__(
         self, app: ASGIApp, admission: Admission, on_refused: Callable[[], None] = lambda: None
@@ -33,18 +35,39 @@ class Admitted:
         if scope["type"] != "http" or KEY not in scope:
             await self._app(scope, receive, send)
             return
-        now = asyncio.get_running_loop().time
-        moment = now()
-        ticket = self._admission.arrive(scope[KEY].id, scope[ARRIVED], moment)
+        now = asyncio.get_running_loop().time()
+        ticket = self._admission.arrive(scope[KEY].id, scope[ARRIVED], now)
         try:
-            self._begin(moment)
+            self._begin(now)
             if ticket.begun is None:
                 await self._wait(ticket, scope, receive, send)
             else:
-                await self._app(scope, receive, send)
+                await self._app(scope, receive, self._leaving(ticket, send))
         finally:
-            self._admission.leave(ticket, now())
-            self._begin(now())
+            self._leave(ticket)
+
+    def _leaving(self, ticket: Ticket, send: Send) -> Send:
+        """Give the slot back once the body is complete, before any of it is sent: sending waits
+        for the client. So the head of an answer is held back until its body comes.
+        """
+        head: list[Message] = []
+
+        async def send_later(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                head.append(message)
+                return
+            if not message.get("more_body", False):
+                self._leave(ticket)
+            while head:
+                await send(head.pop())
+            await send(message)
+
+        return send_later
+
+    def _leave(self, ticket: Ticket) -> None:
+        now = asyncio.get_running_loop().time()
+        self._admission.leave(ticket, now)
+        self._begin(now)
 
     def _begin(self, now: float) -> None:
         for ticket in self._admission.begin(now):
@@ -74,7 +97,7 @@ class Admitted:
             async def replay() -> Message:
                 return body.pop() if body else await asyncio.shield(gone)
 
-            await self._app(scope, replay, send)
+            await self._app(scope, replay, self._leaving(ticket, send))
         finally:
             gone.cancel()
             del self._turns[ticket]

@@ -23,7 +23,7 @@ from recollect.settings import Settings
 
 # For what a client still sends of a body after it was answered: it reads the answer afterwards.
 _DRAIN_SECONDS: Final = 5.0
-# For a client to read what it asked for.
+# For a client to read an answer, from when the answer first waits for it.
 _WRITE_SECONDS: Final = 30.0
 # Of the files this process may open, those that are not connections: Postgres, models, the log.
 _OTHER_FILES: Final = 200
@@ -93,6 +93,8 @@ class LimitedProtocol(H11Protocol):
         self.open.remove(self)
 
     def data_received(self, data: bytes) -> None:
+        if not self._is_answering() and not self.transport.get_write_buffer_size():
+            self._unlimit_writing()  # the former answer was read
         super().data_received(data)
         if self._is_answering():
             self._unlimit_reading()
@@ -113,10 +115,6 @@ class LimitedProtocol(H11Protocol):
     def pause_writing(self) -> None:
         super().pause_writing()
         self._limit_writing()
-
-    def resume_writing(self) -> None:
-        super().resume_writing()
-        self._unlimit_writing()
 
     def abort(self) -> None:
         """Close at once, without waiting for anything to be read or written."""
@@ -141,8 +139,11 @@ class LimitedProtocol(H11Protocol):
             self._reading = None
 
     def _limit_writing(self) -> None:
-        self._unlimit_writing()
-        self._writing = self.loop.call_later(_WRITE_SECONDS, self._abort_unless_written)
+        """One deadline for an answer, however often its client reads a little of it. Answers that
+        were asked for before the former was read share its deadline.
+        """
+        if self._writing is None:
+            self._writing = self.loop.call_later(_WRITE_SECONDS, self._abort_unless_written)
 
     def _unlimit_writing(self) -> None:
         if self._writing is not None:
@@ -150,6 +151,7 @@ class LimitedProtocol(H11Protocol):
             self._writing = None
 
     def _abort_unless_written(self) -> None:
+        self._writing = None
         if self.transport.get_write_buffer_size():
             self.abort()
 

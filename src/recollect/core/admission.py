@@ -40,6 +40,7 @@ class Ticket:
     key: Hashable
     latest: float
     begun: float | None = None
+    has_left: bool = False
 
 
 class Admission:
@@ -78,7 +79,10 @@ class Admission:
         return begun
 
     def leave(self, ticket: Ticket, now: float) -> None:
-        """It is answered, refused, or given up by its client."""
+        """It is answered, refused, or given up by its client. Leaving again changes nothing."""
+        if ticket.has_left:
+            return
+        ticket.has_left = True
         if ticket.begun is None:
             line = self._waiting.get(ticket.key, [])
             if ticket in line:  # else it was too late when its turn came

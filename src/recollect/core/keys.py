@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from base64 import urlsafe_b64encode
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final, Literal
 from uuid import UUID
 
@@ -20,6 +20,8 @@ from recollect.core.text import unstorable
 
 PREFIX: Final = "rk_"
 ENTROPY_BYTES: Final = 32
+# As long as a key may last that expires: its successor must have a date, too.
+MAX_LIFE: Final = timedelta(days=36_500)
 
 Role = Literal["read-only", "member", "admin"]
 ROLES: Final[tuple[Role, ...]] = ("read-only", "member", "admin")
@@ -103,6 +105,12 @@ def check_new_key(key: Key, now: datetime) -> None:
             "the key would expire in the past",
             field="expires_at",
             remedy="Choose a later date, or leave it out for a key that does not expire.",
+        )
+    if key.expires_at is not None and key.expires_at - now > MAX_LIFE:
+        raise InvalidInput(
+            "the key would expire in more than 100 years",
+            field="expires_at",
+            remedy="Choose an earlier date, or leave it out for a key that does not expire.",
         )
 
 

@@ -80,6 +80,11 @@ def is_short_for(name: str, project: str) -> bool:
     return f"/{whole}".casefold().endswith(f"/{name}".casefold())
 
 
+def names(name: str, project: str) -> bool:
+    """Whether a name means this project where there is no other."""
+    return name.strip() == project or is_short_for(name.strip(), project)
+
+
 def project_meant(name: str, known: Iterable[str], here: str | None = None) -> str:
     """The project that a name means among the `known` ones and that of the folder; InvalidInput
     when it could be several.

@@ -64,7 +64,7 @@ _TEST_CARDS: Final = frozenset(
     | {"378282246310005", "371449635398431", "6011111111111117", "4012888888881881"}
     | {"5105105105105100", "3530111333300000", "30569309025904", "2223003122003222"}
 )
-_WELL_KNOWN_SSN: Final = frozenset({"078051120", "219099999"})
+_WELL_KNOWN_SSN: Final = frozenset({"078051120", "219099999", "123456789"})
 
 _DIGITS: Final = r"(?<!\d)(?<!\d[ .-])(\d(?:[ -]?\d){12,18})(?![ -]?\d)"
 _GROUPS: Final = r"(\d{4}([ -])\d{4}\2\d{4}\2\d{4}|\d{4}([ -])\d{6}\3\d{5})(?![ -]?\d)"
@@ -72,6 +72,11 @@ _CARD_WORD: Final = (
     r"(?:card|visa|master ?card|amex|american express|karte|kreditkarte|tarjeta|carte)"
 )
 _SECURITY_CODE: Final = r"(?:cvv2?|cvc2?|cvn|cid|security code|pr\xfcfnummer)"
+# What else has numbers in three groups.
+_NUMBERED: Final = (
+    r"(?:ticket|case|order|invoice|part|item|issue|ref(?:erence)?|model|serial|sku|tracking|batch|"
+    r"lot|article|catalog(?:ue)?|receipt|booking)"
+)
 _SSN: Final = r"(?!000|666|9\d\d)\d{3}([ -]?)(?!00)\d{2}\2(?!0000)\d{4}"
 # How a number is told: `PIN: 1`, `PIN is 1`, `the PIN of my card is now 1`.
 _TOLD: Final = (
@@ -80,6 +85,7 @@ _TOLD: Final = (
     r"(?:[ \t](?:now|jetzt|ahora))?[ \t]{0,2}[\"'`*]{0,2}"
 )
 _CODE: Final = r"(\d{4,8}|\d{2}(?:[ -]\d{2}){1,3})(?![\w%]|[.,:/-]\d|[ ]?(?:bytes|times|px|ms)\b)"
+_SPACED: Final = r"(\d(?:[ -]\d){3,7})(?![\w%]|[ .,:/-]\d)"
 _MY: Final = r"(?:my|our|his|her|your|the|new|card|sim|phone|bank|debit|meine|die|mi|el|le)"
 _LOCKED: Final = (
     r"(?:door|gate|alarm|garage|safe|locker|lock|lockbox|entry|building|keypad|voicemail|unlock|"
@@ -113,6 +119,8 @@ def iban_confidence(text: str) -> float:
 
 
 def ssn_confidence(text: str) -> float:
+    if text[0].isalpha():
+        return 0.0  # the word before it says what else it is
     digits = _digits(text)
     return 0.0 if digits in _WELL_KNOWN_SSN or len(set(digits)) < 3 else 0.8
 
@@ -147,6 +155,7 @@ NUMBERS: Final[tuple[Rule, ...]] = (
     ),
     words(
         "social security number",
+        rf"\b{_NUMBERED}s?\b[ \t]{{0,2}}(?:no\.?|number|id)?[ \t:#]{{0,3}}\d{{3}}-\d\d-\d{{4}}|"
         r"(?<![\w.-])(?!000|666|9\d\d)(\d{3}-(?!00)\d{2}-(?!0000)\d{4})(?![\w-]|\.\d)",
         ssn_confidence,
     ),
@@ -156,6 +165,8 @@ NUMBERS: Final[tuple[Rule, ...]] = (
         code_confidence,
     ),
     Rule("PIN", re.compile(rf"\b(?:PIN|PUK)[ \t]{_CODE}"), code_confidence),
+    Rule("PIN", re.compile(rf"\bPIN(?:[ -]?[Cc]ode)?{_TOLD}{_SPACED}"), code_confidence),
+    words("PIN", rf"\bpin[ -]?code\b{_TOLD}{_CODE}", code_confidence),
     words("PIN", rf"\b{_MY}[ -]pin\b(?:[ -]?code)?{_TOLD}{_CODE}", code_confidence),
     words(
         "code of a lock",

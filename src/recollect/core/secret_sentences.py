@@ -39,6 +39,23 @@ _SAID_OF_IT: Final = re.compile(
     r"forgot|reset|change|show|enter",
     re.IGNORECASE,
 )
+_VERSIONED: Final = re.compile(r"[A-Z][A-Za-z]+\d{1,3}(?:\.\d{1,3})*")
+# "A pass" is also a way, a ticket, and one of several turns.
+_NO_OTHER: Final = (
+    r"(?<!boarding )(?<!ski )(?<!bus )(?<!day )(?<!season )(?<!hall )(?<!mountain )(?<!press )"
+    r"(?<!first )(?<!second )(?<!third )(?<!last )(?<!final )(?<!next )(?<!one )(?<!single )"
+    r"(?<!each )(?<!every )(?<!test )(?<!tests )"
+)
+_FOR: Final = r"[ \t](?:for|to|of|on|at|in)[ \t][^\n:=\"'`\u201c\u201e]{1,40}?"
+_NOW: Final = r"[ \t](?:is|was)(?:[ \t]now)?:?[ \t]{1,2}"
+_OF_A_SENTENCE: Final = re.compile(
+    r"^\w+(?:ed|ing)\b|\b(?:an?|the|and|or|but|not|no|never|always|only|still|also|too|very|is|are|"
+    r"was|were|be|been|has|have|had|can|may|must|should|will|would|of|to|in|on|at|by|for|from|with|"
+    r"without|as|than|then|when|if|so|that|this|these|it|its|we|you|they|our|your|my|their|"
+    r"stored|kept|known|set|written|long|longer|short|shorter|words?|characters?|letters?|"
+    r"passphrase|password|key|required|optional|somewhere|nowhere|everywhere|every|each|all|any)\b",
+    re.IGNORECASE,
+)
 _HEX: Final = re.compile(r"[0-9a-fA-F]+")
 
 
@@ -62,6 +79,16 @@ def short_confidence(value: str) -> float:
         return 0.0
     has_mark = any(not one.isalnum() and one not in "-_." for one in value)
     return password_confidence(value) if has_mark or looks_random(value) else 0.0
+
+
+def pass_confidence(value: str) -> float:
+    """Behind "pass is" and "pass:": a name with its version (`Python3`) is no password there."""
+    return 0.0 if _VERSIONED.fullmatch(value.rstrip(".,;:)*")) else told_password_confidence(value)
+
+
+def phrase_confidence(value: str) -> float:
+    """Four words or more that make no sentence."""
+    return 0.0 if _OF_A_SENTENCE.search(value) else 0.8
 
 
 def aws_confidence(value: str) -> float:
@@ -106,6 +133,23 @@ SENTENCES: Final[tuple[Rule, ...]] = (
         told_password_confidence,
     ),
     words("password", rf"(?<![\w-])pass[ \t]{{1,2}}{_BARE}", short_confidence),
+    words(
+        "password",
+        rf"(?<![\w-]){_NO_OTHER}pass(?:{_FOR})?(?:{_NOW}|[ \t]?[:=][ \t]{{0,2}}){_BARE}",
+        pass_confidence,
+    ),
+    words(
+        "password",
+        rf"pass(?:w(?:or)?d|phrase|code){_FOR}{_NOW}{_BARE}",
+        told_password_confidence,
+    ),
+    words("password", rf"passphrase{_NOW}{_BARE}", told_password_confidence),
+    words(
+        "passphrase",
+        rf"passphrase(?:{_FOR})?(?:{_NOW}|[ \t]?[:=][ \t]{{0,2}}){_OPEN}?"
+        r"([a-z]{3,12}(?:[ -][a-z]{3,12}){3,11})(?![\w-])",
+        phrase_confidence,
+    ),
     words(
         "password", rf"(?<![\w-])pass(?:word|code|phrase)?[ \t]{{1,2}}{_QUOTED}", quoted_confidence
     ),

@@ -1,7 +1,8 @@
 """Text as a reader sees it: without invisible characters, and in ordinary letters.
 
 A token can be split by a zero-width space, or written in full-width letters, and still be copied
-and used. Spans keep pointing into the text as it was written.
+and used; and a word can have a Cyrillic or Greek letter in it that looks like a Latin one.
+Spans keep pointing into the text as it was written.
 """
 
 from __future__ import annotations
@@ -17,6 +18,15 @@ _INVISIBLE: Final = re.compile(
 )
 # A letter with the marks on it; more than a few on one letter are no writing.
 _LETTER: Final = re.compile(r"(?s).[\u0300-\u036f]{0,4}")
+# Cyrillic and Greek letters that look like Latin ones.
+_LOOK_ALIKES: Final = str.maketrans(
+    "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0458\u0455\u04bb\u0501\u051b\u051d"
+    "\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0425\u0406\u0408\u0405"
+    "\u03b1\u03bf\u03c1\u03b9\u03bd\u0391\u0392\u0395\u0397\u0399\u039a\u039c\u039d\u039f"
+    "\u03a1\u03a4\u03a7\u0396",
+    "aeopcyxijshdqwABEKMHOPCTXIJSaopivABEHIKMNOPTXZ",
+)
+_WORD: Final = re.compile(r"[a-zA-Z\u0370-\u03ff\u0400-\u052f]+")
 
 
 def readable(text: str) -> tuple[str, Sequence[int]]:
@@ -26,7 +36,7 @@ def readable(text: str) -> tuple[str, Sequence[int]]:
     if text.isascii() or (
         unicodedata.is_normalized("NFKC", text) and _INVISIBLE.search(text) is None
     ):
-        return text, range(len(text) + 1)
+        return _in_one_alphabet(text), range(len(text) + 1)
     parts: list[str] = []
     places: list[int] = []
     for match in _LETTER.finditer(text):
@@ -37,4 +47,15 @@ def readable(text: str) -> tuple[str, Sequence[int]]:
         parts.append(plain)
         places += [match.start()] * len(plain)
     places.append(len(text))
-    return "".join(parts), places
+    return _in_one_alphabet("".join(parts)), places
+
+
+def _in_one_alphabet(text: str) -> str:
+    """Latin letters for what looks like them, in words that have Latin ones, too."""
+    return text if text.isascii() else _WORD.sub(_as_latin, text)
+
+
+def _as_latin(word: re.Match[str]) -> str:
+    letters = word[0]
+    has_latin = any(letter.isascii() for letter in letters)
+    return letters.translate(_LOOK_ALIKES) if has_latin else letters

@@ -59,13 +59,22 @@ _METHODS: Final = re.compile(
     re.IGNORECASE,
 )
 _WORD_AND_DIGITS: Final = re.compile(r"[A-Za-z]{4,}\d{1,6}")
+_NO_METHOD: Final = r"(?!(?:sha|md|base|utf|aes|hs|rs|es|pbkdf|oauth|ed|v)\d)"
 # Digits among the letters more than once, as no word has them; names of methods put together
 # (`pbkdf2sha256`) do, and versions (`v2alpha1`).
 _SCATTERED_DIGITS: Final = re.compile(
-    r"(?!(?:sha|md|base|utf|aes|hs|rs|es|pbkdf|oauth|ed|v)\d)(?=.{8})"
+    _NO_METHOD + r"(?=.{8})"
     r"\d*(?:[A-Za-z]+\d+){2,}[A-Za-z]*",
     re.IGNORECASE,
 )
+# The same once, between two words: `hunter2correct`.
+_DIGITS_INSIDE: Final = re.compile(
+    _NO_METHOD + r"(?=.{10})"
+    r"[A-Za-z]{3,}\d{1,4}[A-Za-z]{3,}",
+    re.IGNORECASE,
+)
+# Digits in the place of letters, in one of several words: `s3cr3t-horse`.
+_SCATTERED_PART: Final = re.compile(_NO_METHOD + r"[a-z]+(?:\d[a-z]+){2,}", re.IGNORECASE)
 # Capitals in the middle of a word, as chance puts them.
 _MIXED_CASE: Final = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
 # Random text of 16 characters has more; English words, and names made of them, mostly less.
@@ -125,11 +134,15 @@ def password_confidence(value: str) -> float:
 def told_password_confidence(value: str) -> float:
     """The same in a sentence ("the password is ..."), where most of what follows is a word: only
     what mixes three kinds of characters, is a word that runs into digits (`hunter2`), or has
-    digits scattered among its letters (`k9mpq2zz7`).
+    digits among its letters (`k9mpq2zz7`, `s3cr3t-horse`, `hunter2correct`).
     """
     value = value.rstrip(".,;:)*")  # a heading in bold ends so: `**Keep it up to date:**`
     is_told = (
-        kinds(value) >= 3 or _WORD_AND_DIGITS.fullmatch(value) or _SCATTERED_DIGITS.fullmatch(value)
+        kinds(value) >= 3
+        or _WORD_AND_DIGITS.fullmatch(value)
+        or _SCATTERED_DIGITS.fullmatch(value)
+        or _DIGITS_INSIDE.fullmatch(value)
+        or any(map(_SCATTERED_PART.fullmatch, re.split(r"[_-]", value)))
     )
     return password_confidence(value) if is_told else 0.0
 

@@ -9,12 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from recollect.core.batch import BatchItem, Remembered
+from recollect.core.batch import BatchItem, Remembered, check_batch_size
 from recollect.core.errors import Forbidden, InvalidInput
 from recollect.core.explain import WhyReport
 from recollect.core.keys import Key, check_role
 from recollect.core.memory import Changes, Draft, Memory, Scope, Stats
 from recollect.core.paging import Page
+from recollect.core.project import names
 from recollect.core.recall import RecallRequest, Recollection
 from recollect.core.recall_settings import RecallSettings, SettingChange
 from recollect.core.sync import ConflictReport, Keep
@@ -37,7 +38,9 @@ class KeyedRecollect:
         return await self.mine.remember(replace(draft, project=self._project(draft.project)))
 
     async def remember_many(self, batch: Sequence[BatchItem]) -> list[Remembered]:
-        self._write(len(batch))
+        check_role(self.key, "member")
+        check_batch_size(batch)  # what is refused is not counted
+        self.spend_writes(len(batch))
         return await self.mine.remember_many([self._inside(item) for item in batch])
 
     async def recall(self, request: RecallRequest) -> Recollection:
@@ -58,8 +61,9 @@ class KeyedRecollect:
         self._write()
         if "project" in changes and self.key.project is not None:
             await self.mine.get(reference)  # what is outside is not found, whatever is changed
-            if (changes["project"] or "").strip() != self.key.project:
+            if not names(changes["project"] or "", self.key.project):
                 raise outside(self.key.project)
+            changes = {**changes, "project": self.key.project}
         return await self.mine.update(reference, changes, based_on=based_on)
 
     async def link(self, reference: str, kind: str, target: str) -> Memory:
@@ -97,10 +101,10 @@ class KeyedRecollect:
         self._write()
         return await self.mine.resolve(reference, keep)
 
-    def _write(self, count: int = 1) -> None:
+    def _write(self) -> None:
         """Forbidden for a key that may only read, RateLimited for one that writes too often."""
         check_role(self.key, "member")
-        self.spend_writes(count)
+        self.spend_writes(1)
 
     def _inside(self, item: BatchItem) -> BatchItem:
         if isinstance(item, InvalidInput):
@@ -121,6 +125,6 @@ class KeyedRecollect:
         project = self.key.project
         if project is None or not (named or "").strip():
             return project or named
-        if (named or "").strip() != project:
+        if not names(named or "", project):
             raise outside(project)
         return project

@@ -11,9 +11,19 @@ from uuid import UUID
 
 from recollect.core.errors import InvalidInput, NotAllowed, NotFound
 from recollect.core.ids import IdPrefix, uuid7
-from recollect.core.keys import ENTROPY_BYTES, Key, check_new_key, checked_role, digest, key_text
-from recollect.core.memory import checked_moment
+from recollect.core.keys import (
+    ENTROPY_BYTES,
+    MAX_LIFE,
+    Key,
+    check_new_key,
+    checked_role,
+    digest,
+    key_text,
+)
+from recollect.core.memory import checked_moment, checked_name
 from recollect.ports import Clock, KeyStore
+from recollect.usecases.parts import Parts
+from recollect.usecases.projects import meant
 
 MAX_GRACE = timedelta(days=365)
 _NEW_KEY = "An admin creates one with `recollect keys create`"
@@ -22,11 +32,11 @@ _NEW_KEY = "An admin creates one with `recollect keys create`"
 @dataclass(frozen=True, slots=True)
 class OwnKeys:
     """Implements the `Keys` port on this machine's store. A key whose owner is not said is
-    `owner`'s.
+    `owner`'s. Its project may be named in short, as everywhere.
     """
 
     store: KeyStore
-    clock: Clock
+    parts: Parts
     owner: str
 
     async def list(self) -> Sequence[Key]:
@@ -41,10 +51,13 @@ class OwnKeys:
         project: str | None = None,
         expires_at: datetime | None = None,
     ) -> tuple[Key, str]:
+        whose = self.owner if owner is None else owner
+        if project is not None:
+            project = await meant(self.parts, whose.strip(), checked_name(project, "project"))
         return await issue_key(
             self.store,
-            self.clock,
-            self.owner if owner is None else owner,
+            self.parts.clock,
+            whose,
             label,
             role=role,
             project=project,
@@ -52,11 +65,11 @@ class OwnKeys:
         )
 
     async def rotate(self, reference: str, grace: timedelta) -> tuple[Key, str]:
-        return await rotate_key(self.store, self.clock, reference, grace)
+        return await rotate_key(self.store, self.parts.clock, reference, grace)
 
     async def revoke(self, reference: str) -> UUID:
         id = await resolve_key(self.store, reference)
-        await revoke_key(self.store, self.clock, id)
+        await revoke_key(self.store, self.parts.clock, id)
         return id
 
 
@@ -133,7 +146,8 @@ async def rotate_key(
     keys: KeyStore, clock: Clock, reference: str, grace: timedelta = timedelta(0)
 ) -> tuple[Key, str]:
     """A new key in the place of another: same owner, label, role and project, a new text. The old
-    one stays valid for the grace period. A key that expires gets as long a life as the old one had.
+    one stays valid for the grace period, and cannot be rotated again. A key that expires gets as
+    long a life as the old one had.
     """
     if not timedelta(0) <= grace <= MAX_GRACE:
         raise InvalidInput(
@@ -146,25 +160,18 @@ async def rotate_key(
     now = clock.now()
     if old.is_revoked(now):
         raise _not_in_force()
-    life = None if old.expires_at is None else old.expires_at - old.created_at
-    made = await issue_key(
-        keys,
-        clock,
-        old.owner,
-        old.label,
-        role=old.role,
-        project=old.project,
-        expires_at=None if life is None else now + life,
-    )
-    await revoke_key(keys, clock, id, after=grace)
-    return made
+    expires_at = None
+    if old.expires_at is not None:
+        expires_at = now + min(old.expires_at - old.created_at, MAX_LIFE)
+    new, text = _new_key(clock, old.owner, old.label, old.role, old.project, expires_at)
+    if not await keys.replace_key(id, now + grace, new):
+        raise _not_in_force()
+    return new, text
 
 
-async def revoke_key(
-    keys: KeyStore, clock: Clock, id: UUID, *, after: timedelta = timedelta(0)
-) -> None:
-    """Stop honouring a key, now or after a grace period. Every revocation goes through here."""
-    if not await keys.revoke_key(id, clock.now() + after):
+async def revoke_key(keys: KeyStore, clock: Clock, id: UUID) -> None:
+    """Stop honouring a key at once."""
+    if not await keys.revoke_key(id, clock.now()):
         raise _not_in_force()
 
 

@@ -33,12 +33,7 @@ async def push(
     now. The text of a sensitive memory goes into an answer only when it may leave. What is based on
     another epoch is not applied: after a restore a version may mean something else.
     """
-    if len(items) > MAX_PUSH or len(revisions) > MAX_PUSH:
-        raise InvalidInput(
-            f"a push holds at most {MAX_PUSH} writes and {MAX_PUSH} revisions",
-            field="memories",
-            remedy="Send several smaller pushes.",
-        )
+    check_push_size(len(items), len(revisions))
     now = parts.clock.now()
     peer = await changes.peer(owner)
     if epoch is not None and epoch != peer.epoch:
@@ -51,6 +46,15 @@ async def push(
     kept = await changes.keep_revisions(owner, storable)
     told = [replace(one, remote=may_leave(one.remote, sensitive=sensitive)) for one in answers]
     return Pushed(peer, tuple(told), tuple(kept))
+
+
+def check_push_size(items: int, revisions: int) -> None:
+    if items > MAX_PUSH or revisions > MAX_PUSH:
+        raise InvalidInput(
+            f"a push holds at most {MAX_PUSH} writes and {MAX_PUSH} revisions",
+            field="memories",
+            remedy="Send several smaller pushes.",
+        )
 
 
 def may_leave(remote: Remote | None, *, sensitive: bool) -> Remote | None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from recollect.core.errors import InvalidInput, StoreBusy, StoreError
+from recollect.core.errors import Forbidden, InvalidInput, StoreBusy, StoreError
 from recollect.usecases.tasks import end
 
 if TYPE_CHECKING:
@@ -35,10 +35,17 @@ def silent(_what: str, _done: int, _left: int | None) -> None:
 
 
 async def sync(local: SyncStore, server: SyncServer, clock: Clock, tell: Tell = silent) -> None:
-    """Both directions until nothing is left to send or to read."""
+    """Both directions until nothing is left to send or to read. With a key that may not write,
+    what waits stays here, and the status says why.
+    """
     await pull_page(local, server, silent)  # before anything is sent: is it our server?
     for _ in range(_ROUNDS):
-        if await _both(push_all(local, server, tell), pull_all(local, server, tell)) == 0:
+        sent = await _both(_push_if_allowed(local, server, tell), pull_all(local, server, tell))
+        if isinstance(sent, Forbidden):
+            await local.note_success(clock.now())
+            await local.note_trouble(str(sent), sent.remedy, key_refused=False)
+            return
+        if sent == 0:
             await local.note_success(clock.now())
             return
     raise StoreError(
@@ -47,7 +54,16 @@ async def sync(local: SyncStore, server: SyncServer, clock: Clock, tell: Tell = 
     )
 
 
-async def _both(push: Coroutine[Any, Any, int], pull: Coroutine[Any, Any, None]) -> int:
+async def _push_if_allowed(local: SyncStore, server: SyncServer, tell: Tell) -> int | Forbidden:
+    try:
+        return await push_all(local, server, tell)
+    except Forbidden as error:
+        return error
+
+
+async def _both(
+    push: Coroutine[Any, Any, int | Forbidden], pull: Coroutine[Any, Any, None]
+) -> int | Forbidden:
     """Side by side; when one fails the other ends, too, and the error is the failing one's."""
     pushing, pulling = asyncio.create_task(push), asyncio.create_task(pull)
     try:

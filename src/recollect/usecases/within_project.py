@@ -16,6 +16,7 @@ from recollect.core.following import AsOf, Fetched, Followed
 from recollect.core.ids import IdPrefix
 from recollect.core.memory import Memory, Scope, Stats
 from recollect.core.paging import Cursor
+from recollect.core.project import names
 from recollect.core.recall import Candidate
 from recollect.core.recall_settings import WordQuery
 from recollect.core.sync import (
@@ -57,7 +58,7 @@ def parts_within(parts: Parts, changes: ChangeStore, project: str) -> Parts:
 
 def scope_within(scope: Scope, project: str) -> Scope:
     """The scope inside the project; Forbidden when it names another one."""
-    if scope.project is not None and scope.project.strip() != project:
+    if scope.project is not None and not names(scope.project, project):
         raise outside(project)
     return replace(scope, project=project, with_global=False)
 

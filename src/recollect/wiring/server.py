@@ -99,6 +99,8 @@ class Server:
 
     def spend_writes(self, key: Key, count: int = 1) -> None:
         """Count writes of a key; RateLimited when it has made too many."""
+        if count == 0:
+            return
         seconds = self.write_rate.spend(key.id, count, monotonic())
         if seconds > 0:
             allowed = self.settings.writes_per_minute

@@ -36,6 +36,10 @@ update keys set revoked_at = %(at)s
 where id = %(id)s and (revoked_at is null or revoked_at > %(at)s)
 """
 
+_REVOKE_FIRST: Final = """
+update keys set revoked_at = %(at)s where id = %(id)s and revoked_at is null
+"""
+
 # Several servers on one database may write in any order.
 _NOTE_USES: Final = """
 update keys k set last_used_at = greatest(k.last_used_at, used.at)
@@ -94,6 +98,15 @@ class PostgresKeys:
         if is_revoked:
             await self._remembered.note([Revocation(id, at)])
         return is_revoked
+
+    async def replace_key(self, id: UUID, at: datetime, new: Key) -> bool:
+        async with self._transaction() as connection:
+            cursor = await connection.execute(_REVOKE_FIRST, {"id": id, "at": at})
+            if cursor.rowcount != 1:
+                return False
+            await connection.execute(_ADD, asdict(new))
+        await self._remembered.note([Revocation(id)])
+        return True
 
     async def note_key_uses(self, used: Mapping[UUID, datetime]) -> None:
         async with self._transaction() as connection:

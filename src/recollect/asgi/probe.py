@@ -1,0 +1,39 @@
+"""Whether the store answers, asked at most once a second however many want to know.
+
+Health needs no key and no slot, so it must not be a way to the database for everyone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+_SECONDS: Final = 1.0
+
+
+class SharedProbe:
+    """Asks, and gives everyone who wants to know within a second the same answer or error."""
+
+    def __init__(self, ask: Callable[[], Awaitable[object]]) -> None:
+        self._ask = ask
+        self._asked: asyncio.Task[None] | None = None
+        self._until = 0.0
+
+    async def __call__(self) -> None:
+        now = asyncio.get_running_loop().time()
+        asked = self._asked
+        if asked is None or (asked.done() and now >= self._until):
+            asked = self._asked = asyncio.create_task(self._run(), name="probe")
+            asked.add_done_callback(_retrieve)
+            self._until = now + _SECONDS
+        await asyncio.shield(asked)
+
+    async def _run(self) -> None:
+        await self._ask()
+
+
+def _retrieve(task: asyncio.Task[None]) -> None:
+    """Everyone who waited for it may be gone: then nobody else looks at its error."""
+    if not task.cancelled():
+        task.exception()

@@ -16,6 +16,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from uuid import UUID, uuid4
 
+from recollect.adapters.new_files import place
+
 
 @dataclass(frozen=True, slots=True)
 class Erasure:
@@ -50,8 +52,7 @@ class ErasureLogs:
             with TemporaryDirectory(prefix=f".{path.name}-", dir=self.folder) as aside:
                 new = Path(aside) / path.name
                 _append(new, json.dumps({"log": str(uuid4())}) + "\n")
-                with suppress(FileExistsError):  # another process was faster
-                    os.link(new, path)
+                place(new, path)
         with path.open() as file:
             return ErasureLog(UUID(json.loads(file.readline())["log"]), path)
 

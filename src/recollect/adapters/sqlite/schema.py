@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
+from recollect.adapters.new_files import place
 from recollect.adapters.sqlite.erasure import RESERVE_MIGRATION
 from recollect.adapters.sqlite.errors import damaged
 from recollect.adapters.sqlite.lane import transaction
@@ -155,8 +156,7 @@ def create_file(path: Path) -> None:
         os.close(os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         with closing(sqlite3.connect(new, isolation_level=None)) as connection:
             migrate(connection, new)
-        with suppress(FileExistsError):
-            os.link(new, path)
+        place(new, path)
 
 
 def check_contents(path: Path) -> None:

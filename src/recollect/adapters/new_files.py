@@ -1,0 +1,38 @@
+"""Puts a file that was built aside in its place, whole, unless another process was faster."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+_NO_LINKS: Final = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
+
+
+def place(new: Path, path: Path) -> None:
+    """A hard link never replaces a file. Where there are none, as on exFAT and some network
+    folders, the file is renamed under a lock.
+    """
+    try:
+        with suppress(FileExistsError):
+            os.link(new, path)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        _rename(new, path)
+
+
+def _rename(new: Path, path: Path) -> None:
+    lock = path.with_name(f".{path.name}.lock")
+    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if not path.exists():
+            new.rename(path)
+        # The file is there now, so who gets another lock finds it.
+        lock.unlink(missing_ok=True)
+    finally:
+        os.close(descriptor)

@@ -11,8 +11,9 @@ from starlette.responses import JSONResponse
 from starlette.types import Message, Scope
 
 from recollect.asgi.admission import Admitted
-from recollect.asgi.guards import ARRIVED, KEY
+from recollect.asgi.guards import ARRIVED, FIND_KEY, KEY
 from recollect.core.admission import Admission
+from recollect.core.errors import NotAllowed
 from recollect.core.keys import Key
 
 pytestmark = pytest.mark.anyio
@@ -66,3 +67,22 @@ async def test_a_slot_is_given_back_once() -> None:
     assert running == [1, 1]
     assert admission.running == 1
     assert other.begun is not None
+
+
+async def test_a_key_that_was_revoked_while_its_request_waited_is_refused() -> None:
+    admitted = Admitted(JSONResponse({"status": "ok"}), Admission(slots=1, seconds=60.0))
+    statuses: list[int] = []
+
+    async def send(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            statuses.append(message["status"])
+
+    async def find_key() -> Key:
+        raise NotAllowed("this key is not known here", remedy="Use another.")
+
+    for waited in (0.0, 5.0):
+        scope = request()
+        scope[ARRIVED] -= waited
+        scope[FIND_KEY] = find_key
+        await admitted(scope, receive, send)
+    assert statuses == [200, 401]

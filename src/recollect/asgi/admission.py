@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from recollect.asgi.guards import ARRIVED, KEY
+from recollect.asgi.guards import ARRIVED, FIND_KEY, KEY
 from recollect.asgi.problems import error_response
 from recollect.core.admission import Admission, Ticket
-from recollect.core.errors import Overloaded
+from recollect.core.errors import Overloaded, RecollectError
+
+# After a longer wait, for a body or for a slot, a key is looked up again.
+_CHECK_AGAIN_SECONDS: Final = 1.0
 
 
 class Admitted:
@@ -42,9 +45,20 @@ class Admitted:
             if ticket.begun is None:
                 await self._wait(ticket, scope, receive, send)
             else:
-                await self._app(scope, receive, self._leaving(ticket, send))
+                await self._run(ticket, scope, receive, send)
         finally:
             self._leave(ticket)
+
+    async def _run(self, ticket: Ticket, scope: Scope, receive: Receive, send: Send) -> None:
+        """Begin the work, unless the key was revoked or expired while the request waited."""
+        send = self._leaving(ticket, send)
+        if asyncio.get_running_loop().time() - scope[ARRIVED] > _CHECK_AGAIN_SECONDS:
+            try:
+                scope[KEY] = await scope[FIND_KEY]()
+            except RecollectError as error:
+                await error_response(error)(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
 
     def _leaving(self, ticket: Ticket, send: Send) -> Send:
         """Give the slot back once the body is complete, before any of it is sent: sending waits
@@ -97,7 +111,7 @@ class Admitted:
             async def replay() -> Message:
                 return body.pop() if body else await asyncio.shield(gone)
 
-            await self._app(scope, replay, self._leaving(ticket, send))
+            await self._run(ticket, scope, replay, send)
         finally:
             gone.cancel()
             del self._turns[ticket]

@@ -9,6 +9,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Final
 from uuid import UUID
 
@@ -40,6 +41,9 @@ KEY: Final = "recollect.key"
 
 ARRIVED: Final = "recollect.arrived"
 """And when it arrived, by the clock of the event loop."""
+
+FIND_KEY: Final = "recollect.find_key"
+"""And what looks that key up again; NotAllowed when it is no longer in force."""
 
 Hold = Callable[[int], None]
 
@@ -237,7 +241,8 @@ class KeyRequired:
             return
         scope[ARRIVED] = asyncio.get_running_loop().time()
         try:
-            scope[KEY] = await self._keys.find(_shown_key(Headers(scope=scope)))
+            scope[FIND_KEY] = partial(self._keys.find, _shown_key(Headers(scope=scope)))
+            scope[KEY] = await scope[FIND_KEY]()
         except RecollectError as error:
             if isinstance(error, NotAllowed):
                 self._on_refused()

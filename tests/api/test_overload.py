@@ -36,16 +36,20 @@ def test_what_cannot_be_answered_in_time_is_refused_before_any_work(
     database_url: str, tmp_path: Path
 ) -> None:
     with (
-        running(database_url, tmp_path, concurrency=1, answer_within=0.1) as up,
+        running(database_url, tmp_path, concurrency=1) as up,
         up.client() as noisy,
         up.client() as other,
         ThreadPoolExecutor() as threads,
     ):
         with store_held(database_url):
             held = threads.submit(noisy.post, "memories", json=MEMORY)
-            refused = wait_until(
-                lambda: one if (one := other.get("stats")).status_code == 503 else None
-            )
+
+            def refusal() -> httpx.Response | None:
+                assert not held.done(), "it should keep the only slot"
+                answer = other.get("stats")
+                return answer if answer.status_code == 503 else None
+
+            refused = wait_until(refusal)
             assert refused is not None
             assert refused.json()["type"] == "urn:recollect:problem:overloaded"
             assert int(refused.headers["Retry-After"]) >= 1

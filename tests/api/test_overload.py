@@ -36,7 +36,7 @@ def test_what_cannot_be_answered_in_time_is_refused_before_any_work(
     database_url: str, tmp_path: Path
 ) -> None:
     with (
-        running(database_url, tmp_path, concurrency=1) as up,
+        running(database_url, tmp_path, concurrency=1, answer_within=2.0) as up,
         up.client() as noisy,
         up.client() as other,
         ThreadPoolExecutor() as threads,
@@ -82,7 +82,7 @@ def test_a_request_whose_client_hangs_up_while_it_waits_is_dropped(
     database_url: str, tmp_path: Path
 ) -> None:
     with (
-        running(database_url, tmp_path, concurrency=1) as up,
+        running(database_url, tmp_path, concurrency=1, answer_within=2.0) as up,
         up.client() as noisy,
         up.client() as impatient,
         ThreadPoolExecutor() as threads,

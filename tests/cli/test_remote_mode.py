@@ -64,6 +64,7 @@ LINES: dict[str, list[str]] = {
     "settings log": [],
     "keys": [],
     "keys create": [],
+    "keys rotate": [UNKNOWN],
     "keys list": [],
     "keys revoke": [UNKNOWN],
     "hook": [],

@@ -82,7 +82,8 @@ async def test_a_log_that_cannot_be_written_back_is_not_passed_over(tmp_path: Pa
 
 def run_without_room(path: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", WITHOUT_ROOM, str(path)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    root = Path(__file__).parents[2]  # the tests run elsewhere, outside any repository
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=root)
 
 
 def size(path: Path) -> int:

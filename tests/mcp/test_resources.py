@@ -61,7 +61,7 @@ async def test_a_memory_and_a_brief_are_read(tmp_path: Path, mode: str) -> None:
         assert await text_of(client, listed.uri) == "Nothing is remembered here yet."
         stored = await ask(client, "memory_store", content="Tea is in the shed", project="web shop")
         await ask(client, "memory_store", content="Ink is blue", project="blog")
-        await ask(client, "memory_store", content="Everywhere holds this")
+        await ask(client, "memory_store", content="Everywhere holds this", is_global=True)
         await ask(client, "memory_store", content="hush", project="web shop", is_sensitive=True)
         read = json.loads(await text_of(client, f"recollect://memory/{stored['id']}"))
         assert {name: read[name] for name in stored} == stored

@@ -55,9 +55,11 @@ def test_the_use_cases_obey_the_caller_and_else_the_text() -> None:
         found = await mine.remember(Draft(NOTE))
         assert found.is_sensitive
         assert await mine.remember(Draft(NOTE, id=found.id)) == found  # a repeat is still harmless
-        overruled = await mine.remember(Draft(NOTE, is_sensitive=False))
+        overruled = await mine.remember(Draft(f"{NOTE}, or not", is_sensitive=False))
         assert not overruled.is_sensitive
-        rated = await mine.update(str(overruled.id), {"content": NOTE, "importance": 0.9})
+        rated = await mine.update(
+            str(overruled.id), {"content": overruled.content, "importance": 0.9}
+        )
         assert not rated.is_sensitive  # an overruled text stays overruled
         plain = await mine.remember(Draft("tea is in the shed"))
         assert not plain.is_sensitive
@@ -81,7 +83,7 @@ def test_the_command_line_says_so(cli: Cli) -> None:
         "overrule it with --not-sensitive"
     ) in said
     assert TOKEN not in said
-    overruled = cli.json("remember", NOTE, "--not-sensitive")
+    overruled = cli.json("remember", f"{NOTE}, or not", "--not-sensitive")
     assert not overruled["is_sensitive"]
     assert "sensitive_because" not in overruled
     assert "marked" not in cli("remember", "tea is in the shed").stdout
@@ -109,7 +111,7 @@ def test_the_api_and_its_client_say_so(server: Running, tmp_path: Path) -> None:
         assert (again["is_sensitive"], again["sensitive_because"]) == (True, BECAUSE)
     cli = client_of(server, tmp_path / "client")
     assert cli.json("remember", NOTE)["sensitive_because"] == BECAUSE
-    assert not cli.json("remember", NOTE, "--not-sensitive")["is_sensitive"]
+    assert not cli.json("remember", f"{NOTE}, or not", "--not-sensitive")["is_sensitive"]
 
 
 def test_the_page_leaves_the_decision_to_the_server() -> None:

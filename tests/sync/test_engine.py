@@ -181,8 +181,8 @@ async def test_a_body_that_is_too_large_is_sent_in_parts(
     monkeypatch.setattr("recollect.adapters.sqlite.sync_claims._MOST_CHARACTERS", 10_000_000)
     async with AsyncExitStack() as stack:
         (one,) = [await stack.enter_async_context(one) for one in new_clients(1)]
-        for _ in range(140):
-            await one.recollect.remember(Draft("x" * 7_900))
+        for number in range(140):
+            await one.recollect.remember(Draft(f"{number} " + "x" * 7_890))
         await one.sync()
         assert await nothing_waits(one)
         assert (await one.remote.stats()).memories == 140

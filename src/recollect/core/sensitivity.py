@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from recollect.core.memory import Changes, Draft, Memory
 from recollect.core.secrets import Secret, looks_sensitive
-from recollect.core.sync import FIELDS, Fields, State
+
+if TYPE_CHECKING:
+    from recollect.core.sync import Fields, State
 
 _TEXTS: Final = ("content", "tags", "expanded_keywords", "project", "session")
 
@@ -60,6 +62,8 @@ def secret_in_fields(fields: Fields, before: State) -> Secret | None:
     """The same for a pushed write. Fields that this version does not know are judged as JSON, so
     that a name such as `password` counts with its value.
     """
+    from recollect.core.sync import FIELDS  # needed by pushes alone
+
     if "is_sensitive" in fields:
         return None
     unknown = {

@@ -381,4 +381,4 @@ def test_a_hub_model_without_fastembed_says_what_to_install(
     monkeypatch.setitem(sys.modules, "fastembed", None)
     with pytest.raises(ModelUnavailable, match="fastembed is not installed") as caught:
         hub_embedder("BAAI/bge-large-en-v1.5", tmp_path)
-    assert "pip install" in caught.value.remedy
+    assert "make install EXTRAS=hub" in caught.value.remedy

@@ -105,7 +105,7 @@ class PostgresKeys:
             if cursor.rowcount != 1:
                 return False
             await connection.execute(_ADD, asdict(new))
-        await self._remembered.note([Revocation(id)])
+        await self._remembered.note([Revocation(id, at)])
         return True
 
     async def note_key_uses(self, used: Mapping[UUID, datetime]) -> None:

@@ -92,7 +92,7 @@ def test_the_shapes_have_the_fields_of_the_domain() -> None:
     from recollect.core.memory import Memory
 
     settings = {field.name for field in fields(RecallSettings)}
-    assert set(MemoryOut.model_fields) == {field.name for field in fields(Memory)}
+    assert {*MemoryOut.model_fields, "was_known"} == {field.name for field in fields(Memory)}
     assert set(DraftIn.model_fields) == {field.name for field in fields(Draft)}
     assert set(ChangesIn.model_fields) == {*Changes.__annotations__, "based_on"}
     assert set(SettingsOut.model_fields) == set(SettingsIn.model_fields) == settings

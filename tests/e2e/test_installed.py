@@ -94,7 +94,10 @@ def test_it_serves_the_api_and_its_page(program: Program) -> None:
         assert "<title>Recollect" in page.text
         script = httpx.get(f"{url}/assets/view.js", trust_env=False, timeout=SECONDS)
         assert script.status_code == 200
-        assert httpx.get(f"{url}/health/live", trust_env=False, timeout=SECONDS).status_code == 200
+        assert (
+            httpx.get(f"{url}/api/v1/health/live", trust_env=False, timeout=SECONDS).status_code
+            == 200
+        )
 
 
 @contextmanager

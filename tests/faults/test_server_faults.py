@@ -294,7 +294,7 @@ def test_an_embedded_postgres_that_is_killed_is_started_again(open_folder: Path)
                 # Asked before the request: an orphan of the killed server may answer one, too.
                 restarted = postmaster(home) not in (killed, None)
                 answer = client.post("memories", json={"content": f"after {number}"})
-                if answer.status_code == 201:
+                if answer.status_code in (200, 201):  # again, where an answer was lost
                     acknowledged.append(answer.json()["id"])
                 else:
                     assert answer.status_code == 503

@@ -117,9 +117,9 @@ async def _interrupted(
             await stack.enter_async_context(Client(folder / name, up.url, key))
             for name in ("one", "two")
         ]
-        for _ in range(times):
+        for turn in range(times):
             for number in range(8):
-                await one.recollect.remember(Draft(f"number {number}"))
+                await one.recollect.remember(Draft(f"number {number} of turn {turn}"))
             syncing = [asyncio.create_task(client.sync()) for client in (one, two)]
             await asyncio.to_thread(interrupt)
             done = await asyncio.gather(*syncing, return_exceptions=True)

@@ -138,6 +138,7 @@ def test_every_argument_is_told_but_those_no_model_can_choose() -> None:
     }
     assert unlisted == {
         ("memory_store", "id"),
+        ("memory_list", "with_global"),
         ("memory_recall", "weights"),
         *(
             ("memory_why", name)

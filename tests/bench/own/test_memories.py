@@ -138,6 +138,7 @@ def test_the_report_has_every_stratum_and_says_what_its_labels_are_worth(
         "confirmed": 1,
         "taken_unconfirmed": 0,
         "struck": 1,
+        "current_configuration": "local-fts",
     }
     assert cli("bench", "own", "--configs", CONFIGS, "--questions", "3", "--yes").exit_code == 0
     report = json.loads((private / "report.json").read_text())

@@ -96,7 +96,7 @@ def variables_of(home: Path, yours: Settings, embedder: str) -> dict[str, str]:
 def new_key(variables: Mapping[str, str], owner: str) -> str:
     """A key for another owner of a server that runs with these variables."""
     made = subprocess.run(  # noqa: S603  # our own command
-        (*_MODULE, "keys", "new", "--owner", owner, "--json"),
+        (*_MODULE, "keys", "create", "--owner", owner, "--json"),
         env={**os.environ, **variables},
         capture_output=True,
         text=True,

@@ -49,7 +49,9 @@ settings.load_profile("steady")
 
 # `make check` runs what needs none of these. Folders whose tests start processes are slow, too.
 _SLOW_FIXTURES = {"cluster", "published", "open_folder"}
-_SLOW_FOLDERS = {"bench", "docs", "e2e", "faults", "sync", "tools", "web"}
+_SLOW_FOLDERS = {
+    *("bench", "cli", "client", "docs", "e2e", "faults", "hooks", "mcp", "sync", "tools", "web")
+}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

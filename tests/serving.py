@@ -15,10 +15,10 @@ import httpx
 from tests.waiting import SECONDS
 
 from recollect import settings
-from recollect.asgi.listening import listen, url_of
-from recollect.core.keys import Role
-from recollect.serving import serve
-from recollect.usecases.keys import issue_key
+from recollect.core.privacy.keys import Role
+from recollect.shells.asgi.listening import listen, url_of
+from recollect.shells.serve import serve
+from recollect.usecases.admin.keys import issue_key
 from recollect.wiring import Server, open_server
 
 _numbers = count(1)

@@ -10,8 +10,8 @@ from uuid import UUID
 
 from hypothesis import strategies as st
 
-from recollect.core.ids import uuid7
-from recollect.core.recall import LEGS, MAX_WEIGHT, Candidate, LegName
+from recollect.core.memory.ids import uuid7
+from recollect.core.recall.request import LEGS, MAX_WEIGHT, Candidate, LegName
 
 MOMENT: Final = datetime(2026, 11, 15, 9, 30, tzinfo=UTC)
 

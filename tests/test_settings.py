@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from recollect.core.admin.variables import SecretStr
 from recollect.core.errors import InvalidInput
-from recollect.core.variables import SecretStr
 from recollect.settings import Settings, load
 
 

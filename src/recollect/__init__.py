@@ -8,9 +8,6 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # `typing` itself takes too long before a hook's wall stands
 if TYPE_CHECKING:
-    from recollect.client.asynchronous import AsyncClient
-    from recollect.client.blocking import Client, MemoryTool
-    from recollect.core.batch import Remembered
     from recollect.core.errors import (
         Conflict,
         InvalidInput,
@@ -19,27 +16,30 @@ if TYPE_CHECKING:
         RecollectError,
         StoreError,
     )
-    from recollect.core.memory import Draft, Memory, Scope
-    from recollect.core.recall import Hit, Recollection
+    from recollect.core.memory.batch import Remembered
+    from recollect.core.memory.memory import Draft, Memory, Scope
+    from recollect.core.recall.request import Hit, Recollection
+    from recollect.shells.client.asynchronous import AsyncClient
+    from recollect.shells.client.blocking import Client, MemoryTool
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "AsyncClient": "recollect.client.asynchronous",
-    "Client": "recollect.client.blocking",
-    "MemoryTool": "recollect.client.blocking",
+    "AsyncClient": "recollect.shells.client.asynchronous",
+    "Client": "recollect.shells.client.blocking",
+    "MemoryTool": "recollect.shells.client.blocking",
     "Conflict": "recollect.core.errors",
     "InvalidInput": "recollect.core.errors",
     "NotAllowed": "recollect.core.errors",
     "NotFound": "recollect.core.errors",
     "RecollectError": "recollect.core.errors",
     "StoreError": "recollect.core.errors",
-    "Draft": "recollect.core.memory",
-    "Memory": "recollect.core.memory",
-    "Scope": "recollect.core.memory",
-    "Hit": "recollect.core.recall",
-    "Recollection": "recollect.core.recall",
-    "Remembered": "recollect.core.batch",
+    "Draft": "recollect.core.memory.memory",
+    "Memory": "recollect.core.memory.memory",
+    "Scope": "recollect.core.memory.memory",
+    "Hit": "recollect.core.recall.request",
+    "Recollection": "recollect.core.recall.request",
+    "Remembered": "recollect.core.memory.batch",
 }
 
 __all__ = [
@@ -65,7 +65,7 @@ __all__ = [
 if not TYPE_CHECKING:  # a type checker would take every name for one that is here
 
     def __getattr__(name: str) -> object:
-        from recollect.late import late
+        from recollect.wiring.lazy import late
 
         return late(__name__, _HOMES)(name)
 

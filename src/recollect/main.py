@@ -4,8 +4,8 @@ The command line knows nothing of the server, MCP or the benchmark; here it gets
 
 Most of what a command takes is importing, so each way in imports no more than it needs: the version
 nothing, a hook and MCP over stdio nothing of the command line, a plainly written command its own
-module (`cli/direct.py`), and only the rest the whole command line with typer (`cli/app.py`).
-`tests/cli/test_imports.py` holds what each may import.
+module (`shells/cli/direct.py`), and only the rest the whole command line with typer
+(`shells/cli/app.py`). `tests/shells/cli/test_imports.py` holds what each may import.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def main() -> None:
     if sys.argv[1:2] == ["hook"] and _is_for_agents(sys.argv[2:]):
         _hook(sys.argv[2:])
     try:
-        from recollect.cli.direct import command_for
-        from recollect.cli.shell import finish, names, survive_any_locale
+        from recollect.shells.cli.direct import command_for
+        from recollect.shells.cli.shell import finish, names, survive_any_locale
 
         survive_any_locale()
         if (command := command_for(sys.argv[1:])) is not None:
@@ -72,35 +72,35 @@ def _is_for_agents(arguments: list[str]) -> bool:
 
 def build() -> typer.Typer:
     """The command with everything it can do."""
-    from recollect.cli.app import build as build_cli
-    from recollect.cli.others import Doors
+    from recollect.shells.cli.app import build as build_cli
+    from recollect.shells.cli.others import Doors
 
     return build_cli(Doors(_serve, _worker, _mcp, _bench, _hook))
 
 
 def _serve(settings: Settings, *, ready_file: Path | None, as_json: bool) -> None:
-    from recollect.serving import run
+    from recollect.shells.serve import run
 
     gc.enable()
     run(settings, ready_file=ready_file, as_json=as_json)
 
 
 def _worker(settings: Settings, *, once: bool, retry: bool, as_json: bool) -> None:
-    from recollect.worker import run
+    from recollect.shells.worker import run
 
     gc.enable()
     run(settings, once=once, retry=retry, as_json=as_json)
 
 
 def _mcp() -> None:
-    from recollect.mcp.stdio import run
+    from recollect.shells.mcp.stdio import run
 
     run()
 
 
 def _hook(arguments: list[str]) -> None:
     try:
-        from recollect.hooks.run import run
+        from recollect.shells.hooks.run import run
     except BaseException:  # noqa: BLE001  # half an installation must not stop an agent either
         os._exit(0)
     run(arguments)

@@ -1,6 +1,6 @@
 """The settings of a process, read from the environment in this one place.
 
-What can change while Recollect runs is not here but in `core/recall_settings.py`.
+What can change while Recollect runs is not here but in `core/recall/settings.py`.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from recollect.core.egress import Egress
+from recollect.core.admin.modes import GraphMode, Mode
+from recollect.core.admin.variables import Field, SecretStr, Unusable, read
 from recollect.core.errors import InvalidInput
-from recollect.core.memory import MAX_CONTENT_LIMIT, Limits
-from recollect.core.modes import GraphMode, Mode
-from recollect.core.owner import check_owner
-from recollect.core.relevance import Measure
-from recollect.core.variables import Field, SecretStr, Unusable, read
+from recollect.core.memory.memory import MAX_CONTENT_LIMIT, Limits
+from recollect.core.memory.owner import check_owner
+from recollect.core.privacy.egress import Egress
+from recollect.core.recall.relevance import Measure
 
 DEFAULT_PORT = 8420
 

@@ -12,8 +12,8 @@ from tests.conformance import samples
 from tests.conformance.samples import OWNER
 
 from recollect.adapters.postgres.store import PostgresStore
-from recollect.core.concepts import concept_key
-from recollect.core.extraction import (
+from recollect.core.graph.concepts import concept_key
+from recollect.core.graph.extraction import (
     BY_RULES,
     Extraction,
     Fact,
@@ -21,8 +21,8 @@ from recollect.core.extraction import (
     named,
     read_by_rules,
 )
-from recollect.core.graph import Neighbourhood
-from recollect.core.memory import Memory
+from recollect.core.graph.model import Neighbourhood
+from recollect.core.memory.memory import Memory
 
 # Long ago: what is true now must not depend on when a test runs.
 BEGAN = datetime(2020, 1, 1, tzinfo=UTC)

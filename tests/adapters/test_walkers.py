@@ -18,18 +18,18 @@ from recollect.adapters.postgres.store import PostgresStore
 from recollect.adapters.walkers.hops import hops_walker
 from recollect.adapters.walkers.matrix import Matrix, build, walk
 from recollect.adapters.walkers.pagerank import PageRank
-from recollect.core.fusion import Fused
-from recollect.core.graph import GraphPath, GraphSnapshot
-from recollect.core.memory import Scope
-from recollect.core.recall import Candidate, Declined, LegPlace, RecallRequest
-from recollect.core.recall_settings import RecallSettings
-from recollect.core.walking import MOST_MEMORIES, Walked
-from recollect.graph_ports import Walker
+from recollect.core.graph.model import GraphPath, GraphSnapshot
+from recollect.core.graph.walk import MOST_MEMORIES, Walked
+from recollect.core.memory.memory import Scope
+from recollect.core.recall.fusion import Fused
+from recollect.core.recall.request import Candidate, Declined, LegPlace, RecallRequest
+from recollect.core.recall.settings import RecallSettings
+from recollect.ports.graph import Walker
 from recollect.settings import load
-from recollect.usecases import recall as recall_module
-from recollect.usecases.parts import Parts
-from recollect.usecases.recall import recall
-from recollect.usecases.why import why
+from recollect.usecases.context import Parts
+from recollect.usecases.recall import recall as recall_module
+from recollect.usecases.recall.recall import recall
+from recollect.usecases.recall.why import why
 from recollect.wiring import parts_on
 
 pytestmark = pytest.mark.anyio

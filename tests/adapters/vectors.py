@@ -10,10 +10,10 @@ from uuid import UUID
 from tests.conformance.samples import OWNER
 
 from recollect.adapters.postgres.store import PostgresStore
-from recollect.adapters.postgres.vectors import PostgresVectors
-from recollect.core.memory import EVERYWHERE, Scope
-from recollect.core.space import EmbeddingJob, Space, StoredSpace
-from recollect.ports import VectorQuery
+from recollect.adapters.postgres.vectors.index import PostgresVectors
+from recollect.core.memory.memory import EVERYWHERE, Scope
+from recollect.core.recall.space import EmbeddingJob, Space, StoredSpace
+from recollect.ports.recall import VectorQuery
 
 SPACE = Space("compass", "1", 2)
 NORTH, EAST, SOUTH = [1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]

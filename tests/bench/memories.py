@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from recollect.core.ids import uuid7
-from recollect.core.memory import Memory
+from recollect.core.memory.ids import uuid7
+from recollect.core.memory.memory import Memory
 
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 

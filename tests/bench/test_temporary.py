@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from tests.cli.commands import COMMAND, environment
+from tests.shells.cli.commands import COMMAND, environment
 from tests.waiting import wait_until
 
 SECONDS = 600

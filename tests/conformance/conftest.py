@@ -11,7 +11,7 @@ from tests.conformance.databases import emptied_database_url, shared_database_ur
 from recollect.adapters.in_memory import InMemoryStore
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.adapters.sqlite.store import SqliteStore
-from recollect.ports import KeyStore
+from recollect.ports.keys import KeyStore
 
 __all__ = ["emptied_database_url", "shared_database_url"]  # fixtures of every test here
 

@@ -9,9 +9,9 @@ from uuid import UUID
 
 from tests.strategies import MOMENT
 
-from recollect.core.memory import EVERYWHERE, Memory, Scope
-from recollect.core.recall_settings import WordQuery
-from recollect.ports import MemoryStore
+from recollect.core.memory.memory import EVERYWHERE, Memory, Scope
+from recollect.core.recall.settings import WordQuery
+from recollect.ports.stores import MemoryStore
 
 OWNER = "ada"
 # Enough memories about other things that a word of one or two memories is a rare word.

@@ -15,10 +15,10 @@ from tests.conformance.samples import OWNER, fill, ids, memory
 from tests.conformance.test_links import links, parts
 from tests.strategies import MOMENT
 
-from recollect.core.memory import Memory, Scope
-from recollect.core.recall import RecallRequest
-from recollect.usecases.recall import recall
-from recollect.usecases.why import why
+from recollect.core.memory.memory import Memory, Scope
+from recollect.core.recall.request import RecallRequest
+from recollect.usecases.recall.recall import recall
+from recollect.usecases.recall.why import why
 
 pytestmark = pytest.mark.anyio
 

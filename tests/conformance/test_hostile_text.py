@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.conformance.samples import fill, ids, memory, search
 
-from recollect.core.memory import Scope
-from recollect.ports import MemoryStore
+from recollect.core.memory.memory import Scope
+from recollect.ports.stores import MemoryStore
 
 pytestmark = pytest.mark.anyio
 

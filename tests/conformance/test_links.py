@@ -14,13 +14,13 @@ from tests.conformance.conftest import Store
 from tests.conformance.samples import OWNER, fill, ids, memory
 from tests.strategies import MOMENT
 
-from recollect.core.links import Link, Pointer
-from recollect.core.memory import Memory
-from recollect.core.recall import RecallRequest, Recollection
-from recollect.usecases.lexical import lexical_leg
-from recollect.usecases.parts import Parts
-from recollect.usecases.recall import recall
-from recollect.usecases.why import why
+from recollect.core.memory.links import Link, Pointer
+from recollect.core.memory.memory import Memory
+from recollect.core.recall.request import RecallRequest, Recollection
+from recollect.usecases.context import Parts
+from recollect.usecases.recall.lexical import lexical_leg
+from recollect.usecases.recall.recall import recall
+from recollect.usecases.recall.why import why
 from recollect.wiring import SystemClock
 
 pytestmark = pytest.mark.anyio

@@ -12,11 +12,11 @@ from tests.conformance.samples import OWNER, fill, ids, listed, memory, search
 from tests.strategies import MOMENT
 
 from recollect.core.errors import Conflict
-from recollect.core.ids import IdPrefix
-from recollect.core.links import Link
-from recollect.core.memory import EVERYWHERE, Memory, Scope, Stats
-from recollect.core.recall_settings import WordQuery
-from recollect.ports import MemoryStore
+from recollect.core.memory.ids import IdPrefix
+from recollect.core.memory.links import Link
+from recollect.core.memory.memory import EVERYWHERE, Memory, Scope, Stats
+from recollect.core.recall.settings import WordQuery
+from recollect.ports.stores import MemoryStore
 
 pytestmark = pytest.mark.anyio
 

@@ -8,7 +8,7 @@ import pytest
 from tests.conformance.samples import OWNER, fill, listed, memory
 from tests.strategies import MOMENT
 
-from recollect.ports import MemoryStore
+from recollect.ports.stores import MemoryStore
 
 pytestmark = pytest.mark.anyio
 

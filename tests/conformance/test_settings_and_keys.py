@@ -10,9 +10,10 @@ from uuid import UUID
 import pytest
 from tests.strategies import MOMENT
 
-from recollect.core.keys import Key, digest
-from recollect.core.recall_settings import SettingChange
-from recollect.ports import KeyStore, SettingsStore
+from recollect.core.privacy.keys import Key, digest
+from recollect.core.recall.settings import SettingChange
+from recollect.ports.keys import KeyStore
+from recollect.ports.stores import SettingsStore
 
 pytestmark = pytest.mark.anyio
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from tests.conformance.samples import OWNER, fill, fill_background, ids, memory, search
 
-from recollect.core.memory import EVERYWHERE
-from recollect.core.recall_settings import WordQuery
-from recollect.ports import MemoryStore
+from recollect.core.memory.memory import EVERYWHERE
+from recollect.core.recall.settings import WordQuery
+from recollect.ports.stores import MemoryStore
 
 pytestmark = pytest.mark.anyio
 

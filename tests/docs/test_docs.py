@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from recollect.cli.text import setting_value
-from recollect.core.recall_settings import RecallSettings
+from recollect.core.recall.settings import RecallSettings
 from recollect.settings import Settings
+from recollect.shells.cli.text import setting_value
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.cli.commands import unhurried_home
+from tests.shells.cli.commands import unhurried_home
 from tests.waiting import SECONDS
 
 README = Path(__file__).parents[2] / "README.md"

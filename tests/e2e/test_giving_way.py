@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from recollect.core.memory import Draft
+from recollect.core.memory.memory import Draft
 from recollect.settings import load
-from recollect.usecases.callers import PATIENCE
-from recollect.usecases.extract import Extracted, extract_batch
+from recollect.usecases.graph.extract import Extracted, extract_batch
+from recollect.usecases.workers.priority import PATIENCE
 from recollect.wiring import open_server
 
 pytestmark = pytest.mark.anyio

@@ -13,13 +13,13 @@ import psycopg
 import pytest
 from tests.serving import Running, running
 
-from recollect.core.recall import RecallRequest, Recollection
-from recollect.core.recall_settings import RecallSettings
+from recollect.core.recall.request import RecallRequest, Recollection
+from recollect.core.recall.settings import RecallSettings
 from recollect.settings import load
-from recollect.usecases.sync import sync
-from recollect.usecases.work import Worker
+from recollect.shells.worker import require_embedding
+from recollect.usecases.sync.sync import sync
+from recollect.usecases.workers.embedding import Worker
 from recollect.wiring import open_cached
-from recollect.worker import require_embedding
 
 CAR = "My automobile is being repaired until Thursday"
 BACKGROUND = (

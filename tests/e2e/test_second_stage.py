@@ -6,11 +6,11 @@ from pathlib import Path
 
 import onnx
 import pytest
-from tests.adapters.rerankers.pair_models import summing_model, write_tokenizer
+from tests.adapters.models.rerankers.pair_models import summing_model, write_tokenizer
 
 from recollect.core.errors import InvalidInput
-from recollect.core.memory import Draft
-from recollect.core.recall import RecallRequest
+from recollect.core.memory.memory import Draft
+from recollect.core.recall.request import RecallRequest
 from recollect.settings import load
 from recollect.wiring import open_recollect, open_server
 

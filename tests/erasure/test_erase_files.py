@@ -8,13 +8,13 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from tests.cli.commands import Cli
 from tests.conformance.samples import OWNER, fill, memory
 from tests.conftest import Cluster
+from tests.shells.cli.commands import Cli
 
-from recollect.adapters.embedded_postgres import EmbeddedPostgres
+from recollect.adapters.postgres.embedded import EmbeddedPostgres
 from recollect.adapters.postgres.store import PostgresStore
-from recollect.usecases.erase import erase_owner
+from recollect.usecases.admin.erase import erase_owner
 
 pytestmark = pytest.mark.anyio
 

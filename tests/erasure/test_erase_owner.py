@@ -13,18 +13,18 @@ from uuid import UUID
 import psycopg
 import pytest
 from tests.adapters.graphs import read_all
-from tests.cli.commands import Cli, client_of
 from tests.conformance.samples import OWNER, fill, listed, memory, search
 from tests.serving import running
+from tests.shells.cli.commands import Cli, client_of
 
 from recollect.adapters.postgres.store import PostgresStore
-from recollect.adapters.sqlite.owner_erasure import SqliteOwnerErasure
+from recollect.adapters.sqlite.history.owner_erasure import SqliteOwnerErasure
 from recollect.adapters.sqlite.store import SqliteStore
-from recollect.core.erasure import ErasureReport, Marks, marks_of
-from recollect.core.links import Link
-from recollect.ports import MemoryStore
-from recollect.usecases.erase import OwnerEraser, erase_owner
-from recollect.usecases.graph import OwnedGraph
+from recollect.core.memory.links import Link
+from recollect.core.privacy.erasure import ErasureReport, Marks, marks_of
+from recollect.ports.stores import MemoryStore
+from recollect.usecases.admin.erase import OwnerEraser, erase_owner
+from recollect.usecases.graph.manage import OwnedGraph
 
 pytestmark = pytest.mark.anyio
 

@@ -18,15 +18,16 @@ from typing import Any
 # Everything that is imported late is imported now.
 import alembic.command  # noqa: F401  # as above
 
-import recollect.adapters.embedders.catalogue
-import recollect.adapters.embedders.hosted
-import recollect.cli.embedding
-import recollect.progress
-import recollect.usecases.reembed
+import recollect.adapters.models.embedders.catalogue
+import recollect.adapters.models.embedders.hosted
+import recollect.shells.cli.embedding
+import recollect.shells.progress
+import recollect.usecases.workers.reembed
 import recollect.wiring  # noqa: F401  # as above
-from recollect.adapters.postgres import patience, spaces
+from recollect.adapters.postgres import timeouts as patience
 from recollect.adapters.postgres.store import PostgresStore
-from recollect.adapters.postgres.vectors import PostgresVectors
+from recollect.adapters.postgres.vectors import spaces
+from recollect.adapters.postgres.vectors.index import PostgresVectors
 from recollect.main import main
 
 _ANSWERS = os.dup(1)

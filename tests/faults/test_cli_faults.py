@@ -11,8 +11,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
-from tests.cli.commands import Cli, client_of
 from tests.serving import running
+from tests.shells.cli.commands import Cli, client_of
 
 SAME_START = ("01890a5d-ac96-774b-bcce-b302099a8057", "01890a5d-ac96-774b-bcce-b302099a8058")
 

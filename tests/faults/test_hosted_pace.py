@@ -16,14 +16,14 @@ from tests.clocks import AdvancingClock, run_advancing
 from tests.loopback import Fault, Loopback, Request, Spoiled, Stall, Status
 from tests.usecases.queues import InMemoryQueue
 
-from recollect.adapters.embedders.hosted import FIRST_TEXTS, HostedEmbedder
-from recollect.adapters.embedders.hosted_providers import COMPATIBLE
-from recollect.adapters.hosted.retries import DOCUMENT_PATIENCE
-from recollect.adapters.postgres.vectors import LEASE
+from recollect.adapters.models.embedders.hosted import FIRST_TEXTS, HostedEmbedder
+from recollect.adapters.models.embedders.hosted_providers import COMPATIBLE
+from recollect.adapters.models.hosted.retries import DOCUMENT_PATIENCE
+from recollect.adapters.postgres.vectors.index import LEASE
 from recollect.core.errors import ModelBusy
-from recollect.core.space import EmbeddingJob, StoredSpace
-from recollect.usecases.embed import Embedded, EmbeddingParts, Tell, Trouble
-from recollect.usecases.work import Worker
+from recollect.core.recall.space import EmbeddingJob, StoredSpace
+from recollect.usecases.workers.embed import Embedded, EmbeddingParts, Tell, Trouble
+from recollect.usecases.workers.embedding import Worker
 
 FINE = Spoiled()  # by nothing
 TEXTS = {UUID(int=place): f"text {place}" for place in range(50)}

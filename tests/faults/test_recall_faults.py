@@ -19,9 +19,9 @@ from tests.loopback import Loopback
 from tests.serving import running
 from tests.waiting import wait_until
 
-from recollect.adapters.embedded_postgres import EmbeddedPostgres
-from recollect.adapters.postgres import patience
-from recollect.core.recall import LEGS
+from recollect.adapters.postgres import timeouts as patience
+from recollect.adapters.postgres.embedded import EmbeddedPostgres
+from recollect.core.recall.request import LEGS
 
 TEXTS = {f"sparrows fly by day {number}" for number in range(5)}
 QUERY = {"query": "sparrows"}

@@ -20,21 +20,21 @@ from typing import Any
 
 import psycopg
 import pytest
-from tests.cli.commands import environment
 from tests.conformance.samples import OWNER, memory
 from tests.loopback import Loopback
+from tests.shells.cli.commands import environment
 from tests.waiting import wait_until
 
-from recollect.adapters.embedders.catalogue import Account, Catalogue
+from recollect.adapters.models.embedders.catalogue import Account, Catalogue
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.core.errors import Conflict
-from recollect.core.recall import RecallRequest
-from recollect.usecases import reembed
-from recollect.usecases.dense import dense_leg
-from recollect.usecases.embed import BATCH, EmbeddingParts
-from recollect.usecases.owned import OwnedRecollect
-from recollect.usecases.parts import Parts
-from recollect.usecases.work import Worker
+from recollect.core.recall.request import RecallRequest
+from recollect.usecases.context import Parts
+from recollect.usecases.recall.dense import dense_leg
+from recollect.usecases.service import OwnedRecollect
+from recollect.usecases.workers import reembed
+from recollect.usecases.workers.embed import BATCH, EmbeddingParts
+from recollect.usecases.workers.embedding import Worker
 from recollect.wiring import SystemClock
 
 A, B, C = (f"compatible/{letter}@8" for letter in "abc")

@@ -25,10 +25,10 @@ from tests.conftest import Cluster
 from tests.serving import Running, running
 from tests.waiting import SECONDS, wait_until
 
-from recollect.adapters.embedded_postgres import EmbeddedPostgres
-from recollect.adapters.embedded_postgres.postmaster import find_postmaster
-from recollect.adapters.postgres import patience
-from recollect.serving import _write_private
+from recollect.adapters.postgres import timeouts as patience
+from recollect.adapters.postgres.embedded import EmbeddedPostgres
+from recollect.adapters.postgres.embedded.postmaster import find_postmaster
+from recollect.shells.serve import _write_private
 
 COMMAND = (sys.executable, "-m", "recollect.main", "serve")
 END = "Stop with Ctrl-C.\n"
@@ -128,7 +128,7 @@ def test_a_fault_of_our_own_is_answered_without_its_text(
     database_url: str, tmp_path: Path, log_shown: None, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """A handler that raises what nobody expected, on the real app."""
-    from recollect.api.app import create_app
+    from recollect.shells.api.app import create_app
 
     with running(database_url, tmp_path) as up:
         app = create_app(up.server)

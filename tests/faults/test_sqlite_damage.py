@@ -12,7 +12,7 @@ from tests.conformance.samples import OWNER, memory, search
 
 from recollect.adapters.sqlite.store import SqliteStore
 from recollect.core.errors import StoreUnavailable
-from recollect.core.memory import EVERYWHERE
+from recollect.core.memory.memory import EVERYWHERE
 
 pytestmark = pytest.mark.anyio
 

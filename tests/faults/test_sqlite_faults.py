@@ -17,7 +17,7 @@ from uuid import UUID
 import pytest
 from tests.conformance.samples import OWNER, ids, listed, memory, search
 
-from recollect.adapters.sqlite.schema import is_current, migrate
+from recollect.adapters.sqlite.schema.tables import is_current, migrate
 from recollect.adapters.sqlite.store import SqliteStore
 from recollect.core.errors import StoreBusy, StoreFull, StoreUnavailable
 
@@ -29,8 +29,8 @@ import asyncio, os, sys
 from datetime import UTC, datetime
 from pathlib import Path
 from recollect.adapters.sqlite.store import SqliteStore
-from recollect.core.ids import uuid7
-from recollect.core.memory import Memory
+from recollect.core.memory.ids import uuid7
+from recollect.core.memory.memory import Memory
 
 async def main(path, count):
     # Writers queue without an order: on a slow disk one may be passed over for long.
@@ -53,8 +53,8 @@ from pathlib import Path
 from uuid import UUID
 from recollect.adapters.sqlite.store import SqliteStore
 from recollect.core.errors import StoreReadOnly
-from recollect.core.memory import EVERYWHERE, Memory
-from recollect.core.recall_settings import WordQuery
+from recollect.core.memory.memory import EVERYWHERE, Memory
+from recollect.core.recall.settings import WordQuery
 
 async def main(path):
     now = datetime.now(UTC)

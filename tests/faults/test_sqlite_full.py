@@ -11,8 +11,8 @@ from uuid import UUID
 import pytest
 from tests.conformance.samples import OWNER, ids, listed, memory
 
-from recollect.adapters.sqlite.erasure import erase_where
-from recollect.adapters.sqlite.room import read_without_room, write_without_room
+from recollect.adapters.sqlite.disk_space import read_without_room, write_without_room
+from recollect.adapters.sqlite.history.erasure import erase_where
 from recollect.adapters.sqlite.store import SqliteStore
 from recollect.core.errors import StoreFull
 

@@ -17,10 +17,10 @@ from tests.sync.clients import Client, settle
 from tests.sync.proxy import FAULTS, BadNetwork
 from tests.waiting import SECONDS
 
-from recollect.adapters.embedded_postgres import EmbeddedPostgres
-from recollect.adapters.postgres import patience
+from recollect.adapters.postgres import timeouts as patience
+from recollect.adapters.postgres.embedded import EmbeddedPostgres
 from recollect.core.errors import Conflict, RecollectError, StoreError, StoreFull
-from recollect.core.memory import Draft
+from recollect.core.memory.memory import Draft
 
 pytestmark = pytest.mark.anyio
 

@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.commands import Cli, environment
 from tests.serving import running
+from tests.shells.cli.commands import Cli, environment
 from tests.sync.clients import Client, settle
 
 pytestmark = pytest.mark.anyio

@@ -29,16 +29,16 @@ from tests.loopback import Cut, Fault, Garbage, Loopback, Spoiled, Stall, Status
 from tests.serving import running
 from tests.waiting import SECONDS, wait_until
 
-from recollect.adapters.embedders import local
-from recollect.adapters.embedders.hosted import HostedEmbedder
-from recollect.adapters.embedders.hosted_providers import COMPATIBLE
-from recollect.adapters.hosted.retries import DOCUMENT_PATIENCE, LONGEST_SILENCE
+from recollect.adapters.models.embedders import local
+from recollect.adapters.models.embedders.hosted import HostedEmbedder
+from recollect.adapters.models.embedders.hosted_providers import COMPATIBLE
+from recollect.adapters.models.hosted.retries import DOCUMENT_PATIENCE, LONGEST_SILENCE
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.core.errors import ModelUnavailable
-from recollect.core.space import EmbeddingProgress
-from recollect.usecases.embed import EmbeddingParts
-from recollect.usecases.work import Worker
-from recollect.worker import persist
+from recollect.core.recall.space import EmbeddingProgress
+from recollect.shells.worker import persist
+from recollect.usecases.workers.embed import EmbeddingParts
+from recollect.usecases.workers.embedding import Worker
 
 FINE = Spoiled()  # by nothing
 TEXTS = [f"memory number {place}" for place in range(40)]
@@ -96,7 +96,9 @@ def remember(url: str, texts: list[str]) -> None:
 # On a busy machine giving back can take longer than a person who stops a worker should wait.
 UNHURRIED_WORKER = """
 from recollect.main import main
-from recollect.usecases import embed, extract, tasks
+from recollect.usecases.workers import embed
+from recollect.usecases.graph import extract
+from recollect.usecases.workers import tasks
 embed._LAST_WORD_SECONDS = extract._LAST_WORD_SECONDS = 60
 tasks._AGAIN_SECONDS = 120
 main()

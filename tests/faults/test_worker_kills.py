@@ -22,13 +22,14 @@ from tests.conformance.samples import memory
 from tests.loopback import Fault, Loopback, Spoiled, Status
 from tests.waiting import SECONDS
 
-from recollect.adapters.embedders.catalogue import Account, Catalogue
-from recollect.adapters.postgres import embedding_queue, embedding_sweep
+from recollect.adapters.models.embedders.catalogue import Account, Catalogue
 from recollect.adapters.postgres.store import PostgresStore
+from recollect.adapters.postgres.vectors import queue as embedding_queue
+from recollect.adapters.postgres.vectors import sweep as embedding_sweep
 from recollect.core.errors import ModelUnavailable
-from recollect.core.space import Space
-from recollect.usecases.embed import BATCH, Embedded, EmbeddingParts, Trouble
-from recollect.usecases.work import Worker, retry_parked
+from recollect.core.recall.space import Space
+from recollect.usecases.workers.embed import BATCH, Embedded, EmbeddingParts, Trouble
+from recollect.usecases.workers.embedding import Worker, retry_parked
 
 FINE = Spoiled()  # by nothing
 TEXTS = [f"memory number {place}" for place in range(40)]
@@ -38,12 +39,13 @@ TEXTS = [f"memory number {place}" for place in range(40)]
 WORKER = """
 import asyncio, sys
 from pathlib import Path
-from recollect.adapters.embedders.catalogue import Account, Catalogue
-from recollect.adapters.postgres import embedding_queue, embedding_sweep
+from recollect.adapters.models.embedders.catalogue import Account, Catalogue
+from recollect.adapters.postgres.vectors import queue as embedding_queue
+from recollect.adapters.postgres.vectors import sweep as embedding_sweep
 from recollect.adapters.postgres.store import PostgresStore
-from recollect.adapters.postgres.vectors import PostgresVectors
-from recollect.usecases.embed import EmbeddingParts
-from recollect.usecases.work import Worker
+from recollect.adapters.postgres.vectors.index import PostgresVectors
+from recollect.usecases.workers.embed import EmbeddingParts
+from recollect.usecases.workers.embedding import Worker
 
 url, base_url, step, moment = sys.argv[1:]
 inside = embedding_sweep if step == "sweep" else embedding_queue

@@ -11,18 +11,18 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from tests.cli.commands import Cli
 from tests.loopback import Api, Loopback
 from tests.privacy.canaries import canary
+from tests.shells.cli.commands import Cli
 
-from recollect.adapters.embedders.catalogue import HOSTED
-from recollect.adapters.embedders.hosted_providers import PROVIDERS
+from recollect.adapters.models.embedders.catalogue import HOSTED
+from recollect.adapters.models.embedders.hosted_providers import PROVIDERS
 from recollect.core.errors import InvalidInput, ModelUnavailable
-from recollect.core.memory import Draft
-from recollect.core.recall import RecallRequest, Recollection
+from recollect.core.memory.memory import Draft
+from recollect.core.recall.request import RecallRequest, Recollection
 from recollect.settings import load
-from recollect.usecases.reembed import status
-from recollect.usecases.work import Worker
+from recollect.usecases.workers.embedding import Worker
+from recollect.usecases.workers.reembed import status
 from recollect.wiring import catalogue, open_server
 
 ELSEWHERE: Final = "https://embeddings.invalid/v1"

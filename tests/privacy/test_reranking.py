@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 import pytest
-from tests.core.secret_samples import some
+from tests.core.privacy.secret_samples import some
 from tests.privacy.canaries import birds_in, canary
 
 from recollect.adapters.in_memory import InMemoryStore
-from recollect.core.memory import Draft
-from recollect.core.recall import LegName, RecallRequest, Recollection
-from recollect.ports import Leg
-from recollect.usecases.lexical import lexical_leg
-from recollect.usecases.owned import OwnedRecollect
-from recollect.usecases.parts import Parts
+from recollect.core.memory.memory import Draft
+from recollect.core.recall.request import LegName, RecallRequest, Recollection
+from recollect.ports.recall import Leg
+from recollect.usecases.context import Parts
+from recollect.usecases.recall.lexical import lexical_leg
+from recollect.usecases.service import OwnedRecollect
 from recollect.wiring import SystemClock
 
 SONGS = ("the lark sings", "the wren sings", f"the {canary('safe')} sings")

@@ -13,14 +13,14 @@ from uuid import UUID
 
 import psycopg
 import pytest
-from tests.adapters.test_postgres_statistics import frequencies
+from tests.adapters.postgres.test_statistics import frequencies
 from tests.adapters.vectors import SPACE
 from tests.conformance.samples import memory
 from tests.serving import Running, running
 
 from recollect.adapters.postgres.store import PostgresStore
-from recollect.core.memory import EVERYWHERE, Memory
-from recollect.core.recall_settings import WordQuery
+from recollect.core.memory.memory import EVERYWHERE, Memory
+from recollect.core.recall.settings import WordQuery
 
 VICTIM, ATTACKER = "victim", "attacker"
 PINS = ["4711", "0815", "1234", "9999", "2580"]

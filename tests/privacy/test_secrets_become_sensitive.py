@@ -15,18 +15,18 @@ from uuid import uuid4
 import pytest
 from mcp.client.stdio import stdio_client
 from mcp_types import CallToolResult
-from tests.cli.commands import COMMAND, Cli, client_of, environment
-from tests.core.secret_samples import some
+from tests.core.privacy.secret_samples import some
 from tests.serving import Running, running
+from tests.shells.cli.commands import COMMAND, Cli, client_of, environment
 
 from mcp import Client, StdioServerParameters
+from recollect.adapters.http.client import RemoteRecollect
 from recollect.adapters.in_memory import InMemoryStore
-from recollect.adapters.remote import RemoteRecollect
 from recollect.core.errors import InvalidInput
-from recollect.core.memory import Draft, Memory
-from recollect.ports import Recollect
-from recollect.usecases.owned import OwnedRecollect
-from recollect.usecases.parts import Parts
+from recollect.core.memory.memory import Draft, Memory
+from recollect.ports.service import Recollect
+from recollect.usecases.context import Parts
+from recollect.usecases.service import OwnedRecollect
 from recollect.wiring import SystemClock
 
 TOKEN = "ghp_" + some(36)
@@ -118,7 +118,7 @@ def test_the_page_leaves_the_decision_to_the_server() -> None:
     """A box that nobody ticked is not a word against the text."""
     from importlib.resources import files
 
-    script = files("recollect.web").joinpath("page.js").read_text()
+    script = files("recollect.shells.web").joinpath("page.js").read_text()
     assert 'is_sensitive: at("sensitive").checked || null' in script
 
 

@@ -21,12 +21,12 @@ from tests.loopback import Cut, Fault, Loopback, Request, Spoiled, Stall, Status
 from tests.privacy.canaries import birds_in, canary
 from tests.waiting import SECONDS
 
-from recollect.adapters.embedders.catalogue import Account, Catalogue
-from recollect.adapters.hosted.retries import DOCUMENT_PATIENCE
+from recollect.adapters.models.embedders.catalogue import Account, Catalogue
+from recollect.adapters.models.hosted.retries import DOCUMENT_PATIENCE
 from recollect.adapters.postgres.store import PostgresStore
-from recollect.core.memory import EPISODE, Memory
-from recollect.usecases.embed import EmbeddingParts
-from recollect.usecases.work import Worker
+from recollect.core.memory.memory import EPISODE, Memory
+from recollect.usecases.workers.embed import EmbeddingParts
+from recollect.usecases.workers.embedding import Worker
 
 MODEL = "compatible/x@8"
 BIRD = memory(5, canary("sings"))

@@ -14,13 +14,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from tests.cli.commands import Cli
 from tests.privacy.canaries import birds_in, canary
+from tests.shells.cli.commands import Cli
 
 from mcp import Client
-from recollect.cli.errors import guarded
-from recollect.mcp.server import Context, build_server
-from recollect.ports import Recollect
+from recollect.ports.service import Recollect
+from recollect.shells.cli.errors import guarded
+from recollect.shells.mcp.server import Context, build_server
 
 BIRD = canary("told")
 

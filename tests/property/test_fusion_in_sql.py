@@ -1,4 +1,4 @@
-"""Fusion in one SQL statement on real Postgres is that of `core/fusion.py`, to the last bit."""
+"""Fusion in SQL equals `core/recall/fusion.py`, to the last bit."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.strategies import all_weights, answers, candidate
 
 from recollect.adapters.postgres.store import PostgresStore
-from recollect.core.fusion import FUSIONS, Fused, Fusion, fuse
-from recollect.core.recall import Candidate, LegName
+from recollect.core.recall.fusion import FUSIONS, Fused, Fusion, fuse
+from recollect.core.recall.request import Candidate, LegName
 
 # What a leg can say: few different values, so that ties are frequent, and any others. Below 1e-300
 # a quotient may be too small for a float8, and Postgres then refuses where Python says 0.

@@ -25,8 +25,8 @@ from tests.strategies import MOMENT
 
 from recollect.adapters.sqlite.store import SqliteStore
 from recollect.core.errors import Conflict
-from recollect.core.memory import EVERYWHERE, Memory, Stats
-from recollect.core.recall_settings import WordQuery
+from recollect.core.memory.memory import EVERYWHERE, Memory, Stats
+from recollect.core.recall.settings import WordQuery
 
 # Words that no stemmer changes and no list of stop words holds.
 WORDS = ("zulu", "kilo", "tango")

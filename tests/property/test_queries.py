@@ -12,10 +12,10 @@ from tests.conformance.samples import OWNER, memory
 from tests.property.conftest import OpenStore
 from tests.strategies import MOMENT, any_text
 
-from recollect.core.memory import Memory, Scope
-from recollect.core.recall import Candidate
-from recollect.core.recall_settings import WordQuery
-from recollect.core.text import unstorable
+from recollect.core.memory.memory import Memory, Scope
+from recollect.core.recall.request import Candidate
+from recollect.core.recall.settings import WordQuery
+from recollect.core.text.analysis import unstorable
 
 CONTENTS = (
     "the harbour AND the bridge",

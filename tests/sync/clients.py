@@ -15,18 +15,18 @@ from uuid import UUID
 
 import pytest
 
-from recollect.adapters.remote_sync import RemoteSync
+from recollect.adapters.http.sync import RemoteSync
 from recollect.adapters.sqlite.store import SqliteStore
-from recollect.adapters.sqlite.sync import SqliteSync
+from recollect.adapters.sqlite.sync.store import SqliteSync
 from recollect.core.errors import StoreUnavailable
-from recollect.core.memory import EVERYWHERE, Memory
-from recollect.core.recall_settings import RecallSettings
-from recollect.core.sync import ChangePage, Outgoing, Pushed, Revision
+from recollect.core.memory.memory import EVERYWHERE, Memory
+from recollect.core.recall.settings import RecallSettings
+from recollect.core.sync.model import ChangePage, Outgoing, Pushed, Revision
+from recollect.ports.sync import SyncServer, SyncStore
 from recollect.settings import load
-from recollect.sync_ports import SyncServer, SyncStore
-from recollect.usecases import cached
-from recollect.usecases.owned import OwnedRecollect
-from recollect.usecases.sync import pull_all, push_all, sync
+from recollect.usecases.service import OwnedRecollect
+from recollect.usecases.sync import offline_first as cached
+from recollect.usecases.sync.sync import pull_all, push_all, sync
 from recollect.wiring import parts_on
 
 OWNER = "me"

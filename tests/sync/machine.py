@@ -16,8 +16,8 @@ from uuid import UUID
 
 from tests.sync.clients import texts
 
-from recollect.core.memory import Memory
-from recollect.core.sync import Outgoing, Pushed, Revision, State
+from recollect.core.memory.memory import Memory
+from recollect.core.sync.model import Outgoing, Pushed, Revision, State
 
 TOKEN = re.compile(r"\bzq[ps]\d+\b")
 

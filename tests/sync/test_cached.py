@@ -16,10 +16,10 @@ from tests.sync.clients import leave_the_server
 
 from recollect import settings
 from recollect.core.errors import NotFound, StoreUnavailable
-from recollect.core.memory import Draft
-from recollect.core.recall import RecallRequest, Recollection
-from recollect.ports import Recollect
-from recollect.usecases.sync import sync
+from recollect.core.memory.memory import Draft
+from recollect.core.recall.request import RecallRequest, Recollection
+from recollect.ports.service import Recollect
+from recollect.usecases.sync.sync import sync
 from recollect.wiring import Cached, open_cached
 
 pytestmark = pytest.mark.anyio

@@ -17,11 +17,11 @@ from tests.sync.clients import leave_the_server
 from tests.sync.test_cached import cached, synced
 
 from recollect.core.errors import InvalidInput, NotFound, StoreUnavailable
-from recollect.core.explain import WhyReport
-from recollect.core.memory import Draft
-from recollect.core.recall import RecallRequest, Recollection
-from recollect.ports import Recollect
-from recollect.usecases import cached as cached_module
+from recollect.core.memory.memory import Draft
+from recollect.core.recall.explain import WhyReport
+from recollect.core.recall.request import RecallRequest, Recollection
+from recollect.ports.service import Recollect
+from recollect.usecases.sync import offline_first as cached_module
 
 pytestmark = pytest.mark.anyio
 

@@ -140,9 +140,9 @@ async def test_writers_of_many_rows_and_of_one_do_not_lock_each_other_out(
 
     from tests.conformance.samples import OWNER, memory
 
-    from recollect.core.memory import Limits
-    from recollect.core.push import decide
-    from recollect.core.sync import Outgoing
+    from recollect.core.memory.memory import Limits
+    from recollect.core.sync.decide import decide
+    from recollect.core.sync.model import Outgoing
 
     now = datetime.now(UTC)
     ids = [new_id() for _ in range(6)]
@@ -177,9 +177,9 @@ async def test_what_is_pushed_twice_at_once_is_stored_once(database_url: str) ->
 
     from tests.conformance.samples import OWNER
 
-    from recollect.core.memory import Limits
-    from recollect.core.push import decide
-    from recollect.core.sync import Outgoing
+    from recollect.core.memory.memory import Limits
+    from recollect.core.sync.decide import decide
+    from recollect.core.sync.model import Outgoing
 
     now = datetime.now(UTC)
     fields = {"content": "the harbour", "category": "fact"}

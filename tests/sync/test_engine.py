@@ -18,14 +18,14 @@ from tests.sync.clients import Client
 from tests.sync.conftest import NewClients
 from tests.waiting import SECONDS
 
-from recollect.adapters.engine_lock import EngineLock
+from recollect.adapters.files.engine_lock import EngineLock
 from recollect.adapters.sqlite.store import SqliteStore
-from recollect.core.backoff import pause
 from recollect.core.errors import NotAllowed, RecollectError
-from recollect.core.memory import Draft
+from recollect.core.memory.memory import Draft
+from recollect.core.sync.backoff import pause
 from recollect.settings import load
-from recollect.usecases.engine import Engine
-from recollect.usecases.owned import OwnedRecollect
+from recollect.usecases.service import OwnedRecollect
+from recollect.usecases.sync.engine import Engine
 from recollect.wiring import parts_on
 
 pytestmark = pytest.mark.anyio
@@ -178,7 +178,7 @@ async def test_a_body_that_is_too_large_is_sent_in_parts(
     new_clients: NewClients, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The server takes a megabyte; a page that is larger is halved until it fits."""
-    monkeypatch.setattr("recollect.adapters.sqlite.sync_claims._MOST_CHARACTERS", 10_000_000)
+    monkeypatch.setattr("recollect.adapters.sqlite.sync.claims._MOST_CHARACTERS", 10_000_000)
     async with AsyncExitStack() as stack:
         (one,) = [await stack.enter_async_context(one) for one in new_clients(1)]
         for number in range(140):
@@ -200,7 +200,7 @@ def test_pauses_grow_and_differ(failures: int, share: float, seconds: float) -> 
 HOLDER = """
 import sys
 from pathlib import Path
-from recollect.adapters.engine_lock import EngineLock
+from recollect.adapters.files.engine_lock import EngineLock
 print(EngineLock(Path(sys.argv[1])).take(), flush=True)
 sys.stdin.read()
 """

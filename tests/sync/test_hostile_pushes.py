@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.serving import Running
 from tests.strategies import any_text, new_id
 
-from recollect.core.sync import FIELDS, PROTOCOL
+from recollect.core.sync.model import FIELDS, PROTOCOL
 
 texts = any_text | st.just("a\x00b")
 values = st.recursive(

@@ -19,11 +19,11 @@ from tests.sync.conftest import NewClients
 from tests.sync.test_cached import cached, synced
 from tests.sync.test_skew import extra_of
 
-from recollect.adapters.remote import RemoteRecollect
-from recollect.adapters.sqlite.schema import MIGRATIONS
-from recollect.core.links import MAX_LINKS, Link
-from recollect.core.memory import Draft, Memory
-from recollect.core.recall import RecallRequest
+from recollect.adapters.http.client import RemoteRecollect
+from recollect.adapters.sqlite.schema.tables import MIGRATIONS
+from recollect.core.memory.links import MAX_LINKS, Link
+from recollect.core.memory.memory import Draft, Memory
+from recollect.core.recall.request import RecallRequest
 
 pytestmark = pytest.mark.anyio
 

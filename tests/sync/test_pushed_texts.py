@@ -12,15 +12,15 @@ from uuid import uuid4
 
 import httpx
 import pytest
-from tests.core.secret_samples import some
+from tests.core.privacy.secret_samples import some
 from tests.serving import Running
 from tests.strategies import new_id
 from tests.sync.clients import SkewedClock, settle
 from tests.sync.conftest import NewClients
 from tests.sync.test_skew import give_extra
 
-from recollect.core.memory import Draft, Limits
-from recollect.core.sync import PROTOCOL
+from recollect.core.memory.memory import Draft, Limits
+from recollect.core.sync.model import PROTOCOL
 
 TOKEN = "ghp_" + some(36)
 NOW = datetime.now(UTC)

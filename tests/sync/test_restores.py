@@ -15,14 +15,14 @@ from pathlib import Path
 
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
-from tests.cli.commands import Cli
 from tests.conftest import TEMPLATE, Cluster
 from tests.serving import Running, running
+from tests.shells.cli.commands import Cli
 from tests.sync.clients import Client, settle
 
 from recollect.core.errors import StoreBusy
-from recollect.core.keys import Key, digest
-from recollect.core.memory import Draft
+from recollect.core.memory.memory import Draft
+from recollect.core.privacy.keys import Key, digest
 
 pytestmark = pytest.mark.anyio
 

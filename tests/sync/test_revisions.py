@@ -15,10 +15,10 @@ from tests.sync.clients import Client, settle, texts
 from tests.sync.conftest import NewClients
 from tests.waiting import SECONDS
 
-from recollect.adapters.sqlite.sync_claims import _MOST_CHARACTERS
+from recollect.adapters.sqlite.sync.claims import _MOST_CHARACTERS
 from recollect.core.errors import StoreError
-from recollect.core.memory import Changes, Draft, Memory
-from recollect.core.sync import Revision
+from recollect.core.memory.memory import Changes, Draft, Memory
+from recollect.core.sync.model import Revision
 
 pytestmark = pytest.mark.anyio
 
@@ -55,7 +55,7 @@ async def test_more_revisions_than_a_request_holds_are_sent_in_parts(
         _, claimed = await two.sync_store.claim(200)
         sizes = [len(str(revision.fields["content"])) for revision in claimed]
         assert 0 < sum(sizes) <= _MOST_CHARACTERS
-        monkeypatch.setattr("recollect.adapters.sqlite.sync_claims._MOST_CHARACTERS", 10_000_000)
+        monkeypatch.setattr("recollect.adapters.sqlite.sync.claims._MOST_CHARACTERS", 10_000_000)
         await two.push()
         assert len(two.faults.pushes[-1][1]) < len(two.faults.pushes[-3][1])
         await one.pull()
@@ -97,7 +97,7 @@ async def test_a_newcomer_gets_the_revisions_of_a_memory_that_comes_late(
         await one.recollect.update(str(memory.id), {"importance": 1.0})
         await settle(one, two)
         assert len(await one.revisions()) == 2
-        monkeypatch.setattr("recollect.usecases.sync.PAGE", 1)
+        monkeypatch.setattr("recollect.usecases.sync.sync.PAGE", 1)
         await newcomer.pull()
         assert await newcomer.revisions() == await one.revisions()
         assert await newcomer.all() == await one.all()

@@ -14,10 +14,10 @@ from tests.serving import Running
 from tests.sync.test_cached import cached, synced
 
 from recollect.core.errors import StoreFull
-from recollect.core.recall_settings import RecallSettings
-from recollect.core.sync import ChangePage
-from recollect.sync_ports import SyncServer, SyncStore
-from recollect.usecases.sync import sync
+from recollect.core.recall.settings import RecallSettings
+from recollect.core.sync.model import ChangePage
+from recollect.ports.sync import SyncServer, SyncStore
+from recollect.usecases.sync.sync import sync
 from recollect.wire.sync import ChangesOut
 from recollect.wiring import Cached
 

@@ -15,10 +15,10 @@ from tests.serving import Running
 from tests.sync.clients import Client, settle
 from tests.sync.conftest import NewClients
 
-from recollect.adapters.sqlite import sync_rows
+from recollect.adapters.sqlite.sync import rows as sync_rows
 from recollect.core.errors import InvalidInput
-from recollect.core.memory import Draft
-from recollect.core.sync import PROTOCOL, ChangePage, check_protocol
+from recollect.core.memory.memory import Draft
+from recollect.core.sync.model import PROTOCOL, ChangePage, check_protocol
 
 pytestmark = pytest.mark.anyio
 
@@ -99,7 +99,7 @@ async def test_a_client_of_another_protocol_parks_nothing(
     async with AsyncExitStack() as stack:
         (one,) = [await stack.enter_async_context(one) for one in new_clients(1)]
         await one.recollect.remember(Draft("the harbour"))
-        monkeypatch.setattr("recollect.adapters.remote_sync.PROTOCOL", PROTOCOL + 1)
+        monkeypatch.setattr("recollect.adapters.http.sync.PROTOCOL", PROTOCOL + 1)
         monkeypatch.setattr("recollect.wire.sync.PROTOCOL", PROTOCOL + 1)
         for work in (one.sync, one.push):
             with pytest.raises(InvalidInput, match="sync protocol"):

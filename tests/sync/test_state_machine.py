@@ -33,9 +33,9 @@ from tests.sync.machine import Ledger, tokens_in, tokens_of
 
 from recollect.adapters.postgres.rows import to_memory
 from recollect.core.errors import Conflict, NotFound, StoreUnavailable
-from recollect.core.links import KINDS, Link
-from recollect.core.memory import Changes, Draft, Memory
-from recollect.core.sync import ChangePage
+from recollect.core.memory.links import KINDS, Link
+from recollect.core.memory.memory import Changes, Draft, Memory
+from recollect.core.sync.model import ChangePage
 
 HISTORIES = int(os.environ.get("RECOLLECT_TEST_HISTORIES", "20"))
 STEPS = int(os.environ.get("RECOLLECT_TEST_STEPS", "25"))
@@ -339,7 +339,7 @@ def machine(server: Running) -> Iterator[type[Apart]]:
         asyncio.Runner() as runner,
         psycopg.connect(secret.get_secret_value(), row_factory=dict_row) as database,
     ):
-        patch.setattr("recollect.usecases.sync.PAGE", PAGE)
+        patch.setattr("recollect.usecases.sync.sync.PAGE", PAGE)
         ApartFromThisServer.runner = runner
         ApartFromThisServer.database = database
         yield ApartFromThisServer

@@ -10,11 +10,11 @@ from tests.serving import Running
 from tests.sync.clients import Client, Crashed, settle
 from tests.sync.conftest import NewClients
 
-from recollect.adapters.remote import RemoteRecollect
+from recollect.adapters.http.client import RemoteRecollect
 from recollect.core.errors import Conflict, NotFound
-from recollect.core.memory import Draft, Memory
-from recollect.core.recall import RecallRequest
-from recollect.core.sync import SyncStatus
+from recollect.core.memory.memory import Draft, Memory
+from recollect.core.recall.request import RecallRequest
+from recollect.core.sync.model import SyncStatus
 
 pytestmark = pytest.mark.anyio
 

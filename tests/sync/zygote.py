@@ -18,15 +18,15 @@ from pathlib import Path
 from typing import Any
 
 # Everything that is imported late is imported now.
-import recollect.adapters.engine_lock
+import recollect.adapters.files.engine_lock
+import recollect.adapters.http.sync
 import recollect.adapters.postgres.store
-import recollect.adapters.remote_sync
-import recollect.adapters.sqlite.sync
-import recollect.usecases.cached  # noqa: F401  # as above
+import recollect.adapters.sqlite.sync.store
+import recollect.usecases.sync.offline_first  # noqa: F401  # as above
 from recollect import settings
-from recollect.asgi.listening import listen
-from recollect.core.memory import Draft
-from recollect.serving import serve
+from recollect.core.memory.memory import Draft
+from recollect.shells.asgi.listening import listen
+from recollect.shells.serve import serve
 from recollect.wiring import open_recollect, open_server
 
 

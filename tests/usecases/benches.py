@@ -11,9 +11,9 @@ import pytest
 from tests.usecases.queues import InMemoryQueue, Model, Time, parts_with
 
 from recollect.core.errors import ModelUnavailable
-from recollect.core.space import StoredSpace
-from recollect.usecases.embed import Embedded, EmbeddingParts, Trouble
-from recollect.usecases.work import Worker
+from recollect.core.recall.space import StoredSpace
+from recollect.usecases.workers.embed import Embedded, EmbeddingParts, Trouble
+from recollect.usecases.workers.embedding import Worker
 
 GONE = ModelUnavailable("the model is gone", remedy="look")
 

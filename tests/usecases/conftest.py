@@ -12,9 +12,9 @@ from tests.clocks import IdleClock
 from tests.strategies import MOMENT
 
 from recollect.adapters.in_memory import InMemoryStore
-from recollect.core.memory import Limits
-from recollect.usecases.lexical import lexical_leg
-from recollect.usecases.parts import Parts
+from recollect.core.memory.memory import Limits
+from recollect.usecases.context import Parts
+from recollect.usecases.recall.lexical import lexical_leg
 
 
 @pytest.fixture(scope="package")

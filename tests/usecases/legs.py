@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from recollect.core.memory import Memory
-from recollect.core.recall import Candidate, RecallRequest
-from recollect.core.recall_settings import RecallSettings
+from recollect.core.memory.memory import Memory
+from recollect.core.recall.request import Candidate, RecallRequest
+from recollect.core.recall.settings import RecallSettings
 
 
 @dataclass

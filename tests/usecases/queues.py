@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from recollect.core.errors import Conflict, InvalidInput, ModelUnavailable, StoreError
-from recollect.core.space import EmbeddingJob, EmbeddingProgress, Gap, Space, StoredSpace
-from recollect.ports import Embedder
-from recollect.usecases.embed import EmbeddingParts
+from recollect.core.recall.space import EmbeddingJob, EmbeddingProgress, Gap, Space, StoredSpace
+from recollect.ports.embedding import Embedder
+from recollect.usecases.workers.embed import EmbeddingParts
 
 MOST_ATTEMPTS = 3
 DIMENSION = 2

@@ -9,10 +9,10 @@ from tests.usecases.conftest import parts_on
 from tests.usecases.vectors import AllVectors, MeaningEmbedder, OneEmbedder
 
 from recollect.adapters.in_memory import InMemoryStore
-from recollect.core.memory import Draft, Memory
-from recollect.usecases.dense import dense_leg
-from recollect.usecases.parts import Parts
-from recollect.usecases.remember import remember
+from recollect.core.memory.memory import Draft, Memory
+from recollect.usecases.context import Parts
+from recollect.usecases.memory.remember import remember
+from recollect.usecases.recall.dense import dense_leg
 
 
 @dataclass

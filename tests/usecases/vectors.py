@@ -12,10 +12,11 @@ from uuid import UUID
 
 from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.errors import ModelUnavailable
-from recollect.core.memory import Scope
-from recollect.core.recall import Candidate
-from recollect.core.space import Space, StoredSpace, Survey
-from recollect.ports import Embedder, VectorQuery
+from recollect.core.memory.memory import Scope
+from recollect.core.recall.request import Candidate
+from recollect.core.recall.space import Space, StoredSpace, Survey
+from recollect.ports.embedding import Embedder
+from recollect.ports.recall import VectorQuery
 
 SPACE = Space("meanings", "1", 3)
 # What a word is about, along three axes.

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from recollect.adapters.walkers.matrix import build, walk
-from recollect.core.fusion import Fused
-from recollect.core.graph import GraphSnapshot
-from recollect.core.memory import Memory
-from recollect.core.recall import Declined, RecallRequest
-from recollect.core.recall_settings import RecallSettings
-from recollect.core.walking import Walked, damping, restart
+from recollect.core.graph.model import GraphSnapshot
+from recollect.core.graph.walk import Walked, damping, restart
+from recollect.core.memory.memory import Memory
+from recollect.core.recall.fusion import Fused
+from recollect.core.recall.request import Declined, RecallRequest
+from recollect.core.recall.settings import RecallSettings
 
 
 @dataclass

@@ -16,15 +16,15 @@ from typing import Final, Self
 from uuid import UUID
 
 from recollect.core.errors import Conflict
-from recollect.core.following import AsOf, Fetched, Followed, followed, successors_of
-from recollect.core.ids import IdPrefix
-from recollect.core.keys import Key
-from recollect.core.memory import Memory, Scope, Stats
-from recollect.core.paging import Cursor
-from recollect.core.recall import Candidate
-from recollect.core.recall_settings import SettingChange, WordQuery
-from recollect.core.repeated import is_same
-from recollect.core.text import clean_query, query_words
+from recollect.core.memory.duplicates import is_same
+from recollect.core.memory.ids import IdPrefix
+from recollect.core.memory.memory import Memory, Scope, Stats
+from recollect.core.memory.paging import Cursor
+from recollect.core.privacy.keys import Key
+from recollect.core.recall.request import Candidate
+from recollect.core.recall.settings import SettingChange, WordQuery
+from recollect.core.recall.successors import AsOf, Fetched, Followed, followed, successors_of
+from recollect.core.text.analysis import clean_query, query_words
 
 # The weights Postgres gives its classes A, B, C and D, so that a word counts alike in all stores.
 CONTENT_WEIGHT: Final = 1.0

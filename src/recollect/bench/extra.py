@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from recollect.core.admin.extras import how_to_install
 from recollect.core.errors import RecollectError
-from recollect.core.extras import how_to_install
 
 
 @contextmanager

@@ -25,7 +25,7 @@ def throw_away_home() -> Iterator[Path]:
     Inside, SIGTERM and SIGHUP do what Ctrl-C does: `asyncio.run` cancels its task, so that every
     context closes, and KeyboardInterrupt comes out.
     """
-    from recollect.adapters.embedded_postgres import EmbeddedPostgres
+    from recollect.adapters.postgres.embedded import EmbeddedPostgres
 
     with _signals_interrupt(), tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder:
         home = Path(folder)

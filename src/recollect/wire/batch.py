@@ -9,10 +9,10 @@ from uuid import UUID
 
 from pydantic import ConfigDict, Field, ValidationError
 
-from recollect.core.batch import MAX_BATCH, BatchItem, Outcome, Remembered
 from recollect.core.errors import InvalidInput
-from recollect.core.memory import Draft
-from recollect.core.sensitivity import secret_in_draft
+from recollect.core.memory.batch import MAX_BATCH, BatchItem, Outcome, Remembered
+from recollect.core.memory.memory import Draft
+from recollect.core.privacy.sensitivity import secret_in_draft
 from recollect.wire.inputs import DraftIn
 from recollect.wire.problems import Problem
 from recollect.wire.refusals import refusal

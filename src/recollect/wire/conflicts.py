@@ -8,7 +8,7 @@ from uuid import UUID
 
 from pydantic import ConfigDict
 
-from recollect.core.sync import ConflictReport, Revision
+from recollect.core.sync.model import ConflictReport, Revision
 from recollect.wire.answers import MemoryOut
 from recollect.wire.revisions import revision_body
 from recollect.wire.values import Input, Moment, Shape

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import ConfigDict
 
-from recollect.core.erasure import Erased, ErasureReport, Remain
+from recollect.core.privacy.erasure import Erased, ErasureReport, Remain
 from recollect.wire.values import Input, Name, Shape
 
 

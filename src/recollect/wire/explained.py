@@ -7,8 +7,8 @@ from uuid import UUID
 
 from pydantic import Field
 
-from recollect.core.explain import LegFacts, Obstacle, ObstacleKind, WhyLeg, WhyReport
-from recollect.core.recall import LegName, LegStatus, Reason, RerankPlace, RerankReport
+from recollect.core.recall.explain import LegFacts, Obstacle, ObstacleKind, WhyLeg, WhyReport
+from recollect.core.recall.request import LegName, LegStatus, Reason, RerankPlace, RerankReport
 from recollect.wire.answers import MemoryOut
 from recollect.wire.recalled import RerankPlaceOut, RerankReportOut
 from recollect.wire.values import Shape

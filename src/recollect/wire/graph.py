@@ -8,7 +8,7 @@ from uuid import UUID
 
 from pydantic import ConfigDict, Field
 
-from recollect.core.graph import (
+from recollect.core.graph.model import (
     Concept,
     GraphPath,
     GraphStats,

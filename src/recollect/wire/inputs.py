@@ -12,7 +12,7 @@ from typing import Annotated, Any, cast
 from pydantic import ConfigDict, Field, Strict
 from pydantic.json_schema import SkipJsonSchema
 
-from recollect.core.memory import (
+from recollect.core.memory.memory import (
     DEFAULT_CATEGORY,
     DEFAULT_IMPORTANCE,
     EPISODE,
@@ -20,7 +20,7 @@ from recollect.core.memory import (
     Draft,
     Scope,
 )
-from recollect.core.paging import MAX_PAGE
+from recollect.core.memory.paging import MAX_PAGE
 from recollect.wire.values import (
     NOT_BLANK,
     PROJECT,

@@ -8,8 +8,8 @@ from uuid import UUID
 
 from pydantic import ConfigDict, Field
 
-from recollect.core.keys import ROLES, Key, Role
-from recollect.core.owner import MAX_NAME
+from recollect.core.memory.owner import MAX_NAME
+from recollect.core.privacy.keys import ROLES, Key, Role
 from recollect.wire.values import Input, Moment, Name, Shape, Whole
 
 _Name = Annotated[Name, Field(json_schema_extra={"maxLength": MAX_NAME})]

@@ -8,9 +8,9 @@ from typing import Annotated, Any, Self
 from pydantic import ConfigDict, Field, Strict
 from pydantic.json_schema import SkipJsonSchema
 
-from recollect.core.memory import EPISODE, Scope, checked_name
-from recollect.core.recall import MAX_LIMIT, LegName, RecallRequest, SortBy
-from recollect.core.text import MAX_QUERY_CHARS, clean_query
+from recollect.core.memory.memory import EPISODE, Scope, checked_name
+from recollect.core.recall.request import MAX_LIMIT, LegName, RecallRequest, SortBy
+from recollect.core.text.analysis import MAX_QUERY_CHARS, clean_query
 from recollect.wire.inputs import ScopeIn
 from recollect.wire.values import Id, Input, Moment, Name, Weight, Whole
 

@@ -7,9 +7,9 @@ from uuid import UUID
 
 from pydantic import Field
 
-from recollect.core.links import Pointer
-from recollect.core.memory import Scope
-from recollect.core.recall import (
+from recollect.core.memory.links import Pointer
+from recollect.core.memory.memory import Scope
+from recollect.core.recall.request import (
     Hit,
     LegName,
     LegPlace,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from recollect.core.errors import InvalidInput
-from recollect.core.takes import wrong_kind
+from recollect.core.memory.expected import wrong_kind
 
 _OURS: Final = "Value error, "
 

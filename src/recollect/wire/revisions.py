@@ -7,8 +7,8 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from recollect.core.links import as_values
-from recollect.core.sync import Kind, RemoteRevision, Revision, iso
+from recollect.core.memory.links import as_values
+from recollect.core.sync.model import Kind, RemoteRevision, Revision, iso
 from recollect.wire.values import Id, Input, LinkIn, Moment, Shape
 
 

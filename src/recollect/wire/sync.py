@@ -11,8 +11,8 @@ from uuid import UUID
 
 from pydantic import ConfigDict, Field, Strict
 
-from recollect.core.memory import Memory
-from recollect.core.sync import (
+from recollect.core.memory.memory import Memory
+from recollect.core.sync.model import (
     FIELDS,
     PROTOCOL,
     Answer,

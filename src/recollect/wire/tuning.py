@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, Strict
 
-from recollect.core.fusion import Fusion
-from recollect.core.recall_settings import (
+from recollect.core.recall.fusion import Fusion
+from recollect.core.recall.settings import (
     LEGAL,
     MAX_SETTINGS_LOG,
     GraphWalk,

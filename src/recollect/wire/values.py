@@ -22,9 +22,9 @@ from pydantic import (
     WithJsonSchema,
 )
 
-from recollect.core.links import KINDS, MAX_LINKS, Link
-from recollect.core.memory import CATEGORIES, Limits
-from recollect.core.recall import MAX_WEIGHT
+from recollect.core.memory.links import KINDS, MAX_LINKS, Link
+from recollect.core.memory.memory import CATEGORIES, Limits
+from recollect.core.recall.request import MAX_WEIGHT
 
 _LIMITS = Limits()
 # What Python strips, also where a reader of the schema does not count it as space.

@@ -10,9 +10,9 @@ from dataclasses import replace
 
 from pydantic import Field
 
-from recollect.core.memory import Changes, Draft, Memory
-from recollect.core.secrets import Secret, told
-from recollect.core.sensitivity import secret_in_changes, secret_in_draft
+from recollect.core.memory.memory import Changes, Draft, Memory
+from recollect.core.privacy.secrets.detect import Secret, told
+from recollect.core.privacy.sensitivity import secret_in_changes, secret_in_draft
 from recollect.wire.answers import MemoryOut
 from recollect.wire.values import Shape
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from recollect.wiring.own import (
+    from recollect.wiring.context import SystemClock, catalogue, open_reranker, parts_on
+    from recollect.wiring.local import (
         Cached,
         key_of,
         open_cached,
@@ -19,21 +20,20 @@ if TYPE_CHECKING:
         open_remote_graph,
         open_remote_keys,
     )
-    from recollect.wiring.parts import SystemClock, catalogue, open_reranker, parts_on
     from recollect.wiring.postgres import open_postgres
     from recollect.wiring.server import Server, open_server, open_walker
 
 _HOMES: Final = {
-    "Cached": "recollect.wiring.own",
-    "key_of": "recollect.wiring.own",
-    "open_cached": "recollect.wiring.own",
-    "open_recollect": "recollect.wiring.own",
-    "open_remote_graph": "recollect.wiring.own",
-    "open_remote_keys": "recollect.wiring.own",
-    "SystemClock": "recollect.wiring.parts",
-    "catalogue": "recollect.wiring.parts",
-    "open_reranker": "recollect.wiring.parts",
-    "parts_on": "recollect.wiring.parts",
+    "Cached": "recollect.wiring.local",
+    "key_of": "recollect.wiring.local",
+    "open_cached": "recollect.wiring.local",
+    "open_recollect": "recollect.wiring.local",
+    "open_remote_graph": "recollect.wiring.local",
+    "open_remote_keys": "recollect.wiring.local",
+    "SystemClock": "recollect.wiring.context",
+    "catalogue": "recollect.wiring.context",
+    "open_reranker": "recollect.wiring.context",
+    "parts_on": "recollect.wiring.context",
     "open_postgres": "recollect.wiring.postgres",
     "Server": "recollect.wiring.server",
     "open_server": "recollect.wiring.server",
@@ -59,6 +59,6 @@ __all__ = [
 
 
 if not TYPE_CHECKING:  # a type checker would take every name for one that is here
-    from recollect.late import late
+    from recollect.wiring.lazy import late
 
     __getattr__ = late(__name__, _HOMES)

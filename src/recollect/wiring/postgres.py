@@ -13,7 +13,7 @@ from recollect.core.errors import RecollectError
 from recollect.settings import Settings
 
 if TYPE_CHECKING:
-    from recollect.adapters.embedded_postgres import EmbeddedPostgres
+    from recollect.adapters.postgres.embedded import EmbeddedPostgres
     from recollect.adapters.postgres.store import PostgresStore
 
 log = logging.getLogger(__name__)
@@ -25,7 +25,7 @@ _LOOK_SECONDS: Final = 1.0
 @asynccontextmanager
 async def open_postgres(settings: Settings) -> AsyncIterator[tuple[PostgresStore, str]]:
     """Postgres, migrated and ready, and which one it is: the named one, else the embedded one."""
-    from recollect.adapters.erasure_log import ErasureLogs
+    from recollect.adapters.files.erasure_log import ErasureLogs
     from recollect.adapters.postgres.store import PostgresStore
 
     erasures = ErasureLogs(settings.erasures_folder)
@@ -45,7 +45,7 @@ async def _postgres_url(settings: Settings) -> AsyncIterator[tuple[str, str, Pat
         check_address(url)
         yield url, "RECOLLECT_DATABASE_URL", None
         return
-    from recollect.adapters.embedded_postgres import EmbeddedPostgres
+    from recollect.adapters.postgres.embedded import EmbeddedPostgres
 
     embedded = EmbeddedPostgres(settings.home, account=settings.postgres_account)
     starting = asyncio.create_task(asyncio.to_thread(embedded.start))

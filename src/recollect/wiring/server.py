@@ -10,33 +10,31 @@ from math import ceil
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
+from recollect.core.admin.rate import RateLimit
 from recollect.core.errors import RateLimited
-from recollect.core.keys import Key, check_all_projects
-from recollect.core.rate import RateLimit
-from recollect.core.recall import Recollection
-from recollect.graph_ports import Graph, Walker
-from recollect.ports import (
-    ChangeStore,
-    Clock,
-    KeyStore,
-    Recollect,
-)
+from recollect.core.privacy.keys import Key, check_all_projects
+from recollect.core.recall.request import Recollection
+from recollect.ports.graph import Graph, Walker
+from recollect.ports.keys import KeyStore
+from recollect.ports.service import Recollect
+from recollect.ports.stores import Clock
+from recollect.ports.sync import ChangeStore
 from recollect.settings import Settings
-from recollect.usecases.backlog import Backlog
-from recollect.usecases.callers import Callers
-from recollect.usecases.dense import dense_leg, no_dense_leg
-from recollect.usecases.embed import NO_EMBEDDER, EmbeddingParts
-from recollect.usecases.erase import OwnerEraser
-from recollect.usecases.extract import GraphParts
-from recollect.usecases.graph import OwnedGraph
-from recollect.usecases.key_uses import KeyUses, key_uses
-from recollect.usecases.keyed import KeyedRecollect
-from recollect.usecases.keys import authenticate
-from recollect.usecases.owned import OwnedRecollect
-from recollect.usecases.parts import Parts
-from recollect.usecases.recall_log import RecallLog, recall_log
-from recollect.usecases.within_project import ProjectChanges, parts_within
-from recollect.wiring.parts import (
+from recollect.usecases.admin.erase import OwnerEraser
+from recollect.usecases.admin.key_uses import KeyUses, key_uses
+from recollect.usecases.admin.keyed import KeyedRecollect
+from recollect.usecases.admin.keys import authenticate
+from recollect.usecases.admin.within_project import ProjectChanges, parts_within
+from recollect.usecases.context import Parts
+from recollect.usecases.graph.extract import GraphParts
+from recollect.usecases.graph.manage import OwnedGraph
+from recollect.usecases.recall.backlog import Backlog
+from recollect.usecases.recall.dense import dense_leg, no_dense_leg
+from recollect.usecases.recall.recall_log import RecallLog, recall_log
+from recollect.usecases.service import OwnedRecollect
+from recollect.usecases.workers.embed import NO_EMBEDDER, EmbeddingParts
+from recollect.usecases.workers.priority import Callers
+from recollect.wiring.context import (
     Progress,
     SystemClock,
     catalogue,
@@ -47,7 +45,7 @@ from recollect.wiring.parts import (
 from recollect.wiring.postgres import open_postgres
 
 if TYPE_CHECKING:
-    from recollect.adapters.postgres.recalls import PostgresRecalls
+    from recollect.adapters.postgres.history.recalls import PostgresRecalls
     from recollect.adapters.postgres.store import PostgresStore
 
 _NO_MODEL: Final = (

@@ -27,7 +27,7 @@ from recollect.bench.own.labels import (
 from recollect.bench.own.private import private_folder
 from recollect.bench.own.words import OwnWords
 from recollect.core.errors import InvalidInput
-from recollect.core.memory import Memory
+from recollect.core.memory.memory import Memory
 
 MEMORIES = {str(one.id): one for one in filler(1, 12)}
 OWN = OwnWords.of(MEMORIES.values())

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from tests.bench.memories import filler, memory
-from tests.cli.commands import Cli
 from tests.privacy.canaries import BIRD, birds_in, canary
+from tests.shells.cli.commands import Cli
 
 from recollect.adapters.in_memory import InMemoryStore
 from recollect.bench.own import memories as own_module
@@ -19,7 +19,7 @@ from recollect.bench.own.labels import taken, topped_up
 from recollect.bench.own.memories import evaluation_set, read_own
 from recollect.bench.own.words import OwnWords
 from recollect.settings import load
-from recollect.usecases.owned import OwnedRecollect
+from recollect.usecases.service import OwnedRecollect
 from recollect.wiring import parts_on
 
 pytestmark = pytest.mark.anyio

@@ -8,7 +8,7 @@ from tests.bench.memories import filler, memory
 from recollect.bench.data.strata import stems
 from recollect.bench.own.questions import Proposal, proposals
 from recollect.bench.own.words import OwnStratum, OwnWords, names
-from recollect.core.memory import Memory
+from recollect.core.memory.memory import Memory
 
 KESTREL = memory(1, "After each backup the Kestrel cluster reboots. Nobody is told in advance.")
 NOTEBOOK = memory(2, "Marta keeps console access for Kestrel in a paper notebook at home.")

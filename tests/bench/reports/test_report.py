@@ -19,7 +19,7 @@ from recollect.bench.scores.scoring import scored, strata_of
 from recollect.bench.scores.significance import holm
 from recollect.bench.scores.summary import make_report
 from recollect.core.errors import InvalidInput
-from recollect.core.memory import MAX_CONTENT_LIMIT
+from recollect.core.memory.memory import MAX_CONTENT_LIMIT
 
 # Ten questions of which a finds 4 and b finds 9; two of which both find one.
 LARGE = evaluation_set("large", ["easy"] * 6 + ["hard"] * 4)

@@ -12,7 +12,7 @@ from recollect.bench.runs.configs import (
     with_current,
 )
 from recollect.core.errors import InvalidInput
-from recollect.core.recall_settings import RecallSettings
+from recollect.core.recall.settings import RecallSettings
 
 
 def test_every_named_configuration_has_settings_that_exist() -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from recollect.bench.runs.embedding_cache import CachedEmbedder, CachedEmbedders, open_cache
-from recollect.core.space import Space
-from recollect.ports import Embedder
+from recollect.core.recall.space import Space
+from recollect.ports.embedding import Embedder
 
 pytestmark = pytest.mark.anyio
 

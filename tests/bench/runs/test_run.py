@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.commands import Cli
+from tests.shells.cli.commands import Cli
 
-from recollect.adapters.embedders.local import LocalEmbedder
+from recollect.adapters.models.embedders.local import LocalEmbedder
 from recollect.bench.scores.metrics import METRICS
 from recollect.core.errors import ModelUnavailable
 

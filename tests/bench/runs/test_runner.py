@@ -15,12 +15,12 @@ from recollect.bench.runs.configs import parse_configs
 from recollect.bench.runs.run import _AFTER_THE_LEGS, LIMIT, Runner
 from recollect.bench.runs.stage import OWNER, Stage
 from recollect.core.errors import StoreError
-from recollect.core.memory import Draft
-from recollect.core.recall import Candidate, RecallRequest
-from recollect.core.recall_settings import RecallSettings
+from recollect.core.memory.memory import Draft
+from recollect.core.recall.request import Candidate, RecallRequest
+from recollect.core.recall.settings import RecallSettings
 from recollect.settings import load
-from recollect.usecases.recall import recall
-from recollect.usecases.remember import remember
+from recollect.usecases.memory.remember import remember
+from recollect.usecases.recall.recall import recall
 from recollect.wiring import parts_on
 
 pytestmark = pytest.mark.anyio

@@ -15,10 +15,10 @@ from recollect.bench.runs import stage as staging
 from recollect.bench.runs.configs import Layout
 from recollect.bench.runs.stage import OWNER, staged
 from recollect.core.errors import InvalidInput, ModelUnavailable
-from recollect.core.recall import RecallRequest
-from recollect.core.space import Space
-from recollect.ports import Embedder
-from recollect.usecases.recall import recall
+from recollect.core.recall.request import RecallRequest
+from recollect.core.recall.space import Space
+from recollect.ports.embedding import Embedder
+from recollect.usecases.recall.recall import recall
 
 pytestmark = pytest.mark.anyio
 

@@ -16,8 +16,8 @@ from recollect.bench.speed.corpus import OWNER, Corpus
 from recollect.bench.speed.graph import CONCEPTS_PER_MEMORY, made_up
 from recollect.bench.speed.graph_rig import time_legs
 from recollect.bench.speed.vectors import Subjects
-from recollect.core.space import Space
-from recollect.ports import Embedder
+from recollect.core.recall.space import Space
+from recollect.ports.embedding import Embedder
 from recollect.settings import load
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.commands import COMMAND, Cli, environment
+from tests.shells.cli.commands import COMMAND, Cli, environment
 
 from recollect.bench.speed.corpus import KINDS, LONGEST, PROJECTS, SHORTEST, Corpus, vocabulary
 from recollect.bench.speed.recall import Timing, timing

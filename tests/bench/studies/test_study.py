@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.bench.made_runs import evaluation_set, right, run
-from tests.cli.commands import Cli
+from tests.shells.cli.commands import Cli
 
 from recollect.bench.cli import study as cli_study
 from recollect.bench.reports.as_json import as_json, from_json

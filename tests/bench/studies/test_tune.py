@@ -25,7 +25,7 @@ from recollect.bench.studies.tune import (
     tune,
 )
 from recollect.core.errors import InvalidInput
-from recollect.core.recall_settings import RecallSettings
+from recollect.core.recall.settings import RecallSettings
 
 METRIC = "RR"
 NOTHING: dict[str, int] = {}

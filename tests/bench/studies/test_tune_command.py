@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.commands import Cli
+from tests.shells.cli.commands import Cli
 
 from recollect.bench.cli.tune import remark
 from recollect.bench.data.datasets import CORPUS, HEADER, QRELS, QUERIES

@@ -1,4 +1,4 @@
-"""The fusion of `core/fusion.py` as one SQL statement: an option, for comparison.
+"""The fusion of `core/recall/fusion.py` as one SQL statement: an option, for comparison.
 
 The legs' lists go in as arrays; common table expressions rank and weigh them, and full outer joins
 bring them together. Postgres computes with the same 64-bit numbers in the same order, so that
@@ -18,7 +18,7 @@ from uuid import UUID
 
 from psycopg import AsyncConnection, sql
 
-from recollect.core.fusion import (
+from recollect.core.recall.fusion import (
     LOWEST_SCORE,
     Answers,
     Fused,
@@ -27,7 +27,7 @@ from recollect.core.fusion import (
     floors,
     least_variance,
 )
-from recollect.core.recall import LEGS, Candidate, LegName, LegPlace
+from recollect.core.recall.request import LEGS, Candidate, LegName, LegPlace
 
 Transaction = Callable[[], AbstractAsyncContextManager[AsyncConnection[Any]]]
 

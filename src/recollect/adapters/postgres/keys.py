@@ -8,12 +8,12 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-from recollect.adapters.erasure_log import Revocation
-from recollect.adapters.postgres.again import again_if_lost
-from recollect.adapters.postgres.erasure_memory import ErasureMemory
+from recollect.adapters.files.erasure_log import Revocation
+from recollect.adapters.postgres.history.erasure_memory import ErasureMemory
+from recollect.adapters.postgres.retry import again_if_lost
 from recollect.adapters.postgres.rows import utc
 from recollect.adapters.postgres.statistics import Transaction
-from recollect.core.keys import Key
+from recollect.core.privacy.keys import Key
 
 _ADD: Final = """
 insert into keys (id, owner, digest, label, created_at, role, project, expires_at, last_used_at,

@@ -24,9 +24,9 @@ from alembic.util.exc import CommandError
 from sqlalchemy import NullPool, create_engine
 from sqlalchemy.exc import DBAPIError
 
-from recollect.adapters.postgres import patience
+from recollect.adapters.postgres import timeouts as patience
 from recollect.adapters.postgres.errors import from_driver
-from recollect.adapters.postgres.vector_support import vector_note
+from recollect.adapters.postgres.vectors.support import vector_note
 from recollect.core.errors import StoreUnavailable
 
 _SCRIPTS = Path(__file__).parent / "migrations"

@@ -19,7 +19,7 @@ from psycopg import AsyncConnection, Error
 from psycopg.pq import TransactionStatus
 from psycopg.rows import DictRow, dict_row
 
-from recollect.adapters.postgres import patience
+from recollect.adapters.postgres import timeouts as patience
 from recollect.adapters.postgres.errors import AllLent, NotConnected, from_driver, translated
 
 Connection = AsyncConnection[DictRow]

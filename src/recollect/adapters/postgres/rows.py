@@ -10,9 +10,9 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from recollect.core.links import as_values, from_values
-from recollect.core.memory import Memory, Scope
-from recollect.core.recall_settings import SettingChange
+from recollect.core.memory.links import as_values, from_values
+from recollect.core.memory.memory import Memory, Scope
+from recollect.core.recall.settings import SettingChange
 
 MEMORY_COLUMNS: Final[LiteralString] = (
     "m.id, m.owner, m.content, m.category, m.tags, m.expanded_keywords, m.importance,"

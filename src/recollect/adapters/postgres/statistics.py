@@ -15,9 +15,9 @@ from typing import Any
 
 from psycopg import AsyncConnection
 
-from recollect.adapters.postgres import lexeme_stats
+from recollect.adapters.postgres.lexical import statistics as lexeme_stats
 from recollect.core.errors import StoreError
-from recollect.usecases.tasks import end
+from recollect.usecases.workers.tasks import end
 
 _SMALL = 2_000
 _BE_QUICK = f"set local lock_timeout = '{lexeme_stats.PATIENCE}'"

@@ -17,19 +17,22 @@ from uuid import UUID
 from psycopg import sql
 from psycopg.types.json import Jsonb
 
-from recollect.adapters.erasure_log import Erasure, ErasureLogs
-from recollect.adapters.postgres import lexical, links, patience, same_text, versions
-from recollect.adapters.postgres.again import again_if_lost
-from recollect.adapters.postgres.changes import PostgresChanges
-from recollect.adapters.postgres.erasure import ERASE
-from recollect.adapters.postgres.erasure_memory import ErasureMemory
+from recollect.adapters.files.erasure_log import Erasure, ErasureLogs
+from recollect.adapters.postgres import timeouts as patience
 from recollect.adapters.postgres.fusion import PostgresFuser
-from recollect.adapters.postgres.graph import PostgresGraph
+from recollect.adapters.postgres.graph.store import PostgresGraph
+from recollect.adapters.postgres.history import links, versions
+from recollect.adapters.postgres.history.changes import PostgresChanges
+from recollect.adapters.postgres.history.erasure import ERASE
+from recollect.adapters.postgres.history.erasure_memory import ErasureMemory
+from recollect.adapters.postgres.history.owner_erasure import PostgresOwnerErasure
+from recollect.adapters.postgres.history.recalls import PostgresRecalls
 from recollect.adapters.postgres.keys import PostgresKeys
+from recollect.adapters.postgres.lexical import same_text
+from recollect.adapters.postgres.lexical import search as lexical
 from recollect.adapters.postgres.migrate import migrate
-from recollect.adapters.postgres.owner_erasure import PostgresOwnerErasure
 from recollect.adapters.postgres.pool import Connection, Pool
-from recollect.adapters.postgres.recalls import PostgresRecalls
+from recollect.adapters.postgres.retry import again_if_lost
 from recollect.adapters.postgres.rows import (
     INSERT_MEMORY,
     INSERT_NEW,
@@ -42,14 +45,14 @@ from recollect.adapters.postgres.rows import (
     within,
 )
 from recollect.adapters.postgres.statistics import Statistics
-from recollect.adapters.postgres.vectors import LEASE, PostgresVectors
-from recollect.core.following import AsOf, Fetched, Followed
-from recollect.core.ids import IdPrefix
-from recollect.core.memory import Memory, Scope, Stats
-from recollect.core.paging import Cursor
-from recollect.core.recall import Candidate
-from recollect.core.recall_settings import SettingChange, WordQuery
-from recollect.core.text import clean_query
+from recollect.adapters.postgres.vectors.index import LEASE, PostgresVectors
+from recollect.core.memory.ids import IdPrefix
+from recollect.core.memory.memory import Memory, Scope, Stats
+from recollect.core.memory.paging import Cursor
+from recollect.core.recall.request import Candidate
+from recollect.core.recall.settings import SettingChange, WordQuery
+from recollect.core.recall.successors import AsOf, Fetched, Followed
+from recollect.core.text.analysis import clean_query
 
 _ADD_MANY = """
 copy memories (id, owner, content, category, tags, expanded_keywords, importance, is_sensitive,

@@ -9,11 +9,11 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-from recollect.core.links import as_values, from_values
-from recollect.core.memory import Memory, Scope
+from recollect.core.memory.links import as_values, from_values
+from recollect.core.memory.memory import Memory, Scope
 
 if TYPE_CHECKING:
-    from recollect.core.recall_settings import SettingChange
+    from recollect.core.recall.settings import SettingChange
 
 Parameters = dict[str, Any]
 
@@ -100,7 +100,7 @@ def from_row(row: sqlite3.Row) -> Memory:
 
 
 def to_setting_change(row: sqlite3.Row) -> SettingChange:
-    from recollect.core.recall_settings import SettingChange
+    from recollect.core.recall.settings import SettingChange
 
     return SettingChange(
         name=row["name"],

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 from uuid import UUID
 
-from recollect.adapters.sqlite import links, versions, words
-from recollect.adapters.sqlite.erasure import erase_where
+from recollect.adapters.sqlite.disk_space import read_without_room, write_without_room
 from recollect.adapters.sqlite.errors import is_without_room
-from recollect.adapters.sqlite.lane import Lane, transaction
-from recollect.adapters.sqlite.room import read_without_room, write_without_room
+from recollect.adapters.sqlite.history import links, versions
+from recollect.adapters.sqlite.history.erasure import erase_where
+from recollect.adapters.sqlite.lexical import search as words
 from recollect.adapters.sqlite.rows import (
     CHANGES,
     COLUMNS,
@@ -34,7 +34,7 @@ from recollect.adapters.sqlite.rows import (
     to_row,
     to_setting_change,
 )
-from recollect.adapters.sqlite.schema import (
+from recollect.adapters.sqlite.schema.tables import (
     beginning,
     check_contents,
     check_pages,
@@ -42,16 +42,17 @@ from recollect.adapters.sqlite.schema import (
     is_current,
     migrate,
 )
+from recollect.adapters.sqlite.thread import Lane, transaction
 from recollect.core.errors import Conflict
-from recollect.core.memory import Memory, Scope, Stats
-from recollect.core.repeated import is_same
+from recollect.core.memory.duplicates import is_same
+from recollect.core.memory.memory import Memory, Scope, Stats
 
 if TYPE_CHECKING:
-    from recollect.core.following import AsOf, Fetched, Followed
-    from recollect.core.ids import IdPrefix
-    from recollect.core.paging import Cursor
-    from recollect.core.recall import Candidate
-    from recollect.core.recall_settings import SettingChange, WordQuery
+    from recollect.core.memory.ids import IdPrefix
+    from recollect.core.memory.paging import Cursor
+    from recollect.core.recall.request import Candidate
+    from recollect.core.recall.settings import SettingChange, WordQuery
+    from recollect.core.recall.successors import AsOf, Fetched, Followed
 
 BUSY_TIMEOUT_SECONDS: Final = 5.0
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping, Sequence
 
-from recollect.core.fusion import Fused
-from recollect.core.recall import Declined, RecallRequest
-from recollect.core.recall_settings import GraphWalk, RecallSettings
-from recollect.core.walking import Walked
-from recollect.graph_ports import Walker
+from recollect.core.graph.walk import Walked
+from recollect.core.recall.fusion import Fused
+from recollect.core.recall.request import Declined, RecallRequest
+from recollect.core.recall.settings import GraphWalk, RecallSettings
+from recollect.ports.graph import Walker
 
 
 def either_walk(walkers: Mapping[GraphWalk, Walker]) -> Walker:

@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Sequence
 from typing import Final
 
 from recollect.adapters.walkers.naming import concepts_named
-from recollect.core.fusion import Fused
-from recollect.core.recall import Declined, RecallRequest
-from recollect.core.recall_settings import RecallSettings
-from recollect.core.walking import Walked, damping, restart
-from recollect.graph_ports import ConceptGraph, Walker
+from recollect.core.graph.walk import Walked, damping, restart
+from recollect.core.recall.fusion import Fused
+from recollect.core.recall.request import Declined, RecallRequest
+from recollect.core.recall.settings import RecallSettings
+from recollect.ports.graph import ConceptGraph, Walker
 
 HOPS: Final = 2
 DECAY: Final = 0.5

@@ -16,8 +16,8 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.core.graph import GraphSnapshot
-from recollect.core.walking import (
+from recollect.core.graph.model import GraphSnapshot
+from recollect.core.graph.walk import (
     FEWEST_MEMORIES,
     MOST_MEMORIES,
     RELATIONSHIP_WEIGHT,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Final
 from uuid import UUID
 
-from recollect.core.query_names import named_among, runs
-from recollect.core.recall import Declined
-from recollect.core.walking import named_by
-from recollect.graph_ports import ConceptGraph
+from recollect.core.graph.query_names import named_among, runs
+from recollect.core.graph.walk import named_by
+from recollect.core.recall.request import Declined
+from recollect.ports.graph import ConceptGraph
 
 NO_NAME: Final = Declined("skipped", "the query names no concept", "no_concept")
 UNKNOWN: Final = Declined(

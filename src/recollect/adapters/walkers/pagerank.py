@@ -18,11 +18,11 @@ from typing import Final, Self
 
 from recollect.adapters.walkers.matrix import Matrix, build, walk
 from recollect.adapters.walkers.naming import UNKNOWN, concepts_named
-from recollect.core.fusion import Fused
-from recollect.core.recall import Declined, RecallRequest
-from recollect.core.recall_settings import RecallSettings
-from recollect.core.walking import Walked, damping, restart
-from recollect.graph_ports import ConceptGraph
+from recollect.core.graph.walk import Walked, damping, restart
+from recollect.core.recall.fusion import Fused
+from recollect.core.recall.request import Declined, RecallRequest
+from recollect.core.recall.settings import RecallSettings
+from recollect.ports.graph import ConceptGraph
 
 MOST_BYTES: Final = 256 * 1024 * 1024
 # A recall does not wait for a matrix, but a small one is there at once.

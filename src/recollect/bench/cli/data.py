@@ -17,7 +17,7 @@ from recollect.bench.data.locomo import locomo
 from recollect.bench.data.longmemeval import Unit, longmemeval
 from recollect.bench.data.strata import RULE_STRATA, rule_strata
 from recollect.bench.data.synthetic import synthetic_set
-from recollect.progress import step_bar
+from recollect.shells.progress import step_bar
 
 _HELP = {"help_option_names": ["-h", "--help"]}
 convert_app = typer.Typer(

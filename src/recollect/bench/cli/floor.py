@@ -22,7 +22,7 @@ from recollect.bench.runs.configs import Layout
 from recollect.bench.runs.embedding_cache import CachedEmbedders, open_cache
 from recollect.bench.runs.stage import Progress, staged, wake
 from recollect.bench.studies.floor import Asked, FloorRow, ask_meaning, ask_words, prompts, table
-from recollect.core.relevance import COSINE_FLOOR, FLOOR
+from recollect.core.recall.relevance import COSINE_FLOOR, FLOOR
 from recollect.settings import Settings, load
 from recollect.wiring import catalogue
 

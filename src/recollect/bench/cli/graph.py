@@ -19,8 +19,8 @@ from recollect.bench.speed.graph import SEEDS, GraphTiming, measure_graph
 from recollect.bench.speed.graph_rig import LegTiming, time_legs
 from recollect.bench.speed.vectors import Subjects
 from recollect.bench.temporary import throw_away_home
-from recollect.progress import step_bar
 from recollect.settings import load
+from recollect.shells.progress import step_bar
 from recollect.wiring import catalogue
 
 BAR: Final = 1.5
@@ -68,7 +68,7 @@ def graph_speed(
 
 
 def _time_legs(sizes: list[int], queries: int, seed: int, data: Path | None) -> list[LegTiming]:
-    from recollect.adapters.embedded_postgres import EmbeddedPostgres
+    from recollect.adapters.postgres.embedded import EmbeddedPostgres
 
     corpus, yours = Corpus.seeded(seed), load()
     subjects = Subjects.made_up(corpus, sizes[-1])

@@ -31,7 +31,7 @@ from recollect.bench.speed.hook import (
     time_calls,
 )
 from recollect.settings import load
-from recollect.usecases.sync import sync
+from recollect.usecases.sync.sync import sync
 from recollect.wiring import open_cached, open_recollect
 
 

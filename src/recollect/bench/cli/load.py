@@ -18,7 +18,7 @@ from recollect.bench.speed.load import LoadReport, Plan, Step, Target, measure
 from recollect.bench.speed.server import new_key, serving, until_dense_answers, variables_of
 from recollect.bench.temporary import throw_away_home
 from recollect.settings import load as load_settings
-from recollect.usecases.embed import NO_EMBEDDER
+from recollect.usecases.workers.embed import NO_EMBEDDER
 
 
 def load(

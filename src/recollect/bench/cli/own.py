@@ -29,8 +29,8 @@ from recollect.bench.runs.configs import current_config, parse_configs, with_cur
 from recollect.bench.scores.scoring import scored
 from recollect.bench.scores.summary import make_report
 from recollect.core.errors import InvalidInput
-from recollect.core.recall_settings import RecallSettings
-from recollect.core.text import clean_query, unstorable
+from recollect.core.recall.settings import RecallSettings
+from recollect.core.text.analysis import clean_query, unstorable
 from recollect.settings import Settings, load
 from recollect.wiring import open_recollect
 

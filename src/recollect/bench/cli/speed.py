@@ -24,10 +24,10 @@ from recollect.bench.speed.server import measure_server
 from recollect.bench.speed.vectors import Subjects
 from recollect.bench.temporary import throw_away_home
 from recollect.settings import Settings, load
-from recollect.usecases.callers import Callers
-from recollect.usecases.dense import dense_leg
-from recollect.usecases.embed import NO_EMBEDDER
-from recollect.usecases.owned import OwnedRecollect
+from recollect.usecases.recall.dense import dense_leg
+from recollect.usecases.service import OwnedRecollect
+from recollect.usecases.workers.embed import NO_EMBEDDER
+from recollect.usecases.workers.priority import Callers
 from recollect.wiring import catalogue, open_postgres, open_walker, parts_on
 
 _DEADLINE_MS: Final = 60_000
@@ -51,7 +51,7 @@ def speed(
     """How long recall takes as the store grows, on a throw-away embedded Postgres. With a folder of
     evaluation sets, vectors and the questions that test them are those of real texts.
     """
-    from recollect.adapters.embedded_postgres import EmbeddedPostgres
+    from recollect.adapters.postgres.embedded import EmbeddedPostgres
 
     sizes = _sizes(rows)
     if json_file is not None:

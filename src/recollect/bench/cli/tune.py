@@ -34,7 +34,7 @@ from recollect.bench.studies.tune import (
     tune,
 )
 from recollect.core.errors import InvalidInput
-from recollect.core.recall_settings import RecallSettings
+from recollect.core.recall.settings import RecallSettings
 from recollect.settings import Settings, load
 from recollect.wiring import open_recollect
 

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from recollect.core.errors import InvalidInput
-from recollect.core.text import unstorable
+from recollect.core.text.analysis import unstorable
 
 CORPUS: Final = "corpus.jsonl"
 QUERIES: Final = "queries.jsonl"

@@ -6,9 +6,9 @@ difference that decides between the lexical and the dense leg, so a rule assigns
 only the question, its gold and how often words occur; it knows nothing of any leg's answer.
 
 1. The *words* of a text are its runs of letters and digits in lower case, without stop words
-   (`core/text.py`) and without what follows an apostrophe (`'s`, `n't`), each cut to a stem:
-   endings as in `memories`, `stored`, `storing`, `stores` and `quickly` go. Order and number of
-   occurrences do not matter.
+   (`core/text/analysis.py`) and without what follows an apostrophe (`'s`, `n't`), each cut to a
+   stem: endings as in `memories`, `stored`, `storing`, `stores` and `quickly` go. Order and number
+   of occurrences do not matter.
 2. `df` of a word is the number of documents that hold it, among the `n` documents the question
    searches: those in its scope, or all when it names none. A word is *rare* when at least one and
    at most a fifth of the documents hold it. A word that none holds leads to no document, by words
@@ -43,7 +43,7 @@ from math import log
 from typing import Final, Literal, get_args
 
 from recollect.bench.data.datasets import EvaluationSet
-from recollect.core.text import STOP_WORDS, words
+from recollect.core.text.analysis import STOP_WORDS, words
 
 RuleStratum = Literal["exact", "paraphrase", "multi-hop", "mixed"]
 RULE_STRATA: Final[tuple[RuleStratum, ...]] = get_args(RuleStratum)

@@ -23,7 +23,7 @@ from recollect.bench.own.private import write_private
 from recollect.bench.own.questions import Proposal, proposals
 from recollect.bench.own.words import OWN_STRATA, OwnStratum, OwnWords
 from recollect.core.errors import InvalidInput
-from recollect.core.memory import Memory
+from recollect.core.memory.memory import Memory
 
 State = Literal["proposed", "taken", "confirmed", "struck"]
 FILE: Final = "questions.json"

@@ -20,10 +20,10 @@ from recollect import __version__
 from recollect.bench.data.datasets import Document, EvaluationSet, Question
 from recollect.bench.own.labels import Label
 from recollect.core.errors import InvalidInput
-from recollect.core.memory import EVERYWHERE, Memory
-from recollect.core.paging import MAX_PAGE
-from recollect.core.sensitivity import secret_in
-from recollect.ports import Recollect
+from recollect.core.memory.memory import EVERYWHERE, Memory
+from recollect.core.memory.paging import MAX_PAGE
+from recollect.core.privacy.sensitivity import secret_in
+from recollect.ports.service import Recollect
 
 NAME: Final = "own"
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
 from recollect.bench.data.strata import Frequencies, stems
-from recollect.core.memory import Memory
+from recollect.core.memory.memory import Memory
 
 OwnStratum = Literal["exact", "paraphrase", "multi-hop"]
 OWN_STRATA: Final[tuple[OwnStratum, ...]] = get_args(OwnStratum)

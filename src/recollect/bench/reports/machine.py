@@ -21,9 +21,9 @@ from recollect.bench.data.datasets import EvaluationSet
 from recollect.bench.runs.configs import Config
 from recollect.bench.runs.yardstick import stemmer
 from recollect.bench.scores.significance import RESAMPLES
-from recollect.core.memory import MAX_CONTENT_LIMIT
-from recollect.core.recall_settings import RecallSettings
-from recollect.core.space import TURNS_BEFORE
+from recollect.core.memory.memory import MAX_CONTENT_LIMIT
+from recollect.core.recall.settings import RecallSettings
+from recollect.core.recall.space import TURNS_BEFORE
 
 # What figures depend on.
 _PACKAGES: Final = (

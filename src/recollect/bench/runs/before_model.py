@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from recollect.core.space import Space
-from recollect.ports import Embedder
+from recollect.core.recall.space import Space
+from recollect.ports.embedding import Embedder
 
 
 class BeforeModel:

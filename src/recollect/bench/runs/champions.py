@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from recollect.core.recall import LegName
+from recollect.core.recall.request import LegName
 
 PLACES: Final = 10
 

@@ -17,7 +17,7 @@ from itertools import product
 from typing import Final, Literal, get_args
 
 from recollect.core.errors import InvalidInput
-from recollect.core.recall_settings import RecallSettings
+from recollect.core.recall.settings import RecallSettings
 
 Engine = Literal["postgres", "sqlite", "bm25s"]
 Embedded = Literal["content", "alone", "text", "window"]

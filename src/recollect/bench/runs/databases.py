@@ -20,7 +20,7 @@ class Databases:
     """An embedded Postgres that is started when the first database is asked for."""
 
     def __init__(self, home: Path, account: str) -> None:
-        from recollect.adapters.embedded_postgres import EmbeddedPostgres
+        from recollect.adapters.postgres.embedded import EmbeddedPostgres
 
         self._postgres = EmbeddedPostgres(home, account=account)
         self._numbers = count(1)
@@ -28,7 +28,7 @@ class Databases:
     @asynccontextmanager
     async def empty(self) -> AsyncIterator[str]:
         """The URL of a database that nobody has used, dropped at the end."""
-        from recollect.adapters.embedded_postgres.passwords import SUPERUSER, Passwords
+        from recollect.adapters.postgres.embedded.passwords import SUPERUSER, Passwords
 
         url = await asyncio.to_thread(self._postgres.start)
         password = Passwords.read(self._postgres.folder).of(SUPERUSER)

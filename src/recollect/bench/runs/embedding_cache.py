@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Final
 
 from recollect.bench.runs.before_model import BeforeModel
-from recollect.core.space import Space
-from recollect.ports import Embedder, Embedders
+from recollect.core.recall.space import Space
+from recollect.ports.embedding import Embedder, Embedders
 
 _TABLE: Final = """
 create table if not exists vectors (

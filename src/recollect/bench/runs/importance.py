@@ -11,7 +11,7 @@ from typing import Final
 
 from recollect.bench.data.datasets import EvaluationSet
 from recollect.bench.runs.configs import Importance
-from recollect.core.memory import DEFAULT_IMPORTANCE
+from recollect.core.memory.memory import DEFAULT_IMPORTANCE
 
 # With `signal`, gold is drawn from the upper part and all the rest from the whole range, so that a
 # third of the other memories is as important as the average gold one.

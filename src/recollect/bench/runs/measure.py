@@ -20,8 +20,9 @@ from recollect.bench.runs.run import Run, Runner
 from recollect.bench.runs.stage import NO_FACTS, Progress, staged
 from recollect.bench.runs.yardstick import run_yardstick
 from recollect.core.errors import InvalidInput
-from recollect.core.recall_settings import RecallSettings
-from recollect.ports import Embedders, Reranker
+from recollect.core.recall.settings import RecallSettings
+from recollect.ports.embedding import Embedders
+from recollect.ports.recall import Reranker
 from recollect.settings import Settings
 from recollect.wiring import catalogue, open_reranker
 

@@ -20,12 +20,19 @@ from recollect.bench.runs.champions import with_champions
 from recollect.bench.runs.configs import Config
 from recollect.bench.runs.stage import OWNER, Progress, Stage
 from recollect.core.errors import StoreError
-from recollect.core.memory import EVERYWHERE, Scope
-from recollect.core.recall import LEGS, Candidate, Declined, LegName, RecallRequest, Recollection
-from recollect.core.recall_settings import RecallSettings
-from recollect.ports import Leg
-from recollect.usecases.parts import Parts
-from recollect.usecases.recall import recall
+from recollect.core.memory.memory import EVERYWHERE, Scope
+from recollect.core.recall.request import (
+    LEGS,
+    Candidate,
+    Declined,
+    LegName,
+    RecallRequest,
+    Recollection,
+)
+from recollect.core.recall.settings import RecallSettings
+from recollect.ports.recall import Leg
+from recollect.usecases.context import Parts
+from recollect.usecases.recall.recall import recall
 
 LIMIT: Final = 20
 """As many hits as the deepest metric looks at."""

@@ -26,25 +26,25 @@ from recollect.bench.runs.configs import Layout
 from recollect.bench.runs.importance import importance_of
 from recollect.bench.runs.views import Viewed, texts_to_embed
 from recollect.core.errors import InvalidInput, ModelUnavailable, StoreError
-from recollect.core.ids import uuid7
-from recollect.core.memory import DEFAULT_CATEGORY, EPISODE, MAX_CONTENT_LIMIT, Draft
-from recollect.graph_ports import GraphStore
-from recollect.ports import Embedder, Embedders
+from recollect.core.memory.ids import uuid7
+from recollect.core.memory.memory import DEFAULT_CATEGORY, EPISODE, MAX_CONTENT_LIMIT, Draft
+from recollect.ports.embedding import Embedder, Embedders
+from recollect.ports.graph import GraphStore
 from recollect.settings import Settings, load
-from recollect.usecases.dense import dense_leg
-from recollect.usecases.embed import Embedded, EmbeddingParts, Trouble
-from recollect.usecases.extract import (
+from recollect.usecases.context import Parts
+from recollect.usecases.graph.extract import (
     Compared,
     Extracted,
     GraphParts,
     GraphTrouble,
     compare_batch,
 )
-from recollect.usecases.graph_import import import_facts
-from recollect.usecases.graph_work import GraphWorker
-from recollect.usecases.parts import Parts
-from recollect.usecases.remember import remember
-from recollect.usecases.work import Worker
+from recollect.usecases.graph.import_facts import import_facts
+from recollect.usecases.memory.remember import remember
+from recollect.usecases.recall.dense import dense_leg
+from recollect.usecases.workers.embed import Embedded, EmbeddingParts, Trouble
+from recollect.usecases.workers.embedding import Worker
+from recollect.usecases.workers.graph import GraphWorker
 from recollect.wiring import open_postgres, parts_on
 
 OWNER: Final = "bench"

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from recollect.bench.data.datasets import EvaluationSet
 from recollect.bench.runs.before_model import BeforeModel
 from recollect.bench.runs.configs import Embedded
-from recollect.ports import Embedder, Embedders
+from recollect.ports.embedding import Embedder, Embedders
 
 
 def texts_to_embed(data: EvaluationSet, embedded: Embedded) -> dict[str, str]:

@@ -19,8 +19,8 @@ from recollect.bench.extra import bench_extra
 from recollect.bench.runs.configs import Config
 from recollect.bench.runs.run import LIMIT, Answer, Run
 from recollect.bench.runs.stage import Progress
-from recollect.core.recall_settings import RecallSettings
-from recollect.usecases.tasks import ms_since
+from recollect.core.recall.settings import RecallSettings
+from recollect.usecases.workers.tasks import ms_since
 
 K1: Final = 1.5
 B: Final = 0.75

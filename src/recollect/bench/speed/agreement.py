@@ -11,8 +11,8 @@ from uuid import UUID
 
 from recollect.bench.speed.corpus import OWNER, QueryKind
 from recollect.bench.speed.rig import DEPTH, Rig
-from recollect.core.memory import EVERYWHERE, Scope
-from recollect.core.recall_settings import WordQuery
+from recollect.core.memory.memory import EVERYWHERE, Scope
+from recollect.core.recall.settings import WordQuery
 
 TOP: Final = 10
 SCOPES: Final = {"all": EVERYWHERE, "10%": Scope(project="medium"), "1%": Scope(project="small")}

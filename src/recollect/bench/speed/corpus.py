@@ -14,8 +14,8 @@ from itertools import accumulate, product
 from random import Random
 from typing import Final
 
-from recollect.core.ids import uuid7
-from recollect.core.memory import Memory
+from recollect.core.memory.ids import uuid7
+from recollect.core.memory.memory import Memory
 
 VOCABULARY: Final = 50_000
 SHORTEST, LONGEST = 8, 60

@@ -19,10 +19,10 @@ from uuid import UUID
 import numpy as np
 
 from recollect.adapters.walkers.matrix import build, walk
-from recollect.core.graph import GraphSnapshot
-from recollect.core.recall_settings import RecallSettings
-from recollect.core.walking import MEMORY_MASS, damping
-from recollect.usecases.tasks import ms_since
+from recollect.core.graph.model import GraphSnapshot
+from recollect.core.graph.walk import MEMORY_MASS, damping
+from recollect.core.recall.settings import RecallSettings
+from recollect.usecases.workers.tasks import ms_since
 
 CONCEPTS_PER_MEMORY: Final = 4
 MENTIONS_PER_MEMORY: Final = 10

@@ -18,23 +18,23 @@ from uuid import UUID
 
 from psycopg import AsyncConnection
 
-from recollect.adapters.postgres.graph_write import GREW
+from recollect.adapters.postgres.graph.write import GREW
 from recollect.adapters.walkers.pagerank import PageRank
 from recollect.bench.speed.corpus import OWNER, Corpus
 from recollect.bench.speed.graph import made_up
 from recollect.bench.speed.recall import ROUNDS, TOP, timing
 from recollect.bench.speed.rig import Dense, Progress, Rig
 from recollect.bench.speed.vectors import Subjects
-from recollect.core.concept_words import concept_key
 from recollect.core.errors import StoreError
-from recollect.core.graph import GraphSnapshot
-from recollect.core.recall import RecallRequest
-from recollect.core.walking import FEWEST_MEMORIES, MOST_MEMORIES
-from recollect.ports import Embedders
+from recollect.core.graph.concept_words import concept_key
+from recollect.core.graph.model import GraphSnapshot
+from recollect.core.graph.walk import FEWEST_MEMORIES, MOST_MEMORIES
+from recollect.core.recall.request import RecallRequest
+from recollect.ports.embedding import Embedders
 from recollect.settings import Settings
-from recollect.usecases.dense import dense_leg
-from recollect.usecases.owned import OwnedRecollect
-from recollect.usecases.tasks import ms_since
+from recollect.usecases.recall.dense import dense_leg
+from recollect.usecases.service import OwnedRecollect
+from recollect.usecases.workers.tasks import ms_since
 from recollect.wiring import open_postgres, parts_on
 
 _DEADLINE_MS: Final = 60_000

@@ -21,8 +21,8 @@ from time import perf_counter
 from typing import Final
 
 from recollect.bench.speed.corpus import Corpus
-from recollect.core.memory import Draft
-from recollect.ports import Recollect
+from recollect.core.memory.memory import Draft
+from recollect.ports.service import Recollect
 
 # As an agent runs it; where the command was not installed, as its module.
 _INSTALLED: Final = Path(sys.executable).with_name("recollect")

@@ -18,8 +18,8 @@ from recollect.bench.speed.agreement import Agreement, agreements
 from recollect.bench.speed.corpus import KINDS, Corpus, QueryKind
 from recollect.bench.speed.rig import Filling, Progress, Rig
 from recollect.bench.speed.storing import WITH, WITHOUT, time_storing
-from recollect.core.recall import RecallRequest
-from recollect.usecases.tasks import ms_since
+from recollect.core.recall.request import RecallRequest
+from recollect.usecases.workers.tasks import ms_since
 
 ROUNDS: Final = 3
 TOP: Final = 10

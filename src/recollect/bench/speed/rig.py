@@ -11,17 +11,19 @@ from typing import Any, Final
 from psycopg import AsyncConnection
 
 from recollect.adapters.postgres.store import PostgresStore
-from recollect.adapters.postgres.vectors import PostgresVectors
+from recollect.adapters.postgres.vectors.index import PostgresVectors
 from recollect.bench.speed.corpus import OWNER, Corpus
 from recollect.bench.speed.vectors import Matrix, Subjects, copy_vectors, embedded, scattered
-from recollect.core.fusion import fuse
-from recollect.core.memory import EVERYWHERE, Scope
-from recollect.core.recall import Candidate, LegName
-from recollect.core.recall_settings import RecallSettings, WordQuery
-from recollect.core.space import StoredSpace
-from recollect.ports import Embedder, Embedders, Recollect, VectorQuery
-from recollect.usecases.callers import GiveWay, nobody_waits
-from recollect.usecases.tasks import ms_since
+from recollect.core.memory.memory import EVERYWHERE, Scope
+from recollect.core.recall.fusion import fuse
+from recollect.core.recall.request import Candidate, LegName
+from recollect.core.recall.settings import RecallSettings, WordQuery
+from recollect.core.recall.space import StoredSpace
+from recollect.ports.embedding import Embedder, Embedders
+from recollect.ports.recall import VectorQuery
+from recollect.ports.service import Recollect
+from recollect.usecases.workers.priority import GiveWay, nobody_waits
+from recollect.usecases.workers.tasks import ms_since
 
 DEPTH: Final = RecallSettings().depth
 _BATCH: Final = 5_000

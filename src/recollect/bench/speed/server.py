@@ -19,12 +19,12 @@ from typing import Any, Final
 
 import httpx
 
-from recollect.adapters.embedded_postgres import EmbeddedPostgres
-from recollect.adapters.embedded_postgres.postmaster import find_postmaster
+from recollect.adapters.postgres.embedded import EmbeddedPostgres
+from recollect.adapters.postgres.embedded.postmaster import find_postmaster
 from recollect.bench.speed.corpus import OWNER
 from recollect.core.errors import RecollectError
 from recollect.settings import Settings
-from recollect.usecases.embed import NO_EMBEDDER
+from recollect.usecases.workers.embed import NO_EMBEDDER
 
 _MODULE: Final = (sys.executable, "-m", "recollect.main")
 _COMMAND: Final = (*_MODULE, "serve", "--json")

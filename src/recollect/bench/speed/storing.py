@@ -19,11 +19,11 @@ from uuid import UUID
 
 from recollect.bench.speed.corpus import Corpus
 from recollect.bench.speed.rig import Dense, Documents, Rig
-from recollect.core.ids import uuid7
-from recollect.core.memory import Draft, Memory
-from recollect.usecases.embed import EmbeddingParts
-from recollect.usecases.tasks import end, ms_since
-from recollect.usecases.work import Worker
+from recollect.core.memory.ids import uuid7
+from recollect.core.memory.memory import Draft, Memory
+from recollect.usecases.workers.embed import EmbeddingParts
+from recollect.usecases.workers.embedding import Worker
+from recollect.usecases.workers.tasks import end, ms_since
 
 WITHOUT: Final = "without embedding"
 WITH: Final = "with embedding"

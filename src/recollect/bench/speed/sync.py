@@ -10,12 +10,12 @@ from pathlib import Path
 from time import perf_counter
 from uuid import UUID
 
-from recollect.adapters.remote import RemoteRecollect
-from recollect.core.memory import Draft
-from recollect.core.sync import ChangePage, Outgoing, Pushed, Revision
+from recollect.adapters.http.client import RemoteRecollect
+from recollect.core.memory.memory import Draft
+from recollect.core.sync.model import ChangePage, Outgoing, Pushed, Revision
+from recollect.ports.sync import SyncServer
 from recollect.settings import Settings, load
-from recollect.sync_ports import SyncServer
-from recollect.usecases.sync import sync
+from recollect.usecases.sync.sync import sync
 from recollect.wiring import Cached, open_cached
 
 Progress = Callable[[str, int, int], None]

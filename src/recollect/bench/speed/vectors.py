@@ -26,9 +26,9 @@ from psycopg.types.numeric import Int4
 
 from recollect.bench.data.datasets import EvaluationSet
 from recollect.bench.speed.corpus import Corpus
-from recollect.core.memory import Memory
-from recollect.core.space import StoredSpace
-from recollect.ports import Embedder
+from recollect.core.memory.memory import Memory
+from recollect.core.recall.space import StoredSpace
+from recollect.ports.embedding import Embedder
 
 _MADE_UP_TEXTS: Final = 1_000
 _REAL_TEXTS: Final = 14_000

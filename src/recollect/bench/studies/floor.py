@@ -17,12 +17,12 @@ import numpy as np
 
 from recollect.bench.data.datasets import EvaluationSet, Question
 from recollect.bench.runs.stage import OWNER, Progress, Stage
-from recollect.core.memory import Scope
-from recollect.core.recall import RecallRequest
-from recollect.core.relevance import findable, relevance
-from recollect.ports import Embedder
-from recollect.usecases.inject import LIMIT
-from recollect.usecases.owned import OwnedRecollect
+from recollect.core.memory.memory import Scope
+from recollect.core.recall.relevance import findable, relevance
+from recollect.core.recall.request import RecallRequest
+from recollect.ports.embedding import Embedder
+from recollect.usecases.agents.inject import LIMIT
+from recollect.usecases.service import OwnedRecollect
 
 QUESTIONS: Final = 60
 STRANGERS: Final = 30

@@ -24,7 +24,7 @@ from recollect.bench.runs.configs import Config, Layout
 from recollect.bench.scores.scoring import Scored
 from recollect.bench.scores.significance import Difference, Numbers, differences
 from recollect.core.errors import InvalidInput
-from recollect.core.recall_settings import RecallSettings
+from recollect.core.recall.settings import RecallSettings
 
 CURRENT: Final = "current"
 DEFAULT_SWEEP: Final = (

@@ -26,9 +26,10 @@ where category = 'episode' and deleted_at is null
 """
 
 # As before (0007v) in its locks and in what it takes away. New is who comes to be read together:
-# a turn that moved and the two after it where it is now, as far as they are short (core/space.py).
-# The mark of one zero byte is the hash of no words: a vector that is being made meanwhile is
-# refused, also one of a turn alone. It is written once only, too, until a claim replaces it.
+# a turn that moved and the two after it where it is now, as far as they are short
+# (core/recall/space.py). The mark of one zero byte is the hash of no words: a vector that is being
+# made meanwhile is refused, also one of a turn alone. It is written once only, too, until a claim
+# replaces it.
 _OUTDATED = r"""
 create or replace function recollect_embed_context() returns trigger language plpgsql as $$
 declare

@@ -1,0 +1,156 @@
+"""Put Recollect into a client's settings, take it out again, and say whether it is there.
+
+All of a client's files are looked at before the first is changed: a file that cannot be understood
+leaves every one of them as it was.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final, Literal
+
+from recollect.adapters.agents import json_entries
+from recollect.adapters.agents.clients import CLIENTS, Client, Machine, Scope, Slot, System, slots
+from recollect.adapters.agents.command import NAME, Command
+from recollect.adapters.agents.files import Edited, edit, read
+from recollect.core.errors import Conflict, RecollectError
+
+# installed: all of it is there; partly: some of it; stale: it starts a program that is not there;
+# absent: nothing is there; plugin: the client runs the plugin instead; unclear: a file cannot be
+# understood, or the name is taken.
+Status = Literal["installed", "partly", "stale", "absent", "plugin", "unclear"]
+
+_SYSTEMS: Final[dict[str, System]] = {"darwin": "darwin", "win32": "windows"}
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """Whether Recollect is in a client's settings. `is_found`: the client seems to be here."""
+
+    client: str
+    scope: Scope
+    status: Status
+    is_found: bool
+    files: tuple[Path, ...]
+    detail: str = ""
+
+
+def this_machine() -> Machine:
+    system = _SYSTEMS.get(sys.platform, "linux")
+    return Machine(system, Path.home(), Path.cwd(), dict(os.environ))
+
+
+def this_command(scope: Scope) -> Command:
+    """How clients start this installation. What a project shares must hold on every machine."""
+    if scope == "project":
+        return Command(NAME)
+    suffix = ".exe" if sys.platform == "win32" else ""
+    beside = Path(sys.executable).parent / f"{NAME}{suffix}"
+    if not beside.exists():
+        found = shutil.which(NAME)
+        return Command(found) if found else Command(sys.executable, ("-m", "recollect.main"))
+    # A link in a `bin` folder outlives an upgrade; the environment behind it may not.
+    for link in (shutil.which(NAME), sys.argv[0]):
+        if link and os.path.exists(link) and os.path.samefile(link, beside):  # noqa: PTH110, PTH121
+            return Command(os.path.abspath(link))  # noqa: PTH100  # `resolve` would follow the link
+    return Command(str(beside))
+
+
+def install(client: Client, machine: Machine, scope: Scope, command: Command) -> list[Edited]:
+    """Put it in; what is there already is not written again."""
+    if _has_plugin(client, machine):
+        raise Conflict(
+            "Claude Code runs the Recollect plugin already, and every hook would run twice",
+            remedy="Nothing is left to install; to go without the plugin, run "
+            "`claude plugin uninstall recollect` first.",
+        )
+    return _edit_all(
+        [(slot, partial(_put, slot, command)) for slot in slots(client, machine, scope)]
+    )
+
+
+def uninstall(client: Client, machine: Machine, scope: Scope) -> list[Edited]:
+    """Take it out; whatever else is in the files stays."""
+    return _edit_all([(slot, slot.take) for slot in slots(client, machine, scope)])
+
+
+def preview(
+    client: Client, machine: Machine, scope: Scope, command: Command
+) -> list[tuple[Path, str, str]]:
+    """For each file: where it is, what goes in, and the text that says so in a file of its own."""
+    return [
+        (Path(slot.path), slot.what, slot.put("", command))
+        for slot in slots(client, machine, scope)
+    ]
+
+
+def installed(name: str, machine: Machine | None = None, scope: Scope = "user") -> Installed:
+    """Whether Recollect is in this client's settings. Nothing is changed, and nothing raised."""
+    machine = machine or this_machine()
+    client = CLIENTS[name]
+    parts = slots(client, machine, scope)
+    files = tuple(Path(slot.path) for slot in parts)
+    is_found = any(file.exists() for file in files) or files[0].parent.is_dir()
+    status, detail = _status(client, machine, parts)
+    return Installed(name, scope, status, is_found, files, detail)
+
+
+def _status(client: Client, machine: Machine, parts: tuple[Slot, ...]) -> tuple[Status, str]:
+    try:
+        if _has_plugin(client, machine):
+            return "plugin", "the plugin is enabled"
+        runs = [slot.runs(read(Path(slot.path))) for slot in parts]
+    except RecollectError as error:
+        return "unclear", str(error)
+    there = [words for words in runs if words is not None]
+    if not there:
+        return "absent", ""
+    gone = [words[0] for words in there if not _can_run(words[0])]
+    if gone:
+        return "stale", f"there is no program {gone[0]}"
+    if len(there) < len(parts):
+        missing = [slot.what for slot, words in zip(parts, runs, strict=True) if words is None]
+        return "partly", f"the {' and the '.join(missing)} is missing"
+    return "installed", there[0][0]
+
+
+def _can_run(program: str) -> bool:
+    return shutil.which(program) is not None
+
+
+def _has_plugin(client: Client, machine: Machine) -> bool:
+    if client.name != "claude-code":
+        return False
+    for scope in client.scopes:
+        # A file that cannot be understood is told of when it is the one to be changed.
+        with suppress(RecollectError):
+            if json_entries.enabled_plugin(read(Path(slots(client, machine, scope)[0].path))):
+                return True
+    return False
+
+
+def _put(slot: Slot, command: Command, text: str) -> str:
+    return slot.put(text, command)
+
+
+def _edit_all(changes: list[tuple[Slot, Callable[[str], str]]]) -> list[Edited]:
+    named = [(Path(slot.path), partial(_told, Path(slot.path), change)) for slot, change in changes]
+    for path, change in named:
+        change(read(path))
+    return [edit(path, change) for path, change in named]
+
+
+def _told(path: Path, change: Callable[[str], str], text: str) -> str:
+    """The change, with the file's name in what it refuses."""
+    try:
+        return change(text)
+    except RecollectError as error:
+        error.args = (f"{path}: {error}",)
+        raise

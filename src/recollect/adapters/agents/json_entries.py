@@ -1,0 +1,180 @@
+"""What the JSON files of clients say of Recollect: text in, text out.
+
+An entry that is there already keeps what a person added to it, such as `env`; only what starts the
+program is brought up to date.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from recollect.adapters.agents import jsonc
+from recollect.adapters.agents.command import NAME, Command, hook_of, is_our_server
+from recollect.core.errors import Conflict, InvalidInput
+
+# Claude Code's events, the hook that each of them runs, and what else is said of it. Seconds.
+HOOKS: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
+    "UserPromptSubmit": ("recall", {"timeout": 5}),
+    "SessionStart": ("brief", {"timeout": 10}),
+    "Stop": ("capture", {"timeout": 60, "async": True}),
+    "PreCompact": ("compact", {"timeout": 30}),
+}
+MATCHERS: Final = {"SessionStart": "startup|resume|clear|compact"}
+_NEW: Final = "{\n}\n"
+
+
+def with_server(text: str, key: str, entry: Mapping[str, Any], *, comments: bool) -> str:
+    """The text with our server among those under `key`."""
+    text = _begun(text)
+    servers = _servers(text, key, comments=comments)
+    there = servers.get(NAME)
+    if there is None:
+        return jsonc.put(text, (key, NAME), dict(entry), comments=comments)
+    _check_ours(there)
+    for name, value in entry.items():
+        if there.get(name) != value:
+            text = jsonc.put(text, (key, NAME, name), value, comments=comments)
+    return text
+
+
+def without_server(text: str, key: str, *, comments: bool) -> str:
+    """The text without our server, and without a list of servers that would be empty."""
+    if not text.strip():
+        return text
+    servers = _servers(text, key, comments=comments)
+    if NAME not in servers:
+        return text
+    _check_ours(servers[NAME])
+    path = (key,) if len(servers) == 1 else (key, NAME)
+    return jsonc.remove(text, path, comments=comments)
+
+
+def server_in(text: str, key: str, *, comments: bool) -> Mapping[str, Any] | None:
+    """Our server as it is written there; Conflict when the name is taken."""
+    if not text.strip():
+        return None
+    entry = _servers(text, key, comments=comments).get(NAME)
+    if entry is not None:
+        _check_ours(entry)
+    return entry
+
+
+def with_hooks(text: str, command: Command) -> str:
+    """Claude Code's settings with one hook for each event, up to date and not twice."""
+    text = _begun(text)
+    for event, (verb, more) in HOOKS.items():
+        wanted = {"type": "command", "command": command.hook(verb), **more}
+        places = list(_our_hooks(text, event, verb))
+        for path, there in places[:1]:
+            if there != wanted:
+                text = jsonc.put(text, path, wanted)
+        if not places:
+            group: dict[str, Any] = {"matcher": MATCHERS[event]} if event in MATCHERS else {}
+            groups = _groups(text, event)
+            text = jsonc.put(text, ("hooks", event, len(groups)), {**group, "hooks": [wanted]})
+    return text
+
+
+def without_hooks(text: str) -> str:
+    """Claude Code's settings without our hooks, and without what they would leave empty."""
+    if not text.strip():
+        return text
+    for event, (verb, _) in HOOKS.items():
+        while found := next(_our_hooks(text, event, verb), None):
+            text = jsonc.remove(text, _emptied(text, found[0]))
+    return text
+
+
+def hooks_in(text: str) -> dict[str, str]:
+    """The program that our hook of each event runs, as it is written there."""
+    if not text.strip():
+        return {}
+    return {
+        event: ours[1]
+        for event, (verb, _) in HOOKS.items()
+        for _, hook in _our_hooks(text, event, verb)
+        if (ours := hook_of(hook["command"]))
+    }
+
+
+def enabled_plugin(text: str) -> bool:
+    """Whether Claude Code runs the plugin already: its hooks would run twice."""
+    if not text.strip():
+        return False
+    enabled = _object(text, comments=False).get("enabledPlugins")
+    names = enabled if isinstance(enabled, dict) else {}
+    return any(on is True and name.split("@")[0] == NAME for name, on in names.items())
+
+
+def _begun(text: str) -> str:
+    return _NEW if text.strip() in ("", "{}") else text
+
+
+def _servers(text: str, key: str, *, comments: bool) -> dict[str, Any]:
+    servers = _object(text, comments=comments).get(key, {})
+    if not isinstance(servers, dict):
+        raise _odd(f"its {key!r} is not an object of servers")
+    return servers
+
+
+def _object(text: str, *, comments: bool) -> dict[str, Any]:
+    try:
+        value = jsonc.parse(text, comments=comments).value
+    except jsonc.NotJson as error:
+        raise _odd(f"it is not {'JSON with comments' if comments else 'JSON'}: {error}") from error
+    if not isinstance(value, dict):
+        raise _odd("it is not a JSON object")
+    return value
+
+
+def _groups(text: str, event: str) -> list[Any]:
+    hooks = _object(text, comments=False).get("hooks", {})
+    if not isinstance(hooks, dict):
+        raise _odd("its 'hooks' is not an object of events")
+    groups = hooks.get(event, [])
+    if not isinstance(groups, list):
+        raise _odd(f"its hooks of {event} are not a list")
+    return groups
+
+
+def _our_hooks(text: str, event: str, verb: str) -> Iterator[tuple[jsonc.Path, dict[str, Any]]]:
+    for place, group in enumerate(_groups(text, event)):
+        inner = group.get("hooks") if isinstance(group, dict) else None
+        if not isinstance(inner, list):
+            raise _odd(f"its hooks of {event} are not as Claude Code documents them")
+        for number, hook in enumerate(inner):
+            ours = hook_of(hook.get("command")) if isinstance(hook, dict) else None
+            if ours is not None and ours[0] == verb:
+                yield ("hooks", event, place, "hooks", number), hook
+
+
+def _emptied(text: str, path: jsonc.Path) -> jsonc.Path:
+    """The largest thing on the path that holds nothing else."""
+    value: Any = jsonc.parse(text, comments=False).value
+    sizes: list[int] = []
+    for step in path:
+        # A group is more than its list of hooks, but without one it means nothing.
+        alone = isinstance(step, str) and step == "hooks" and bool(sizes)
+        sizes.append(1 if alone else len(value))
+        value = value[step]
+    shortest = len(path)
+    while shortest > 1 and sizes[shortest - 1] == 1:
+        shortest -= 1
+    return path[:shortest]
+
+
+def _check_ours(entry: object) -> None:
+    if not is_our_server(entry):
+        raise Conflict(
+            f"there is a server named {NAME!r} already that `recollect install` did not write",
+            remedy="Rename it or take it out by hand, then install again; --print shows the entry.",
+        )
+
+
+def _odd(why: str) -> InvalidInput:
+    return InvalidInput(
+        f"the file is left as it was, since {why}",
+        field="file",
+        remedy="Mend the file, or make the change by hand: see it with --print.",
+    )

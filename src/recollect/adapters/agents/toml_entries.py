@@ -1,0 +1,147 @@
+"""What Codex's TOML says of Recollect: text in, text out, comments and all.
+
+Only our own table is touched, line by line; as with JSON, every edit is proved by reading the new
+text and comparing what it says with what it should.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+from typing import Any, Final
+
+from recollect.adapters.agents.command import NAME, is_our_server
+from recollect.core.errors import Conflict, InvalidInput
+
+KEY: Final = "mcp_servers"
+_NAMED: Final = rf"""(?:{NAME}|"{NAME}"|'{NAME}')"""
+_OURS: Final = re.compile(rf"^\s*\[\s*{KEY}\s*\.\s*{_NAMED}\s*\]\s*(#.*)?$")
+_BELOW_OURS: Final = re.compile(rf"^\s*\[\s*{KEY}\s*\.\s*{_NAMED}\s*\.")
+_HEADER: Final = re.compile(r"^\s*\[")
+_NOTHING: Final = re.compile(r"^\s*(#.*)?$")
+
+
+def with_server(text: str, entry: Mapping[str, Any]) -> str:
+    """The text with our server's table, appended or brought up to date."""
+    document = _document(text)
+    there = _server(document)
+    if there is None:
+        changed = _appended(text, entry)
+    else:
+        changed = text
+        for name, value in entry.items():
+            if there.get(name) != value:
+                changed = _with_line(changed, name, value)
+    servers = {**document.get(KEY, {}), NAME: {**(there or {}), **entry}}
+    return _proved(changed, {**document, KEY: servers})
+
+
+def without_server(text: str) -> str:
+    """The text without our server's table and what is below it."""
+    document = _document(text)
+    if _server(document) is None:
+        return text
+    lines = text.splitlines(keepends=True)
+    kept: list[str] = []
+    number = 0
+    while number < len(lines):
+        if _OURS.match(lines[number]) or _BELOW_OURS.match(lines[number]):
+            number = _end_of_table(lines, number)
+            if not "".join(kept[-1:]).strip() and not "".join(lines[number : number + 1]).strip():
+                number += 1  # of the empty lines around it one is enough
+        else:
+            kept.append(lines[number])
+            number += 1
+    if kept and not kept[-1].strip() and lines[-1].strip():
+        kept.pop()  # the empty line that set our table off
+    servers = {name: one for name, one in document[KEY].items() if name != NAME}
+    rest = {name: one for name, one in document.items() if name != KEY}
+    expected = {**rest, KEY: servers} if servers else rest
+    return _proved("".join(kept), expected, {**rest, KEY: servers})
+
+
+def server_in(text: str) -> Mapping[str, Any] | None:
+    """Our server as it is written there; Conflict when the name is taken."""
+    return _server(_document(text))
+
+
+def table(entry: Mapping[str, Any]) -> str:
+    """Our table, as a person would write it."""
+    lines = [f"{name} = {_value(value)}\n" for name, value in entry.items()]
+    return f"[{KEY}.{NAME}]\n" + "".join(lines)
+
+
+def _appended(text: str, entry: Mapping[str, Any]) -> str:
+    newline = "\r\n" if "\r\n" in text else "\n"
+    gap = "" if not text.strip() else newline if text.endswith("\n") else newline * 2
+    return text + gap + table(entry).replace("\n", newline)
+
+
+def _with_line(text: str, name: str, value: object) -> str:
+    """Our table with one key's line replaced, or put first when there was none."""
+    lines = text.splitlines(keepends=True)
+    start = next((n for n, line in enumerate(lines) if _OURS.match(line)), None)
+    if start is None:
+        return text  # the table is written otherwise; the proof will refuse
+    newline = "\r\n" if lines[start].endswith("\r\n") else "\n"
+    written = f"{name} = {_value(value)}{newline}"
+    for number in range(start + 1, _end_of_table(lines, start)):
+        if re.match(rf"\s*{name}\s*=", lines[number]):
+            return "".join([*lines[:number], written, *lines[number + 1 :]])
+    return "".join([*lines[: start + 1], written, *lines[start + 1 :]])
+
+
+def _end_of_table(lines: list[str], start: int) -> int:
+    """Behind the table's last line; comments before the next header belong to that one."""
+    end = start + 1
+    while end < len(lines) and not _HEADER.match(lines[end]):
+        end += 1
+    while end > start + 1 and _NOTHING.match(lines[end - 1]):
+        end -= 1
+    return end
+
+
+def _value(value: object) -> str:
+    """A string or a list of them. JSON's strings are TOML's, when nothing beyond ASCII is escaped
+    as a pair of surrogates.
+    """
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _document(text: str) -> dict[str, Any]:
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise _odd(f"it is not TOML: {error}") from error
+    if not isinstance(document.get(KEY, {}), dict):
+        raise _odd(f"its {KEY!r} is not a table of servers")
+    return document
+
+
+def _server(document: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    entry: Mapping[str, Any] | None = document.get(KEY, {}).get(NAME)
+    if entry is not None and not is_our_server(entry):
+        raise Conflict(
+            f"there is a server named {NAME!r} already that `recollect install` did not write",
+            remedy="Rename it or take it out by hand, then install again; --print shows the entry.",
+        )
+    return entry
+
+
+def _proved(text: str, *expected: object) -> str:
+    try:
+        if tomllib.loads(text) in expected:
+            return text
+    except tomllib.TOMLDecodeError:
+        pass
+    raise _odd("its table of servers is written in a way that cannot be edited safely")
+
+
+def _odd(why: str) -> InvalidInput:
+    return InvalidInput(
+        f"the file is left as it was, since {why}",
+        field="file",
+        remedy="Mend the file, or make the change by hand: see it with --print.",
+    )

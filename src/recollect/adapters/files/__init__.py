@@ -1,0 +1,1 @@
+"""Files: locks, logs, and formats of other programs."""

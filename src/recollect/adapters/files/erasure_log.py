@@ -1,0 +1,112 @@
+"""What was erased and revoked, kept beside the database: a backup that is restored knows nothing of
+what happened after it was made, and would bring erased memories and revoked keys back.
+
+One JSON object a line, the first of which names the log. A line holds ids and an owner, no text.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from uuid import UUID, uuid4
+
+from recollect.adapters.files.new_files import place
+
+
+@dataclass(frozen=True, slots=True)
+class Erasure:
+    """A memory that was erased."""
+
+    id: UUID
+    owner: str
+
+
+@dataclass(frozen=True, slots=True)
+class Revocation:
+    """A key that was revoked, and since when: a rotation ends the old key in the future."""
+
+    id: UUID
+    at: datetime
+
+
+Entry = Erasure | Revocation
+
+
+@dataclass(frozen=True, slots=True)
+class ErasureLogs:
+    """A folder with a log for each server, by its id, which a restored database still has."""
+
+    folder: Path
+
+    def open(self, server: UUID) -> ErasureLog:
+        """The log of a server, which is made if it is not there."""
+        path = self.folder / f"{server}.log"
+        if not path.exists():
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with TemporaryDirectory(prefix=f".{path.name}-", dir=self.folder) as aside:
+                new = Path(aside) / path.name
+                _append(new, json.dumps({"log": str(uuid4())}) + "\n")
+                place(new, path)
+        with path.open() as file:
+            return ErasureLog(UUID(json.loads(file.readline())["log"]), path)
+
+
+@dataclass(frozen=True, slots=True)
+class ErasureLog:
+    """An append-only file. Several processes may append: all that is appended at once is one
+    write.
+    """
+
+    id: UUID
+    path: Path
+
+    def append(self, entries: Iterable[Entry]) -> tuple[int, int]:
+        """Where the entries begin and end; they are on the disk."""
+        return _append(self.path, "".join(json.dumps(_fields(one)) + "\n" for one in entries))
+
+    def read(self, after: int) -> tuple[Sequence[Entry], int]:
+        """The entries behind a place, and where they end."""
+        with self.path.open("rb") as file:
+            file.seek(after)
+            data = file.read()
+        found = [entry for line in data.splitlines() if (entry := _entry(line)) is not None]
+        return found, after + len(data)
+
+
+def _append(path: Path, lines: str) -> tuple[int, int]:
+    """A full disk may take a part of the lines: what comes next then begins a line of its own."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    try:
+        start = os.fstat(descriptor).st_size
+        is_cut_off = start > 0 and os.pread(descriptor, 1, start - 1) != b"\n"
+        data = (b"\n" if is_cut_off else b"") + lines.encode()
+        left = memoryview(data)
+        while left:
+            left = left[os.write(descriptor, left) :]
+        os.fsync(descriptor)
+        end = os.lseek(descriptor, 0, os.SEEK_CUR)
+        return end - len(data), end
+    finally:
+        os.close(descriptor)
+
+
+def _fields(entry: Entry) -> dict[str, str]:
+    if isinstance(entry, Revocation):
+        return {"revoked": str(entry.id), "at": entry.at.isoformat()}
+    return {"erased": str(entry.id), "owner": entry.owner}
+
+
+def _entry(line: bytes) -> Entry | None:
+    """Nothing for the first line, and for one that a crash cut off."""
+    with suppress(ValueError, KeyError):
+        fields = json.loads(line)
+        if "revoked" in fields:
+            return Revocation(UUID(fields["revoked"]), datetime.fromisoformat(fields["at"]))
+        return Erasure(UUID(fields["erased"]), fields["owner"])
+    return None

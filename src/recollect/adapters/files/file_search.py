@@ -1,0 +1,35 @@
+"""Looks for erased texts in the bytes of files, where no query would find them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from recollect.core.privacy.erasure import Remain
+
+_CHUNK: Final = 8_000_000
+
+
+def in_files(path: Path, texts: Sequence[str]) -> list[Remain]:
+    """The files, at the path or below it, that hold one of the texts."""
+    needles = [text.encode() for text in texts if text]
+    if not needles:
+        return []
+    files = [path] if path.is_file() else sorted(one for one in path.rglob("*") if one.is_file())
+    counts = {file: _count(file, needles) for file in files}
+    what = "texts in the bytes of the file"
+    return [Remain(str(file), what, count) for file, count in counts.items() if count]
+
+
+def _count(path: Path, needles: Sequence[bytes]) -> int:
+    longest = max(map(len, needles))
+    count, tail = 0, b""
+    try:
+        with path.open("rb") as file:
+            while chunk := file.read(_CHUNK):
+                count += sum(one in tail + chunk for one in needles)
+                tail = chunk[-longest:]
+    except FileNotFoundError:
+        return 0  # gone since it was listed, as the log of a database may be
+    return count

@@ -1,0 +1,264 @@
+"""Files of other programs, opened and told apart by what is in them.
+
+Nothing is trusted: a line may be endless, an archive may hold more than the disk, a folder may lead
+in circles.
+"""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from io import BytesIO
+from pathlib import Path, PurePath
+from typing import IO, Final
+
+from recollect.adapters.files.repository import repository_project
+from recollect.core.imports import claude, documents, lines, notes, records
+from recollect.core.imports.detect import document_of, is_json, recognise, recognise_lines
+from recollect.core.imports.formats import FORMATS, Format, Recognised
+from recollect.core.imports.found import Item, Trouble
+
+# Far above the longest memory in its longest writing; what is longer is no line of an export.
+_MOST_LINE: Final = 16_000_000
+_MOST_DOCUMENT: Final = 2_000_000_000
+_HEAD: Final = 65_536
+# The files of an archive or folder that chat programs export.
+_EXPORTED: Final = ("conversations.json", "memories.json")
+_PROJECTS: Final = "projects.json"
+_MARKDOWN: Final = (".md", ".markdown")
+_MIGHT_HOLD_MEMORIES: Final = (".jsonl", ".json", ".csv", ".tsv", ".txt")
+# In a folder, what is read when a format is named.
+_SUFFIXES: Final[dict[Format, tuple[str, ...]]] = {
+    "recollect": (".jsonl",),
+    "jsonl": (".jsonl", ".json"),
+    "csv": (".csv", ".tsv"),
+    "lines": (".txt",),
+    "markdown": _MARKDOWN,
+    "claude": _MARKDOWN,
+    "claude-ai": _EXPORTED,
+    "claude-code": (".jsonl",),
+    "chatgpt": _EXPORTED[:1],
+    "chatgpt-memories": (".json", ".txt"),
+    "mem0": (".json", ".jsonl"),
+    "mcp-memory": (".json", ".jsonl"),
+}
+
+
+def files_in(path: Path, format: Format | None = None) -> Iterator[tuple[Path, bool]]:
+    """A file; or of a folder, in order, the Markdown, what chat programs export, and JSON Lines
+    whose format is certain; where a format is named, its files. Beside each, whether it is to be
+    read: other files that might hold memories are not, and the caller can say so. Hidden folders
+    below it and links to folders are left out.
+    """
+    if not path.is_dir():
+        yield path, True
+        return
+    for folder, below, names in os.walk(path):
+        below[:] = sorted(name for name in below if not name.startswith("."))
+        for name in sorted(names):
+            file = Path(folder, name)
+            # A pipe or a device that nobody named would be waited for without end.
+            is_regular = os.path.isfile(file) or not os.path.exists(file)  # noqa: PTH110, PTH113  # never raise
+            if not is_regular:
+                continue
+            if _belongs(file, format):
+                yield file, True
+            elif format is None and name.lower().endswith(_MIGHT_HOLD_MEMORIES):
+                yield file, False
+
+
+def _belongs(file: Path, format: Format | None) -> bool:
+    name = file.name.lower()
+    if format is not None:
+        return name.endswith(_SUFFIXES[format])
+    return name.endswith(_MARKDOWN) or name in _EXPORTED or _is_certain(file)
+
+
+def _is_certain(file: Path) -> bool:
+    """Other files of JSON Lines in a folder may be anything, data sets too, and are named one by
+    one.
+    """
+    if not file.name.endswith(".jsonl"):
+        return False
+    try:
+        with file.open("rb") as opened:
+            found = recognise_lines(opened.read(_HEAD))
+    except OSError:
+        return False
+    return found is not None and found.confidence == "certain" and found.format != "jsonl"
+
+
+def items_of(
+    path: Path, format: Format | None, owner: str, most: int
+) -> Iterator[Recognised | Item]:
+    """Everything in one file, behind what it was recognised as; `most` characters fit into a
+    memory. An archive may hold several files.
+    """
+    try:
+        with path.open("rb") as file:
+            if zipfile.is_zipfile(file):
+                yield from _of_archive(file, format, owner, most)
+                return
+            file.seek(0)
+            yield from _of_file(file, path, format, _Reader(owner, most, _projects_beside(path)))
+    except OSError as error:
+        reason = f"it cannot be read ({error.strerror or type(error).__name__})"
+        yield Trouble("file", reason, "Check the path and its permissions.")
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """What reading needs beside the file; `projects` are the names of claude.ai's, by id."""
+
+    owner: str
+    most: int
+    projects: Mapping[str, str]
+
+
+def _of_archive(
+    file: IO[bytes], format: Format | None, owner: str, most: int
+) -> Iterator[Recognised | Item]:
+    remedy = "Give the archive that ChatGPT or claude.ai sends, or unpack it and name the file."
+    try:
+        with zipfile.ZipFile(file) as archive:
+            names = _projects_in(archive)
+            found = [one for one in archive.infolist() if _name(one) in _EXPORTED]
+            if not found:
+                yield Trouble("file", f"the archive holds no {_EXPORTED[0]}", remedy)
+            for one in found:
+                if one.file_size > _MOST_DOCUMENT:
+                    yield Trouble("file", "what it holds is too large", "Unpack and split it.")
+                    continue
+                inside = BytesIO(archive.read(one))
+                yield from _of_file(inside, Path(_name(one)), format, _Reader(owner, most, names))
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
+        yield Trouble("file", f"the archive cannot be read ({type(error).__name__})", remedy)
+
+
+def _name(member: zipfile.ZipInfo) -> str:
+    return PurePath(member.filename).name
+
+
+def _projects_in(archive: zipfile.ZipFile) -> dict[str, str]:
+    """Newer exports of claude.ai hold a file for each project."""
+    found: dict[str, str] = {}
+    for member in archive.infolist():
+        path = PurePath(member.filename)
+        is_listed = path.name == _PROJECTS or (
+            path.parent.name == "projects" and path.suffix == ".json"
+        )
+        if is_listed and member.file_size < _MOST_LINE:
+            found |= claude.project_names(document_of(archive.read(member)))
+    return found
+
+
+def _projects_beside(path: Path) -> dict[str, str]:
+    if path.name not in _EXPORTED:
+        return {}
+    try:
+        with path.with_name(_PROJECTS).open("rb") as file:
+            return claude.project_names(document_of(file.read(_MOST_LINE)))
+    except OSError:
+        return {}
+
+
+def _of_file(
+    file: IO[bytes], path: Path, format: Format | None, reader: _Reader
+) -> Iterator[Recognised | Item]:
+    if format is None:
+        head = file.read(_HEAD)
+        file.seek(0)
+        recognised = recognise(head, path, lambda: document_of(_all(file)))
+    else:
+        recognised = Recognised(format, "named", "--format says so")
+    yield recognised
+    yield from _of_stream(file, path, recognised.format, reader)
+
+
+def _of_stream(file: IO[bytes], path: Path, format: Format, reader: _Reader) -> Iterator[Item]:
+    most = reader.most
+    head = file.read(_HEAD)
+    file.seek(0)
+    if format == "recollect":
+        yield from lines.own_export(_lines(file), reader.owner)
+    elif format == "claude-code":
+        yield from claude.claude_code(_lines(file), _project_of, most)
+    elif format == "csv":
+        yield from records.rows(_text(file), most)
+    elif format in ("claude", "markdown", "lines") or (
+        format == "chatgpt-memories" and not is_json(head)
+    ):
+        yield from _of_text(_text(file), path, format, most)
+    elif format == "mcp-memory" and b'"entities"' not in head and b'"relations"' not in head:
+        yield from lines.mcp_graph(_lines(file))
+    else:
+        yield from _of_json(file, format, reader)
+
+
+def _of_text(text: str, path: Path, format: Format, most: int) -> Iterator[Item]:
+    if format == "lines":
+        yield from notes.plain_lines(text, most)
+    elif format == "chatgpt-memories":
+        yield from notes.plain_lines(text, most, ("chatgpt",))
+    elif format == "markdown":
+        yield from notes.markdown(text, most)
+    elif path.name.lower().startswith("claude"):
+        yield from notes.claude_rules(text, most)
+    else:
+        yield from notes.claude_memory(text, most)
+
+
+def _of_json(file: IO[bytes], format: Format, reader: _Reader) -> Iterator[Item]:
+    """One document; or, of the formats that may be so, one object a line."""
+    document = document_of(_all(file), one_a_line=False)
+    tag = "chatgpt" if format == "chatgpt-memories" else "mem0"
+    if format == "jsonl" and isinstance(document, list):
+        yield from records.record_list(document, reader.most)
+    elif format == "jsonl":
+        yield from records.records(_lines(file), reader.most)
+    elif document is None and format in ("mem0", "chatgpt-memories"):
+        yield from documents.memory_lines(_lines(file), tag)
+    elif document is None:
+        remedy = f"Leave out --format, or name another one: {', '.join(FORMATS)}."
+        yield Trouble("file", f"it is not JSON, which {format} is", remedy)
+    elif format == "mcp-memory" and isinstance(document, dict):
+        yield from documents.graph(document)
+    elif format == "chatgpt":
+        yield from documents.conversations(document, reader.most)
+    elif format == "claude-ai":
+        yield from claude.claude_ai(document, reader.projects, reader.most)
+    else:
+        yield from documents.memory_list(document, tag)
+
+
+@cache
+def _project_of(folder: str) -> str | None:
+    """The project that the hooks name in this folder; its name where it is not there any more."""
+    path = Path(folder)
+    return repository_project(path) or (None if path.is_dir() else path.name or None)
+
+
+def _all(file: IO[bytes]) -> bytes:
+    data = file.read(_MOST_DOCUMENT)
+    file.seek(0)
+    return data
+
+
+def _text(file: IO[bytes]) -> str:
+    """Broken UTF-8 is marked, so that only the statement that holds it is refused."""
+    return file.read(_MOST_DOCUMENT).decode("utf-8", "surrogateescape")
+
+
+def _lines(file: IO[bytes]) -> Iterator[tuple[int, bytes | None]]:
+    number = 0
+    while line := file.readline(_MOST_LINE):
+        number += 1
+        if len(line) < _MOST_LINE or line.endswith(b"\n"):
+            yield number, line
+            continue
+        while (rest := file.readline(_MOST_LINE)) and not rest.endswith(b"\n"):
+            pass
+        yield number, None

@@ -1,0 +1,171 @@
+"""What hooks keep between calls: a few lines a session, and a count a day.
+
+Every hook is a process of its own, and two may run at once. So files only grow, by single appends
+that the kernel keeps whole, and are replaced in one step when they are too long. None of them ever
+holds a text: neither of a memory nor of a prompt.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+from uuid import UUID
+
+from recollect.adapters.files.hook_log import append
+
+MAX_SESSION_BYTES: Final = 500_000
+# A session that nobody has touched for so long is over.
+SESSION_SECONDS: Final = 30 * 86_400
+
+
+def hooks_folder(home: Path) -> Path:
+    return home / "hooks"
+
+
+@dataclass(frozen=True, slots=True)
+class SessionState:
+    """What the hooks of one session have done: ids `injected` since the context was last emptied,
+    ids `lost` when it was, ids `captured` in all, how many bytes of the transcript were `read`, and
+    whether the capture that began last `is_at_work` still.
+    """
+
+    injected: frozenset[UUID] = frozenset()
+    lost: frozenset[UUID] = frozenset()
+    captured: frozenset[UUID] = frozenset()
+    read: int = 0
+    is_at_work: bool = False
+
+
+class SessionFile:
+    """The state of one session, whose name may be any text. Of a session without a name nothing is
+    kept: the next call may be another's.
+    """
+
+    def __init__(self, folder: Path, session: str | None) -> None:
+        self._path: Path | None = None
+        if session is not None:
+            self._path = folder / "sessions" / f"{_file_name(session)}.jsonl"
+
+    def state(self) -> SessionState:
+        injected: set[UUID] = set()
+        lost: set[UUID] = set()
+        captured: set[UUID] = set()
+        read = 0
+        begun: object = None
+        ended: set[object] = {None}
+        for entry in self._entries():
+            if entry.get("emptied"):
+                injected, lost = set(), injected
+            injected.update(_ids(entry.get("injected")))
+            captured.update(_ids(entry.get("captured")))
+            said = entry.get("read")
+            read = said if isinstance(said, int) and said >= 0 else read
+            begun = str(entry["begun"]) if "begun" in entry else begun
+            ended.add(str(entry.get("ended")))
+        return SessionState(
+            frozenset(injected), frozenset(lost), frozenset(captured), read, begun not in ended
+        )
+
+    def note_injected(self, ids: tuple[UUID, ...]) -> None:
+        self._note({"injected": [str(id) for id in ids]})
+
+    def note_captured(self, ids: tuple[UUID, ...], read: int) -> None:
+        self._note({"captured": [str(id) for id in ids], "read": read})
+
+    def note_begun(self, work: str) -> None:
+        """A capture was started; `work` is any word for it."""
+        self._note({"begun": work})
+
+    def note_ended(self, work: str) -> None:
+        self._note({"ended": work})
+
+    def note_emptied(self) -> None:
+        """The agent's context was emptied or compacted: what was injected may be again."""
+        self._note({"emptied": True})
+
+    def _note(self, entry: dict[str, object]) -> None:
+        if self._path is None:
+            return
+        append(str(self._path), json.dumps(entry).encode("ascii") + b"\n")
+        if self._path.stat().st_size > MAX_SESSION_BYTES:
+            self._path.unlink(missing_ok=True)  # at worst a memory is injected once more
+
+    def _entries(self) -> Iterator[dict[str, object]]:
+        if self._path is None:
+            return
+        try:
+            lines = self._path.read_bytes().splitlines()
+        except OSError:
+            return
+        for line in lines:
+            with suppress(ValueError):  # a half-written line after a full disk
+                entry = json.loads(line)
+                if isinstance(entry, dict):
+                    yield entry
+
+
+def forget_old_sessions(folder: Path) -> None:
+    limit = time.time() - SESSION_SECONDS
+    with suppress(OSError):
+        for file in (folder / "sessions").iterdir():
+            if file.stat().st_mtime < limit:
+                file.unlink(missing_ok=True)
+
+
+class DailyCount:
+    """How many memories were captured today, in UTC: one byte each."""
+
+    def __init__(self, folder: Path, day: str) -> None:
+        self._path = folder / "captured" / day
+
+    def used(self) -> int:
+        try:
+            return self._path.stat().st_size
+        except OSError:
+            return 0
+
+    def add(self, count: int) -> None:
+        if count:
+            append(str(self._path), b"." * count)
+        with suppress(OSError):  # other days' counts are of no use any more
+            for other in self._path.parent.iterdir():
+                if other.name < self._path.name:
+                    other.unlink(missing_ok=True)
+
+
+@contextmanager
+def one_at_a_time(folder: Path) -> Iterator[None]:
+    """Wait for one's turn; the kernel lets go when a process dies."""
+    import fcntl
+
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    descriptor = os.open(folder / "capture.lock", flags, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _file_name(session: str) -> str:
+    """Agents name sessions by UUIDs; any other name is digested, which takes an import more."""
+    with suppress(ValueError):
+        return str(UUID(session))
+    import hashlib
+
+    return hashlib.sha256(session.encode("utf-8", "replace")).hexdigest()[:32]
+
+
+def _ids(value: object) -> set[UUID]:
+    found: set[UUID] = set()
+    for text in value if isinstance(value, list) else ():
+        with suppress(ValueError):
+            found.add(UUID(str(text)))
+    return found

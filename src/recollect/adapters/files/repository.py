@@ -1,0 +1,82 @@
+"""What git's own files say of a folder: where its repository is, and what remote it has.
+
+They are read rather than asked of `git`: starting a process costs a hook a tenth of its budget, and
+git may not be there. What is understood is the plain form that git writes, not `include` or
+`insteadOf`; a repository that needs these is named with RECOLLECT_PROJECT.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Final
+
+from recollect.core.memory.project import folder_project, remote_project
+
+_SECTION: Final = re.compile(r'\s*\[\s*remote\s+"(?P<name>[^"]*)"\s*\]', re.IGNORECASE)
+_URL: Final = re.compile(r"\s*url\s*=\s*(?P<url>.*?)\s*", re.IGNORECASE)
+# A clone of a clone on one machine is the project of the first; a ring of them is none.
+_MAX_CLONES: Final = 5
+_MAX_FILE: Final = 1_000_000
+
+
+def repository_project(folder: Path, clones: int = _MAX_CLONES) -> str | None:
+    """The project of the repository that a folder is in; None outside any. Never raises for what
+    is on the disk: a file that cannot be read says nothing.
+    """
+    try:
+        root = _common_folder(folder)
+        if root is None:
+            return None
+        url = _remote(_text(root / "config"))
+        if url and (named := remote_project(url)) is not None:
+            return named
+        if url and clones:
+            # Another repository on this machine: what it is, its clones are.
+            path = url.removeprefix("file://")
+            origin = repository_project((root.parent / path).resolve(), clones - 1)
+            if origin is not None:
+                return origin
+        import hashlib  # late: with a remote it is not needed, and a hook has no time to spare
+
+        home = root.parent if root.name == ".git" else root
+        return folder_project(
+            home.name.removesuffix(".git"), hashlib.sha256(os.fsencode(home)).hexdigest()
+        )
+    except (OSError, ValueError):
+        return None
+
+
+def _common_folder(folder: Path) -> Path | None:
+    """The folder that all working trees of the repository share: `.git`, or the bare repository."""
+    start = folder.resolve()
+    for place in (start, *start.parents):
+        if (place / "HEAD").is_file() and (place / "config").is_file():
+            return place  # inside `.git`, or in a bare repository
+        git = place / ".git"
+        if git.is_dir():
+            return git
+        if git.is_file():  # a further working tree, or a submodule
+            found = (place / _text(git).removeprefix("gitdir:").strip()).resolve()
+            common = found / "commondir"
+            return (found / _text(common).strip()).resolve() if common.is_file() else found
+    return None
+
+
+def _remote(config: str) -> str | None:
+    """The address of `origin`, else of the first remote."""
+    urls: dict[str, str] = {}
+    section: str | None = None
+    for line in config.splitlines():
+        if line.lstrip().startswith("["):
+            found = _SECTION.match(line)
+            section = None if found is None else found["name"]
+        elif section is not None and (entry := _URL.fullmatch(line)) is not None:
+            urls.setdefault(section, entry["url"].strip('"'))
+    return urls.get("origin") or next(iter(urls.values()), None)
+
+
+def _text(file: Path) -> str:
+    with file.open("rb") as stream:
+        return stream.read(_MAX_FILE).decode("utf-8", "replace")

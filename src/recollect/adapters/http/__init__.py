@@ -1,0 +1,1 @@
+"""Clients for a remote Recollect server."""

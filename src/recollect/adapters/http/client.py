@@ -1,0 +1,458 @@
+"""A Recollect server elsewhere, asked over its REST API: the same port, the same errors.
+
+Problems come back as the errors they were on the server, so that a person reads the same two
+texts, what went wrong and what to do, whether the memory is here or there.
+
+The shapes of an answer are imported by the method that asks for it: building all of them takes
+longer than a command that asks one thing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from ipaddress import ip_address
+from random import random
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+from uuid import UUID
+
+import httpx
+from pydantic import BaseModel, ValidationError
+
+from recollect.adapters.models.hosted.retries import retry_after
+from recollect.core.errors import InvalidInput, Overloaded, RecollectError, StoreUnavailable
+from recollect.core.memory.ids import IdPrefix
+from recollect.core.memory.links import KINDS, unknown_kind
+from recollect.core.sync.backoff import pause
+
+if TYPE_CHECKING:
+    from recollect.core.memory.batch import BatchItem, Remembered
+    from recollect.core.memory.memory import Changes, Draft, Memory, Scope, Stats
+    from recollect.core.memory.paging import Page
+    from recollect.core.privacy.erasure import ErasureReport
+    from recollect.core.privacy.secrets.detect import Secret
+    from recollect.core.recall.explain import WhyReport
+    from recollect.core.recall.request import RecallRequest, Recollection
+    from recollect.core.recall.settings import RecallSettings, SettingChange
+    from recollect.core.sync.model import ConflictReport, Keep
+
+# A server that is there connects at once; the longest recall an operator can allow takes 60 s.
+_TIMEOUT: Final = httpx.Timeout(65.0, connect=5.0)
+# Where no model is asked and little is read: a server waits three seconds for its database.
+_SOON: Final = httpx.Timeout(15.0, connect=5.0)
+_LAST_PORT: Final = 65535
+# A server ends an idle connection after five seconds; one that is used just then is lost.
+_LIMITS: Final = httpx.Limits(keepalive_expiry=2.0)
+_IS_IT_RUNNING: Final = (
+    "Is the server running? Start it with `recollect serve`, and check RECOLLECT_API_URL."
+)
+# What changes nothing, or nothing more when it is sent again.
+_REPEATABLE: Final = {"recall", "why", "sync/push"}
+# Then nothing has reached the server.
+_UNSENT: Final = (
+    httpx.ConnectError,
+    httpx.ConnectTimeout,
+    httpx.PoolTimeout,
+    httpx.ProxyError,
+)
+# The fields of a memory that may hold what must not leave.
+_TEXTS: Final = {"content", "tags", "expanded_keywords"}
+# An overloaded server is asked so often, and waited for so long in all.
+_MOST_ATTEMPTS: Final = 5
+_MOST_WAIT: Final = 10.0
+# A leading slash: the part before a colon would be taken for the scheme of a URL.
+_BATCH: Final = "/memories:batch"
+# A server takes a body of a megabyte.
+_MOST_BYTES: Final = 900_000
+Answer = TypeVar("Answer", bound=BaseModel)
+Sleep = Callable[[float], Awaitable[None]]
+
+
+class RemoteRecollect:
+    """Implements the `Recollect` port over HTTP, for the owner of the key."""
+
+    def __init__(self, url: str, key: str, sleep: Sleep = asyncio.sleep) -> None:
+        self._url = _checked_url(url)
+        self._sleep = sleep
+        self._is_here = _is_loopback(self._url.host)
+        self._client = httpx.AsyncClient(
+            base_url=f"{self._url}/api/v1/",
+            headers={"Authorization": f"Bearer {_checked_key(key)}"},
+            timeout=_TIMEOUT,
+            limits=_LIMITS,
+            # A redirect could carry the key to another machine.
+            follow_redirects=False,
+            # Proxies from the environment are for other machines, and would be shown the key.
+            trust_env=not self._is_here,
+        )
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the server is on this machine, so that nothing leaves it. Its address says so:
+        what listens there and passes everything on, as a tunnel does, cannot be told from it.
+        """
+        return self._is_here
+
+    async def __aenter__(self) -> Self:
+        await self._client.__aenter__()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._client.aclose()
+
+    async def remember(self, draft: Draft) -> Memory:
+        from recollect.core.privacy.sensitivity import secret_in_draft
+        from recollect.wire.inputs import DraftIn
+        from recollect.wire.written import WrittenOut
+
+        self._keep_home(said=draft.is_sensitive, secret=secret_in_draft(draft))
+        answer = await self.ask(WrittenOut, "POST", "memories", body=DraftIn.from_draft(draft))
+        return answer.to_memory()
+
+    async def remember_many(self, batch: Sequence[BatchItem]) -> list[Remembered]:
+        from recollect.core.memory.batch import Remembered, check_batch_size
+        from recollect.wire.batch import BatchOut
+
+        check_batch_size(batch)
+        results: dict[int, Remembered] = {}
+        sent: list[tuple[int, Draft]] = []
+        for place, item in enumerate(batch):
+            try:
+                sent.append((place, self._sendable(item)))
+            except InvalidInput as error:
+                id = None if isinstance(item, InvalidInput) else item.id
+                results[place] = Remembered(id, "refused", error)
+        for part in _requests(sent):
+            body = {"memories": [values for _, _, values in part]}
+            answer = await self.ask(BatchOut, "POST", _BATCH, body=body)
+            for (place, draft, _), one in zip(part, answer.results, strict=True):
+                results[place] = one.to_result(draft)
+        return [results[place] for place in range(len(batch))]
+
+    async def recall(self, request: RecallRequest) -> Recollection:
+        from recollect.wire.questions import RecallIn
+        from recollect.wire.recalled import RecollectionOut
+
+        question = RecallIn.from_request(self._may_leave(request))
+        question = question.model_copy(update={"explain": True})
+        answer = await self.ask(RecollectionOut, "POST", "recall", body=question)
+        return answer.to_recollection()
+
+    async def why(self, reference: str, request: RecallRequest) -> WhyReport:
+        from recollect.wire.explained import WhyOut
+        from recollect.wire.questions import WhyIn
+
+        id = IdPrefix.parse(reference).text
+        question = WhyIn.from_request(self._may_leave(request)).model_copy(update={"id": id})
+        return (await self.ask(WhyOut, "POST", "why", body=question)).to_report()
+
+    async def get(self, reference: str) -> Memory:
+        from recollect.wire.answers import MemoryOut
+
+        return (await self.ask(MemoryOut, "GET", _path(reference), limit=_SOON)).to_memory()
+
+    async def page(self, scope: Scope, cursor: str | None, limit: int) -> Page:
+        from recollect.core.memory.memory import checked_scope
+        from recollect.core.memory.paging import check_page_size
+        from recollect.wire.answers import PageOut
+        from recollect.wire.inputs import ScopeIn
+
+        check_page_size(limit)
+        asked = ScopeIn.from_scope(checked_scope(scope)).model_dump(mode="json", exclude_none=True)
+        query = {**asked, "limit": limit, **({"cursor": cursor} if cursor else {})}
+        if scope.forgotten:
+            query["forgotten"] = True
+        return (await self.ask(PageOut, "GET", "memories", query=query, limit=_SOON)).to_page()
+
+    async def update(
+        self, reference: str, changes: Changes, *, based_on: int | None = None
+    ) -> Memory:
+        from recollect.core.privacy.sensitivity import secret_in_changes
+        from recollect.wire.answers import MemoryOut
+        from recollect.wire.inputs import ChangesIn
+
+        if not self._is_here:
+            has_text = bool(changes.keys() & _TEXTS)
+            said = changes.get("is_sensitive")
+            self._keep_home(said=said if has_text else None, secret=secret_in_changes(changes))
+            if has_text and said is None:  # a sensitive memory stays one, and so does its new text
+                self._keep_home(said=(await self.get(reference)).is_sensitive, secret=None)
+        body = ChangesIn.from_changes(changes, based_on)
+        return (await self.ask(MemoryOut, "PATCH", _path(reference), body=body)).to_memory()
+
+    async def link(self, reference: str, kind: str, target: str) -> Memory:
+        from recollect.wire.answers import MemoryOut
+
+        path = _link_path(reference, kind, target)
+        return (await self.ask(MemoryOut, "PUT", path)).to_memory()
+
+    async def unlink(self, reference: str, kind: str, target: str) -> Memory:
+        from recollect.wire.answers import MemoryOut
+
+        path = _link_path(reference, kind, target)
+        return (await self.ask(MemoryOut, "DELETE", path)).to_memory()
+
+    async def forget(self, reference: str, *, forever: bool = False) -> UUID:
+        from recollect.wire.answers import ForgottenOut
+
+        query = {"forever": forever}
+        return (await self.ask(ForgottenOut, "DELETE", _path(reference), query=query)).id
+
+    async def project_meant(self, name: str, here: str | None = None) -> str:
+        from recollect.core.memory.project import is_whole, project_meant
+
+        if is_whole(name) or name == here:
+            return name
+        return project_meant(name.strip(), (await self.stats()).by_project, here)
+
+    async def stats(self) -> Stats:
+        from recollect.wire.answers import StatsOut
+
+        return (await self.ask(StatsOut, "GET", "stats", limit=_SOON)).to_stats()
+
+    async def settings(self) -> RecallSettings:
+        from recollect.wire.tuning import SettingsSaid
+
+        return (await self.ask(SettingsSaid, "GET", "settings", limit=_SOON)).to_settings()
+
+    async def change_settings(self, changes: Mapping[str, object]) -> RecallSettings:
+        from recollect.core.recall.settings import RecallSettings
+        from recollect.wire.tuning import SettingsSaid
+
+        # Checked here as well: values typed on a command line are text, and JSON needs numbers.
+        checked = RecallSettings().changed(changes).as_dict()
+        body = {name: value for name, value in checked.items() if name in changes}
+        answer = await self.ask(SettingsSaid, "PATCH", "settings", body=body, limit=_SOON)
+        return answer.to_settings()
+
+    async def settings_log(self, limit: int) -> list[SettingChange]:
+        from recollect.core.recall.settings import check_log_limit
+        from recollect.wire.tuning import SettingsLogOut
+
+        check_log_limit(limit)
+        query = {"limit": limit}
+        answer = await self.ask(SettingsLogOut, "GET", "settings/audit", query=query, limit=_SOON)
+        return [one.to_change() for one in answer.changes]
+
+    async def conflicts(self) -> list[ConflictReport]:
+        from recollect.wire.conflicts import ConflictsOut
+
+        answer = await self.ask(ConflictsOut, "GET", "conflicts", limit=_SOON)
+        return [one.to_report() for one in answer.conflicts]
+
+    async def resolve(self, reference: str, keep: Keep) -> ConflictReport:
+        from recollect.wire.conflicts import ConflictOut
+
+        path = f"conflicts/{IdPrefix.parse(reference).text}/resolve"
+        return (await self.ask(ConflictOut, "POST", path, body={"keep": keep})).to_report()
+
+    async def erase_owner(self, owner: str) -> ErasureReport:
+        """All that the key's owner has on the server; he must be named."""
+        from recollect.wire.erasure import ErasedOut
+
+        return (await self.ask(ErasedOut, "POST", "erase", body={"owner": owner})).to_report()
+
+    def _sendable(self, item: BatchItem) -> Draft:
+        if isinstance(item, InvalidInput):
+            raise item
+        if not self._is_here:
+            from recollect.core.privacy.sensitivity import secret_in_draft
+
+            self._keep_home(said=item.is_sensitive, secret=secret_in_draft(item))
+        return item
+
+    def _may_leave(self, request: RecallRequest) -> RecallRequest:
+        if not self._is_here and request.must_stay:
+            held = "" if request.is_sensitive else "it looks like a secret: "
+            raise InvalidInput(
+                f"{held}a sensitive query stays on this machine, and the server is on another",
+                field="is_sensitive",
+                remedy="Unset RECOLLECT_API_URL to ask the local store, or ask without the secret.",
+            )
+        return request.checked()
+
+    def _keep_home(self, *, said: bool | None, secret: Secret | None) -> None:
+        """Before anything is sent: what is sensitive, by word or by its text, is not."""
+        if self._is_here or not (said or secret):
+            return
+        if secret is None:
+            why, overrule = "a sensitive memory stays on this machine", ""
+        else:
+            why = f"a text that looks like a secret ({secret.kind}) stays on this machine"
+            overrule = " If it is none, say so: --not-sensitive, or is_sensitive: false."
+        raise InvalidInput(
+            f"{why}, and the server is on another",
+            field="is_sensitive",
+            remedy=f"Unset RECOLLECT_API_URL to keep it in the local store.{overrule}",
+        )
+
+    async def ask(
+        self,
+        shape: type[Answer],
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, Any] | None = None,
+        body: BaseModel | Mapping[str, object] | None = None,
+        limit: httpx.Timeout = _TIMEOUT,
+    ) -> Answer:
+        """One request of the API, also for what has an adapter of its own."""
+        headers = {} if body is None else {"Content-Type": "application/json"}
+        waited, attempt = 0.0, 1
+        while True:
+            try:
+                response = await self._client.request(
+                    method, path, params=query, content=_json(body), headers=headers, timeout=limit
+                )
+            except httpx.TransportError as error:
+                is_change = method != "GET" and path not in _REPEATABLE
+                raise self._unanswered(error, is_change=is_change) from error
+            if response.is_success:
+                break
+            refused = self._error(response)
+            # Such a server has done nothing yet, so any request may be sent again.
+            seconds = _retry_pause(refused, response, attempt, random())  # noqa: S311  # a jitter
+            if seconds is None or waited + seconds > _MOST_WAIT or attempt == _MOST_ATTEMPTS:
+                raise refused
+            await self._sleep(seconds)
+            waited, attempt = waited + seconds, attempt + 1
+        try:
+            return shape.model_validate_json(response.content)
+        except ValidationError as error:
+            raise self._not_recollect(response) from error
+
+    def _unanswered(self, error: httpx.TransportError, *, is_change: bool) -> StoreUnavailable:
+        if isinstance(error, httpx.TimeoutException):
+            what = f"the server at {self._url} did not answer in time"
+            remedy = "Try again; if it stays slow, see `recollect doctor` on the server."
+        else:
+            what = f"the server at {self._url} cannot be reached ({type(error).__name__})"
+            remedy = _IS_IT_RUNNING
+        if is_change and not isinstance(error, _UNSENT):
+            what += "; the change may be made all the same"
+            remedy = f"See whether it is made. If not: {remedy}"
+        return StoreUnavailable(what, remedy=remedy)
+
+    def _error(self, response: httpx.Response) -> RecollectError:
+        from recollect.wire.problems import Problem
+
+        try:
+            return Problem.model_validate_json(response.content).to_error()
+        except ValidationError:
+            return self._not_recollect(response)
+
+    def _not_recollect(self, response: httpx.Response) -> StoreUnavailable:
+        return StoreUnavailable(
+            f"what answers at {self._url} (status {response.status_code}) is not a Recollect API",
+            remedy="Check RECOLLECT_API_URL, and what stands between here and the server.",
+        )
+
+
+def _retry_pause(
+    error: RecollectError, response: httpx.Response, attempt: int, share: float
+) -> float | None:
+    """How long to wait before asking an overloaded server again: at least as long as it says. None
+    for any other error.
+    """
+    if not isinstance(error, Overloaded):
+        return None
+    asked = retry_after(response.headers.get("Retry-After"), datetime.now(UTC)) or 0.0
+    return asked + pause(attempt, _MOST_WAIT, share)
+
+
+def _path(reference: str) -> str:
+    """Checked before it becomes part of an address: an id has digits and hyphens only."""
+    return f"memories/{IdPrefix.parse(reference).text}"
+
+
+def _link_path(reference: str, kind: str, target: str) -> str:
+    if kind not in KINDS:
+        raise unknown_kind(kind)
+    return f"{_path(reference)}/links/{kind}/{IdPrefix.parse(target).text}"
+
+
+def _requests(
+    drafts: Iterable[tuple[int, Draft]],
+) -> Iterator[list[tuple[int, Draft, dict[str, Any]]]]:
+    """Drafts, each with its place and its JSON values, in requests that a server accepts."""
+    from recollect.wire.inputs import DraftIn
+
+    part: list[tuple[int, Draft, dict[str, Any]]] = []
+    size = 0
+    for place, draft in drafts:
+        values = DraftIn.from_draft(draft).model_dump(exclude_unset=True)
+        length = len(_json(values) or b"")
+        if part and size + length > _MOST_BYTES:
+            yield part
+            part, size = [], 0
+        part.append((place, draft, values))
+        size += length + 2
+    if part:
+        yield part
+
+
+def _json(body: BaseModel | Mapping[str, object] | None) -> bytes | None:
+    """ASCII JSON, which can also carry what is not valid text, for the server to refuse in words.
+    Of a model only what was set, since an unnamed field is not a change.
+    """
+    if body is None:
+        return None
+    values = body.model_dump(exclude_unset=True) if isinstance(body, BaseModel) else body
+    return json.dumps(values, default=_as_text).encode("ascii")
+
+
+def _as_text(value: object) -> str:
+    return value.isoformat() if isinstance(value, datetime) else str(value)
+
+
+# What a server prints beside its own address, and what is easily taken for it.
+_PARTS: Final = ("/api/v1", "/api/v1/docs", "/api/v1/openapi.json", "/mcp")
+
+
+def _checked_url(text: str) -> httpx.URL:
+    try:
+        url = httpx.URL(text.strip().rstrip("/"))
+    except (httpx.InvalidURL, UnicodeError) as error:
+        raise _bad_url("is not a URL") from error
+    if url.scheme not in ("http", "https") or not url.host:
+        raise _bad_url("is not a URL that begins with http:// or https://")
+    if url.path.endswith(_PARTS):
+        raise _bad_url("is the address of one part of a server, not the server's own")
+    if url.port is not None and not 0 < url.port <= _LAST_PORT:
+        raise _bad_url(f"names port {url.port}, which no server can have")
+    if url.scheme == "http" and not _is_loopback(url.host):
+        raise InvalidInput(
+            f"a key would cross the network unencrypted to {url.host}",
+            field="RECOLLECT_API_URL",
+            remedy="Use https, or an ssh tunnel to a port on this machine. A tunnel counts as this "
+            "machine: what is sensitive may go through it.",
+        )
+    return url.copy_with(userinfo=b"", query=None, fragment=None)
+
+
+def _bad_url(why: str) -> InvalidInput:
+    return InvalidInput(
+        f"RECOLLECT_API_URL {why}",
+        field="RECOLLECT_API_URL",
+        remedy="Give the address that `recollect serve` printed, such as http://127.0.0.1:8420.",
+    )
+
+
+def _checked_key(key: str) -> str:
+    tidy = key.strip()
+    if not tidy.isascii() or not tidy.isprintable() or " " in tidy or not tidy:
+        raise InvalidInput(
+            "RECOLLECT_API_KEY holds characters that no key has",
+            field="RECOLLECT_API_KEY",
+            remedy="Copy the key again: it begins with rk_ and has no spaces.",
+        )
+    return tidy
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"

@@ -1,0 +1,119 @@
+"""Bringing memories to a server without a local copy, through the way that sync has: a write that
+is based on nothing keeps its id, its dates and its version, and a repeated one has no effect.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from typing import Final
+from uuid import UUID
+
+from recollect.adapters.http.sync import RemoteSync
+from recollect.core.memory.jsonl import Brought, brought, to_line
+from recollect.core.memory.memory import Memory
+from recollect.core.sync.model import Answer, Outgoing, Remote, State
+
+# A server takes a body of a megabyte; a character may take six bytes of it.
+_MOST_BYTES: Final = 600_000
+_MOST_ITEMS: Final = 200
+
+
+class RemoteBringing:
+    """`mark` names whoever imports: the same edit is then recognised when it is sent again."""
+
+    def __init__(self, server: RemoteSync, mark: str, *, is_here: bool) -> None:
+        self._server = server
+        self._store = _uuid(mark, "store")
+        self._is_here = is_here
+
+    async def __call__(self, memories: Sequence[Memory]) -> list[Brought]:
+        outcomes: list[Brought] = []
+        for batch in _batches(memories):
+            if batch[0].is_sensitive and not self._is_here:
+                outcomes += map(_stays, batch)
+                continue
+            items = {one.id: self._outgoing(one) for one in batch}
+            known = await self._known(items)
+            pushed = await self._server.push(self._store, list(items.values()), [])
+            answers = {one.id: one for one in pushed.answers}
+            outcomes += [
+                _outcome(one, answers.get(one.id), items[one.id], was_there=one.id in known)
+                for one in batch
+            ]
+        return outcomes
+
+    async def current(self, memories: Sequence[Memory]) -> dict[UUID, Memory]:
+        """What the server has under the ids of these memories."""
+        found: dict[UUID, Memory] = {}
+        for batch in _batches(memories):
+            for remote in (
+                await self._known({one.id: self._outgoing(one) for one in batch})
+            ).values():
+                if remote.state is not None:
+                    found[remote.id] = remote.state.memory
+        return found
+
+    async def _known(self, items: dict[UUID, Outgoing]) -> dict[UUID, Remote]:
+        """What the server had before: asked for with writes that change nothing."""
+        looks = [
+            Outgoing(one.id, one.edit, 0, 1, {}, one.created_at, one.updated_at)
+            for one in items.values()
+        ]
+        pushed = await self._server.push(self._store, looks, [])
+        return {one.id: one.remote for one in pushed.answers if one.remote is not None}
+
+    def _outgoing(self, memory: Memory) -> Outgoing:
+        edit = _uuid(str(self._store), to_line(memory))
+        fields = State(memory).fields
+        return Outgoing(
+            memory.id, edit, 0, memory.version, fields, memory.created_at, memory.updated_at
+        )
+
+
+def _outcome(memory: Memory, answer: Answer | None, item: Outgoing, *, was_there: bool) -> Brought:
+    if answer is None or (answer.remote is None and answer.refused is None):
+        return Brought(memory.id, "refused", "the server did not keep it", "Try again.")
+    if answer.refused is not None:
+        return Brought(memory.id, "refused", answer.refused.reason, answer.refused.remedy)
+    remote = answer.remote
+    if remote is None or remote.is_erased:
+        reason = "it was erased on the server, and stays so"
+        return Brought(memory.id, "refused", reason, "Store the text again under a new id.")
+    if not was_there and remote.edit == item.edit:
+        return Brought(memory.id, "new")
+    return (
+        Brought(memory.id, "kept") if remote.state is None else brought(memory, remote.state.memory)
+    )
+
+
+def _stays(memory: Memory) -> Brought:
+    return Brought(
+        memory.id,
+        "refused",
+        "a sensitive memory stays on this machine, and the server is on another",
+        "Unset RECOLLECT_API_URL to keep it in the local store.",
+    )
+
+
+def _batches(memories: Sequence[Memory]) -> Iterator[list[Memory]]:
+    """In order, none too large for a server, and sensitive memories apart from the others."""
+    batch: list[Memory] = []
+    size = 0
+    for memory in memories:
+        length = len(json.dumps(to_line(memory)))
+        is_full = size + length > _MOST_BYTES or len(batch) == _MOST_ITEMS
+        if batch and (is_full or memory.is_sensitive != batch[0].is_sensitive):
+            yield batch
+            batch, size = [], 0
+        batch.append(memory)
+        size += length
+    if batch:
+        yield batch
+
+
+def _uuid(*parts: str) -> UUID:
+    """Any UUID that is always the same for the same words."""
+    text = "\x1f".join(parts).encode("utf-8", "surrogatepass")
+    return UUID(bytes=hashlib.sha256(text).digest()[:16], version=4)

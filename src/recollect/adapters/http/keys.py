@@ -1,0 +1,48 @@
+"""The keys of a server elsewhere, asked over its REST API with an admin key."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from recollect.adapters.http.client import RemoteRecollect
+from recollect.core.memory.ids import IdPrefix
+from recollect.core.privacy.keys import Key
+from recollect.wire.keys import KeyIn, KeysOut, NewKeyOut, RevokedOut, RotateIn
+
+
+class RemoteKeys:
+    """Implements the `Keys` port with an open connection to a server."""
+
+    def __init__(self, server: RemoteRecollect) -> None:
+        self._ask = server.ask
+
+    async def list(self) -> Sequence[Key]:
+        return [one.to_key() for one in (await self._ask(KeysOut, "GET", "keys")).keys]
+
+    async def create(
+        self,
+        owner: str | None = None,
+        label: str = "",
+        *,
+        role: str = "member",
+        project: str | None = None,
+        expires_at: datetime | None = None,
+    ) -> tuple[Key, str]:
+        body = KeyIn(owner=owner, label=label, role=role, project=project, expires_at=expires_at)
+        made = await self._ask(NewKeyOut, "POST", "keys", body=body)
+        return made.to_key(), made.key
+
+    async def rotate(self, reference: str, grace: timedelta) -> tuple[Key, str]:
+        body = RotateIn(grace_seconds=int(grace.total_seconds()))
+        made = await self._ask(NewKeyOut, "POST", f"{_path(reference)}/rotate", body=body)
+        return made.to_key(), made.key
+
+    async def revoke(self, reference: str) -> UUID:
+        return (await self._ask(RevokedOut, "DELETE", _path(reference))).revoked
+
+
+def _path(reference: str) -> str:
+    """Checked before it becomes part of an address: an id has digits and hyphens only."""
+    return f"keys/{IdPrefix.parse(reference, shown_by='recollect keys list').text}"

@@ -1,0 +1,1 @@
+"""Embedders, rerankers, readers, and hosted APIs."""

@@ -1,0 +1,216 @@
+"""Embedding models by name: the one place that knows how each kind of name becomes an embedder.
+
+    minilm, mpnet                    built on this machine from the package index
+    folder:/path/to/model            a folder with model.onnx and tokenizer.json
+    hub:BAAI/bge-large-en-v1.5       a hub model, through fastembed
+    voyage/voyage-3.5                hosted; openai/…, cohere/… likewise
+    compatible/NAME@768              any OpenAI-compatible server
+
+A name is kept with the space it wrote, and every process on that database makes its model by it. So
+whatever decides about the vectors is in the name, the dimension too (`@768`), and what differs
+between machines (keys, addresses, folders of models) is not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from recollect.adapters.models.embedders.local import LocalEmbedder, local_embedder
+from recollect.adapters.models.embedders.local_models import LOCAL_MODELS
+from recollect.adapters.models.embedders.weights import Progress
+from recollect.adapters.models.hosted.retries import Silence
+from recollect.core.errors import InvalidInput, ModelUnavailable, RecollectError
+from recollect.core.privacy.egress import Egress
+from recollect.ports.embedding import Embedder
+from recollect.usecases.workers.priority import GiveWay, nobody_waits
+
+FOLDER: Final = "folder:"
+HUB: Final = "hub:"
+HOSTED: Final = ("voyage", "openai", "cohere", "compatible")
+_DIMENSION: Final = re.compile(r"(?P<model>.+)@(?P<dimension>[1-9][0-9]{0,4})")
+# A model that could not be made is not made again at every recall.
+_RETRY_SECONDS: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """How a hosted provider is reached from here; an empty `url` is the provider's own."""
+
+    key: str | None = field(default=None, repr=False)
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Making:
+    """An embedder that is made, being made, or failed at `ended`."""
+
+    task: asyncio.Task[Embedder]
+    ended: list[float] = field(default_factory=list)
+
+
+class Catalogue:
+    """Implements `Embedders`. Use as an async context manager: its end closes what it made."""
+
+    def __init__(
+        self,
+        models: Path,
+        *,
+        egress: Egress = "local",
+        accounts: Mapping[str, Account] | None = None,
+        progress: Progress = lambda _step, _share: None,
+        give_way: GiveWay = nobody_waits,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._models = models
+        self._egress = egress
+        self._accounts = accounts or {}
+        self._progress = progress
+        self._give_way = give_way
+        self._now = now
+        self._makings: dict[str, _Making] = {}
+        self._opened = AsyncExitStack()
+        # What an account is asked to wait holds for each of its models.
+        self._silences: dict[str, Silence] = {}
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Give up what is being made and close every embedder."""
+        for making in self._makings.values():
+            making.task.cancel()
+        await asyncio.gather(
+            *(making.task for making in self._makings.values()), return_exceptions=True
+        )
+        self._makings.clear()
+        await self._opened.aclose()
+
+    async def embedder(self, name: str) -> Embedder:
+        """The model of this name. InvalidInput when the name or the settings forbid it,
+        ModelUnavailable when it cannot be had; it is then not tried again for a minute.
+        """
+        making = self._makings.get(name)
+        if making is None or (making.ended and self._now() - making.ended[0] >= _RETRY_SECONDS):
+            making = self._makings[name] = self._begin(name)
+        # A recall that runs out of time does not undo the making: the next one needs it.
+        return await asyncio.shield(making.task)
+
+    def _begin(self, name: str) -> _Making:
+        making = _Making(asyncio.create_task(self._make(name), name=f"make {name}"))
+
+        def ended(task: asyncio.Task[Embedder]) -> None:
+            if not task.cancelled() and task.exception() is not None:
+                making.ended.append(self._now())
+
+        making.task.add_done_callback(ended)
+        return making
+
+    async def _make(self, name: str) -> Embedder:
+        if name in LOCAL_MODELS:
+            return await self._opened.enter_async_context(
+                local_embedder(self._models, LOCAL_MODELS[name], self._progress, self._give_way)
+            )
+        if name.startswith((FOLDER, HUB)):
+            return await self._opened.enter_async_context(
+                await asyncio.to_thread(_from_files, name, self._models, self._give_way)
+            )
+        provider, separator, model = name.partition("/")
+        if separator and provider in HOSTED:
+            return await self._hosted(provider, model)
+        raise _unknown(name)
+
+    async def _hosted(self, provider: str, name: str) -> Embedder:
+        from recollect.adapters.models.embedders.hosted import HostedEmbedder
+        from recollect.adapters.models.embedders.hosted_providers import PROVIDERS
+
+        found = _DIMENSION.fullmatch(name)
+        model, dimension = (found["model"], int(found["dimension"])) if found else (name, None)
+        account = self._accounts.get(provider, Account())
+        _check_known(provider, model, dimension, account)
+        embedder = HostedEmbedder(
+            PROVIDERS[provider],
+            egress=self._egress,
+            key=account.key,
+            model=model,
+            dimension=dimension,
+            base_url=account.url,
+            silence=self._silences.setdefault(provider, Silence()),
+        )
+        return await self._opened.enter_async_context(embedder)
+
+
+def _from_files(name: str, models: Path, give_way: GiveWay) -> LocalEmbedder:
+    """Loads or looks up the model, which takes long enough for a thread."""
+    if name.startswith(HUB):
+        from recollect.adapters.models.embedders.hub import hub_embedder
+
+        return hub_embedder(name.removeprefix(HUB), models, give_way=give_way)
+    from recollect.adapters.models.embedders.folder import folder_embedder
+
+    folder = Path(name.removeprefix(FOLDER)).expanduser()
+    if not folder.is_absolute():
+        raise InvalidInput(
+            f"{name!r} is not a whole path, and other processes have other folders to start from",
+            field="model",
+            remedy="Write folder:/the/whole/path.",
+        )
+    try:
+        return folder_embedder(folder, give_way=give_way)
+    except OSError as error:
+        raise ModelUnavailable(
+            f"the model in {folder} cannot be read ({error.strerror})",
+            remedy="Make the folder and its files readable for this user.",
+        ) from error
+
+
+def _check_known(provider: str, model: str, dimension: int | None, account: Account) -> None:
+    """Say which variable or part of the name is missing, before the adapter says it in general."""
+    from recollect.adapters.models.embedders.hosted_providers import PROVIDERS
+
+    variable = f"RECOLLECT_{provider.upper()}"
+    known = PROVIDERS[provider]
+    if not (account.url or known.base_url):
+        raise InvalidInput(
+            f"the address of the server for {provider}/{model} is not known",
+            field=f"{variable}_URL",
+            remedy=f"Set {variable}_URL, for example to http://127.0.0.1:11434/v1.",
+        )
+    if known.needs_key and not account.key:
+        raise InvalidInput(
+            f"{provider}/{model} needs a key",
+            field=f"{variable}_API_KEY",
+            remedy=f"Set {variable}_API_KEY to the key that the provider gave you, or use a "
+            "local model.",
+        )
+    if not model or (dimension is None and model not in known.models):
+        raise InvalidInput(
+            f"the dimension of {provider}/{model or 'MODEL'} is not known",
+            field="model",
+            remedy=f"Write it behind the name: {provider}/{model or 'MODEL'}@768, with the "
+            "dimension that the model's page gives.",
+        )
+
+
+def _unknown(name: str) -> RecollectError:
+    return InvalidInput(
+        f"there is no embedding model called {name!r}",
+        field="model",
+        remedy=f"Use {', '.join(LOCAL_MODELS)}, folder:/PATH, hub:NAME, or "
+        f"{', '.join(f'{one}/NAME' for one in HOSTED)}.",
+    )

@@ -1,0 +1,87 @@
+"""Models of a model hub, such as BAAI/bge-large-en-v1.5, through the optional package fastembed.
+
+Only where a hub can be reached, or was: fastembed keeps what it fetched in the models folder and
+works from there. It lists each model's dimension, so the space is known without loading anything.
+"""
+
+from __future__ import annotations
+
+import importlib
+import threading
+from pathlib import Path
+from typing import Any
+
+from recollect.adapters.models.embedders.local import LocalEmbedder
+from recollect.core.admin.extras import how_to_install
+from recollect.core.errors import InvalidInput, ModelUnavailable
+from recollect.core.recall.space import Space
+from recollect.usecases.workers.priority import GiveWay, nobody_waits
+
+# From the models' card: short queries are to be told apart from passages.
+BGE_QUERY_INSTRUCTION = "Represent this sentence for searching relevant passages: "
+
+_BGE_ENGLISH = ("BAAI/bge-small-en", "BAAI/bge-base-en", "BAAI/bge-large-en")
+
+
+def hub_embedder(
+    name: str,
+    models: Path,
+    *,
+    query_instruction: str | None = None,
+    give_way: GiveWay = nobody_waits,
+) -> LocalEmbedder:
+    """The embedder of a hub model; an instruction that is not given is the model's own."""
+    fastembed = _fastembed(name)
+    listed = {entry["model"]: entry for entry in fastembed.TextEmbedding.list_supported_models()}
+    if name not in listed:
+        raise InvalidInput(
+            f"fastembed does not know the model {name!r}",
+            field="model",
+            remedy="Choose one that it lists (`TextEmbedding.list_supported_models()`), or export "
+            "the model to a folder with model.onnx and tokenizer.json and name that folder.",
+        )
+    if query_instruction is None:
+        query_instruction = BGE_QUERY_INSTRUCTION if name.startswith(_BGE_ENGLISH) else ""
+    space = Space(
+        model=name,
+        # The repository of the converted weights: the nearest to a revision that fastembed tells.
+        revision=str(listed[name]["sources"].get("hf") or "fastembed"),
+        dimension=int(listed[name]["dim"]),
+        query_instruction=query_instruction,
+    )
+
+    def load(_closing: threading.Event) -> _HubEncoder:
+        return _HubEncoder(fastembed, name, models / "hub")
+
+    return LocalEmbedder(space, load, give_way=give_way)
+
+
+class _HubEncoder:
+    """A model that fastembed has loaded, one text at a time."""
+
+    def __init__(self, fastembed: Any, name: str, cache: Path) -> None:  # noqa: ANN401  # no types
+        try:
+            self._model = fastembed.TextEmbedding(model_name=name, cache_dir=str(cache), threads=1)
+        except Exception as error:  # it raises whatever its downloaders raise
+            raise ModelUnavailable(
+                f"{name} could not be loaded ({str(error)[:200]})",
+                remedy="Check that this machine reaches a model hub, or export the model to a "
+                "folder with model.onnx and tokenizer.json elsewhere and name that folder.",
+            ) from error
+
+    def encode(self, text: str) -> list[float]:
+        sound = text.encode("utf-8", "replace").decode()
+        (vector,) = self._model.embed([sound])
+        length = float((vector**2).sum()) ** 0.5
+        normalised: list[float] = (vector / length).tolist()
+        return normalised
+
+
+def _fastembed(name: str) -> Any:  # noqa: ANN401  # an optional package without types here
+    try:
+        return importlib.import_module("fastembed")
+    except ImportError as error:
+        raise ModelUnavailable(
+            f"{name} is a hub model, and the package fastembed is not installed",
+            remedy=f"{how_to_install('hub')} Or choose a local model.",
+        ) from error

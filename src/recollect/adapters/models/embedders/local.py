@@ -1,0 +1,231 @@
+"""Embedding on this machine: a model that loads when it is first needed, off the event loop.
+
+Recall is the hot path, so a query has a thread of its own and never waits behind documents; these
+take turns on at most half of the processors, one text at a time, and give way to whoever waits for
+an answer. Nor does a query wait for a model
+that takes long to load, as one does that must first be fetched and built: it is told so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import threading
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol, Self
+
+from recollect.adapters.models.embedders.local_cache import fetch, require_built
+from recollect.adapters.models.embedders.local_models import MINILM, LocalModel
+from recollect.adapters.models.embedders.local_runtime import Encoder, Reading
+from recollect.adapters.models.embedders.weights import Progress
+from recollect.core.errors import ModelUnavailable
+from recollect.core.recall.space import Space
+from recollect.usecases.workers.priority import GiveWay, nobody_waits
+
+# A model that could not be had is not asked for again at every recall.
+_RETRY_SECONDS = 60.0
+# How long after its beginning a query still waits for the loading: a model that is on this machine
+# loads in less, and a recall has time for it.
+_QUERY_WAITS = 1.0
+_NICENESS = 10
+_TEXTS_A_THREAD = 4
+
+
+class TextEncoder(Protocol):
+    """What a loaded model does. Called from several threads."""
+
+    def encode(self, text: str) -> list[float]: ...
+
+
+class LocalEmbedder:
+    """An embedder around a model that `load` brings into memory at the first text.
+
+    The event that `load` is given is set when the embedder closes: nobody waits for it any more.
+    `doing` says, while it loads, what takes so long; `give_way` is awaited before each document.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        load: Callable[[threading.Event], TextEncoder],
+        *,
+        doing: Callable[[], str] = lambda: "it is being loaded",
+        give_way: GiveWay = nobody_waits,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._space = space
+        self._load = load
+        self._doing = doing
+        self._give_way = give_way
+        self._now = now
+        self._lock = threading.Lock()
+        self._closing = threading.Event()
+        self._loading: Future[TextEncoder] | None = None
+        self._begun = self._failed = 0.0
+        # Threads start with the first text, so that an unused embedder costs nothing.
+        self._loads = ThreadPoolExecutor(1, "load-model")
+        self._queries = ThreadPoolExecutor(1, "embed-query")
+        self._side_by_side = max(1, _processors() // 2)
+        self._documents = ThreadPoolExecutor(
+            self._side_by_side, "embed-document", initializer=_yield_to_others
+        )
+
+    @property
+    def space(self) -> Space:
+        return self._space
+
+    @property
+    def is_hosted(self) -> bool:
+        return False
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Let the running texts finish, drop the waiting ones, and free the model."""
+        self._closing.set()
+        for pool in (self._loads, self._queries, self._documents):
+            await asyncio.to_thread(pool.shutdown, wait=True, cancel_futures=True)
+        self._loading = None
+
+    async def load(self) -> None:
+        """Bring the model into memory now rather than with the first text."""
+        await self._loaded()
+
+    def embed_query(self, text: str) -> Awaitable[list[float]]:
+        """A model that is loaded begins at once, not when it is awaited: whoever asks has other
+        things to begin meanwhile. What goes wrong is told to whoever awaits it.
+        """
+        query, loading = self._space.query_instruction + text, self._loading
+        if loading is None or not loading.done() or loading.exception() or self._closing.is_set():
+            return self._embed_when_loaded(query)
+        return self._embed(self._queries, loading.result(), query)
+
+    def at_once(self, texts: Sequence[str]) -> int:
+        """A few for each thread: a model that takes a second for a text is soon done with them."""
+        return min(len(texts), _TEXTS_A_THREAD * self._side_by_side)
+
+    async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
+        encoder = await self._loaded()
+        turns = asyncio.Semaphore(self._side_by_side)
+
+        async def embedded(text: str) -> list[float]:
+            async with turns:
+                await self._give_way()
+                return await self._embed(self._documents, encoder, text)
+
+        tasks = [asyncio.create_task(embedded(text)) for text in texts]
+        try:
+            return await asyncio.gather(*tasks)
+        finally:  # when one fails, nobody waits for the others any more
+            for task in tasks:
+                task.cancel()
+
+    async def _embed_when_loaded(self, query: str) -> list[float]:
+        return await self._embed(self._queries, await self._loaded(_QUERY_WAITS), query)
+
+    def _embed(
+        self, pool: ThreadPoolExecutor, encoder: TextEncoder, text: str
+    ) -> asyncio.Future[list[float]]:
+        return asyncio.get_running_loop().run_in_executor(pool, self._encode, encoder, text)
+
+    def _encode(self, encoder: TextEncoder, text: str) -> list[float]:
+        vector = encoder.encode(text)
+        if len(vector) != self._space.dimension:
+            raise ModelUnavailable(
+                f"{self._space.model} answered with {len(vector)} numbers instead of "
+                f"{self._space.dimension}",
+                remedy="Its files are not those of the model that was named: name the right "
+                "folder, or run `recollect reembed` with this model.",
+            )
+        return vector
+
+    async def _loaded(self, patience: float | None = None) -> TextEncoder:
+        loading = self._begin()
+        if not loading.done():
+            left = None if patience is None else max(0.0, self._begun + patience - self._now())
+            waiting = asyncio.wrap_future(loading)
+            waiting.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+            # Whoever stops waiting does not stop the loading: others may wait for it, too.
+            await asyncio.wait([waiting], timeout=left)
+        if not loading.done():
+            raise ModelUnavailable(
+                f"{self._space.model} is not ready yet: {self._doing()}",
+                remedy="Wait a little; until then memories are found by words.",
+            )
+        return loading.result()
+
+    def _begin(self) -> Future[TextEncoder]:
+        """The loading of the model: the first text begins it, and a failed one stands for a
+        minute.
+        """
+        with self._lock:
+            now, loading = self._now(), self._loading
+            if loading is None or (
+                loading.done()
+                and loading.exception() is not None
+                and now - self._failed >= _RETRY_SECONDS
+            ):
+                self._begun = now
+                self._loading = loading = self._loads.submit(self._try_to_load)
+            return loading
+
+    def _try_to_load(self) -> TextEncoder:
+        try:
+            return self._load(self._closing)
+        except BaseException:
+            self._failed = self._now()
+            raise
+
+
+def local_embedder(
+    models: Path,
+    model: LocalModel = MINILM,
+    progress: Progress = lambda _step, _share: None,
+    give_way: GiveWay = nobody_waits,
+) -> LocalEmbedder:
+    """The embedder of a model that is built on this machine, in the folder `models`."""
+    doing = "it is being loaded"
+
+    def load(closing: threading.Event) -> TextEncoder:
+        def go_on(step: str, share: float) -> None:
+            nonlocal doing
+            doing = f"{step}, {share:.0%}"
+            if closing.is_set():
+                raise ModelUnavailable(
+                    f"The embedder was closed while {step}",
+                    remedy=f"Run `recollect models get {model.name}` to have the model ready.",
+                )
+            progress(step, share)
+
+        built = fetch(model, models, go_on) if model.at_first_use else require_built(model, models)
+        return Encoder(built, Reading(model.max_tokens))
+
+    return LocalEmbedder(model.space, load, doing=lambda: doing, give_way=give_way)
+
+
+def _yield_to_others() -> None:
+    """Documents can wait; who stores or recalls meanwhile should not. Linux knows the niceness of
+    a thread, others only that of a process.
+    """
+    if sys.platform == "linux":
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
+
+
+def _processors() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

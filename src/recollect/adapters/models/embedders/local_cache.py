@@ -1,0 +1,190 @@
+"""The folder of built models: each is built once, whole or not at all.
+
+A model lives in `<models folder>/<sha256 of its weights>/<recipe>/` beside a manifest with the size
+and hash of each file. It is built in a sibling folder that takes its place by one rename, under a
+lock that the kernel lets go of when its holder dies: two processes build once, and one that was
+killed leaves nothing but scratch files for the next builder to remove.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from recollect.adapters.models.embedders.local_models import LocalModel
+from recollect.adapters.models.embedders.weights import Progress, fetch_weights
+from recollect.core.errors import ModelUnavailable
+
+MODEL, TOKENIZER, MANIFEST = "model.onnx", "tokenizer.json", "manifest.json"
+
+_SCRATCH = ".building-"
+_POLL_SECONDS = 0.1
+_FULL = {errno.ENOSPC, errno.EDQUOT}
+_READ_ONLY = {errno.EACCES, errno.EPERM, errno.EROFS}
+
+
+def model_folder(model: LocalModel, models: Path) -> Path:
+    """Where the built model is, or will be."""
+    return models / model.weights.sha256 / model.recipe
+
+
+def is_built(model: LocalModel, models: Path) -> bool:
+    """Whether a whole model is in its place. Reads every byte: ask once, not for each text."""
+    return _is_whole(model_folder(model, models))
+
+
+def fetch(model: LocalModel, models: Path, progress: Progress = lambda _step, _share: None) -> Path:
+    """The folder of the built model, which is fetched and built when it is missing or damaged.
+
+    `progress` is called often; whatever it raises ends the work and leaves nothing behind.
+    """
+    folder = model_folder(model, models)
+    if _is_whole(folder):
+        return folder
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with _alone(folder.parent / "lock", progress):
+            if not _is_whole(folder):  # another process may have built it meanwhile
+                _build(model, folder, progress)
+    except OSError as error:
+        raise _explained(error, model, models) from error
+    return folder
+
+
+def require_built(model: LocalModel, models: Path) -> Path:
+    """The folder of a model that is only fetched when a person asks for it."""
+    if is_built(model, models):
+        return model_folder(model, models)
+    state = "damaged" if model_folder(model, models).exists() else "not on this machine"
+    raise ModelUnavailable(
+        f"{model.title} is {state}",
+        remedy=f"Run `recollect models get {model.name}`: it fetches "
+        f"{model.download_size // 1_000_000} MB and builds the model.",
+    )
+
+
+def _build(model: LocalModel, folder: Path, progress: Progress) -> None:
+    _clear_scratch(folder.parent)
+    scratch = Path(tempfile.mkdtemp(prefix=_SCRATCH, dir=folder.parent))
+    try:
+        published = scratch / "published"
+        published.mkdir()
+        fetch_weights(model, published, progress)
+        progress(f"building {model.title}", 0.0)
+        build(model, published, scratch / "built")
+        progress(f"building {model.title}", 0.9)
+        if folder.exists():  # damaged, or it would have been used
+            folder.rename(scratch / "damaged")
+        (scratch / "built").rename(folder)
+        _sync(folder.parent)
+        progress(f"building {model.title}", 1.0)
+    finally:
+        _clear_scratch(folder.parent)
+
+
+def _clear_scratch(parent: Path) -> None:
+    """Remove our scratch folder and those of builders that died: the lock says they did.
+
+    A dead builder's pip may still write into one, so what cannot be removed waits for the next.
+    """
+    for left in parent.glob(f"{_SCRATCH}*"):
+        shutil.rmtree(left, ignore_errors=True)
+
+
+def build(model: LocalModel, published: Path, target: Path) -> None:
+    """Make a whole model folder out of the published files."""
+    # `onnx` is needed here alone, and takes a quarter of a second to import.
+    from recollect.adapters.models.embedders.onnx_encoder import build_encoder
+    from recollect.adapters.models.embedders.weights_safetensors import read_weights
+
+    target.mkdir()
+    build_encoder(
+        read_weights(published / model.weights.name),
+        model.architecture,
+        max_tokens=model.max_tokens,
+        precision=model.precision,
+        target=target / MODEL,
+    )
+    shutil.copyfile(published / model.tokenizer.name, target / TOKENIZER)
+    files = {
+        name: {"size": (target / name).stat().st_size, "sha256": sha256_of(target / name)}
+        for name in (MODEL, TOKENIZER)
+    }
+    manifest = {"model": model.title, "recipe": model.recipe, "files": files}
+    (target / MANIFEST).write_text(json.dumps(manifest, indent=2))
+    for name in (MODEL, TOKENIZER, MANIFEST):
+        _sync(target / name)
+    _sync(target)
+
+
+def sha256_of(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _is_whole(folder: Path) -> bool:
+    try:
+        files = json.loads((folder / MANIFEST).read_text())["files"]
+        return set(files) == {MODEL, TOKENIZER} and all(
+            (folder / name).stat().st_size == entry["size"]
+            and sha256_of(folder / name) == entry["sha256"]
+            for name, entry in files.items()
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+@contextmanager
+def _alone(path: Path, progress: Progress) -> Iterator[None]:
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        while not _try_lock(descriptor):
+            progress("waiting for another process that is building the model", 0.0)
+            time.sleep(_POLL_SECONDS)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _try_lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _explained(error: OSError, model: LocalModel, models: Path) -> ModelUnavailable:
+    if error.errno in _FULL:
+        need = (2 * model.weights.size + model.download_size) // 1_000_000
+        return ModelUnavailable(
+            f"The disk is full: {model.title} could not be built in {models}",
+            remedy=f"Free {need} MB there (most of it only while building), or move "
+            f"RECOLLECT_HOME, then run `recollect models get {model.name}`.",
+        )
+    if error.errno in _READ_ONLY:
+        return ModelUnavailable(
+            f"{models} cannot be written, so {model.title} cannot be built there ({error})",
+            remedy=f"Make {models} writable for this user, or move RECOLLECT_HOME.",
+        )
+    return ModelUnavailable(
+        f"{model.title} could not be built in {models} ({error})",
+        remedy=f"Look at {models}; it can be removed, and is built again when needed.",
+    )

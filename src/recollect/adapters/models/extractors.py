@@ -1,0 +1,89 @@
+"""Language models that read an exchange: any OpenAI-compatible endpoint, or a command.
+
+Both are off unless named. Where text may go is decided as for every other model
+(core/privacy/egress.py). A message that holds a credential goes to no other machine, nor to a
+command, of which nobody knows where it sends what it reads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Final
+
+from recollect.adapters.models.hosted.retries import Patience
+from recollect.adapters.models.language_model import LanguageModel
+from recollect.core.agents.capture import Statement
+from recollect.core.agents.capture_answers import INSTRUCTION, believed, material
+from recollect.core.errors import ModelUnavailable
+from recollect.core.privacy.egress import Egress
+from recollect.core.privacy.secrets.detect import looks_sensitive
+
+SECONDS: Final = 60.0
+# All of it together, for the process that captures ends after two minutes.
+_PATIENCE: Final = Patience(
+    request_seconds=SECONDS, attempts=3, total_seconds=SECONDS, first_wait=1.0, longest_wait=10.0
+)
+_MAX_ANSWER: Final = 200_000
+# An agent's own command runs hooks, too: this tells them that nobody is there.
+CAPTURING: Final = "RECOLLECT_CAPTURING"
+
+
+async def ask_endpoint(
+    said: Sequence[str], *, url: str, model: str, key: str | None, egress: Egress
+) -> list[Statement]:
+    """What a model behind `/chat/completions` makes of an exchange; ModelUnavailable if nobody
+    answers.
+    """
+    asked = LanguageModel(
+        url, model, setting="RECOLLECT_CAPTURE", egress=egress, key=key, patience=_PATIENCE
+    )
+    told = said if asked.is_here else _without_secrets(said)
+    if not told:
+        return []
+    async with asked:
+        reply = await asked.ask(INSTRUCTION, material(told))
+    return believed(reply.text, told)
+
+
+async def ask_command(said: Sequence[str], *, command: str) -> list[Statement]:
+    """What a command that reads a prompt from stdin makes of an exchange."""
+    told = _without_secrets(said)
+    if not told:
+        return []
+    prompt = f"{INSTRUCTION}\n\n{material(told)}\n"
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *shlex.split(command),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            env={**os.environ, CAPTURING: "1"},
+        )
+    except (OSError, ValueError, TypeError) as error:
+        raise _unavailable(error) from error
+    try:
+        async with asyncio.timeout(SECONDS):
+            out, _ = await process.communicate(prompt.encode())
+    except TimeoutError as error:
+        raise _unavailable(error) from error
+    finally:
+        if process.returncode is None:
+            with suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+    return believed(out[:_MAX_ANSWER].decode("utf-8", "replace"), told)
+
+
+def _without_secrets(said: Sequence[str]) -> list[str]:
+    return [text for text in said if looks_sensitive(text) is None]
+
+
+def _unavailable(error: Exception) -> ModelUnavailable:
+    return ModelUnavailable(
+        f"the command that captures did not answer ({type(error).__name__})",
+        remedy="Check RECOLLECT_CAPTURE_COMMAND; until then the rules alone decide what is kept.",
+    )

@@ -1,0 +1,172 @@
+"""One address of a hosted API, asked with patience: what embedders and language models share.
+
+It knows nothing of what it carries. Everything that can go wrong on the way is handled here, once:
+time limits, retries, redirects and proxies, and that nothing secret shows in an error. Whether text
+may go there at all is asked when it is made, so that no caller can forget to ask.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import random
+import re
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Final, Self, TypeVar
+
+import httpx
+
+from recollect.adapters.models.hosted.failures import BUSY, LATER, Failure, read_status
+from recollect.adapters.models.hosted.retries import (
+    LONGEST_SILENCE,
+    Patience,
+    Silence,
+    retry_after,
+    wait_before,
+)
+from recollect.core.errors import ModelBusy, ModelSlow, ModelUnavailable
+from recollect.core.privacy.egress import Egress, is_loopback, require_allowed, require_private
+
+# What can stand in a header. Checked here because HTTP libraries quote the value they refuse.
+_KEY: Final = re.compile(r"[\x21-\x7e]+")
+
+Sleep = Callable[[float], Awaitable[None]]
+Answer = TypeVar("Answer")
+
+
+class HostedApi:
+    """Asks one address; `service` names it in errors. Whoever asks in the name of the same account
+    shares its `silence`. Open it with `async with`.
+    """
+
+    def __init__(
+        self,
+        service: str,
+        base_url: str,
+        path: str,
+        *,
+        egress: Egress,
+        key: str | None,
+        silence: Silence | None = None,
+        sleep: Sleep = asyncio.sleep,
+        jitter: Callable[[], float] = random.random,
+    ) -> None:
+        require_allowed(base_url, egress)
+        self._headers = {"Accept": "application/json", "Content-Type": "application/json"}
+        if key:
+            require_private(base_url)
+            self._headers["Authorization"] = f"Bearer {key}"
+        self._service = service
+        self.url = base_url + path
+        self._silence = silence or Silence()
+        self._sleep = sleep
+        self._jitter = jitter
+        self._client: httpx.AsyncClient | None = None
+
+    @property
+    def is_here(self) -> bool:
+        return is_loopback(self.url)
+
+    async def __aenter__(self) -> Self:
+        self._client = httpx.AsyncClient(
+            headers=self._headers,
+            timeout=None,  # noqa: S113  # each request is limited as a whole, see _attempt
+            # Certificates take 50 ms to load, and plain http has no use for them.
+            verify=self.url.startswith("https:"),
+            follow_redirects=False,
+            # A proxy named in the environment would carry text for this machine to another one.
+            trust_env=not self.is_here,
+        )
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            await client.aclose()
+
+    async def ask(
+        self,
+        body: bytes,
+        patience: Patience,
+        read: Callable[[httpx.Response], Awaitable[Answer | Failure]],
+    ) -> Answer:
+        """What `read` makes of the answer; ModelUnavailable when patience is at its end, and at
+        once while the service has asked for silence.
+        """
+        clock = asyncio.get_running_loop().time
+        give_up = clock() + patience.total_seconds
+        attempt = 1
+        while True:
+            self._require_speech(clock())
+            seconds = min(patience.request_seconds, give_up - clock())
+            outcome = await self._attempt(body, seconds, read)
+            if not isinstance(outcome, Failure):
+                return outcome
+            if outcome.asked_wait is not None:
+                self._silence.keep(outcome.asked_wait, clock())
+            wait = wait_before(attempt, patience, self._jitter(), outcome.asked_wait)
+            last = attempt == patience.attempts or clock() + wait >= give_up
+            if last or not outcome.again:
+                raise self._unavailable(outcome, attempt)
+            await self._sleep(wait)
+            attempt += 1
+
+    async def _attempt(
+        self,
+        body: bytes,
+        seconds: float,
+        read: Callable[[httpx.Response], Awaitable[Answer | Failure]],
+    ) -> Answer | Failure:
+        """One request. A failure is returned, not raised: an exception of the HTTP library holds
+        the request, with its key and its texts, and must not become the context of another.
+        """
+        if self._client is None:
+            raise RuntimeError(f"The {self._service} is asked inside `async with`.")
+        try:
+            async with (
+                asyncio.timeout(seconds),
+                self._client.stream("POST", self.url, content=body) as response,
+            ):
+                return await read(response)
+        except TimeoutError:
+            reason = f"did not answer within {seconds:.1f} s"
+            return Failure(reason, LATER, again=True, kind="slow")
+        except httpx.RequestError as error:
+            return Failure(f"could not be reached ({type(error).__name__})", LATER, again=True)
+
+    def _unavailable(self, failure: Failure, attempts: int) -> ModelUnavailable:
+        tried = f" (tried {attempts} times)" if attempts > 1 else ""
+        text = f"The {self._service} at {self.url} {failure.reason}{tried}."
+        if failure.kind == "busy":
+            seconds = min(failure.asked_wait or 0.0, LONGEST_SILENCE)
+            return ModelBusy(text, seconds=seconds, remedy=failure.remedy)
+        if failure.kind == "slow":
+            return ModelSlow(text, remedy=failure.remedy)
+        return ModelUnavailable(text, remedy=failure.remedy)
+
+    def _require_speech(self, now: float) -> None:
+        left = self._silence.left(now)
+        if left > 0.0:
+            raise ModelBusy(
+                f"The {self._service} at {self.url} asked to be sent nothing for another "
+                f"{math.ceil(left)} s.",
+                seconds=left,
+                remedy=BUSY,
+            )
+
+
+def can_be_key(text: str) -> bool:
+    return _KEY.fullmatch(text) is not None
+
+
+def refusal(response: httpx.Response) -> Failure | None:
+    """What the head of an answer says went wrong, if it did."""
+    asked_wait = retry_after(response.headers.get("retry-after"), datetime.now(UTC))
+    return read_status(response.status_code, asked_wait)

@@ -1,0 +1,136 @@
+"""A language model behind any OpenAI-compatible endpoint, here or elsewhere: asking it once.
+
+What it is asked, and how far its answer is believed, is the affair of whoever asks: the concept
+graph (readers/compatible.py) and capture (extractors.py). Nothing of an answer, of a text or of the
+key is quoted in an error.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Final, Self
+
+import httpx
+
+from recollect.adapters.models.hosted.api import HostedApi, can_be_key, refusal
+from recollect.adapters.models.hosted.failures import Failure
+from recollect.adapters.models.hosted.retries import Patience
+from recollect.core.errors import InvalidInput
+from recollect.core.privacy.egress import Egress
+
+MAX_ANSWER: Final = 1_000_000
+"""Bytes of an answer that are read; the longest that is of use takes some ten thousand."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The text of an answer, empty where it had another form, and the tokens that it cost."""
+
+    text: str = ""
+    tokens: int = 0
+
+
+class LanguageModel:
+    """Open it with `async with`. `setting` begins the names of the variables that describe it."""
+
+    def __init__(
+        self,
+        url: str,
+        model: str,
+        *,
+        setting: str,
+        egress: Egress,
+        key: str | None,
+        patience: Patience,
+    ) -> None:
+        self._api = HostedApi(
+            "language model",
+            url.strip().rstrip("/"),
+            "/chat/completions",
+            egress=egress,
+            key=key,
+        )
+        if key and not can_be_key(key):
+            raise InvalidInput(
+                f"{setting}_API_KEY has characters that no key has.",
+                field=f"{setting}_API_KEY",
+                remedy="Set the key again, without quotes or line breaks.",
+            )
+        self._setting = setting
+        self._model = model
+        self._patience = patience
+
+    @property
+    def name(self) -> str:
+        return f"{self._model} at {self._api.url}"
+
+    @property
+    def is_here(self) -> bool:
+        return self._api.is_here
+
+    async def __aenter__(self) -> Self:
+        await self._api.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._api.__aexit__(kind, error, trace)
+
+    async def ask(
+        self, task: str, text: str, *, schema: Mapping[str, object] | None = None
+    ) -> Reply:
+        """What it makes of a text, as a JSON schema if one is named; ModelUnavailable if nobody
+        answered in time.
+        """
+        body = json.dumps(self._request(task, text, schema), ensure_ascii=False)
+        answer = await self._api.ask(body.encode("utf-8", "replace"), self._patience, self._read)
+        return _reply(answer)
+
+    def _request(
+        self, task: str, text: str, schema: Mapping[str, object] | None
+    ) -> dict[str, object]:
+        request: dict[str, object] = {
+            "model": self._model,
+            "temperature": 0,
+            "messages": [
+                {"role": "system", "content": task},
+                {"role": "user", "content": text},
+            ],
+        }
+        if schema is not None:
+            named = {"name": "answer", "strict": True, "schema": schema}
+            request["response_format"] = {"type": "json_schema", "json_schema": named}
+        return request
+
+    async def _read(self, response: httpx.Response) -> bytes | Failure:
+        if (failure := refusal(response)) is not None:
+            return failure
+        answer = bytearray()
+        async for part in response.aiter_bytes():
+            answer += part
+            if len(answer) > MAX_ANSWER:
+                return Failure(
+                    "sent an answer without an end",
+                    f"Check that {self._setting}_URL is an OpenAI-compatible API whose model"
+                    " answers in JSON.",
+                )
+        return bytes(answer)
+
+
+def _reply(body: bytes) -> Reply:
+    try:
+        answer = json.loads(body)
+        text = answer["choices"][0]["message"]["content"]
+        usage = answer.get("usage")
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
+        return Reply()
+    tokens = usage.get("total_tokens") if isinstance(usage, dict) else None
+    counted = tokens if isinstance(tokens, int) and 0 <= tokens < 10**9 else 0
+    return Reply(text if isinstance(text, str) else "", counted)

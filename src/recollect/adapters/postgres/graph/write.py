@@ -1,0 +1,150 @@
+"""Puts into the graph what was read in memories, each owner's in a transaction of its own.
+
+Whoever writes holds the owner's lock first and never waits for a memory's row: somebody who edits
+the memory makes what was read worthless anyway. See docs/adr/0022.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+from uuid import UUID
+
+from psycopg import AsyncConnection
+
+from recollect.adapters.postgres.graph.facts import UNSAY, Said, columns, write_facts
+from recollect.core.graph.extraction import Extraction, ExtractionJob
+
+Connection = AsyncConnection[Any]
+
+ALONE: Final = "select recollect_graph_alone(%(owner)s)"
+GREW: Final = "select recollect_graph_grew(%(owner)s)"
+RARE: Final = -2
+"""Marks a concept that is not worth comparing until one more memory mentions it."""
+
+# An edit moves the time of what is said; whatever else an update changes, nobody can tell apart.
+_STILL_THERE: Final = """
+select x.memory_id, x.extracted_by > 0 as was_read,
+    case when m.version = 1 then m.created_at else m.updated_at end as stated_at
+from extractions x
+join unnest(%(ids)s::uuid[], %(tickets)s::text[]) as d(memory_id, ticket) using (memory_id)
+join memories m on m.id = x.memory_id
+where x.content_hash = decode(d.ticket, 'hex') and x.extracted_by <= %(by)s
+    and x.owner = %(owner)s and not m.is_sensitive and m.deleted_at is null
+for key share of m skip locked
+"""
+
+_CONCEPTS: Final = """
+with wanted as (
+    select distinct on (key) * from unnest(%(keys)s::text[], %(names)s::text[], %(kinds)s::text[])
+        as w(key, name, kind)
+), missing as materialized (
+    select gen_random_uuid() as id, w.* from wanted w
+    where not exists (
+        select from concept_names n where n.owner = %(owner)s and n.key = w.key)
+), made as (
+    insert into concepts (id, owner, key, name, kind)
+    select id, %(owner)s, key, name, kind from missing
+)
+insert into concept_names (owner, key, concept_id, name)
+select %(owner)s, key, id, name from missing
+"""
+
+_MENTIONS: Final = """
+insert into memory_concepts (memory_id, key, concept_id, owner)
+select d.memory_id, d.key, n.concept_id, %(owner)s
+from unnest(%(memories)s::uuid[], %(keys)s::text[]) as d(memory_id, key)
+join concept_names n on n.owner = %(owner)s and n.key = d.key
+on conflict (memory_id, key) do nothing
+"""
+
+_COMPARE: Final = """
+update concepts c set compared_in = null from concept_names n
+where n.owner = %(owner)s and n.key = any(%(keys)s) and c.id = n.concept_id
+    and c.compared_in = %(rare)s
+"""
+
+_UNMENTION: Final = """
+delete from memory_concepts m
+where m.memory_id = any(%(again)s) and not exists (
+    select from unnest(%(memories)s::uuid[], %(keys)s::text[]) as d(memory_id, key)
+    where d.memory_id = m.memory_id and d.key = m.key)
+"""
+
+_DONE: Final = """
+update extractions
+set extracted_by = %(by)s, attempts = 0, due_at = now(), last_error = null
+where memory_id = any(%(ids)s)
+"""
+
+
+async def write(
+    connection: Connection,
+    owner: str,
+    done: Sequence[tuple[ExtractionJob, Extraction]],
+    by: int,
+) -> int:
+    """Put in what was read in memories of one owner whose text is still the same; how many."""
+    await connection.execute(ALONE, {"owner": owner})
+    cursor = await connection.execute(
+        _STILL_THERE,
+        {
+            "ids": [job.memory_id for job, _ in done],
+            "tickets": [job.ticket for job, _ in done],
+            "by": by,
+            "owner": owner,
+        },
+    )
+    there = {row["memory_id"]: row for row in await cursor.fetchall()}
+    read = {job.memory_id: found for job, found in done if job.memory_id in there}
+    if not read:
+        return 0
+    await _write_mentions(connection, owner, read)
+    said = [
+        Said(memory, fact, there[memory]["stated_at"])
+        for memory, found in read.items()
+        for fact in found.facts
+    ]
+    again = [memory for memory in read if there[memory]["was_read"]]
+    if again:
+        await _remove_the_rest(connection, again, read, said)
+    await write_facts(connection, owner, said)
+    await connection.execute(_DONE, {"by": by, "ids": list(read)})
+    await connection.execute(GREW, {"owner": owner})
+    return len(read)
+
+
+async def _write_mentions(
+    connection: Connection, owner: str, read: Mapping[UUID, Extraction]
+) -> None:
+    mentioned = {one.key: one for found in read.values() for one in found.mentions}
+    if not mentioned:
+        return
+    ordered = sorted(mentioned.values(), key=lambda one: one.key)
+    await connection.execute(
+        _CONCEPTS,
+        {
+            "owner": owner,
+            "keys": [one.key for one in ordered],
+            "names": [one.label for one in ordered],
+            "kinds": [one.kind for one in ordered],
+        },
+    )
+    await connection.execute(_MENTIONS, {"owner": owner, **_pairs(read)})
+    await connection.execute(_COMPARE, {"owner": owner, "keys": list(mentioned), "rare": RARE})
+
+
+async def _remove_the_rest(
+    connection: Connection,
+    again: Sequence[UUID],
+    read: Mapping[UUID, Extraction],
+    said: Sequence[Said],
+) -> None:
+    """What was read in these memories before and is not found in them now."""
+    await connection.execute(UNSAY, {"again": list(again), **columns(said)})
+    await connection.execute(_UNMENTION, {"again": list(again), **_pairs(read)})
+
+
+def _pairs(read: Mapping[UUID, Extraction]) -> dict[str, object]:
+    pairs = [(memory, one.key) for memory, found in read.items() for one in found.mentions]
+    return {"memories": [memory for memory, _ in pairs], "keys": [key for _, key in pairs]}

@@ -1,0 +1,1 @@
+"""Changes, versions, links and erasure in Postgres."""

@@ -1,0 +1,348 @@
+"""The server's side of sync: changes by position, and writes that name what they are based on.
+
+The triggers of migration 0003 give out the positions (docs/adr/0018). A push is one transaction
+that locks its rows by id before it writes any, as every writer locks rows before positions.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, Final
+from uuid import UUID
+
+from psycopg import AsyncConnection
+from psycopg.rows import DictRow
+from psycopg.types.json import Jsonb
+
+from recollect.adapters.files.erasure_log import Erasure
+from recollect.adapters.postgres.history.erasure import ERASE
+from recollect.adapters.postgres.history.erasure_memory import TOMBSTONE, ErasureMemory
+from recollect.adapters.postgres.identity import identity
+from recollect.adapters.postgres.rows import (
+    INSERT_NEW,
+    MEMORY_COLUMNS,
+    UPDATE_MEMORY,
+    from_memory,
+    to_json,
+    to_memory,
+    utc,
+)
+from recollect.adapters.postgres.statistics import Statistics, Transaction
+from recollect.core.errors import NotFound, StoreBusy
+from recollect.core.sync.model import (
+    Answer,
+    ChangePage,
+    Decision,
+    Erase,
+    Outgoing,
+    Peer,
+    Refusal,
+    Remote,
+    RemoteRevision,
+    Revision,
+    State,
+)
+from recollect.ports.sync import Decide
+
+Connection = AsyncConnection[DictRow]
+# A page holds so many bytes of text at most, beside its first memory: bounded on both sides.
+_PAGE_BYTES: Final = 2_000_000
+
+_LOCK = "select id from memories where owner = %s and id = any(%s) order by id for update"
+
+_ROWS = f"""
+select {MEMORY_COLUMNS}, c.memory_id, c.position, c.erased_at, c.extra, c.edits
+from changes c left join memories m on m.id = c.memory_id
+where c.owner = %(owner)s and c.memory_id = any(%(ids)s)
+"""  # noqa: S608  # composed of constants
+
+_NOTE_EDITS = """
+update changes c set extra = note.extra, edits = c.edits || note.edit
+from json_to_recordset(%(notes)s::json) as note (id uuid, extra jsonb, edit jsonb)
+where c.memory_id = note.id
+"""
+
+# Of the rows behind the cursor as many as fit: at least one, then by count and by bytes.
+_PAGE = f"""
+with waiting as (
+    select c.memory_id, c.position, c.erased_at, c.extra, c.edits
+    from changes c where c.owner = %(owner)s and c.position > %(after)s
+    order by c.position limit %(limit)s
+)
+select {MEMORY_COLUMNS}, c.*,
+    sum(coalesce(octet_length(m.content), 0)) over (order by c.position) as bytes
+from waiting c left join memories m on m.id = c.memory_id
+order by c.position
+"""  # noqa: S608  # composed of constants
+
+# A revision is told anew whenever its memory is, so that it never comes before it. One memory may
+# have several, which then share a position: a page must not end between them.
+_REVISION_PAGE = """
+select r.id, r.memory_id, r.kind, r.fields, r.made_at, r.resolved_at,
+    greatest(r.position, c.position) as position
+from revisions r join changes c on c.memory_id = r.memory_id join memories m on m.id = r.memory_id
+where r.owner = %(owner)s and (r.position > %(after)s or c.position > %(after)s)
+    and (%(sensitive)s or not m.is_sensitive)
+order by 7 fetch first %(limit)s rows with ties
+"""
+
+_REMAINING = """
+select (select count(*) from changes where owner = %(owner)s and position > %(after)s)
+    + (select count(*) from revisions where owner = %(owner)s and position > %(after)s) as rows
+"""
+
+# An erasure draws its position before it removes revisions. Whoever writes those holds on to their
+# memories first, so that the two wait for each other there and not crosswise.
+_HOLD = """
+select m.id from memories m where m.owner = %s and m.id = any(%s) order by m.id for key share
+"""
+
+# A revision of a memory that is gone is not kept.
+_KEEP_REVISION = """
+insert into revisions (id, owner, memory_id, kind, fields, made_at, resolved_at, position)
+select %(id)s, %(owner)s, %(memory_id)s, %(kind)s, %(fields)s, %(made_at)s, %(resolved_at)s, 0
+from memories m where m.id = %(memory_id)s and m.owner = %(owner)s
+on conflict (id) do update set resolved_at = excluded.resolved_at
+where revisions.resolved_at is null and excluded.resolved_at is not null
+    and revisions.owner = excluded.owner
+"""
+
+
+# What is pushed twice at once, as after a broken connection, is there at the second look.
+_LOOKS: Final = 3
+
+
+class _Overtaken(StoreBusy):
+    """Somebody else stored a memory after it was looked for."""
+
+
+class PostgresChanges:
+    """Implements the `ChangeStore` port on the store's own pool."""
+
+    def __init__(
+        self, transaction: Transaction, statistics: Statistics, remembered: ErasureMemory
+    ) -> None:
+        self._transaction = transaction
+        self._statistics = statistics
+        self._remembered = remembered
+
+    async def peer(self, owner: str) -> Peer:
+        async with self._transaction() as connection:
+            server, epoch = await identity(connection)
+        return Peer(server, owner, epoch)
+
+    async def apply(
+        self, owner: str, store: UUID, items: Sequence[Outgoing], decide: Decide
+    ) -> list[Answer]:
+        for _ in range(_LOOKS - 1):
+            with suppress(_Overtaken):
+                return await self._apply(owner, store, items, decide)
+        return await self._apply(owner, store, items, decide)
+
+    async def _apply(
+        self, owner: str, store: UUID, items: Sequence[Outgoing], decide: Decide
+    ) -> list[Answer]:
+        ids = sorted({item.id for item in items})
+        written: dict[UUID, Decision] = {}
+        async with self._transaction() as connection:
+            await connection.execute(_LOCK, (owner, ids))
+            rows = await _rows(connection, owner, store, ids)
+            foreign = await _foreign(connection, owner, ids)
+            for item in items:
+                if item.id in written:
+                    continue  # a second write of one memory is answered, not applied
+                meets = foreign.get(item.id) or decide(item, rows.get(item.id))
+                if meets is not None:
+                    written[item.id] = meets
+            added = await _write(connection, store, items, written, rows)
+            for id, decision in written.items():
+                if isinstance(decision, Erase):
+                    await _erase(connection, owner, id)
+            current = await _rows(connection, owner, store, ids)
+        if added:
+            await self._statistics.added(added)
+        gone = [id for id, one in written.items() if isinstance(one, Erase)]
+        await self._remembered.note([Erasure(id, owner) for id in gone])
+        refused = {id: one for id, one in written.items() if isinstance(one, Refusal)}
+        return [Answer(item.id, current.get(item.id), refused.get(item.id)) for item in items]
+
+    async def keep_revisions(
+        self, owner: str, revisions: Sequence[Revision]
+    ) -> list[RemoteRevision]:
+        if not revisions:
+            return []
+        ids = sorted(one.id for one in revisions)
+        async with self._transaction() as connection, connection.cursor() as cursor:
+            await cursor.execute(_HOLD, (owner, [one.memory_id for one in revisions]))
+            locked = "select id from revisions where id = any(%s) order by id for update"
+            await cursor.execute(locked, (ids,))
+            await cursor.executemany(_KEEP_REVISION, [_revision_row(owner, r) for r in revisions])
+            found = "select * from revisions where owner = %s and id = any(%s)"
+            await cursor.execute(found, (owner, ids))
+            return [_remote_revision(row) for row in await cursor.fetchall()]
+
+    async def page(
+        self, owner: str, store: UUID, after: int, limit: int, *, sensitive: bool, count: bool
+    ) -> ChangePage:
+        peer = await self.peer(owner)
+        params = {"owner": owner, "after": after, "limit": limit, "sensitive": sensitive}
+        async with self._transaction() as connection:
+            # One snapshot for all: a revision must not overtake the memory it belongs to.
+            await connection.execute("set transaction isolation level repeatable read")
+            cursor = await connection.execute("select last_value, is_called from change_positions")
+            last = await cursor.fetchone() or {"last_value": 0, "is_called": False}
+            if after > (last["last_value"] if last["is_called"] else 0):
+                return ChangePage(peer, is_reset=True)
+            cursor = await connection.execute(_PAGE, params)
+            found = await cursor.fetchall()
+            cursor = await connection.execute(_REVISION_PAGE, params)
+            revised = [_remote_revision(row) for row in await cursor.fetchall()]
+            remaining = None
+            if count:
+                cursor = await connection.execute(_REMAINING, params)
+                remaining = (await cursor.fetchone() or {"rows": 0})["rows"]
+        memories = [
+            _remote(row, store)
+            for place, row in enumerate(found)
+            if place == 0 or row["bytes"] <= _PAGE_BYTES
+        ]
+        is_cut = len(memories) < len(found) or len(found) == limit
+        # Where one of the two lists is cut, the other may go no further than its last position.
+        ends = [memories[-1].change] if is_cut else []
+        ends += [revised[-1].change] if len(revised) >= limit else []
+        end = min(ends, default=None)
+        if end is not None:
+            memories = [one for one in memories if one.change <= end]
+            revised = [one for one in revised if one.change <= end]
+        read = [one.change for one in memories] + [one.change for one in revised]
+        return ChangePage(
+            peer,
+            tuple(memories),
+            tuple(revised),
+            cursor=max(read, default=after),
+            has_more=end is not None,
+            remaining=remaining,
+        )
+
+    async def revisions(self, owner: str) -> list[Revision]:
+        query = "select * from revisions where owner = %s and resolved_at is null order by id"
+        async with self._transaction() as connection:
+            cursor = await connection.execute(query, (owner,))
+            return [_to_revision(row) for row in await cursor.fetchall()]
+
+    async def resolve(self, owner: str, revision: Revision) -> None:
+        query = """
+            update revisions set resolved_at = %s
+            where owner = %s and id = %s and resolved_at is null
+        """
+        async with self._transaction() as connection:
+            await connection.execute(_HOLD, (owner, [revision.memory_id]))
+            cursor = await connection.execute(query, (revision.resolved_at, owner, revision.id))
+            if cursor.rowcount == 0:
+                raise NotFound("there is no such conflict", remedy="See `recollect conflicts`.")
+
+
+async def _write(
+    connection: Connection,
+    store: UUID,
+    items: Sequence[Outgoing],
+    written: Mapping[UUID, Decision],
+    rows: Mapping[UUID, Remote],
+) -> int:
+    """Few statements however many items are new; how many that are."""
+    states = {id: one for id, one in written.items() if isinstance(one, State)}
+    new = [one.memory for id, one in states.items() if id not in rows]
+    changed = [from_memory(one.memory) for id, one in states.items() if id in rows]
+    notes = [
+        {
+            "id": str(item.id),
+            "extra": dict(states[item.id].extra),
+            "edit": {str(store): [str(item.edit), states[item.id].memory.version]},
+        }
+        for item in {item.id: item for item in reversed(items)}.values()
+        if item.id in states
+    ]
+    async with connection.cursor() as cursor:
+        if new:
+            await cursor.execute(INSERT_NEW, {"memories": to_json(new)})
+            _check_all_written(cursor.rowcount, new)
+        if changed:
+            await cursor.executemany(UPDATE_MEMORY, changed)
+            _check_all_written(cursor.rowcount, changed)
+        if notes:
+            await cursor.execute(_NOTE_EDITS, {"notes": json.dumps(notes)})
+            _check_all_written(cursor.rowcount, notes)
+    return len(new)
+
+
+def _check_all_written(rows: int, sent: Sequence[object]) -> None:
+    if rows != len(sent):
+        raise _Overtaken("a memory was stored at the same moment", remedy="Try again in a moment.")
+
+
+async def _foreign(connection: Connection, owner: str, ids: list[UUID]) -> dict[UUID, Refusal]:
+    query = "select id from memories where id = any(%s) and owner <> %s"
+    cursor = await connection.execute(query, (ids, owner))
+    taken = Refusal("the id belongs to another memory", "Store the text again under a new id.")
+    return {row["id"]: taken for row in await cursor.fetchall()}
+
+
+async def _erase(connection: Connection, owner: str, id: UUID) -> None:
+    params = {"owner": owner, "id": id}
+    cursor = await connection.execute(ERASE, params)
+    if await cursor.fetchone() is None:
+        await connection.execute(TOMBSTONE, params)
+
+
+async def _rows(
+    connection: Connection, owner: str, store: UUID, ids: list[UUID]
+) -> dict[UUID, Remote]:
+    cursor = await connection.execute(_ROWS, {"owner": owner, "ids": ids})
+    return {row["memory_id"]: _remote(row, store) for row in await cursor.fetchall()}
+
+
+def _remote(row: DictRow, store: UUID) -> Remote:
+    remote = Remote(row["memory_id"], row["position"], is_erased=row["erased_at"] is not None)
+    if row["id"] is None:
+        return remote
+    memory = to_memory(row)
+    edit, edit_version = row["edits"].get(str(store), (None, 0))
+    return replace(
+        remote,
+        version=memory.version,
+        deleted_at=memory.deleted_at,
+        state=State(memory, row["extra"]),
+        edit=None if edit is None else UUID(edit),
+        edit_version=edit_version,
+    )
+
+
+def _remote_revision(row: DictRow) -> RemoteRevision:
+    return RemoteRevision(row["position"], _to_revision(row))
+
+
+def _to_revision(row: DictRow) -> Revision:
+    resolved = row["resolved_at"]
+    return Revision(
+        row["id"],
+        row["memory_id"],
+        row["kind"],
+        row["fields"],
+        utc(row["made_at"]),
+        None if resolved is None else utc(resolved),
+    )
+
+
+def _revision_row(owner: str, revision: Revision) -> dict[str, Any]:
+    return {
+        "id": revision.id,
+        "owner": owner,
+        "memory_id": revision.memory_id,
+        "kind": revision.kind,
+        "fields": Jsonb(dict(revision.fields)),
+        "made_at": revision.made_at,
+        "resolved_at": revision.resolved_at,
+    }

@@ -1,0 +1,164 @@
+"""Erasures and revocations that a restored backup does not undo.
+
+Each is noted in the erasure log once it is committed, and the database keeps how far into that log
+it is. A database that was restored is behind, and is told the rest: when the server starts, and
+with the next request when it was running (`PostgresStore.find_key`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import UUID
+
+from recollect.adapters.files.erasure_log import Entry, Erasure, ErasureLogs, Revocation
+from recollect.adapters.postgres.history.erasure import ERASE
+from recollect.adapters.postgres.identity import NEW_EPOCH, identity
+from recollect.adapters.postgres.pool import Connection
+from recollect.adapters.postgres.rows import utc
+from recollect.adapters.postgres.statistics import Transaction
+
+log = logging.getLogger(__name__)
+
+# Locked: of all processes that write to the log, one at a time appends and applies.
+_APPLIED: Final = "select applied from erasure_logs where log = %s for update"
+_APPLY: Final = """
+insert into erasure_logs (log, applied) values (%(log)s, %(applied)s)
+on conflict (log) do update set applied = greatest(erasure_logs.applied, excluded.applied)
+"""
+_PRESENT: Final = """
+select id, owner from memories where id = any(%s) order by id for update
+"""
+# For a write that never arrived, or is not in the backup: should it arrive late, from a client that
+# still has it, it finds itself erased.
+TOMBSTONE: Final = """
+insert into changes (memory_id, owner, position, erased_at)
+select %(id)s, %(owner)s, nextval('change_positions'), now() from recollect_order(%(owner)s)
+on conflict (memory_id) do nothing
+"""
+# The earliest moment counts: a key in the grace period of a rotation may be revoked before its end.
+_REVOKE: Final = """
+update keys k set revoked_at = r.at
+from (select id, min(at) as at
+    from unnest(%(ids)s::uuid[], %(at)s::timestamptz[]) as revoked (id, at) group by id) r
+where k.id = r.id and (k.revoked_at is null or k.revoked_at > r.at)
+"""
+_KNOWN: Final = """
+select memory_id as id, owner, null as at from changes where erased_at is not null
+union all select id, null, revoked_at from keys where revoked_at is not null
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """How far a server's database is known to have come in its log."""
+
+    server: UUID
+    applied: int
+
+    def is_ahead_of(self, server: UUID | None, applied: int | None) -> bool:
+        """Whether a database that says this of itself was restored since."""
+        return server != self.server or (applied or 0) < self.applied
+
+
+class ErasureMemory:
+    """Without logs nothing is remembered."""
+
+    def __init__(self, logs: ErasureLogs | None, transaction: Transaction) -> None:
+        self._logs = logs
+        self._transaction = transaction
+        self._lock = asyncio.Lock()
+        self.log_id: UUID | None = None
+        self.place: Place | None = None
+
+    async def open(self) -> None:
+        """Tell the database what it does not know, and the log what it does not."""
+        try:
+            await self.replay()
+        except OSError as error:
+            log.warning("erasures are not kept for a restore: %s", error.strerror)
+            self._logs = None
+            return
+        await self._complete()
+
+    async def note(self, entries: Sequence[Entry]) -> None:
+        """Remember what was committed; what cannot be written now is found at the next start."""
+        if self._logs is None or not entries:
+            return
+        try:
+            await self._bring_up(self._logs, entries)
+        except OSError as error:
+            log.warning("an erasure is not in the erasure log yet: %s", error.strerror)
+
+    async def replay(self) -> None:
+        """Bring the database to the end of its log."""
+        if self._logs is not None:
+            await self._bring_up(self._logs)
+
+    async def _bring_up(self, logs: ErasureLogs, new: Sequence[Entry] = ()) -> None:
+        """Append what is new, and apply all that the database lacks. A restored database may be
+        another server's, so its log is looked up each time.
+        """
+        erased = revoked = 0
+        async with self._lock:
+            async with self._transaction() as connection:
+                server, _ = await identity(connection)
+                file = await asyncio.to_thread(logs.open, server)
+                cursor = await connection.execute(_APPLIED, (file.id,))
+                row = await cursor.fetchone()
+                applied = row["applied"] if row else 0
+                start, end = await asyncio.to_thread(file.append, new) if new else (None, 0)
+                if start != applied:
+                    entries, end = await asyncio.to_thread(file.read, applied)
+                    erased, revoked = await _repeat(connection, entries)
+                    if row is not None and len(entries) > len(new):
+                        await connection.execute(NEW_EPOCH)
+                await connection.execute(_APPLY, {"log": file.id, "applied": end})
+            self.log_id, self.place = file.id, Place(server, end)
+        if erased or revoked:
+            log.warning(
+                "the database is a restored backup: %d memories erased since were erased again, "
+                "%d keys revoked again",
+                erased,
+                revoked,
+            )
+
+    async def _complete(self) -> None:
+        """A server that was killed after it committed has not noted it."""
+        if self._logs is None:
+            return
+        async with self._transaction() as connection:
+            server, _ = await identity(connection)
+            noted = await asyncio.to_thread(_all_entries, self._logs, server)
+            cursor = await connection.execute(_KNOWN)
+            known = [_to_entry(row) for row in await cursor.fetchall()]
+        await self.note([entry for entry in known if entry not in noted])
+
+
+def _all_entries(logs: ErasureLogs, server: UUID) -> frozenset[Entry]:
+    entries, _ = logs.open(server).read(0)
+    return frozenset(entries)
+
+
+def _to_entry(row: Mapping[str, Any]) -> Entry:
+    if row["owner"] is None:
+        return Revocation(row["id"], utc(row["at"]))
+    return Erasure(row["id"], row["owner"])
+
+
+async def _repeat(connection: Connection, entries: Sequence[Entry]) -> tuple[int, int]:
+    """How many memories and keys had come back."""
+    erasures = {one.id: one for one in entries if isinstance(one, Erasure)}
+    cursor = await connection.execute(_PRESENT, ([*erasures],))
+    present = await cursor.fetchall()
+    for row in present:
+        await connection.execute(ERASE, row)
+    for id, one in sorted(erasures.items(), key=lambda pair: pair[1].owner):
+        await connection.execute(TOMBSTONE, {"id": id, "owner": one.owner})
+    revoked = [one for one in entries if isinstance(one, Revocation)]
+    values = {"ids": [one.id for one in revoked], "at": [one.at for one in revoked]}
+    cursor = await connection.execute(_REVOKE, values)
+    return len(present), cursor.rowcount

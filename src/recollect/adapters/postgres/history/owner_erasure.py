@@ -1,0 +1,283 @@
+"""Erasing all that one owner has on a server, and searching the database for what is left.
+
+The search knows no table by name: it reads the catalogue, so that a table added later is searched
+as well. It looks into the planner's statistics, too: they quote values of the tables.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, LiteralString
+from uuid import UUID
+
+from psycopg import AsyncConnection, sql
+
+from recollect.adapters.files.erasure_log import Erasure
+from recollect.adapters.files.file_search import in_files
+from recollect.adapters.postgres import timeouts as patience
+from recollect.adapters.postgres.errors import translated
+from recollect.adapters.postgres.history.erasure_memory import ErasureMemory
+from recollect.adapters.postgres.pool import Connection
+from recollect.adapters.postgres.statistics import Statistics, Transaction
+from recollect.core.privacy.erasure import Erased, Marks, Remain
+
+_COUNTS: Final = """
+select (select count(*) from changes where owner = %(owner)s and erased_at is not null) as told,
+    (select count(*) from keys where owner = %(owner)s and revoked_at is null) as keys
+"""
+# has_vectors: building their index again takes minutes, and they hold numbers, no text.
+_TABLES: Final = """
+select c.relname as name, exists (
+    select from pg_index i join pg_class x on x.oid = i.indexrelid join pg_am a on a.oid = x.relam
+    where i.indrelid = c.oid and a.amname = 'hnsw') as has_vectors
+from pg_class c join pg_namespace n on n.oid = c.relnamespace
+where n.nspname = current_schema() and c.relkind in ('r', 'p', 'm') order by 1
+"""
+# Segments before the last checkpoint's are removed, not recycled: see the embedded configuration.
+_EMPTY_LOG: Final[tuple[LiteralString, ...]] = (
+    "checkpoint",
+    "select pg_switch_wal()",
+    "checkpoint",
+)
+_UNSEARCHED: Final = (
+    "the data files and the write-ahead log of this Postgres still hold the bytes. To remove them, "
+    "run as a superuser in this database: vacuum full; checkpoint; select pg_switch_wal(); "
+    "checkpoint; then wait until the log's segments are overwritten or removed (wal_recycle = off "
+    "removes them). Archived log, standbys and backups keep them until they expire."
+)
+_UNSCRUBBED: Final = (
+    "the data files and the write-ahead log of the server still hold the bytes. To remove them, "
+    "run `recollect erase --server` for this owner on the server's machine."
+)
+_COLUMNS: Final = """
+select c.relname as table, a.attname as column, t.typname = 'uuid' as is_id,
+    t.typname in ('text', '_text', 'jsonb') as is_text,
+    (select min(o.attname) from pg_attribute o where o.attrelid = c.oid
+        and o.attname in ('owner', 'changed_by') and not o.attisdropped) as owner,
+    exists (select from pg_attribute o where o.attrelid = c.oid
+        and o.attname = 'memory_id' and not o.attisdropped) as is_of_memory
+from pg_attribute a
+join pg_class c on c.oid = a.attrelid
+join pg_namespace n on n.oid = c.relnamespace
+join pg_type t on t.oid = a.atttypid
+where n.nspname = current_schema() and c.relkind in ('r', 'p', 'm')
+    and a.attnum > 0 and not a.attisdropped
+order by 1, a.attnum
+"""
+# Where an id alone stays, so that synced clients hear of the erasure.
+_TOMBSTONES: Final = ("changes", "memory_id")
+# Whose a row is, if that is known; then the rows of others are left out.
+_OF_MEMORY: Final = "(select m.owner from memories m where m.id = t.memory_id)"
+_HOLDS_ID: Final = """
+select count(*) as rows from {table} t
+where t.{column} = any(%(ids)s) and coalesce({whose} = %(owner)s, true)
+"""
+_HOLDS_TEXT: Final = """
+select count(*) as rows from {table} t
+where coalesce({whose} = %(owner)s, true)
+    and (exists (select from unnest(%(needles)s::text[]) n
+        where strpos(lower(t.{column}::text), lower(n)) > 0)
+        or t.{column}::text = any(%(stems)s))
+"""
+# The words as the index and its frequencies write them, unless another memory holds them.
+_STEMS: Final = """
+select s as stem from unnest(tsvector_to_array(to_tsvector('english', %(text)s))) s
+where length(s) > 4 and s !~ '^[0-9.,+-]*$'
+    and not exists (select from memories m where m.search_vector @@ quote_literal(s)::tsquery)
+"""
+_OTHERS: Final = """
+select n from unnest(%(needles)s::text[]) n
+where exists (select from {table} t
+    where {whose} <> %(owner)s and strpos(lower(t.{column}::text), lower(n)) > 0)
+"""
+_STATISTICS: Final = """
+select tablename || '.' || attname as name from pg_stats
+where schemaname = current_schema() and exists (select from unnest(%(needles)s::text[]) n
+    where strpos(lower(concat_ws(' ', most_common_vals::text, histogram_bounds::text,
+        most_common_elems::text)), lower(n)) > 0)
+"""
+# An empty table keeps the statistics of what was in it, so it gets a row to be described by. The
+# tables of links and of former versions get theirs by triggers.
+_STAND_IN: Final[tuple[LiteralString, ...]] = (
+    """
+insert into memories (id, owner, content, category, tags, expanded_keywords, importance,
+    is_sensitive, version, created_at, updated_at, links)
+values (%(id)s, '', '-', 'note', '{-}', '{-}', 0, false, 1, now(), now(),
+    jsonb_build_array(jsonb_build_object('kind', '-', 'target', %(id)s)))
+""",
+    "update memories set version = 2 where id = %(id)s",
+    """
+insert into revisions (id, owner, memory_id, kind, fields, made_at, position)
+values (%(id)s, '', %(id)s, 'edit', '{}', now(), 0)
+""",
+    "insert into concepts (id, owner, key, name, kind) values (%(id)s, '', '-', '-', '-')",
+    "insert into concept_names (owner, key, concept_id, name) values ('', '-', %(id)s, '-')",
+    """
+insert into memory_concepts (memory_id, key, concept_id, owner)
+values (%(id)s, '-', %(id)s, '')
+""",
+    """
+insert into concept_edges (id, owner, source, target, relation, valid_from, learned_at)
+values (%(id)s, '', %(id)s, %(id)s, '-', now(), now())
+""",
+    """
+insert into edge_evidence (edge_id, memory_id, source_key, target_key, owner, stated_at)
+values (%(id)s, %(id)s, '-', '-', '', now())
+""",
+    "analyze",
+    "delete from memories where id = %(id)s",
+    "delete from changes where memory_id = %(id)s",
+    "delete from graph_versions where owner = ''",
+)
+_NOBODY: Final = UUID("00000000-0000-7000-8000-000000000000")
+
+
+class PostgresOwnerErasure:
+    """Implements the `OwnerEraser` port on the store's pool; vacuuming needs a connection alone."""
+
+    def __init__(
+        self,
+        url: str,
+        transaction: Transaction,
+        statistics: Statistics,
+        remembered: ErasureMemory,
+        files: Path | None,
+        *,
+        is_light: bool = False,
+    ) -> None:
+        """`files`: the cluster's, where it is our own; they are cleaned and searched, too, unless
+        `is_light`: that is for owners, who may ask for it often and must not hold up the server.
+        """
+        self._url = url
+        self._files = None if is_light else files
+        self._is_light = is_light
+        self._unsearched = "" if self._files else _UNSCRUBBED if files else _UNSEARCHED
+        self._cleaning = asyncio.Lock()
+        self._remembered = remembered
+        self._transaction = transaction
+        self._statistics = statistics
+
+    @property
+    def unsearched(self) -> str:
+        return self._unsearched
+
+    async def erase_owner(self, owner: str) -> Erased:
+        async with self._transaction() as connection:
+            # All rows before anything else, in one order, as every writer does it.
+            locked = "select from memories where owner = %s order by id for update"
+            await connection.execute(locked, (owner,))
+            deleted = "delete from memories where owner = %s returning id"
+            cursor = await connection.execute(deleted, (owner,))
+            gone = [row["id"] for row in await cursor.fetchall()]
+            await connection.execute("delete from revisions where owner = %s", (owner,))
+            await connection.execute(
+                "update settings_audit set changed_by = '' where changed_by = %s", (owner,)
+            )
+            cursor = await connection.execute(_COUNTS, {"owner": owner})
+            counts = await cursor.fetchone() or {"told": 0, "keys": 0}
+        await self._remembered.note([Erasure(id, owner) for id in gone])
+        if gone or not self._is_light:
+            async with self._cleaning:
+                await self._statistics.maintain()
+                await self._clean()
+        return Erased(len(gone), counts["told"], counts["keys"])
+
+    async def _clean(self) -> None:
+        """Rows that are gone leave the tables and their indexes, and the statistics of them. In a
+        cluster of our own they leave its files, too: vacuuming alone frees their room, and a
+        rewritten table is without their bytes.
+        """
+        with translated():
+            async with await self._alone() as connection:
+                cursor = await connection.execute(_TABLES)
+                for table, has_vectors in await cursor.fetchall():
+                    rewritten = self._files and not has_vectors
+                    vacuum = sql.SQL("vacuum full {}" if rewritten else "vacuum {}")
+                    await connection.execute(vacuum.format(sql.Identifier(table)))
+                async with connection.transaction():
+                    for statement in _STAND_IN:
+                        await connection.execute(statement, {"id": _NOBODY})
+                if self._files:
+                    await connection.execute("vacuum full pg_statistic")
+                    for statement in _EMPTY_LOG:
+                        await connection.execute(statement)
+
+    async def remains(self, marks: Marks) -> tuple[Sequence[str], Sequence[Remain]]:
+        searched: list[str] = []
+        found: list[Remain] = []
+        if self._is_light and not marks.ids:
+            return searched, found
+        async with self._transaction() as connection:
+            cursor = await connection.execute(_COLUMNS)
+            columns = await cursor.fetchall()
+            theirs = await _held_by_others(connection, columns, marks)
+            needles = sorted((marks.texts | marks.words) - theirs)
+            cursor = await connection.execute(_STEMS, {"text": " ".join(needles)})
+            stems = [row["stem"] for row in await cursor.fetchall()]
+            values = {
+                "ids": [*marks.ids],
+                "needles": needles,
+                "stems": stems,
+                "owner": marks.owner,
+            }
+            for row in columns:
+                place = (row["table"], row["column"])
+                searched.append(".".join(place))
+                if place == _TOMBSTONES:
+                    continue
+                query = _HOLDS_ID if row["is_id"] else _HOLDS_TEXT
+                cursor = await connection.execute(_about(query, row), values)
+                count = (await cursor.fetchone() or {"rows": 0})["rows"]
+                if count:
+                    what = "ids" if row["is_id"] else "texts or words"
+                    found.append(Remain(".".join(place), what, count))
+            searched.append("pg_stats")
+            cursor = await connection.execute(_STATISTICS, values)
+            found += [
+                Remain(f"pg_stats of {row['name']}", "values", 1) for row in await cursor.fetchall()
+            ]
+        if self._files:
+            texts = sorted(marks.texts - theirs)
+            searched.append("the files of the cluster")
+            found += await asyncio.to_thread(in_files, self._files, texts)
+        return searched, found
+
+    async def _alone(self) -> AsyncConnection[Any]:
+        return await AsyncConnection.connect(
+            self._url,
+            autocommit=True,
+            prepare_threshold=None,
+            application_name="recollect",
+            connect_timeout=patience.CONNECT_SECONDS,
+        )
+
+
+async def _held_by_others(
+    connection: Connection, columns: Sequence[Mapping[str, Any]], marks: Marks
+) -> set[str]:
+    """Texts and words that other owners have anywhere, former versions included: to find them where
+    all owners' values are mixed, as in the files, would tell one owner what another has.
+    """
+    held: set[str] = set()
+    for row in columns:
+        if row["is_text"] and row["owner"]:
+            left = sorted((marks.texts | marks.words) - held)
+            values = {"needles": left, "owner": marks.owner}
+            cursor = await connection.execute(_about(_OTHERS, row), values)
+            held |= {found["n"] for found in await cursor.fetchall()}
+    return held
+
+
+def _about(query: LiteralString, column: Mapping[str, Any]) -> sql.Composed:
+    """A query about one column, which knows whose a row of its table is."""
+    if column["owner"]:
+        whose: sql.Composable = sql.Identifier("t", column["owner"])
+    else:
+        whose = sql.SQL(_OF_MEMORY if column["is_of_memory"] else "null::text")
+    return sql.SQL(query).format(
+        table=sql.Identifier(column["table"]),
+        column=sql.Identifier(column["column"]),
+        whose=whose,
+    )

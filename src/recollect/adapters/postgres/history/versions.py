@@ -1,0 +1,99 @@
+"""What was known at a moment, on Postgres: the present states that were written by then, and of the
+others the versions that held.
+
+The words of former texts have no index: they are read as they are asked for, within the scope.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import Any, Final, LiteralString
+from uuid import UUID
+
+from psycopg import AsyncConnection
+
+from recollect.adapters.postgres.lexical import search as lexical
+from recollect.adapters.postgres.rows import MEMORY_COLUMNS, to_memory, within
+from recollect.core.memory.memory import Memory, Scope
+from recollect.core.recall.request import Candidate
+from recollect.core.recall.settings import WordQuery
+from recollect.core.recall.successors import Fetched, Followed, followed, successors_of
+from recollect.core.text.analysis import clean_query
+
+# Stands where the table of memories would. A version of a memory that is sensitive now is, too. The
+# search vector is that of migration 0001.
+_THEN: Final[LiteralString] = f"""
+(
+    select {MEMORY_COLUMNS}, m.search_vector from memories m
+    where m.owner = %(owner)s and m.updated_at <= %(as_of)s and m.created_at <= %(as_of)s
+    union all
+    (select distinct on (v.memory_id) v.memory_id, v.owner, v.content, v.category, v.tags,
+        v.expanded_keywords, v.importance, v.is_sensitive or m.is_sensitive, v.project, v.session,
+        v.version, v.created_at, v.valid_from, v.deleted_at, v.links,
+        setweight(to_tsvector('english', v.content), 'A')
+        || setweight(to_tsvector('english', recollect_join(v.expanded_keywords)), 'B')
+        || setweight(to_tsvector('english', recollect_join(v.tags)), 'C')
+        || setweight(to_tsvector('english', v.category), 'D')
+    from memory_versions v join memories m on m.id = v.memory_id
+    where v.owner = %(owner)s and v.valid_from <= %(as_of)s and v.valid_to > %(as_of)s
+        and v.created_at <= %(as_of)s and m.updated_at > %(as_of)s
+    order by v.memory_id, v.number desc)
+)
+"""  # noqa: S608  # composed of constants
+
+_READ: Final = f"select {MEMORY_COLUMNS} from {_THEN} m where m.deleted_at is null"  # noqa: S608  # composed of constants
+_LINKED: Final = f"{_READ} and m.links <> '[]'"
+_SOME: Final = f"{_READ} and m.id = any(%(ids)s)"
+
+Connection = AsyncConnection[Any]
+
+
+async def search(
+    connection: Connection, owner: str, scope: Scope, query: WordQuery, as_of: datetime
+) -> list[Candidate]:
+    condition, params = within(owner, scope, query.exclude)
+    return await lexical.search(
+        connection,
+        clean_query(f"{query.text} {query.expanded}"),
+        where=condition,
+        params={**params, "as_of": as_of},
+        depth=query.depth,
+        ranking=query.ranking,
+        source=_THEN,
+    )
+
+
+async def fetch(
+    connection: Connection, owner: str, ids: Collection[UUID], as_of: datetime
+) -> Fetched:
+    memories = await _some(connection, owner, ids, as_of)
+    successors = successors_of(await _linked(connection, owner, as_of))
+    return Fetched(memories, successors.keys() & memories.keys())
+
+
+async def follow(
+    connection: Connection,
+    owner: str,
+    superseded: Collection[UUID],
+    targets: Collection[UUID],
+    as_of: datetime,
+) -> Followed:
+    linked = await _linked(connection, owner, as_of)
+    found = followed(linked, superseded, targets)
+    missing = found.wanted - {memory.id for memory in linked}
+    others = await _some(connection, owner, missing, as_of)
+    return found.with_memories([*linked, *others.values()])
+
+
+async def _linked(connection: Connection, owner: str, as_of: datetime) -> list[Memory]:
+    cursor = await connection.execute(_LINKED, {"owner": owner, "as_of": as_of})
+    return [to_memory(row) for row in await cursor.fetchall()]
+
+
+async def _some(
+    connection: Connection, owner: str, ids: Collection[UUID], as_of: datetime
+) -> dict[UUID, Memory]:
+    params = {"owner": owner, "as_of": as_of, "ids": list(ids)}
+    cursor = await connection.execute(_SOME, params)
+    return {row["id"]: to_memory(row) for row in await cursor.fetchall()}

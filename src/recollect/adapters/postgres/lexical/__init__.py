@@ -1,0 +1,1 @@
+"""The lexical leg in Postgres."""

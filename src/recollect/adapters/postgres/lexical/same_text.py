@@ -1,0 +1,65 @@
+"""Find the memory that says the same as a new one, and keep others from storing it meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+from uuid import UUID
+
+from recollect.adapters.postgres.pool import Connection
+from recollect.adapters.postgres.rows import MEMORY_COLUMNS, to_memory
+from recollect.core.memory.duplicates import is_same
+from recollect.core.memory.memory import Memory
+
+# As `migrations/versions/0013_same_text.py` has indexed it.
+_KEY: Final = r"hashtextextended(regexp_replace({text}, '\s+', '', 'g'), 0)"
+# Until the transaction ends, whoever else stores this text waits, and then sees what was stored.
+_LOCK: Final = f"""
+select pg_advisory_xact_lock(hashtextextended(%(owner)s, {_KEY.format(text="%(content)s")}))
+"""
+_SAME_KEY: Final = f"""
+select {MEMORY_COLUMNS} from memories m
+where m.owner = %(owner)s and m.deleted_at is null and m.category <> 'episode'
+    and {_KEY.format(text="m.content")} = {_KEY.format(text="%(content)s")}
+order by m.created_at, m.id
+"""  # noqa: S608  # composed of constants
+
+
+_SAME_KEYS: Final = f"""
+select {MEMORY_COLUMNS} from memories m
+where m.owner = %(owner)s and m.deleted_at is null and m.category <> 'episode'
+    and {_KEY.format(text="m.content")} = any(
+        array(
+            select {_KEY.format(text="said.content")}
+            from unnest(%(contents)s::text[]) said (content)
+        )
+    )
+order by m.created_at, m.id
+"""  # noqa: S608  # composed of constants
+
+
+async def find_many(connection: Connection, memories: Sequence[Memory]) -> dict[UUID, Memory]:
+    """By the id of each new memory, the stored one that says the same."""
+    if not memories:
+        return {}
+    contents = [memory.content for memory in memories]
+    params = {"owner": memories[0].owner, "contents": contents}
+    cursor = await connection.execute(_SAME_KEYS, params)
+    by_text: dict[tuple[str, ...], list[Memory]] = {}
+    for known in map(to_memory, await cursor.fetchall()):
+        by_text.setdefault(tuple(known.content.split()), []).append(known)
+    return {
+        memory.id: known
+        for memory in memories
+        for known in reversed(by_text.get(tuple(memory.content.split()), []))
+        if is_same(known, memory)
+    }
+
+
+async def find(connection: Connection, memory: Memory) -> Memory | None:
+    """The stored memory that says the same; None while nobody else can store one."""
+    params = {"owner": memory.owner, "content": memory.content}
+    await connection.execute(_LOCK, params)
+    cursor = await connection.execute(_SAME_KEY, params)
+    known = map(to_memory, await cursor.fetchall())
+    return next((one for one in known if is_same(one, memory)), None)

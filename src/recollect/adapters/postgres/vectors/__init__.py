@@ -1,0 +1,1 @@
+"""Vectors in Postgres: spaces, the embedding queue and search."""

@@ -1,0 +1,361 @@
+"""Which memories a space still needs: the rows without a vector are the jobs.
+
+Triggers put such a row in with the memory itself, in the same transaction, so nothing acknowledged
+can be missing. What was there before a space was opened is found by a sweep (`embedding_sweep.py`),
+whenever no job is left. A claim is a lease that is committed before the model runs: nobody's edit
+waits for a model, and what a dead worker held is free again when its lease runs out. See
+docs/adr/0008.
+
+A turn of a conversation is embedded with the turns before it (docs/adr/0029): those of the same
+owner, project and session. A claim writes down whose words these are, and while it does so nobody
+can change them; afterwards a change takes the ticket away, and with it whatever is being made of
+the old words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from operator import itemgetter
+from typing import Any, Final
+from uuid import UUID
+
+from psycopg import AsyncConnection
+
+from recollect.adapters.postgres.vectors.text import vector_text
+from recollect.core.memory.memory import EPISODE
+from recollect.core.recall.space import (
+    TURNS_BEFORE,
+    EmbeddingJob,
+    EmbeddingProgress,
+    StoredSpace,
+    context_of,
+)
+
+Connection = AsyncConnection[Any]
+
+MAX_ATTEMPTS: Final = 8
+FIRST_DELAY: Final = 5.0
+DELAY_GROWTH: Final = 4.0
+LONGEST_DELAY: Final = 3_600.0
+"""Seconds before a failed job is tried again: 5, 20, 80 … an hour; some two and a half hours in
+all before it is parked, so that a model that is away for an hour parks nothing."""
+
+GIVEN_BACK: Final = "it failed before, and was given back when it was its turn again"
+"""What stands for the error of a text that failed and was claimed since: without any it would be
+one of those that ended their workers."""
+
+LONGEST_ERROR: Final = 500
+OFTEN: Final = 3
+SOON: Final = 30.0
+"""What failed less often than that, and is due within so many seconds, is worth waiting for."""
+
+_DUE: Final = """
+select e.memory_id, encode(e.content_hash, 'hex') as ticket, m.content, m.category,
+    e.attempts > 0 and e.last_error is null as is_suspect
+from embeddings e join memories m on m.id = e.memory_id and not m.is_sensitive
+where e.space_id = %(space)s and e.vector is null and e.due_at <= now()
+order by e.due_at
+limit %(limit)s
+for update of e skip locked
+"""
+# A text that was tried often enough and is due once more has ended its workers: it is parked. What
+# it failed with before is over when it is tried again, so that silence can be told from an answer.
+# Once only is each row written: for the second time Postgres would look at its memory again, and
+# wait for somebody who edits it, who waits for the row.
+_CLAIM: Final = """
+update embeddings e set
+    attempts = e.attempts + 1,
+    due_at = case when e.attempts >= %(most)s then 'infinity'
+        else now() + %(lease)s * interval '1 second' end,
+    context_hash = d.hash,
+    last_error = case when e.attempts >= %(most)s then %(silence)s end
+from unnest(%(ids)s::uuid[], %(hashes)s::bytea[]) d(memory_id, hash)
+where e.space_id = %(space)s and e.memory_id = d.memory_id
+returning e.memory_id, e.due_at = 'infinity' as is_parked
+"""
+_SILENCE: Final = "its workers ended without an answer"
+
+# Whoever is changing a turn is not waited for: without its words the vector is a good one, too. Two
+# projects may have a session of one name; a project has no empty name, and so the index is used.
+_BEFORE: Final = """
+select m.id as memory_id, b.id, b.content
+from memories m
+cross join lateral (
+    select p.id from memories p
+    where p.owner = m.owner and p.session = m.session
+        and coalesce(p.project, '') = coalesce(m.project, '') and p.category = 'episode'
+        and p.deleted_at is null and (p.created_at, p.id) < (m.created_at, m.id)
+    order by p.created_at desc, p.id desc
+    limit %(turns)s
+) p
+join memories b on b.id = p.id and not b.is_sensitive and b.deleted_at is null
+where m.id = any(%(ids)s)
+order by b.created_at, b.id
+for share of b skip locked
+"""
+_NO_CONTEXT: Final = """
+delete from embedding_context where space_id = %(space)s and memory_id = any(%(ids)s)
+"""
+_CONTEXT: Final = """
+insert into embedding_context (space_id, memory_id, before_id)
+select %(space)s, * from unnest(%(ids)s::uuid[], %(before)s::uuid[])
+"""
+
+# Whoever is editing the memory holds its row, and makes this vector worthless: never wait for that.
+_FINISH: Final = """
+with done as (
+    select * from unnest(%(ids)s::uuid[], %(tickets)s::text[], %(vectors)s::text[])
+        as d(memory_id, ticket, vector)
+), mine as (
+    select e.memory_id, d.vector from embeddings e join done d using (memory_id)
+    where e.space_id = %(space)s and e.vector is null
+        and e.content_hash || coalesce(e.context_hash, '') = decode(d.ticket, 'hex')
+    for update of e skip locked
+)
+update embeddings e
+set vector = mine.vector::halfvec, attempts = 0, due_at = now(), last_error = null
+from mine where e.space_id = %(space)s and e.memory_id = mine.memory_id
+"""
+
+# Of the jobs named, those that nobody has changed, erased or finished since.
+_MINE: Final = """
+with named as (
+    select * from unnest(%(ids)s::uuid[], %(tickets)s::text[]) as d(memory_id, ticket)
+), mine as (
+    select e.memory_id from embeddings e join named d using (memory_id)
+    where e.space_id = %(space)s and e.vector is null
+        and e.content_hash || coalesce(e.context_hash, '') = decode(d.ticket, 'hex')
+    for update of e skip locked
+)
+"""
+
+_UNCHANGED: Final = f"{_MINE} select memory_id from mine"  # noqa: S608  # composed of constants
+
+_FAIL: Final = f"""
+{_MINE}
+update embeddings e
+set last_error = %(error)s,
+    due_at = case when e.attempts >= %(most)s then 'infinity'
+        else now() + interval '1 second'
+            * least(%(first)s * %(growth)s ^ greatest(e.attempts - 1, 0), %(longest)s) end
+from mine where e.space_id = %(space)s and e.memory_id = mine.memory_id
+"""  # noqa: S608  # composed of constants
+
+_GIVE_BACK: Final = f"""
+{_MINE}
+update embeddings e set attempts = greatest(e.attempts - 1, 0), due_at = now(),
+    last_error = case when e.attempts > 1 then '{GIVEN_BACK}' end
+from mine where e.space_id = %(space)s and e.memory_id = mine.memory_id
+"""  # noqa: S608  # composed of constants
+_TROUBLE: Final = "update spaces set last_error = %(error)s where id = %(space)s"
+_NO_TROUBLE: Final = """
+update spaces set last_error = null where id = %(space)s and last_error is not null
+"""
+# What somebody has in hand is no answer yet: a hosted model is known to work only by its vectors.
+_RECOVERED: Final = """
+update spaces s set last_error = null
+where s.id = %(space)s and s.last_error is not null and not exists (
+    select from embeddings e
+    where e.space_id = s.id and e.vector is null and e.last_error is null
+)
+"""
+
+# Who is changing one makes a new job of it anyway.
+_RETRY: Final = """
+with failed as (
+    select memory_id from embeddings
+    where space_id = %(space)s and vector is null and due_at > now() and last_error is not null
+    for update skip locked
+)
+update embeddings e set attempts = 0, due_at = now()
+from failed where e.space_id = %(space)s and e.memory_id = failed.memory_id
+"""
+
+# Of one owner, or of all. `rows` is what is or will be embedded of what has been seen.
+_PROGRESS: Final = """
+with of as materialized (
+    select e.vector is null as pending, e.due_at, e.attempts, e.last_error
+    from embeddings e
+    where e.space_id = %(space)s and (%(owner)s::text is null or exists (
+        select from memories m where m.id = e.memory_id and m.owner = %(owner)s))
+)
+select
+    (select count(*) from of) as rows,
+    (select count(*) from of where pending) as pending,
+    (select count(*) from of where pending and due_at = 'infinity') as parked,
+    (select count(*) from memories m join spaces s on s.id = %(space)s
+        where m.id > s.swept_to and not m.is_sensitive and m.deleted_at is null
+            and (%(owner)s::text is null or m.owner = %(owner)s)
+            and not exists (
+                select from embeddings e where e.memory_id = m.id and e.space_id = s.id
+            )) as unseen,
+    coalesce(
+        (select last_error from spaces where id = %(space)s),
+        (select last_error from of
+            where pending and last_error is not null
+            order by due_at desc limit 1)) as last_error,
+    f.failing, f.soon
+from (
+    select count(*) as failing, count(*) filter (
+        where attempts < %(often)s and due_at <= now() + %(soon)s * interval '1 second') as soon
+    from of
+    where pending and due_at > now() and due_at < 'infinity' and last_error is not null
+) f
+"""
+
+
+async def claim(
+    connection: Connection, space: StoredSpace, limit: int, lease: float
+) -> list[EmbeddingJob]:
+    while True:
+        cursor = await connection.execute(_DUE, {"space": space.id, "limit": limit})
+        found = await cursor.fetchall()
+        if not found:
+            return []
+        due = sorted(_together(found), key=itemgetter("memory_id"))
+        turns = {row["memory_id"]: row["content"] for row in due if row["category"] == EPISODE}
+        contexts = await _contexts(connection, space, turns) if turns else {}
+        params = {
+            "space": space.id,
+            "ids": [row["memory_id"] for row in due],
+            "hashes": [_hash(contexts.get(row["memory_id"])) for row in due],
+            "lease": lease,
+            "most": MAX_ATTEMPTS,
+            "silence": _SILENCE,
+        }
+        claimed = await (await connection.execute(_CLAIM, params)).fetchall()
+        parked = {row["memory_id"] for row in claimed if row["is_parked"]}
+        if len(parked) < len(due):
+            return [
+                _job(row, contexts.get(row["memory_id"]))
+                for row in due
+                if row["memory_id"] not in parked
+            ]
+
+
+def _together(due: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """Which of the due rows, in their order, are claimed at once. One that was claimed before, and
+    of which nothing was heard, may have ended its worker: it goes alone, so that it takes no other
+    with it, and who was with it is soon cleared.
+    """
+    if due[0]["is_suspect"]:
+        return due[:1]
+    return [row for row in due if not row["is_suspect"]]
+
+
+def _job(row: Mapping[str, Any], context: str | None) -> EmbeddingJob:
+    """A turn's own words come first: what a model does not read of a long text is its end."""
+    text = row["content"] if context is None else f"{row['content']}\n{context}"
+    ticket = row["ticket"] + (_hash(context) or b"").hex()
+    return EmbeddingJob(row["memory_id"], ticket, text)
+
+
+async def _contexts(
+    connection: Connection, space: StoredSpace, turns: Mapping[UUID, str]
+) -> dict[UUID, str]:
+    """What is embedded with each of these turns; whose words these are, is written down."""
+    params = {"space": space.id, "ids": list(turns), "turns": TURNS_BEFORE}
+    await connection.execute(_NO_CONTEXT, params)
+    cursor = await connection.execute(_BEFORE, params)
+    before: dict[UUID, list[tuple[UUID, str]]] = {}
+    for row in await cursor.fetchall():
+        before.setdefault(row["memory_id"], []).append((row["id"], row["content"]))
+    contexts: dict[UUID, str] = {}
+    pairs: list[tuple[UUID, UUID]] = []
+    for id, said in before.items():
+        kept = context_of(turns[id], [content for _, content in said])
+        if kept:
+            contexts[id] = "\n".join(kept)
+            pairs += [(id, other) for other, _ in said[-len(kept) :]]
+    if pairs:
+        ids, others = zip(*pairs, strict=True)
+        params = {"space": space.id, "ids": list(ids), "before": list(others)}
+        await connection.execute(_CONTEXT, params)
+    return contexts
+
+
+def _hash(context: str | None) -> bytes | None:
+    return None if context is None else sha256(context.encode()).digest()
+
+
+async def finish(
+    connection: Connection,
+    space: StoredSpace,
+    done: Sequence[tuple[EmbeddingJob, Sequence[float]]],
+) -> int:
+    params = {
+        **_named(space, [job for job, _ in done]),
+        "vectors": [vector_text(space.space, vector) for _, vector in done],
+    }
+    cursor = await connection.execute(_FINISH, params)
+    if cursor.rowcount:
+        await connection.execute(_NO_TROUBLE, {"space": space.id})
+    return cursor.rowcount
+
+
+async def unchanged(
+    connection: Connection, space: StoredSpace, jobs: Sequence[EmbeddingJob]
+) -> list[EmbeddingJob]:
+    cursor = await connection.execute(_UNCHANGED, _named(space, jobs))
+    ids = {row["memory_id"] for row in await cursor.fetchall()}
+    return [job for job in jobs if job.memory_id in ids]
+
+
+async def fail(
+    connection: Connection, space: StoredSpace, jobs: Sequence[EmbeddingJob], error: str
+) -> None:
+    params = {
+        **_named(space, jobs),
+        "error": _storable(error),
+        "most": MAX_ATTEMPTS,
+        "first": FIRST_DELAY,
+        "growth": DELAY_GROWTH,
+        "longest": LONGEST_DELAY,
+    }
+    await connection.execute(_FAIL, params)
+
+
+async def give_back(
+    connection: Connection, space: StoredSpace, jobs: Sequence[EmbeddingJob], error: str | None
+) -> None:
+    await connection.execute(_GIVE_BACK, _named(space, jobs))
+    if error is not None:
+        await connection.execute(_TROUBLE, {"space": space.id, "error": _storable(error)})
+
+
+async def recovered(connection: Connection, space: StoredSpace) -> None:
+    await connection.execute(_RECOVERED, {"space": space.id})
+
+
+async def retry_parked(connection: Connection, space: StoredSpace) -> int:
+    cursor = await connection.execute(_RETRY, {"space": space.id})
+    return cursor.rowcount
+
+
+async def progress(
+    connection: Connection, space: StoredSpace, owner: str | None
+) -> EmbeddingProgress:
+    params = {"space": space.id, "owner": owner, "often": OFTEN, "soon": SOON}
+    cursor = await connection.execute(_PROGRESS, params)
+    row = await cursor.fetchone() or {}
+    return EmbeddingProgress(
+        embedded=row["rows"] - row["pending"],
+        waiting=row["pending"] - row["parked"] + row["unseen"],
+        parked=row["parked"],
+        last_error=row["last_error"],
+        failing=row["failing"],
+        soon=row["soon"],
+    )
+
+
+def _named(space: StoredSpace, jobs: Sequence[EmbeddingJob]) -> dict[str, object]:
+    return {
+        "space": space.id,
+        "ids": [job.memory_id for job in jobs],
+        "tickets": [job.ticket for job in jobs],
+    }
+
+
+def _storable(error: str) -> str:
+    return error.replace("\0", " ").encode("utf-8", "replace").decode()[:LONGEST_ERROR]

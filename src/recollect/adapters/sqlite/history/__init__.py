@@ -1,0 +1,1 @@
+"""Links, versions, recalls and erasure in SQLite."""

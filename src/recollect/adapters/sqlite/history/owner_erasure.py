@@ -1,0 +1,122 @@
+"""Erasing all that one owner has in the local store, and searching the file for what is left.
+
+The search knows no table by name: it reads the catalogue, so that a table added later is searched
+as well, and then the bytes of the file and of its log, free pages included.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from recollect.adapters.files.file_search import in_files
+from recollect.adapters.sqlite.history.erasure import empty_log, erase_where, sweep
+from recollect.adapters.sqlite.store import SqliteStore
+from recollect.adapters.sqlite.thread import transaction
+from recollect.core.privacy.erasure import Erased, Marks, Remain
+
+_TABLES: Final = """
+SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0 ORDER BY name
+"""
+# Where an id alone may stay, so that the server hears of the erasure, and of it again when it was
+# restored from a backup.
+_TOMBSTONES: Final = {("outbox", "id"), ("synced", "id"), ("erasures", "id")}
+_CHECK_WORDS: Final = "INSERT INTO memory_words (memory_words, rank) VALUES ('integrity-check', 1)"
+
+
+class SqliteOwnerErasure:
+    """Implements the `OwnerEraser` port on the store's own lanes."""
+
+    unsearched: Final = ""
+
+    def __init__(self, store: SqliteStore, path: Path) -> None:
+        self._writer, self._reader = store.lanes
+        self._path = path
+
+    async def erase_owner(self, owner: str) -> Erased:
+        def work(writer: sqlite3.Connection) -> Erased:
+            gone = erase_where(writer, "owner = ?", (owner,))
+            with transaction(writer):
+                _forget_owner(writer, owner)
+            sweep(writer)
+            told = writer.execute("SELECT count(*) FROM outbox WHERE owner = ?", (owner,))
+            return Erased(gone, told=told.fetchone()[0])
+
+        return await self._writer.run(work)
+
+    async def remains(self, marks: Marks) -> tuple[Sequence[str], Sequence[Remain]]:
+        def work(writer: sqlite3.Connection) -> tuple[list[str], list[Remain]]:
+            empty_log(writer)
+            searched, found = _in_tables(writer, marks)
+            others = _others(writer, marks)
+            found += _in_word_index(writer)
+            for file in (self._path, self._path.with_name(f"{self._path.name}-wal")):
+                searched.append(str(file))
+                found += in_files(file, sorted(marks.texts - others))
+            return searched, found
+
+        return await self._writer.run(work)
+
+
+def _forget_owner(writer: sqlite3.Connection, owner: str) -> None:
+    """What is kept beside the memories. Without a server nobody has to hear of the erasure."""
+    writer.execute("DELETE FROM states WHERE owner = ?", (owner,))
+    writer.execute("DELETE FROM revisions WHERE owner = ?", (owner,))
+    writer.execute("UPDATE settings_audit SET changed_by = '' WHERE changed_by = ?", (owner,))
+    linked = "SELECT 1 FROM sync_link WHERE owner = ? AND server IS NOT NULL"
+    if writer.execute(linked, (owner,)).fetchone() is None:
+        writer.execute("DELETE FROM outbox WHERE owner = ?", (owner,))
+        writer.execute("DELETE FROM erasures WHERE owner = ?", (owner,))
+        writer.execute("DELETE FROM sync_link WHERE owner = ?", (owner,))
+
+
+def _in_tables(connection: sqlite3.Connection, marks: Marks) -> tuple[list[str], list[Remain]]:
+    searched: list[str] = []
+    found: list[Remain] = []
+    ids = {str(id) for id in marks.ids}
+    others = _others(connection, marks)
+    needles = [one.encode() for one in (marks.texts | marks.words) - others]
+    for table, column in _columns(connection):
+        searched.append(f"{table}.{column}")
+        rows = connection.execute(f'SELECT "{column}" FROM "{table}"')  # noqa: S608  # of the catalogue
+        count = 0
+        for (value,) in rows:
+            if isinstance(value, str) and value in ids:
+                count += (table, column) not in _TOMBSTONES
+            elif isinstance(value, str | bytes):
+                data = value.lower().encode() if isinstance(value, str) else value.lower()
+                count += any(one.lower() in data for one in needles)
+        if count:
+            found.append(Remain(f"{table}.{column}", "ids, texts or words", count))
+    return searched, found
+
+
+def _columns(connection: sqlite3.Connection) -> Iterator[tuple[str, str]]:
+    for (table,) in connection.execute(_TABLES).fetchall():
+        for row in connection.execute("SELECT name FROM pragma_table_info(?)", (table,)).fetchall():
+            yield table, row[0]
+
+
+def _others(connection: sqlite3.Connection, marks: Marks) -> frozenset[str]:
+    """Texts and words that stand in the memories of other owners: nobody erased those."""
+    query = "SELECT content, tag_words, expanded_words FROM memories"
+    left = marks.texts | marks.words
+    found: set[str] = set()
+    for row in connection.execute(query):
+        text = " ".join(row).lower()
+        found |= {one for one in left if one.lower() in text}
+    return frozenset(found)
+
+
+def _in_word_index(writer: sqlite3.Connection) -> list[Remain]:
+    """The index must hold the words of what is stored, and no others."""
+    try:
+        with transaction(writer):
+            writer.execute(_CHECK_WORDS)
+    except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_CORRUPT:
+            raise
+        return [Remain("memory_words", "words that no memory holds", 1)]
+    return []

@@ -1,0 +1,41 @@
+"""Which memories were recalled, in the local store. No trigger of sync looks at it."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Collection
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+from recollect.adapters.sqlite.rows import microseconds, moment
+from recollect.adapters.sqlite.schema.recalls import note_recalls
+
+if TYPE_CHECKING:
+    from recollect.adapters.sqlite.store import SqliteStore
+
+_RECALLED: Final = """
+SELECT r.id FROM recalls r JOIN memories m ON m.id = r.id WHERE m.owner = ?
+"""
+
+
+class SqliteRecalls:
+    """Implements the `RecallRecord` port."""
+
+    def __init__(self, store: SqliteStore, path: Path) -> None:
+        _, self._reader = store.lanes
+        self._path = path
+
+    async def note_recalls(self, ids: Collection[UUID], at: datetime) -> None:
+        await asyncio.to_thread(note_recalls, self._path, [*ids], microseconds(at))
+
+    async def recalled(self, owner: str) -> tuple[set[UUID], datetime]:
+        def work(reader: sqlite3.Connection) -> tuple[set[UUID], datetime]:
+            shown = {UUID(id) for (id,) in reader.execute(_RECALLED, (owner,))}
+            query = "SELECT recalled_at FROM recalls WHERE id = ''"
+            (since,) = reader.execute(query).fetchone()
+            return shown, moment(since)
+
+        return await self._reader.run_until_cancelled(work)

@@ -1,0 +1,127 @@
+"""What was known at a moment, on SQLite: the present states that were written by then, and of the
+others the versions that held.
+
+The words of former texts have no index, so a search makes one in memory, of the scope alone: its
+cost grows with the scope, and its ranking is that of the store.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection, Iterator
+from contextlib import closing
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+from recollect.adapters.sqlite.lexical import search as words
+from recollect.adapters.sqlite.rows import from_row, id_list, inside, microseconds
+from recollect.core.memory.memory import EVERYWHERE, Memory, Scope
+from recollect.core.recall.successors import Fetched, Followed, followed, successors_of
+
+if TYPE_CHECKING:
+    from recollect.core.recall.request import Candidate
+    from recollect.core.recall.settings import WordQuery
+
+_COLUMNS: Final = (
+    "owner, category, project, session, importance, version, created_at, deleted_at, tags,"
+    " expanded_keywords, content, links"
+)
+_OF_A_MEMORY: Final = ", ".join(f"m.{name.strip()}" for name in _COLUMNS.split(","))
+_OF_A_VERSION: Final = ", ".join(f"v.{name.strip()}" for name in _COLUMNS.split(","))
+_HELD: Final = "{0}.valid_from <= :as_of AND {0}.valid_to > :as_of"
+# A version of a memory that is sensitive now is sensitive, too.
+_THEN: Final = f"""
+SELECT {{wanted}} FROM (
+    SELECT m.id, m.updated_at, m.is_sensitive, {_OF_A_MEMORY} FROM memories m
+    WHERE m.owner = :owner AND m.updated_at <= :as_of AND m.created_at <= :as_of
+    UNION ALL
+    SELECT v.memory_id, v.valid_from, v.is_sensitive OR m.is_sensitive, {_OF_A_VERSION}
+    FROM memory_versions v JOIN memories m ON m.id = v.memory_id
+    WHERE v.owner = :owner AND {_HELD.format("v")} AND v.created_at <= :as_of
+        AND m.updated_at > :as_of AND v.number = (
+            SELECT max(w.number) FROM memory_versions w
+            WHERE w.memory_id = v.memory_id AND {_HELD.format("w")}
+        )
+) m WHERE
+"""  # noqa: S608  # built from constants
+
+_JOINED: Final = "coalesce((SELECT group_concat(value, ' ') FROM json_each(m.{0})), '') AS {0}"
+_SEARCHED: Final = (
+    "m.id, m.owner, m.importance, m.created_at, m.content,"
+    f" {_JOINED.format('expanded_keywords')}, {_JOINED.format('tags')}, m.category"
+)
+# What `words` asks of a store, and the word index of its schema without a copy of the texts.
+_SCRATCH: Final = (
+    "PRAGMA journal_mode = OFF",
+    """
+    CREATE TABLE memories (number INTEGER PRIMARY KEY, id TEXT, owner TEXT, importance REAL,
+        created_at INTEGER, content TEXT, deleted_at INTEGER)
+    """,
+    """
+    CREATE VIRTUAL TABLE memory_words USING fts5(content, expanded_keywords, tags, category,
+        content='', tokenize='porter unicode61')
+    """,
+    "BEGIN",
+)
+_SCRATCH_MEMORY: Final = """
+INSERT INTO memories (number, id, owner, importance, created_at, content) VALUES (?, ?, ?, ?, ?, ?)
+"""
+_SCRATCH_WORDS: Final = """
+INSERT INTO memory_words (rowid, content, expanded_keywords, tags, category) VALUES (?, ?, ?, ?, ?)
+"""
+
+
+def search(
+    connection: sqlite3.Connection, owner: str, scope: Scope, query: WordQuery, as_of: datetime
+) -> list[Candidate]:
+    condition, parameters = inside(owner, scope)
+    parameters["as_of"] = microseconds(as_of)
+    known = connection.execute(_THEN.format(wanted=_SEARCHED) + condition, parameters).fetchall()
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as scratch:
+        for statement in _SCRATCH:
+            scratch.execute(statement)
+        numbered = [(number, *row) for number, row in enumerate(known, 1)]
+        scratch.executemany(_SCRATCH_MEMORY, (row[:6] for row in numbered))
+        scratch.executemany(_SCRATCH_WORDS, ((row[0], *row[5:]) for row in numbered))
+        return words.search(scratch, owner, EVERYWHERE, query)
+
+
+def fetch(
+    connection: sqlite3.Connection, owner: str, ids: Collection[UUID], as_of: datetime
+) -> Fetched:
+    memories = _some(connection, owner, ids, as_of)
+    successors = successors_of(_linked(connection, owner, as_of))
+    return Fetched(memories, successors.keys() & memories.keys())
+
+
+def follow(
+    connection: sqlite3.Connection,
+    owner: str,
+    old: Collection[UUID],
+    named: Collection[UUID],
+    as_of: datetime,
+) -> Followed:
+    ways = followed(_linked(connection, owner, as_of), old, named)
+    return ways.with_memories(_some(connection, owner, ways.wanted, as_of).values())
+
+
+def _linked(connection: sqlite3.Connection, owner: str, as_of: datetime) -> list[Memory]:
+    condition, parameters = inside(owner, EVERYWHERE)
+    parameters["as_of"] = microseconds(as_of)
+    return [*_read(connection, f"{condition} AND m.links <> '[]'", parameters)]
+
+
+def _some(
+    connection: sqlite3.Connection, owner: str, ids: Collection[UUID], as_of: datetime
+) -> dict[UUID, Memory]:
+    condition, parameters = inside(owner, EVERYWHERE)
+    condition += " AND m.id IN (SELECT value FROM json_each(:ids))"
+    named = {**parameters, "as_of": microseconds(as_of), "ids": id_list(ids)}
+    return {memory.id: memory for memory in _read(connection, condition, named)}
+
+
+def _read(
+    connection: sqlite3.Connection, condition: str, parameters: dict[str, Any]
+) -> Iterator[Memory]:
+    return map(from_row, connection.execute(_THEN.format(wanted="*") + condition, parameters))

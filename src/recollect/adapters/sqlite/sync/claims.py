@@ -1,0 +1,127 @@
+"""Which writes are sent next, and what of them may leave this machine."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from typing import Final
+from uuid import UUID
+
+from recollect.adapters.sqlite.rows import moment
+from recollect.adapters.sqlite.sync import rows
+from recollect.core.sync.model import WITHOUT_TEXT, Outgoing, Revision, State, delta
+
+# Six bytes of JSON for a character is the most that is usual; a request may have a million.
+_MOST_CHARACTERS: Final = 120_000
+
+# A sensitive memory that may not travel is here only for what may be said of it: that it became
+# sensitive, or was forgotten, after the server had got it.
+_NEXT: Final = """
+SELECT o.id AS asked, o.erased, o.edit, o.earlier, s.version AS synced_version,
+    coalesce(s.withheld, 0) AS withheld, m.*
+FROM outbox o LEFT JOIN memories m ON m.id = o.id LEFT JOIN synced s ON s.id = o.id
+WHERE o.owner = :owner AND (o.erased OR m.id IS NOT NULL)
+    AND (o.parked IS NULL OR m.version IS NOT o.parked_version)
+    AND (:sensitive OR o.erased OR NOT m.is_sensitive
+        OR (s.id IS NOT NULL AND NOT s.withheld)
+        OR (s.withheld = 1 AND m.deleted_at IS NOT NULL)
+        OR (s.id IS NULL AND o.edit IS NOT NULL))
+ORDER BY o.number LIMIT :limit
+"""
+_REVISIONS: Final = """
+SELECT r.* FROM revisions r
+JOIN memories m ON m.id = r.memory_id JOIN synced s ON s.id = r.memory_id
+WHERE r.owner = :owner AND r.unsent = 1 AND (:sensitive OR NOT m.is_sensitive)
+ORDER BY r.id LIMIT :limit
+"""
+
+NewId = Callable[[], UUID]
+
+
+def claim(
+    writer: sqlite3.Connection, owner: str, limit: int, new_id: NewId, *, sensitive: bool
+) -> tuple[list[Outgoing], list[Revision]]:
+    """The next writes, each with its edit id written down."""
+    named = {"owner": owner, "sensitive": sensitive, "limit": limit}
+    items: list[Outgoing] = []
+    characters = 0
+    for row in writer.execute(_NEXT, named).fetchall():
+        characters += len(row["content"] or "")
+        if items and characters > _MOST_CHARACTERS:
+            break
+        items.append(_outgoing(writer, row, new_id, sensitive=sensitive))
+    revisions: list[Revision] = []
+    for row in writer.execute(_REVISIONS, named).fetchall()[: limit - len(items)]:
+        characters += len(row["fields"])
+        if (items or revisions) and characters > _MOST_CHARACTERS:
+            break
+        revisions.append(rows.to_revision(row))
+    return items, revisions
+
+
+def _outgoing(
+    writer: sqlite3.Connection, row: sqlite3.Row, new_id: NewId, *, sensitive: bool
+) -> Outgoing:
+    id = UUID(row["asked"])
+    based_on = row["synced_version"] or 0
+    uncertain = row["edit"] or row["earlier"]
+    earlier = None if uncertain is None else UUID(uncertain)
+    if row["erased"]:
+        # The text is gone, so what was sent before cannot be repeated: it is named instead.
+        now = moment(0)
+        return Outgoing(id, new_id(), based_on, based_on + 1, None, now, now, earlier)
+    known = rows.known_of(writer, [id])[id]
+    state = rows.to_state(row)
+    if row["is_sensitive"] and not sensitive:
+        fields = state.fields
+        told = {name: fields[name] for name in WITHOUT_TEXT}
+        if known.edit is not None and known.sent is None:
+            earlier = None if row["earlier"] is None else UUID(row["earlier"])
+            return _of(state, known.edit, based_on, told, earlier)  # the same again
+        edit = new_id()
+        _note_edit(writer, id, edit, earlier)
+        rows.keep_state(writer, "sent", id, None)
+        return _of(state, edit, based_on, told, earlier)
+    base = known.base if based_on and not row["withheld"] else None
+    if known.edit is not None and known.sent is not None:
+        # Sent, and no answer was heard: exactly the same again, whatever was changed since.
+        return _of(known.sent, known.edit, based_on, _told(known.sent, base), None)
+    edit = new_id()
+    _note_edit(writer, id, edit, None)
+    rows.keep_state(writer, "sent", id, state)
+    return _of(state, edit, based_on, _told(state, base), None)
+
+
+def _told(state: State, base: State | None) -> dict[str, object]:
+    """What differs. Whether the memory is sensitive was decided here and is always said, or the
+    server would judge the text again, against the word of whoever wrote it.
+    """
+    changed = delta(state) if base is None else delta(state, base)
+    return {**changed, "is_sensitive": state.memory.is_sensitive}
+
+
+def _note_edit(writer: sqlite3.Connection, id: UUID, edit: UUID, earlier: UUID | None) -> None:
+    writer.execute(
+        "UPDATE outbox SET edit = ?, earlier = ? WHERE id = ?",
+        (str(edit), None if earlier is None else str(earlier), str(id)),
+    )
+
+
+def _of(
+    state: State,
+    edit: UUID,
+    based_on: int,
+    fields: dict[str, object],
+    earlier: UUID | None,
+) -> Outgoing:
+    memory = state.memory
+    return Outgoing(
+        memory.id,
+        edit,
+        based_on,
+        memory.version,
+        fields,
+        memory.created_at,
+        memory.updated_at,
+        earlier,
+    )

@@ -1,0 +1,379 @@
+"""The local store's side of sync: what waits, what the server said, how far it was read.
+
+Every method is one transaction. A crash between two of them leaves a state from which the engine
+goes on: what was sent is written down before it is sent, and a cursor only with its page.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Final, TypeVar
+from uuid import UUID
+
+from recollect.adapters.sqlite.history.erasure import sweep
+from recollect.adapters.sqlite.rows import microseconds, moment
+from recollect.adapters.sqlite.sync import rows
+from recollect.adapters.sqlite.sync.claims import claim
+from recollect.adapters.sqlite.thread import transaction
+from recollect.core.errors import Conflict, NotFound
+from recollect.core.memory.ids import uuid7
+from recollect.core.recall.settings import RecallSettings
+from recollect.core.sync.merge import Outcome, reconcile
+from recollect.core.sync.model import (
+    WITHOUT_TEXT,
+    Answer,
+    ChangePage,
+    Outgoing,
+    Parked,
+    Peer,
+    Pushed,
+    Remote,
+    RemoteRevision,
+    Revision,
+    State,
+    SyncStatus,
+)
+
+if TYPE_CHECKING:
+    from recollect.adapters.sqlite.store import SqliteStore
+    from recollect.ports.stores import Clock, SettingsStore
+
+T = TypeVar("T")
+# Who changed a setting here, in the log: no person of this machine did.
+_SERVER: Final = "the server"
+_OPEN_LINK: Final = "INSERT INTO sync_link (owner, store) VALUES (?, ?) ON CONFLICT DO NOTHING"
+_WAITING: Final = """
+SELECT count(*) FILTER (WHERE o.parked IS NULL OR m.version IS NOT o.parked_version),
+    count(*) FILTER (WHERE m.is_sensitive AND NOT o.erased AND NOT :sensitive
+        AND (s.id IS NULL OR s.withheld)
+        AND (o.parked IS NULL OR m.version IS NOT o.parked_version))
+FROM outbox o LEFT JOIN memories m ON m.id = o.id LEFT JOIN synced s ON s.id = o.id
+WHERE o.owner = :owner
+"""
+_PARKED: Final = """
+SELECT o.id, o.parked, o.remedy FROM outbox o JOIN memories m ON m.id = o.id
+WHERE o.owner = ? AND o.parked IS NOT NULL AND m.version = o.parked_version ORDER BY o.number
+"""
+
+
+class SqliteSync:
+    """Implements the `SyncStore` port for one owner. `sensitive`: such memories travel, too."""
+
+    def __init__(
+        self, store: SqliteStore, owner: str, clock: Clock, *, sensitive: bool = False
+    ) -> None:
+        self._writer, self._reader = store.lanes
+        self._settings: SettingsStore = store
+        self._owner = owner
+        self._clock = clock
+        self._sensitive = sensitive
+
+    async def store_id(self) -> UUID:
+        def work(writer: sqlite3.Connection) -> UUID:
+            writer.execute(_OPEN_LINK, (self._owner, str(self._new_id())))
+            query = "SELECT store FROM sync_link WHERE owner = ?"
+            return UUID(writer.execute(query, (self._owner,)).fetchone()[0])
+
+        return await self._write(work)
+
+    async def cursor(self) -> int:
+        query = "SELECT cursor FROM sync_link WHERE owner = ?"
+        row = await self._reader.run(lambda one: one.execute(query, (self._owner,)).fetchone())
+        return 0 if row is None else int(row[0])
+
+    async def epoch(self) -> UUID | None:
+        query = "SELECT epoch FROM sync_link WHERE owner = ?"
+        row = await self._reader.run(lambda one: one.execute(query, (self._owner,)).fetchone())
+        return None if row is None or row[0] is None else UUID(row[0])
+
+    async def meet(self, peer: Peer) -> bool:
+        query = "SELECT server, remote_owner, epoch FROM sync_link WHERE owner = ?"
+        row = await self._reader.run(lambda one: one.execute(query, (self._owner,)).fetchone())
+        met = None if row is None else (row["server"], row["remote_owner"])
+        if met not in {(None, None), (str(peer.server), peer.owner)}:
+            raise Conflict(
+                "this local store belongs to another server or to another owner there",
+                remedy="Set RECOLLECT_HOME to a new folder for this server, or, if all that is "
+                "here shall go to it, run `recollect sync --relink`.",
+            )
+        if row["epoch"] is not None:
+            return bool(row["epoch"] == str(peer.epoch))
+        statement = "UPDATE sync_link SET server = ?, remote_owner = ?, epoch = ? WHERE owner = ?"
+        values = (str(peer.server), peer.owner, str(peer.epoch), self._owner)
+        await self._write(lambda writer: writer.execute(statement, values))
+        return True
+
+    async def claim(self, limit: int) -> tuple[list[Outgoing], list[Revision]]:
+        def work(writer: sqlite3.Connection) -> tuple[list[Outgoing], list[Revision]]:
+            return claim(writer, self._owner, limit, self._new_id, sensitive=self._sensitive)
+
+        return await self._write(work)
+
+    async def absorb_answers(
+        self, items: Sequence[Outgoing], revisions: Sequence[Revision], pushed: Pushed
+    ) -> None:
+        sent = {item.id: item for item in items}
+
+        def work(writer: sqlite3.Connection) -> None:
+            with transaction(writer):
+                known = [one.remote for one in pushed.answers if one.remote is not None]
+                gone = self._absorb(writer, known)
+                for answer in pushed.answers:
+                    if answer.id in sent:
+                        _finish(writer, sent[answer.id], answer)
+                self._absorb_revisions(writer, pushed.revisions)
+                kept = {one.revision.id for one in pushed.revisions}
+                for one in revisions:
+                    _note_unsent(writer, one, 0 if one.id in kept else 2)
+            if gone:
+                sweep(writer)
+
+        await self._writer.run(work)
+
+    async def absorb_page(self, page: ChangePage) -> None:
+        def work(writer: sqlite3.Connection) -> None:
+            with transaction(writer):
+                gone = self._absorb(writer, page.memories)
+                self._absorb_revisions(writer, page.revisions)
+                writer.execute(
+                    "UPDATE sync_link SET cursor = ? WHERE owner = ?", (page.cursor, self._owner)
+                )
+                writer.execute("DELETE FROM synced WHERE gone AND change <= ?", (page.cursor,))
+            if gone:
+                sweep(writer)
+
+        await self._writer.run(work)
+
+    async def reset(self, *, relink: bool = False) -> None:
+        def work(writer: sqlite3.Connection) -> None:
+            mine = "(SELECT id FROM memories WHERE owner = ?1)"
+            writer.execute(f"DELETE FROM synced WHERE id IN {mine} OR gone", (self._owner,))  # noqa: S608  # a constant
+            # Of what was erased here the version stays, to say what that was based on.
+            erased = "(SELECT id FROM outbox WHERE owner = ?1 AND erased)"
+            writer.execute(f"UPDATE synced SET change = 0 WHERE id IN {erased}", (self._owner,))  # noqa: S608  # a constant
+            # What was erased long ago is told again: a backup may have brought it back.
+            writer.execute(
+                "INSERT OR IGNORE INTO synced (id, version, change, withheld, gone)"
+                " SELECT id, version, 0, 0, 0 FROM erasures WHERE owner = ?",
+                (self._owner,),
+            )
+            writer.execute(
+                "INSERT OR IGNORE INTO outbox (id, owner, erased)"
+                " SELECT id, owner, 1 FROM erasures WHERE owner = ?",
+                (self._owner,),
+            )
+            writer.execute("DELETE FROM states WHERE owner = ?", (self._owner,))
+            writer.execute(
+                "INSERT INTO outbox (id, owner, erased) SELECT id, owner, 0 FROM memories"
+                " WHERE owner = ? ON CONFLICT (id) DO UPDATE SET edit = NULL, earlier = NULL",
+                (self._owner,),
+            )
+            writer.execute(
+                "UPDATE revisions SET unsent = max(unsent, 1) WHERE owner = ? AND kind <> 'orphan'",
+                (self._owner,),
+            )
+            forgotten = ", server = NULL, remote_owner = NULL" if relink else ""
+            writer.execute(
+                f"UPDATE sync_link SET cursor = 0, epoch = NULL{forgotten} WHERE owner = ?",  # noqa: S608  # constants
+                (self._owner,),
+            )
+
+        await self._write(work)
+
+    async def park(self, item: Outgoing, reason: str, remedy: str) -> None:
+        await self._write(lambda writer: _park(writer, item, reason, remedy))
+
+    async def keep_here(self, revision: Revision) -> None:
+        await self._write(lambda writer: _note_unsent(writer, revision, 2))
+
+    async def retry_parked(self) -> int:
+        statement = "UPDATE outbox SET parked = NULL WHERE owner = ? AND parked IS NOT NULL"
+        return await self._write(lambda writer: writer.execute(statement, (self._owner,)).rowcount)
+
+    async def follow_settings(self, said: Mapping[str, object]) -> None:
+        here = RecallSettings.stored(await self._settings.read_settings())
+        if changes := here.to_follow(said):
+            await self._settings.write_settings(changes, by=_SERVER, at=self._clock.now())
+
+    async def note_success(self, at: datetime) -> None:
+        statement = """
+            UPDATE sync_link SET last_sync_at = ?, trouble = NULL, remedy = NULL, key_refused = 0
+            WHERE owner = ?
+        """
+        await self._write(lambda writer: writer.execute(statement, (microseconds(at), self._owner)))
+
+    async def note_trouble(self, error: str, remedy: str, *, key_refused: bool) -> bool:
+        statement = """
+            UPDATE sync_link SET trouble = ?1, remedy = ?2, key_refused = ?3
+            WHERE owner = ?4 AND trouble IS NOT ?1
+        """
+        values = (error, remedy, key_refused, self._owner)
+        return await self._write(lambda writer: writer.execute(statement, values).rowcount == 1)
+
+    async def status(self) -> SyncStatus:
+        def work(reader: sqlite3.Connection) -> SyncStatus:
+            named = {"owner": self._owner, "sensitive": self._sensitive}
+            waiting, held = reader.execute(_WAITING, named).fetchone()
+            parked = reader.execute(_PARKED, (self._owner,)).fetchall()
+            query = "SELECT * FROM sync_link WHERE owner = ?"
+            link = reader.execute(query, (self._owner,)).fetchone()
+            query = "SELECT count(*) FROM revisions WHERE owner = ? AND resolved_at IS NULL"
+            (conflicts,) = reader.execute(query, (self._owner,)).fetchone()
+            last = None if link is None else link["last_sync_at"]
+            return SyncStatus(
+                waiting=waiting - held,
+                held=held,
+                conflicts=conflicts,
+                parked=tuple(Parked(UUID(id), why, remedy) for id, why, remedy in parked),
+                last_sync_at=None if last is None else moment(last),
+                trouble=None if link is None else link["trouble"],
+                remedy=None if link is None else link["remedy"],
+                key_refused=link is not None and bool(link["key_refused"]),
+            )
+
+        return await self._reader.run(work)
+
+    async def unsent_ids(self) -> set[UUID]:
+        """The memories whose present text the server does not have."""
+        query = """
+            SELECT id FROM outbox WHERE owner = :owner
+            UNION SELECT m.id FROM memories m JOIN synced s ON s.id = m.id
+            WHERE s.withheld AND m.owner = :owner
+        """
+        found = await self._reader.run(
+            lambda one: one.execute(query, {"owner": self._owner}).fetchall()
+        )
+        return {UUID(id) for (id,) in found}
+
+    async def data_version(self) -> int:
+        """A number that is another one after any other process or lane has written."""
+        row = await self._reader.run(lambda one: one.execute("PRAGMA data_version").fetchone())
+        return int(row[0])
+
+    async def revisions(self, owner: str) -> list[Revision]:
+        query = "SELECT * FROM revisions WHERE owner = ? AND resolved_at IS NULL ORDER BY id"
+        found = await self._reader.run(lambda one: one.execute(query, (owner,)).fetchall())
+        return [rows.to_revision(row) for row in found]
+
+    async def resolve(self, owner: str, revision: Revision) -> None:
+        """One that was erased with its memory is resolved already; an orphan goes altogether."""
+        if revision.resolved_at is None:
+            raise NotFound("the conflict is still open", remedy="Say which side is to stand.")
+        statement = """
+            UPDATE revisions SET resolved_at = ?, unsent = max(unsent, 1) WHERE owner = ? AND id = ?
+        """
+        values: tuple[object, ...] = (microseconds(revision.resolved_at), owner, str(revision.id))
+        if revision.kind == "orphan":
+            statement, values = "DELETE FROM revisions WHERE id = ?", (str(revision.id),)
+        await self._write(lambda writer: writer.execute(statement, values))
+
+    def _absorb(self, writer: sqlite3.Connection, remotes: Iterable[Remote]) -> bool:
+        """Whether a text was erased on the way."""
+        news = list(remotes)
+        gone = False
+        all_known = rows.known_of(writer, [remote.id for remote in news])
+        for remote in news:
+            known = all_known[remote.id]
+            outcome = reconcile(known, remote)
+            if outcome is None:
+                continue
+            gone |= known.local is not None and outcome.state is None
+            self._settle(writer, remote, outcome, known.local)
+        return gone
+
+    def _settle(
+        self, writer: sqlite3.Connection, remote: Remote, outcome: Outcome, before: State | None
+    ) -> None:
+        id = remote.id
+        if outcome.state is not None:
+            rows.put(writer, outcome.state, is_new=before is None)
+        elif before is not None:
+            orphans = rows.unheard_revisions(writer, before)
+            writer.execute("DELETE FROM memories WHERE id = ?", (str(id),))
+            for orphan in orphans:
+                rows.keep_revision(writer, self._owner, orphan, unsent=0)
+        rows.note_waiting(writer, id, self._owner, waits=outcome.waits, erased=outcome.is_erased)
+        if outcome.waits:
+            rows.keep_state(writer, "base", id, outcome.base)
+            rows.keep_state(writer, "sent", id, None)
+        rows.note_synced(
+            writer,
+            id,
+            remote.version,
+            remote.change,
+            withheld=(1 if remote.deleted_at is None else 2) if outcome.is_withheld else 0,
+            gone=remote.is_erased or (outcome.state is None and not outcome.waits),
+        )
+        if outcome.lost is not None:
+            kept = Revision(
+                self._new_id(), id, outcome.lost.kind, outcome.lost.fields, self._clock.now()
+            )
+            was_sensitive = before is not None and before.memory.is_sensitive
+            has_text = not kept.fields.keys() <= set(WITHOUT_TEXT)
+            is_here_alone = was_sensitive and has_text and not self._sensitive
+            unsent = 0 if kept.kind == "orphan" else 2 if is_here_alone else 1
+            rows.keep_revision(writer, self._owner, kept, unsent=unsent)
+
+    def _absorb_revisions(
+        self, writer: sqlite3.Connection, revisions: Iterable[RemoteRevision]
+    ) -> None:
+        for one in revisions:
+            row = rows.revision_row(self._owner, one.revision, unsent=0)
+            writer.execute(
+                """
+                INSERT INTO revisions
+                    (id, owner, memory_id, kind, fields, made_at, resolved_at, unsent)
+                SELECT :id, :owner, :memory_id, :kind, :fields, :made_at, :resolved_at, 0
+                WHERE EXISTS (SELECT 1 FROM memories WHERE id = :memory_id)
+                ON CONFLICT (id) DO UPDATE SET resolved_at = excluded.resolved_at, unsent = 0
+                WHERE excluded.resolved_at IS NOT NULL
+                """,
+                row,
+            )
+
+    def _new_id(self) -> UUID:
+        return uuid7(self._clock.now(), os.urandom(10))
+
+    async def _write(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        def within(writer: sqlite3.Connection) -> T:
+            with transaction(writer):
+                return work(writer)
+
+        return await self._writer.run(within)
+
+
+def _finish(writer: sqlite3.Connection, item: Outgoing, answer: Answer) -> None:
+    """What an answer means for the write it answers, beyond the state it tells of."""
+    if answer.refused is not None:
+        _park(writer, item, answer.refused.reason, answer.refused.remedy)
+    elif answer.remote is None:
+        # The server has no such memory: next time it gets all of it, or, if it may not, nothing.
+        writer.execute("DELETE FROM synced WHERE id = ?", (str(item.id),))
+        writer.execute("DELETE FROM states WHERE id = ?", (str(item.id),))
+        writer.execute(
+            "UPDATE outbox SET edit = NULL, earlier = NULL WHERE id = ?", (str(item.id),)
+        )
+
+
+def _note_unsent(writer: sqlite3.Connection, revision: Revision, unsent: int) -> None:
+    """Unless it was resolved since: that is to be sent in its turn."""
+    resolved = revision.resolved_at and microseconds(revision.resolved_at)
+    writer.execute(
+        "UPDATE revisions SET unsent = ? WHERE id = ? AND resolved_at IS ?",
+        (unsent, str(revision.id), resolved),
+    )
+
+
+def _park(writer: sqlite3.Connection, item: Outgoing, reason: str, remedy: str) -> None:
+    """Until it is edited: what was refused is this version, not the next one."""
+    writer.execute(
+        """
+        UPDATE outbox SET parked = ?, remedy = ?, parked_version = ?, edit = NULL, earlier = NULL
+        WHERE id = ?
+        """,
+        (reason, remedy, item.version, str(item.id)),
+    )
+    writer.execute("DELETE FROM states WHERE id = ? AND role = 'sent'", (str(item.id),))

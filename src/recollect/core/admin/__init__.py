@@ -1,0 +1,1 @@
+"""Operating a server: admission, rates, checks, settings from the environment."""

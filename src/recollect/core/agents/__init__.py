@@ -1,0 +1,1 @@
+"""What agents say and get: capture, injection, transcripts, memory files."""

@@ -1,0 +1,205 @@
+"""What of a person's words is worth keeping, by rules: no model is asked, and nothing is guessed.
+
+Too little is better than too much: a memory that is missed can be told again, while one that is
+kept wrongly comes back before many prompts. So only four ways of speaking count, in which people
+say of themselves that something is to last: an order to remember, a correction, a preference, a
+decision. A question is none of them, nor is a sentence that leans on what was said before it: a
+memory must make sense alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from recollect.core.agents.injection import neutral, without_injections
+from recollect.core.recall.relevance import stem
+from recollect.core.text.analysis import STOP_WORDS, words
+
+MAX_STATEMENT: Final = 500
+# "Never use tabs" is an order; two words are hardly ever a whole one.
+_MIN_WORDS: Final = 3
+# At most so many from one exchange: whoever pastes a document does not mean all of it.
+MAX_STATEMENTS: Final = 5
+_MAX_TEXT: Final = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One self-contained thing that somebody said, and how much it seems to matter."""
+
+    content: str
+    category: str
+    importance: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    pattern: re.Pattern[str]
+    category: str
+    importance: float
+
+
+def _rule(pattern: str, category: str, importance: float) -> _Rule:
+    return _Rule(re.compile(pattern, re.IGNORECASE), category, importance)
+
+
+_CORRECTING: Final = (
+    r"(?:no|nope|wrong|actually|that'?s (?:wrong|not right|incorrect)|not quite)"
+    r"[,.:!]?\s+(?:please )?"
+)
+_DOING: Final = (
+    r"(?:use|prefer|call|run|put|write|name|keep|avoid|deploy|commit|store|import|test|"
+    r"stick (?:to|with))"
+)
+# In the order of certainty; the first that fits decides. `kept` is what is stored.
+_RULES: Final = (
+    _rule(
+        r"(?:please |also |and )*(?:remember|note|keep in mind|don'?t forget|do not forget)"
+        r"(?: for (?:next time|later|the future))?(?: that|:|,)\s*(?P<kept>.+)",
+        "fact",
+        0.8,
+    ),
+    _rule(
+        r"(?:for future reference|from now on|going forward)[,:]?\s*(?P<kept>.+)", "preference", 0.8
+    ),
+    # A correction holds two sides, or says "always" or "never"; "No, run it again" is a request.
+    _rule(
+        rf"{_CORRECTING}(?P<kept>(?:always|never) {_DOING}\b.+"
+        rf"|{_DOING}\b.+? (?:instead of|rather than|not|over|and not) .+"
+        r"|(?:it'?s|it is|we|our|the|my|your) .+(?:, (?:and )?not | instead of | rather than "
+        r"| not .+ but ).+"
+        r"|we (?:don't|do not|never|no longer) .+"
+        r"|we (?:use|prefer|deploy|write|call|name|keep|avoid|store)\b.+"
+        r"|(?:don't|do not|stop|avoid) (?:using|use|call|calling|commit|committing|push|pushing|"
+        r"mock|mocking|add|adding|write|writing|put|putting|touch|touching|edit|editing)\b.+)",
+        "lesson",
+        0.7,
+    ),
+    # Standing orders that a correction opens: "No, use pnpm for the web frontend."
+    _rule(
+        r"(?:no|nope|wrong)[,.:!]\s*(?:please )?(?P<kept>"
+        r"(?:use|prefer|avoid|stick (?:to|with)) .+ (?:for|in|on|with|when|everywhere) .+)",
+        "lesson",
+        0.7,
+    ),
+    _rule(
+        r"(?P<kept>(?:I|we)(?: really| absolutely| just)? (?:hate|dislike|love|can't stand|"
+        r"cannot stand|(?:don't|do not) like|(?:don't|do not) want) "
+        r"(?!to (?:ask|bother|interrupt|say|be|admit|break|do)\b|how |when |the (?:idea|way|sound|"
+        r"look)\b|your |you\b|what ).+)",
+        "preference",
+        0.7,
+    ),
+    _rule(
+        r"(?P<kept>(?:I|we)(?: really| strongly| generally| usually)? "
+        r"(?:prefer|like to|want you to|"
+        r"(?:always|never) (?:want|use|do|write|commit|run|put|deploy|merge|push|call|name|need|"
+        r"test|keep|log|store|send|start))\b.+)",
+        "preference",
+        0.7,
+    ),
+    _rule(
+        r"(?:please )?(?P<kept>(?:always|never) (?!mind\b)[a-z]+ .+)",
+        "preference",
+        0.7,
+    ),
+    _rule(
+        r"(?:so |ok(?:ay)?,? )?(?P<kept>(?:we(?:'ve| have)? (?:decided|agreed|settled|chose|opted)"
+        r"|I(?:'ve| have)? decided|the decision is|our decision is)\b.+)",
+        "decision",
+        0.7,
+    ),
+    _rule(r"(?:so |ok(?:ay)?,? )?(?P<kept>let'?s (?:go|stick) with .+)", "decision", 0.6),
+)
+_SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+(?=[\"'(A-Z0-9])|\n+")
+_BULLET: Final = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
+# What points outside the sentence: alone, it says nothing.
+_LEANS: Final = re.compile(
+    r"\b(?:this(?! (?:repo|repository|project|codebase|package|service|team)\b)|that|these|those|"
+    r"it|them|the above|the following|as (?:discussed|mentioned|shown)|"
+    r"here|the same|the other one|the (?:first|second|last|latter|former)(?: one)?|"
+    r"(?:option|plan|approach|version) (?:[a-z]|\d))\b",
+    re.IGNORECASE,
+)
+# Words that only hold until the work at hand is done.
+_PASSING: Final = re.compile(
+    r"\b(?:for now|right now|at the moment|this time|just this once|temporarily|today|tomorrow|"
+    r"for a (?:second|minute|moment)|in this (?:session|chat|conversation|file|function))\b",
+    re.IGNORECASE,
+)
+_CODE: Final = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_QUOTE: Final = re.compile(r"^[^\S\n]*>.*$", re.MULTILINE)
+
+
+def statements(text: str) -> list[Statement]:
+    """What to keep of one person's message; code, quotations and injected memories do not count."""
+    own = _QUOTE.sub("", _CODE.sub("\n", without_injections(text[:_MAX_TEXT])))
+    found: dict[str, Statement] = {}
+    for sentence in _sentences(own):
+        statement = _judged(sentence)
+        if statement is not None:
+            found.setdefault(statement.content.casefold(), statement)
+    return list(found.values())[:MAX_STATEMENTS]
+
+
+def _sentences(text: str) -> Iterator[str]:
+    for part in _SENTENCE_END.split(text):
+        sentence = " ".join(_BULLET.sub("", part).split())
+        if sentence:
+            yield sentence
+
+
+def _judged(sentence: str) -> Statement | None:
+    if sentence.endswith("?") or len(sentence) > MAX_STATEMENT:
+        return None
+    for rule in _RULES:
+        found = rule.pattern.fullmatch(sentence)
+        if found is None:
+            continue
+        kept = neutral(found["kept"]).strip(" ,;:-")
+        if not is_self_contained(kept):
+            return None
+        return Statement(kept[0].upper() + kept[1:], rule.category, rule.importance)
+    return None
+
+
+def is_self_contained(text: str) -> bool:
+    """Whether a sentence makes sense alone and is meant to last."""
+    telling = [word for word in words(text) if word not in STOP_WORDS and len(word) > 1]
+    return (
+        len(words(text)) >= _MIN_WORDS
+        and len(telling) >= 2
+        and not _PASSING.search(text)
+        and not _LEANS.search(text)
+    )
+
+
+def telling_stems(text: str) -> frozenset[str]:
+    """What two statements are compared by. "Not" counts: it turns a statement around."""
+    kept = {"not", "never", "no"}
+    return frozenset(stem(word) for word in words(text) if word in kept or (word not in STOP_WORDS))
+
+
+# Below this share in common, a longer statement is about something else.
+_NEAR: Final = 0.5
+
+
+def says_no_more(new: str, old: str) -> bool:
+    """Whether all that is told anew is known already, in whatever order and form of the words."""
+    return telling_stems(new) <= telling_stems(old)
+
+
+def refines(new: str, old: str) -> bool:
+    """Whether a statement says all that an older one says, and a little more."""
+    before, after = telling_stems(old), telling_stems(new)
+    return before < after and len(before) >= _NEAR * len(after)
+
+
+def grounded(statement: str, said: Sequence[str]) -> bool:
+    """Whether most of what a model made of an exchange was really said in it."""
+    claimed = telling_stems(statement)
+    heard = frozenset().union(*map(telling_stems, said)) if said else frozenset()
+    return bool(claimed) and len(claimed & heard) >= 0.6 * len(claimed)

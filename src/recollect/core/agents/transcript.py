@@ -1,0 +1,81 @@
+"""What people said in an agent's transcript: one JSON object a line, as Claude Code writes it.
+
+Only a person's own words count. Tool results, the agent's answers, summaries, commands and what
+hooks added are also written down as somebody's messages, and must not become memories.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any, Final
+
+from recollect.core.agents.injection import without_injections
+
+# What the agent itself puts into a person's message. Bounded everywhere: what is without an end
+# must not be looked through again from each of its beginnings.
+_ADDED: Final = re.compile(
+    r"<(?P<tag>system-reminder|(?:local-)?command-[a-z-]{1,40}|user-prompt-submit-hook|"
+    r"session-start-hook|bash-(?:input|stdout|stderr)|ide_[a-z_]{1,40}|task-notification)"
+    r"\b[^>]{0,400}>.*?(?:</(?P=tag)>|\Z)",
+    re.DOTALL | re.IGNORECASE,
+)
+
+
+def own_words(lines: Iterable[bytes]) -> list[str]:
+    """The messages that a person typed, in order; a line that cannot be read says nothing."""
+    said: list[str] = []
+    for line in lines:
+        try:
+            entry = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if text := typed(entry):
+            said.append(text)
+    return said
+
+
+def typed(entry: Any) -> str:  # noqa: ANN401  # JSON
+    """What a person typed; nothing for an entry of any other kind."""
+    if not isinstance(entry, dict) or entry.get("type", "user") != "user":
+        return ""
+    if _is_aside(entry):
+        return ""
+    message = entry.get("message", entry)
+    if not isinstance(message, dict) or message.get("role", "user") != "user":
+        return ""
+    content = message.get("content")
+    if isinstance(content, list):
+        if any(isinstance(one, dict) and one.get("type") == "tool_result" for one in content):
+            return ""
+        content = _texts(content)
+    if not isinstance(content, str):
+        return ""
+    text = without_injections(_ADDED.sub("\n", content)).strip()
+    return "" if text.startswith(("/", "!")) else text
+
+
+def answered(entry: Any) -> str:  # noqa: ANN401  # JSON
+    """What the agent said to the person; nothing for an entry of any other kind."""
+    if not isinstance(entry, dict) or entry.get("type") != "assistant" or _is_aside(entry):
+        return ""
+    message = entry.get("message")
+    content = message.get("content") if isinstance(message, dict) else None
+    if isinstance(content, list):
+        content = _texts(content)
+    return without_injections(content).strip() if isinstance(content, str) else ""
+
+
+def _is_aside(entry: dict[str, Any]) -> bool:
+    """Whether it is no part of the conversation with the person."""
+    marks = ("isMeta", "isSidechain", "isCompactSummary", "isApiErrorMessage")
+    return any(entry.get(mark) for mark in marks)
+
+
+def _texts(blocks: list[Any]) -> str:
+    return "\n".join(
+        one["text"]
+        for one in blocks
+        if isinstance(one, dict) and one.get("type") == "text" and isinstance(one.get("text"), str)
+    )

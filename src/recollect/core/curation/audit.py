@@ -1,0 +1,224 @@
+"""What may be wrong with memories, by rules alone: pure functions over texts and dates.
+
+A rule only points; whoever reads a finding decides. So rules rather miss something than cry wolf,
+and each finding names the words that led to it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import combinations
+from typing import Final, Literal, get_args
+from uuid import UUID
+
+from recollect.core.errors import InvalidInput
+from recollect.core.memory.memory import EPISODE, Memory
+from recollect.core.text.analysis import STOP_WORDS, words
+
+Kind = Literal["duplicate", "contradiction", "stale", "never-recalled", "secret"]
+KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
+# Word sets that share this much say nearly the same: nine words of ten, or three of four with one
+# word more on each side.
+_NEAR: Final = 0.75
+_ABOUT_THE_SAME: Final = 0.6
+_FEWEST_WORDS: Final = 3
+# A word in more memories than this pairs too many of them to mean anything.
+_COMMON: Final = 50
+_STALE: Final = timedelta(days=180)
+_SOON: Final = timedelta(days=90)
+_NOT_TEXT: Final = """
+not no never none cannot without isn aren wasn weren don doesn didn won wouldn shouldn
+"""
+_NOT: Final = frozenset(_NOT_TEXT.split())
+_BOUND: Final = re.compile(
+    r"\b(until|till|by|due|deadline|expires?|planned|scheduled|upcoming|will|before)\b",
+    re.IGNORECASE,
+)
+_PASSING: Final = re.compile(
+    r"\b(today|tonight|tomorrow|yesterday|this (?:week|month|morning|evening|sprint)"
+    r"|next (?:week|month|sprint)|right now|at the moment)\b",
+    re.IGNORECASE,
+)
+_DAY: Final = re.compile(r"\b(20\d\d)-(\d\d)-(\d\d)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something to look at: of which memories, why, and the command that mends it."""
+
+    kind: Kind
+    ids: tuple[UUID, ...]
+    reason: str
+    command: str
+
+
+def checked_kinds(named: Collection[str]) -> list[Kind]:
+    """The kinds of these names, in their one order; or InvalidInput."""
+    for name in named:
+        if name not in KINDS:
+            raise InvalidInput(
+                f"unknown kind {name[:60]!r}",
+                field="kind",
+                remedy=f"Choose one of: {', '.join(KINDS)}.",
+            )
+    return [kind for kind in KINDS if kind in named]
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two memories that are about the same, by their words or by their vectors."""
+
+    one: Memory
+    other: Memory
+    likeness: float
+
+    @property
+    def older(self) -> Memory:
+        return min((self.one, self.other), key=lambda memory: (memory.updated_at, memory.id))
+
+    @property
+    def newer(self) -> Memory:
+        return self.other if self.older is self.one else self.one
+
+
+def exact_duplicates(memories: Iterable[Memory]) -> Iterator[Finding]:
+    """The same words in the same order and place; the most important one stays, then the oldest."""
+    groups: dict[tuple[object, ...], list[Memory]] = defaultdict(list)
+    for memory in memories:
+        if memory.category != EPISODE:
+            key = words(memory.content) or (memory.content,)
+            groups[memory.project, key].append(memory)
+    for same in groups.values():
+        if len(same) > 1:
+            first, *rest = sorted(same, key=lambda one: (-one.importance, one.created_at, one.id))
+            ids = tuple(one.id for one in (first, *rest))
+            yield Finding("duplicate", ids, "the same words", _forget(*rest))
+
+
+def word_pairs(memories: Sequence[Memory]) -> Iterator[Pair]:
+    """Memories of one project that share most of their telling words."""
+    told = [one for one in memories if one.category != EPISODE]
+    sets = {one.id: _telling(one.content) for one in told}
+    by_word: dict[tuple[object, str], list[Memory]] = defaultdict(list)
+    for memory in told:
+        for word in sets[memory.id]:
+            by_word[memory.project, word].append(memory)
+    met: Counter[tuple[UUID, UUID]] = Counter()
+    known = {one.id: one for one in told}
+    for sharing in by_word.values():
+        if len(sharing) <= _COMMON:
+            for one, other in combinations(sharing, 2):
+                met[one.id, other.id] += 1
+    for (one_id, other_id), shared in met.items():
+        together = sets[one_id] | sets[other_id]
+        if shared / len(together) >= _ABOUT_THE_SAME / 2:
+            likeness = len(sets[one_id] & sets[other_id]) / len(together)
+            if likeness >= _ABOUT_THE_SAME / 2:
+                yield Pair(known[one_id], known[other_id], likeness)
+
+
+def judged(pair: Pair, *, near: float = _NEAR) -> Finding | None:
+    """What a pair is: a contradiction, a near duplicate, or nothing to speak of."""
+    older, newer = pair.older, pair.newer
+    if words(older.content) == words(newer.content):
+        return None  # the same words: told as a duplicate already
+    ids = (newer.id, older.id)
+    if (why := _contradiction(older.content, newer.content)) is not None:
+        command = f"recollect link {newer.id} supersedes {older.id}"
+        return Finding("contradiction", ids, why, command)
+    if pair.likeness >= near:
+        return Finding("duplicate", ids, f"nearly the same ({pair.likeness:.2f})", _forget(older))
+    return None
+
+
+def _contradiction(older: str, newer: str) -> str | None:
+    first, second = words(older), words(newer)
+    if _negated(older) != _negated(newer):
+        alike = _likeness(_telling(older) - _NOT, _telling(newer) - _NOT)
+        if alike >= _NEAR and len(_telling(older)) >= _FEWEST_WORDS:
+            return "one of them says not"
+    digits = [{word for word in one if any(map(str.isdigit, word))} for one in (first, second)]
+    rest = [set(one) - found for one, found in zip((first, second), digits, strict=True)]
+    if digits[0] and digits[1] and not digits[0] & digits[1] and _likeness(*rest) >= _NEAR:
+        old, new = (", ".join(sorted(one)) for one in digits)
+        return f"{old} became {new}"
+    return _changed_value(first, second)
+
+
+def _changed_value(first: tuple[str, ...], second: tuple[str, ...]) -> str | None:
+    """The same sentence with another last word or two: `uses Postgres`, `uses MySQL`."""
+    common = 0
+    while common < min(len(first), len(second)) and first[common] == second[common]:
+        common += 1
+    old, new = first[common:], second[common:]
+    telling = sum(word not in STOP_WORDS for word in first[:common])
+    is_short = 1 <= len(old) <= 2 and 1 <= len(new) <= 2 and not {*old} & {*new}
+    if is_short and common >= 3 and telling >= 2:
+        return f"{' '.join(old)} became {' '.join(new)}"
+    return None
+
+
+def _negated(text: str) -> bool:
+    return bool(_NOT & set(words(text)))
+
+
+def _telling(text: str) -> frozenset[str]:
+    return frozenset(word for word in words(text) if word not in STOP_WORDS or word in _NOT)
+
+
+def _likeness(one: Iterable[str], other: Iterable[str]) -> float:
+    left, right = set(one), set(other)
+    return len(left & right) / len(left | right) if left | right else 0.0
+
+
+def stale(memory: Memory, now: datetime) -> Finding | None:
+    """A date long past that something was bound to, or a word such as `tomorrow` grown old."""
+    if memory.category == EPISODE:
+        return None
+    days = [day for found in _DAY.finditer(memory.content) if (day := _day(found)) is not None]
+    if days and _BOUND.search(memory.content) and max(days) < now - _STALE:
+        why = f"{max(days):%Y-%m-%d} is long past"
+    elif (found := _PASSING.search(memory.content)) and memory.updated_at < now - _SOON:
+        why = f"{found[0].lower()!r} was said on {memory.updated_at:%Y-%m-%d}"
+    else:
+        return None
+    return Finding("stale", (memory.id,), why, _forget(memory))
+
+
+def _day(found: re.Match[str]) -> datetime | None:
+    try:
+        return datetime(int(found[1]), int(found[2]), int(found[3]), tzinfo=UTC)
+    except ValueError:
+        return None
+
+
+def unguarded_secret(memory: Memory) -> Finding | None:
+    """A text that looks like a credential in a memory that is not sensitive."""
+    if memory.is_sensitive:
+        return None
+    from recollect.core.privacy.sensitivity import secret_in  # its many patterns are compiled then
+
+    secret = secret_in(memory)
+    if secret is None:
+        return None
+    why = f"it looks like a secret ({secret.kind}, confidence {secret.confidence:g})"
+    return Finding("secret", (memory.id,), why, f"recollect update {memory.id} --sensitive")
+
+
+def never_recalled(
+    memory: Memory, since: datetime, now: datetime, *, is_recalled: bool
+) -> Finding | None:
+    """Nobody asked for it in half a year of which recalls were counted the whole time."""
+    known = max(since, memory.created_at)
+    if is_recalled or memory.category == EPISODE or known > now - _STALE:
+        return None
+    why = f"no recall has shown it since {known:%Y-%m-%d}"
+    return Finding("never-recalled", (memory.id,), why, _forget(memory))
+
+
+def _forget(*memories: Memory) -> str:
+    return f"recollect forget {' '.join(str(one.id) for one in memories)}"

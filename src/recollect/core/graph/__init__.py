@@ -1,0 +1,1 @@
+"""Concepts and relations: extraction, resolution and the walk."""

@@ -1,0 +1,190 @@
+"""Where in a text its concepts stand: rules over characters, none of which knows any grammar.
+
+Each rule is linear in the length of the text, for anybody may store any text. What shows by its
+shape (an address, a path, code, a version) is taken out first, so that no rule for plain words
+sees its pieces.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from recollect.core.graph.concept_words import FILLERS, NO_NAMES
+
+ConceptKind = Literal["name", "phrase", "code", "path", "version", "url", "tag", "keyword", "year"]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A piece of a text that names a concept."""
+
+    start: int
+    end: int
+    label: str
+    kind: ConceptKind
+
+
+# A title is the short first line of a text that goes on below it.
+MAX_TITLE_CHARS: Final = 120
+MAX_PHRASE_WORDS: Final = 3
+
+_URL: Final = re.compile(r"\b(?:https?|ftp|ssh|git|file)://[^\s<>\"'`]+|\bwww\.[^\s<>\"'`]+")
+_ENDINGS: Final = (
+    "py|pyi|js|ts|tsx|jsx|md|rst|txt|json|jsonl|toml|yaml|yml|ini|cfg|conf|sql|sh|csv|tsv|html|css"
+    "|go|rs|java|kt|rb|php|cpp|hpp|lock|log|env|xml|pdf|ipynb"
+)
+_PATH: Final = re.compile(
+    r"(?<![\w/.:~@-])(?:"
+    r"(?:~|\.{1,2})?/[\w.@+-]+(?:/[\w.@+-]+)*"  # /etc/hosts, ./run, ~/notes
+    rf"|[\w@+-][\w.@+/-]*\.(?:{_ENDINGS})(?![\w/])"  # src/main.py, README.md
+    r"|[A-Za-z]:\\[\w.\\@+-]+"  # C:\Users
+    r")"
+)
+_QUOTED_CODE: Final = re.compile(r"`[^`\n]{2,80}`")
+_IDENTIFIER: Final = re.compile(
+    r"(?<![\w.-])(?:"
+    r"--[a-z][\w-]+"  # --dry-run
+    r"|[A-Za-z_][\w.]*\(\)"  # recall(), store.add()
+    r"|[A-Za-z]\w*_\w+"  # graph_weight, MAX_LIMIT
+    r"|[a-z]+[A-Z]\w*"  # camelCase
+    r"|[A-Z][a-z0-9]+[A-Z]\w*[a-z]\w*"  # RecallSettings
+    r")(?!\w)"
+)
+_VERSION: Final = re.compile(
+    r"(?<![\w.-])(?:v\d+(?:\.\d+)*|\d+(?:\.\d+){2,})(?:-?(?:rc|alpha|beta|dev|a|b)\.?\d+)?"
+    r"(?![\w%]|\.\d)"
+)
+# What stands after an address or a path in a sentence and is no part of it.
+_AFTER: Final = {"url": ".,;:!?)]}", "path": ".,;:", "code": "", "version": ""}
+_SHAPES: Final[tuple[tuple[ConceptKind, re.Pattern[str]], ...]] = (
+    ("url", _URL),
+    ("path", _PATH),
+    ("code", _QUOTED_CODE),
+    ("code", _IDENTIFIER),
+    ("version", _VERSION),
+)
+# Python 3.11: its own version, not any 3.11.
+_NAMED_VERSION: Final = re.compile(r"(?<![\w.-])[A-Z][\w+#]* v?\d+\.\d+(?![\w%]|\.\d)")
+_YEAR: Final = re.compile(r"(?<![\w.,-])(?:1\d{3}|20\d{2})(?!\w|[.,]\d)")
+
+# A word of a name: initials, a capitalised word, or letters behind digits (3M).
+_UPPER: Final = "A-Z\u00c0-\u00d6\u00d8-\u00de\u0100-\u024f\u0391-\u03a9\u0410-\u042f"
+_CAPITALISED: Final = rf"(?:(?:[A-Z]\.)+|[{_UPPER}][\w'’-]*|\d+[A-Z]\w*)"
+_PARTICLE: Final = (
+    "(?:of|the|de|del|della|di|da|do|dos|das|du|des|la|le|el|van|von|der|den|ter|bin|ibn|al|y|e|&)"
+)
+NAME: Final = re.compile(
+    rf"(?<![\w'’-]){_CAPITALISED}"
+    rf"(?: (?:{_PARTICLE} ){{0,2}}{_CAPITALISED}| \d{{1,3}}(?![\w.,%]))*"
+)
+# What a lone capitalised word that is no name mostly looks like.
+_PLAIN: Final = re.compile(
+    r"[A-Z][a-z]*(?:ing|ed|ly|ions?|ments?|ness|ities|ity|ances?|ences?|ous|ful|ive|able|ical|ors|ers)"
+)
+_SENTENCE_END: Final = re.compile(r"[.!?:;\n\"“”(•*-]\s*$")
+_WORD: Final = re.compile(r"[^\W_][\w'’-]*|[^\w\s]|\n")
+_PARENTHESES: Final = re.compile(r"\s*\([^()]*\)")
+
+
+def spans(content: str) -> Iterator[Span]:
+    """Every piece that names a concept, rule by rule."""
+    title_end = _title_end(content)
+    if title_end:
+        title = content[:title_end].strip()
+        yield Span(0, title_end, _PARENTHESES.sub("", title) or title, "name")
+    text = content
+    for kind, pattern in _SHAPES:
+        for match in pattern.finditer(text):
+            yield Span(*match.span(), match.group().strip("`").rstrip(_AFTER[kind]), kind)
+        text = pattern.sub(_blank, text)
+    for match in _NAMED_VERSION.finditer(text):
+        yield Span(*match.span(), match.group(), "version")
+    for match in _YEAR.finditer(text):
+        yield Span(*match.span(), match.group(), "year")
+    # A title is one name; beside it only what it says in parentheses names something else.
+    aside = text.find("(", 0, title_end)
+    names = name_spans(_without(text, [(0, title_end if aside < 0 else aside)]))
+    for start, end in names:
+        yield Span(start, end, text[start:end], "name")
+    yield from _phrases(_without(text, names))
+
+
+def name_spans(text: str) -> list[tuple[int, int]]:
+    """Runs of capitalised words. A word that opens a sentence is capitalised anyway, so a lone one
+    is not taken when it looks like a plain word, unless the text writes it so elsewhere.
+    """
+    runs = [trimmed for match in NAME.finditer(text) if (trimmed := _trimmed(text, *match.span()))]
+    sure = {text[start:end] for start, end in runs if not _opens(text, start)}
+    return [
+        (start, end)
+        for start, end in runs
+        for label in (text[start:end],)
+        if label in sure or not _PLAIN.fullmatch(label)
+    ]
+
+
+def _trimmed(text: str, start: int, end: int) -> tuple[int, int] | None:
+    """A run without the plain words that open its sentence ("When Anna"); none of it when there
+    are only plain words in it.
+    """
+    words = text[start:end].split(" ")
+    plain = [word.lower().rstrip(".'’") in NO_NAMES for word in words]
+    if all(plain):
+        return None
+    if _opens(text, start):
+        start += sum(len(word) + 1 for word in words[: plain.index(False)])
+    label = text[start:end].rstrip(" '’-")
+    return (start, start + len(label)) if len(label) > 1 else None
+
+
+def _opens(text: str, start: int) -> bool:
+    before = text[max(start - 4, 0) : start]
+    return not before.strip() or _SENTENCE_END.search(before) is not None
+
+
+def _phrases(text: str) -> Iterator[Span]:
+    """Two or three words in a row with no filler between them: noun phrases, mostly."""
+    run: list[re.Match[str]] = []
+    for match in (*_WORD.finditer(text), None):
+        if match is not None and _tells(match.group()):
+            run.append(match)
+            continue
+        for size in range(2, MAX_PHRASE_WORDS + 1):
+            for first in range(len(run) - size + 1):
+                start, end = run[first].start(), run[first + size - 1].end()
+                yield Span(start, end, text[start:end], "phrase")
+        run = []
+
+
+def _tells(word: str) -> bool:
+    return (
+        len(word) > 2
+        and word.lower() not in FILLERS
+        and not word[0].isdigit()
+        and not word.endswith("ly")
+    )
+
+
+def _title_end(content: str) -> int:
+    """Where the title ends; 0 when there is none."""
+    first, newline, rest = content.partition("\n")
+    if not newline or not rest.strip() or not 0 < len(first.strip()) <= MAX_TITLE_CHARS:
+        return 0
+    return 0 if first.rstrip().endswith((".", "!", "?", ":", ",", ";")) else len(first)
+
+
+def _without(text: str, taken: Sequence[tuple[int, int]]) -> str:
+    """The text with bars in the place of some pieces: all others stay where they are."""
+    pieces: list[str] = []
+    done = 0
+    for start, end in taken:
+        pieces += (text[done:start], "|" * (end - start))
+        done = end
+    return "".join((*pieces, text[done:]))
+
+
+def _blank(match: re.Match[str]) -> str:
+    return "|" * len(match.group())

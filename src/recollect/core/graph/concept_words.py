@@ -1,0 +1,113 @@
+"""Words that say nothing about a concept, and the form that two spellings of one concept share."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Final
+
+from recollect.core.text.analysis import STOP_WORDS
+
+# Words that stand between concepts and belong to none: what every sentence may hold, whatever it
+# is about. With the stop words they part the phrases of a text.
+_FILLERS_TEXT: Final = """
+able above according across actually add added again against ago ah almost along already alright
+although always among amount another anyone anything anyway around ask asked asking away awesome
+back became become becomes began begin behind believe below best better between beyond big bit
+both bring brought called came cannot case cause caused certain certainly change changed check
+come comes coming common commonly completely consider considered consists contains continue could
+couple course create created currently cut day days definitely described despite different do done
+don't down due during each early easily easy either else end ended enjoy enough especially etc
+even ever every everyone everything exactly example excited fact far feel feeling felt few find
+finding first five follow followed following former found four fully further gave general
+generally get gets getting give given gives giving glad go goes going gone gonna good got great
+guess had half happen happened happy hard have haven't hear heard help helped helps hey hi high
+highly hello hope hour hours however huge i'd i'll i'm i've idea if important include included
+includes including increase increased indeed instead interesting it's itself join keep kept kind
+knew know known knows large last late later latter learn least leave led left less let let's like
+likely little live lived long longer look looked looking looks lot lots love loved made mainly
+major make makes making many may maybe me mean means member members mention mentioned might mine
+minute minutes moment month months mostly much must my myself name named near nearly need needed
+needs never new next nice nine nothing now number obviously off often oh ok okay old older one
+ones onto open originally others otherwise ourselves out outside overall part particular
+particularly people perhaps person place play please plus point possible possibly pretty previous
+previously probably provide provided provides put quite rather read ready real really received
+recent recently related result results right run said same saw say saying says second see seem
+seemed seems seen set seven several shall share shared short should show showed shown shows
+significantly similar simply since single six small someone something sometimes soon sorry sort
+sound sounds specific start started starts still stuff such suggest suggests super sure take taken
+takes taking talk talked tell ten terms thank thanks that's them themselves therefore there's
+thing things think thinking third though thought three throughout thus time times today together
+told tomorrow tonight took total totally toward towards tried try trying turn turned two type
+typically understand unless upon us use used user uses using usually various via want wanted wants
+way ways we're we've week weeks well went whatever whether whole whose widely will wish within
+without won't wonder wonderful work worked working works would wow year years yeah yes yesterday
+yet you're you've young younger yourself assistant
+"""
+FILLERS: Final = STOP_WORDS | frozenset(_FILLERS_TEXT.split())
+
+# Months, days and forms of address: capitalised, and no name by themselves.
+_NO_NAMES_TEXT: Final = """
+january february march april may june july august september october november december monday
+tuesday wednesday thursday friday saturday sunday mr mrs ms dr prof sir st i am pm ad bc
+"""
+NO_NAMES: Final = FILLERS | frozenset(_NO_NAMES_TEXT.split())
+
+_ARTICLES: Final = frozenset({"the", "a", "an"})
+_POSSESSIVE: Final = re.compile(r"['’]s?(?!\w)")
+_APART: Final = re.compile(r"[^\w+#./:~-]+")
+_EDGES: Final = "-./:~_"
+
+
+def concept_key(label: str) -> str:
+    """What two spellings of one concept share: no case, accents, articles, possessives or plural;
+    initials are one word.
+    """
+    folded = _POSSESSIVE.sub("", label).casefold()
+    if not folded.isascii():
+        folded = "".join(
+            character
+            for character in unicodedata.normalize("NFKD", folded).casefold()
+            if not unicodedata.combining(character)
+        )
+    if "/" in folded or "_" in folded:  # an address, a path or code: written one way only
+        return folded.strip().rstrip("/.,:;)")
+    tokens = [
+        token
+        for part in _APART.split(_without_dots(folded.replace("-", " ")))
+        if (token := part.strip(_EDGES))
+    ]
+    while len(tokens) > 1 and tokens[0] in _ARTICLES:
+        del tokens[0]
+    tokens = _initials_joined(tokens)
+    if tokens:
+        tokens[-1] = _singular(tokens[-1])
+    return " ".join(tokens)
+
+
+def _without_dots(text: str) -> str:
+    """Dots part numbers, in a version, and nothing else."""
+    if "." not in text or any(character.isdigit() for character in text):
+        return text
+    return text.replace(".", " ")
+
+
+def _initials_joined(tokens: list[str]) -> list[str]:
+    joined: list[str] = []
+    was_initial = False
+    for token in tokens:
+        is_initial = len(token) == 1 and token.isalpha()
+        if is_initial and was_initial:
+            joined[-1] += token
+        else:
+            joined.append(token)
+        was_initial = is_initial
+    return joined
+
+
+def _singular(word: str) -> str:
+    if len(word) > 4 and word.endswith("ies"):
+        return word[:-3] + "y"
+    if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        return word[:-1]
+    return word

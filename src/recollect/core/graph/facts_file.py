@@ -1,0 +1,204 @@
+"""A file of ready-made facts, one JSON object a line: what somebody else has read in memories.
+
+A line speaks of one memory ({"memory", "entities", "triples"}) or of one concept ({"concept",
+"aliases", "kind", "memories"}). `doc`, `docs`, `entity` and `type` mean the same as `memory`,
+`memories`, `concept` and `kind`, as published sets call them. See docs/graph.md.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from recollect.core.graph.concepts import Mention
+from recollect.core.graph.extraction import (
+    MAX_FACTS,
+    MAX_KEY,
+    MAX_RELATION,
+    Extraction,
+    Fact,
+    joined,
+    named,
+    tidy_relation,
+)
+from recollect.core.text.analysis import unstorable
+
+MAX_LINE: Final = 5_000_000
+_FIELDS: Final = frozenset(
+    {"memory", "doc", "entities", "triples", "concept", "entity", "aliases", "kind", "type"}
+    | {"memories", "docs", "scope"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LineError:
+    """What is wrong with a line, for people."""
+
+    line: int
+    reason: str
+
+
+@dataclass(slots=True)
+class FileFacts:
+    """What a file says: of each memory, by the reference the file uses, each fact with its line;
+    which names are one; and the lines that could not be read. `lines` tells where a memory is first
+    spoken of.
+    """
+
+    mentions: dict[str, dict[str, Mention]] = field(default_factory=dict)
+    facts: dict[str, dict[Fact, int]] = field(default_factory=dict)
+    aliases: list[tuple[str, str]] = field(default_factory=list)
+    lines: dict[str, int] = field(default_factory=dict)
+    errors: list[LineError] = field(default_factory=list)
+    read: int = 0
+
+    def extraction(self, reference: str) -> Extraction:
+        mentioned = tuple(self.mentions.get(reference, {}).values())
+        return joined(mentioned, tuple(self.facts.get(reference, ())))
+
+    def left_out(self, reference: str, kept: Extraction) -> dict[LineError, int]:
+        """The facts of a memory that are not among what is kept of it: for each line and reason
+        how many.
+        """
+        there, names = set(kept.facts), {one.key for one in kept.mentions}
+        lost = Counter(
+            (line, _why_not(fact, names))
+            for fact, line in self.facts.get(reference, {}).items()
+            if fact not in there
+        )
+        return {
+            LineError(line, f"{_counted(count)} left out: {reason}"): count
+            for (line, reason), count in lost.items()
+        }
+
+
+def read_file(lines: Iterable[str]) -> FileFacts:
+    """Everything the lines say; a line that cannot be read is told and left out."""
+    said = FileFacts()
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            _read_line(said, number, line)
+            said.read += 1
+        except ValueError as error:
+            said.errors.append(LineError(number, str(error)))
+    return said
+
+
+def _read_line(said: FileFacts, number: int, line: str) -> None:
+    if len(line) > MAX_LINE:
+        raise ValueError(f"the line has more than {MAX_LINE:,} characters")
+    try:
+        one = json.loads(line)
+    except (ValueError, RecursionError):
+        raise ValueError("it is not a JSON object") from None
+    if not isinstance(one, dict):
+        raise ValueError("it is not a JSON object")  # noqa: TRY004  # one kind of error a line
+    if unknown := sorted(one.keys() - _FIELDS):
+        raise ValueError(f"there is no field {unknown[0][:40]!r}")
+    if "memory" in one or "doc" in one:
+        _read_memory(said, number, one)
+    elif "concept" in one or "entity" in one:
+        _read_concept(said, number, one)
+    else:
+        raise ValueError("it names neither a memory nor a concept")
+
+
+def _read_memory(said: FileFacts, number: int, one: Mapping[str, Any]) -> None:
+    reference = _text(one.get("memory", one.get("doc")), "memory")
+    entities = [_mention(name) for name in _listed(one.get("entities", []), "entities")]
+    facts = [fact for entry in _listed(one.get("triples", []), "triples") for fact in _fact(entry)]
+    _mentioned(
+        said, number, reference, [*entities, *(name for _, names in facts for name in names)]
+    )
+    stated = said.facts.setdefault(reference, {})
+    for fact, _ in facts:
+        stated.setdefault(fact, number)
+
+
+def _read_concept(said: FileFacts, number: int, one: Mapping[str, Any]) -> None:
+    concept = _mention(one.get("concept", one.get("entity")))
+    names = [_mention(name) for name in _listed(one.get("aliases", []), "aliases")]
+    others = [name for name in names if name.key != concept.key]
+    references = [
+        _text(entry, "memories")
+        for entry in _listed(one.get("memories", one.get("docs", [])), "memories")
+    ]
+    for reference in references:
+        _mentioned(said, number, reference, [concept, *others])
+    if references:
+        said.aliases.extend((concept.key, other.key) for other in others)
+
+
+def _mentioned(said: FileFacts, number: int, reference: str, names: Iterable[Mention]) -> None:
+    said.lines.setdefault(reference, number)
+    mentions = said.mentions.setdefault(reference, {})
+    for one in names:
+        mentions.setdefault(one.key, one)
+
+
+def _fact(entry: object) -> Iterator[tuple[Fact, tuple[Mention, Mention]]]:
+    since = until = None
+    if isinstance(entry, Mapping):
+        parts: Sequence[object] = [entry.get(name) for name in ("subject", "relation", "object")]
+        since, until = _moment(entry.get("since"), "since"), _moment(entry.get("until"), "until")
+    elif isinstance(entry, list):
+        parts = entry
+    else:
+        raise ValueError("a triple is neither a list nor an object")  # noqa: TRY004  # as above
+    if len(parts) != 3:
+        raise ValueError("a triple has not three parts")
+    subject, relation, object_ = parts
+    source, target = _mention(subject), _mention(object_)
+    said = tidy_relation(_text(relation, "relation"))
+    yield Fact(source.key, said, target.key, since, until), (source, target)
+
+
+def _why_not(fact: Fact, names: set[str]) -> str:
+    if not {fact.source, fact.target} <= names:
+        return f"a name has at most {MAX_KEY} characters"
+    if fact.source == fact.target:
+        return "both ends are one and the same name"
+    if len(fact.relation) > MAX_RELATION:
+        return f"a relation has at most {MAX_RELATION} characters"
+    return f"a memory states at most {MAX_FACTS} facts"
+
+
+def _counted(facts: int) -> str:
+    return "1 fact is" if facts == 1 else f"{facts} facts are"
+
+
+def _mention(name: object) -> Mention:
+    text = _text(name, "a name")
+    if (mention := named(text)) is None:
+        raise ValueError(f"{text[:40]!r} is no name")
+    return mention
+
+
+def _text(value: object, what: str) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f"{what} is not a text")
+    if unstorable(value) is not None:
+        raise ValueError(f"{what} holds a character that cannot be stored")
+    return value.strip()
+
+
+def _listed(value: object, what: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise ValueError(f"{what} is not a list")  # noqa: TRY004  # as above
+    return value
+
+
+def _moment(value: object, what: str) -> datetime | None:
+    if value is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(_text(value, what))
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise ValueError(f"{what} is not a date such as 2026-01-31") from None

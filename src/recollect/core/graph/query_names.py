@@ -1,0 +1,90 @@
+"""Which names a query holds that is typed in one case throughout.
+
+Capitals tell what a query names (`core/graph/walk.py`), but people type "which band did the brother
+of john lennon play in". There the names that the graph knows tell it: each run of the query's words
+that is one of them, the longest first. To be one, it takes two words at least that mean something,
+and memories that write it as a name: a word alone is a name in one text and plain in the next, and
+"type 1" is a part of many. So restricted, it did no harm where one memory answers (docs/adr/0028).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from recollect.core.graph.concept_words import concept_key
+from recollect.core.text.analysis import STOP_WORDS
+
+# Bounds of what is looked up for one query, however long it is.
+MOST_WORDS: Final = 64
+LONGEST_NAME: Final = 8
+_FEWEST_WORDS: Final = 2
+_SHORTEST_WORD: Final = 3
+
+_APART: Final = re.compile(r"[,;:!?()\[\]{}\"“”«»]+|\.(?:\s|$)")
+# Words that are written small inside a name.
+_SMALL_TEXT: Final = """
+of the de del della di da do dos das du des la le el van von der den ter bin ibn al y e and in on at
+for to a an with from by as
+"""
+_SMALL: Final = frozenset(_SMALL_TEXT.split())
+_PARTS: Final = re.compile(r"[^\s-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Some words of a query in a row, from the place of the first to that after the last."""
+
+    key: str
+    first: int
+    after: int
+
+
+def runs(query: str) -> list[Run]:
+    """The runs of words that may be a name, the longest first; none where some of the query's
+    letters are capitals and some are not, for then its capitals tell what it names.
+    """
+    if not (query.islower() or query.isupper()):
+        return []
+    found: list[Run] = []
+    place = 0
+    for piece in _APART.split(query):
+        words = piece.split()[: MOST_WORDS - place]
+        for first in range(len(words)):
+            for after in range(first + 1, min(first + LONGEST_NAME, len(words)) + 1):
+                key = concept_key(" ".join(words[first:after]))
+                if _may_name(key):
+                    found.append(Run(key, place + first, place + after))
+        place += len(words)
+    return sorted(found, key=lambda run: (run.first - run.after, run.first))
+
+
+def named_among(found: list[Run], known: Mapping[str, str]) -> list[str]:
+    """The keys of the names in a query: of those that are known, by how memories write them, the
+    longest first, no word twice.
+    """
+    taken: set[int] = set()
+    keys: dict[str, None] = {}
+    for run in found:
+        places = set(range(run.first, run.after))
+        if run.key in known and _is_written_as_name(known[run.key]) and not places & taken:
+            taken |= places
+            keys.setdefault(run.key)
+    return list(keys)
+
+
+def _may_name(key: str) -> bool:
+    telling = [
+        word
+        for word in key.split()
+        if len(word) >= _SHORTEST_WORD and word.isalpha() and word not in STOP_WORDS
+    ]
+    return len(telling) >= _FEWEST_WORDS
+
+
+def _is_written_as_name(name: str) -> bool:
+    """John Lennon, Bank of England; not Gene expression, which only opens a sentence."""
+    words = [word for word in _PARTS.findall(name) if word.casefold() not in _SMALL]
+    return all(not word[0].isalpha() or word[0].isupper() for word in words)

@@ -1,0 +1,143 @@
+"""What a language model says of a text, taken in with care.
+
+A model's answer is foreign text: it may be malformed, huge, about another memory, or written by
+whoever wrote the memory. So only what has the agreed form is taken, in bounded amounts, and only
+names that stand in the text itself: nothing an answer says can join a memory to what it does not
+speak of.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from recollect.core.graph.concepts import Mention, concept_key
+from recollect.core.graph.extraction import (
+    MAX_KEY,
+    MAX_RELATION,
+    Extraction,
+    ExtractionJob,
+    Fact,
+    joined,
+    named,
+    read_by_rules,
+    tidy_relation,
+)
+
+MOST_TRIPLES: Final = 60
+"""Of one text. Language models find about nine in a paragraph (docs/graph.md)."""
+
+_WORD: Final = re.compile(r"\w+")
+_DATE: Final = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d))?)?")
+
+SCHEMA: Final[dict[str, object]] = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["memories"],
+    "properties": {
+        "memories": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "additionalProperties": False,
+                "required": ["id", "triples"],
+                "properties": {
+                    "id": {"type": "string"},
+                    "triples": {
+                        "type": "array",
+                        "items": {
+                            "type": "object",
+                            "additionalProperties": False,
+                            "required": ["subject", "relation", "object", "since", "until"],
+                            "properties": {
+                                "subject": {"type": "string"},
+                                "relation": {"type": "string"},
+                                "object": {"type": "string"},
+                                "since": {"type": ["string", "null"]},
+                                "until": {"type": ["string", "null"]},
+                            },
+                        },
+                    },
+                },
+            },
+        }
+    },
+}
+
+
+def by_tag(answer: object, tags: Sequence[str]) -> dict[int, object]:
+    """The part of an answer that belongs to each text, by the text's place: of those whose tag was
+    sent, and of a tag that comes twice the first.
+    """
+    places = {tag: place for place, tag in enumerate(tags)}
+    found: dict[int, object] = {}
+    listed = answer.get("memories") if isinstance(answer, Mapping) else None
+    for one in listed if isinstance(listed, list) else ():
+        if isinstance(one, Mapping) and isinstance(one.get("triples"), list):
+            place = places.get(one["id"]) if isinstance(one.get("id"), str) else None
+            if place is not None:
+                found.setdefault(place, _bounded(one["triples"]))
+    return found
+
+
+def extraction_of(job: ExtractionJob, triples: object) -> Extraction:
+    """What the rules and a language model together say of a memory."""
+    by_rules = read_by_rules(job)
+    words = _words(" ".join((job.content, *job.tags, *job.expanded_keywords)))
+    mentions: list[Mention] = [*by_rules.mentions]
+    facts: list[Fact] = [*by_rules.facts]
+    for one in triples if isinstance(triples, list) else ():
+        if (read := _triple(one, words)) is not None:
+            source, target, fact = read
+            mentions += (source, target)
+            facts.append(fact)
+    first: dict[str, Mention] = {}
+    for mention in mentions:
+        first.setdefault(mention.key, mention)
+    return joined(tuple(first.values()), tuple(facts))
+
+
+def _triple(one: object, words: set[str]) -> tuple[Mention, Mention, Fact] | None:
+    if not isinstance(one, Mapping):
+        return None
+    subject, relation, object_ = (one.get(name) for name in ("subject", "relation", "object"))
+    if not (isinstance(subject, str) and isinstance(relation, str) and isinstance(object_, str)):
+        return None
+    source, target, said = named(subject), named(object_), tidy_relation(relation)
+    if source is None or target is None or not said or len(said) > MAX_RELATION:
+        return None
+    if not (_words(subject) & words and _words(object_) & words):
+        return None
+    since, until = _moment(one.get("since")), _moment(one.get("until"))
+    return source, target, Fact(source.key, said, target.key, since, until)
+
+
+def _bounded(triples: Sequence[object]) -> list[object]:
+    """What is kept of an answer: short texts, and not too many of them."""
+    kept: list[object] = []
+    for one in triples[:MOST_TRIPLES]:
+        if isinstance(one, Mapping):
+            fields = ("subject", "relation", "object", "since", "until")
+            texts = {name: one[name] for name in fields if isinstance(one.get(name), str)}
+            if all(0 < len(text) <= MAX_KEY and "\0" not in text for text in texts.values()):
+                kept.append(texts)
+    return kept
+
+
+def _words(text: str) -> set[str]:
+    return {
+        word for part in _WORD.findall(text) for word in concept_key(part).split() if len(word) > 1
+    }
+
+
+def _moment(text: object) -> datetime | None:
+    """A year, a month or a day; None for anything else."""
+    read = _DATE.fullmatch(text.strip()) if isinstance(text, str) else None
+    if read is None:
+        return None
+    try:
+        return datetime(int(read[1]), int(read[2] or 1), int(read[3] or 1), tzinfo=UTC)
+    except ValueError:
+        return None

@@ -1,0 +1,156 @@
+"""Where a walk over the concept graph begins, when it has anything to say, and what its answer
+makes of the order.
+
+Personalised PageRank whose restart vector holds the fused scores: mass starts on the memories that
+the legs found and on the concepts that the query names, and walks from memory to concept to
+memory. What it gathers is the new order. The graph's weight w decides how far that may leave the
+fused order: at each step the share w / (1 + w) walks on, so that 0 is the fused order itself.
+How this was chosen, and what else was tried: docs/adr/0024.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+from recollect.core.graph.concept_rules import spans
+from recollect.core.graph.concept_words import concept_key
+from recollect.core.recall.fusion import Fused
+from recollect.core.recall.request import Candidate, LegPlace, RecallRequest
+
+if TYPE_CHECKING:
+    from recollect.core.memory.memory import Memory
+
+# How much of the restart mass lies on the memories for 1 on a concept that only one memory
+# mentions and the query names.
+MEMORY_MASS: Final = 3.0
+# What links memories: a concept that at least two of them mention, and no more than these. More
+# would make it a hub that leads everywhere.
+FEWEST_MEMORIES: Final = 2
+MOST_MEMORIES: Final = 40
+# A phrase is a concept to look up, but walked over it led away from the answer as often as to it.
+UNWALKED_KINDS: Final = frozenset({"phrase"})
+# What a relationship weighs beside mentions, which share out a memory's weight of 1.
+RELATIONSHIP_WEIGHT: Final = 0.1
+# How many times its weight a graph has that a language model has read: it names what rules over
+# capitals cannot see, and what it joins is meant. So 1.5 counts for 4, a damping of .8.
+MODEL_TRUST: Final = 8 / 3
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What a query names. `is_telling`: the graph is asked only for a query that names at least
+    one thing for certain. A year is none, nor is a lone word whose capital only opens the query.
+    """
+
+    keys: tuple[str, ...]
+    is_telling: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Walked:
+    """A memory that the walk came to. The path leads from a memory that a leg found, or from the
+    query itself where it is empty at the beginning, to this one: ids of memories and names of
+    concepts by turns. One that is not `is_known` is not in the graph: it mentions no concept, is
+    sensitive, or is not read yet. No walk comes to it, but what it began with stays on it.
+    """
+
+    id: UUID
+    score: float
+    path: tuple[str, ...] = ()
+    is_known: bool = True
+
+
+def named_by(query: str) -> Named:
+    """The concepts that a query names, by their keys."""
+    keys: dict[str, None] = {}
+    telling = False
+    for span in spans(query):
+        if span.kind in UNWALKED_KINDS or len(key := concept_key(span.label)) < 2:
+            continue
+        keys.setdefault(key)
+        opens = not any(character.isalnum() for character in query[: span.start])
+        is_plain = opens and span.kind == "name" and span.label[1:].islower()
+        telling = telling or (span.kind != "year" and not (is_plain and " " not in span.label))
+    return Named(tuple(keys), telling)
+
+
+def damping(weight: float, by_model: float = 0.0) -> float:
+    """The share of the mass that walks on at each step. `by_model` is the share of the memories
+    that a language model has read.
+    """
+    trusted = weight * (1.0 + (MODEL_TRUST - 1.0) * by_model)
+    return trusted / (1.0 + trusted)
+
+
+def restart(fused: Sequence[Fused]) -> dict[UUID, float]:
+    """The mass that memories begin with: squares of what their fused scores have above the least
+    one, so that a sure hit weighs more than many alike.
+    """
+    if not fused:
+        return {}
+    least = min(one.score for one in fused)
+    squares = {one.candidate.id: (one.score - least) ** 2 for one in fused}
+    total = sum(squares.values())
+    if total <= 0.0:
+        return dict.fromkeys(squares, MEMORY_MASS / len(squares))
+    return {id: MEMORY_MASS * square / total for id, square in squares.items() if square > 0.0}
+
+
+def newcomers(fused: Sequence[Fused], walked: Sequence[Walked]) -> list[UUID]:
+    """The memories that only the walk has found."""
+    known = {one.candidate.id for one in fused}
+    return [one.id for one in walked if one.id not in known]
+
+
+def may_join(request: RecallRequest, memory: Memory) -> bool:
+    """Whether a memory that only the graph found may be recalled: the graph that was walked may be
+    older than the memory's present state, and knows of no scope.
+    """
+    return (
+        not memory.is_sensitive
+        and memory.id not in request.exclude
+        and request.scope.covers(memory)
+        and (request.as_of is None or memory.created_at <= request.as_of)
+    )
+
+
+def reordered(
+    fused: Sequence[Fused], walked: Sequence[Walked], joining: Mapping[UUID, Memory]
+) -> list[Fused]:
+    """The walk's order with the fused scores' measure: the best has the best fused score. What the
+    graph adds to a memory's score is the difference, and may take from it. Those that the graph
+    does not know have no rank in it, and the place that their mass gives them. Nor do others that
+    the walk did not come to; they keep what the least mass is worth, in their order, behind all.
+    """
+    known = {one.candidate.id: one for one in fused}
+    taking_part = [one for one in walked if one.id in known or one.id in joining]
+    if not taking_part or not fused:
+        return list(fused)
+    unit = fused[0].score / taking_part[0].score
+    order: list[Fused] = []
+    rank = 0
+    for one in taking_part:
+        before = known.pop(one.id, None)
+        score = one.score * unit
+        added = score - (0.0 if before is None else before.score)
+        rank += one.is_known
+        if one.is_known:
+            place = LegPlace(rank, one.score, added, one.path)
+        else:
+            place = LegPlace(None, 0.0, added)
+        if before is None:
+            memory = joining[one.id]
+            candidate = Candidate(one.id, one.score, memory.importance, memory.created_at)
+            order.append(Fused(candidate, score, {"graph": place}))
+        else:
+            order.append(before._replace(score=score, legs={**before.legs, "graph": place}))
+    last = order[-1].score
+    best = max((left.score for left in known.values()), default=0.0)
+    for left in known.values():
+        score = last * left.score / best if best > 0.0 else 0.0
+        place = LegPlace(None, 0.0, score - left.score)
+        order.append(left._replace(score=score, legs={**left.legs, "graph": place}))
+    return order

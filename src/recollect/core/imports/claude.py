@@ -1,0 +1,141 @@
+"""What Anthropic's programs write: the export of claude.ai, and the transcripts of Claude Code.
+
+Turns become episodes of their conversation. What claude.ai itself remembers of a person
+(`memories.json`) becomes facts, those of a project in that project.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from recollect.core.agents.transcript import answered, typed
+from recollect.core.imports.found import Item, Trouble, moment_of, turn
+from recollect.core.imports.lines import Lines, objects
+from recollect.core.imports.notes import markdown
+
+_SENDERS: Final = {"human": "User", "user": "User", "assistant": "Assistant"}
+
+
+def is_conversation(value: object) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("chat_messages"), list)
+
+
+def is_memory(value: object) -> bool:
+    return isinstance(value, dict) and "conversations_memory" in value
+
+
+def claude_ai(document: Any, names: Mapping[str, str], most: int) -> Iterator[Item]:  # noqa: ANN401  # a JSON value
+    """`names` are those of projects, by their ids."""
+    listed = document if isinstance(document, list) else [document]
+    for number, one in enumerate(listed, 1):
+        if is_conversation(one):
+            yield from _turns(f"conversation {number}", one, number, most)
+        elif is_memory(one):
+            yield from _memories(one, names, most)
+        else:
+            place = f"conversation {number}"
+            yield Trouble(place, "this is no conversation: it has no chat_messages", "Remove it.")
+
+
+def project_names(document: Any) -> dict[str, str]:  # noqa: ANN401  # a JSON value
+    """Of `projects.json`, the name of each project by its id."""
+    listed = document if isinstance(document, list) else [document]
+    return {
+        one["uuid"]: one["name"]
+        for one in listed
+        if isinstance(one, dict)
+        and isinstance(one.get("uuid"), str)
+        and isinstance(one.get("name"), str)
+    }
+
+
+def _memories(values: Mapping[str, Any], names: Mapping[str, str], most: int) -> Iterator[Item]:
+    tags = ("claude-ai",)
+    if isinstance(said := values.get("conversations_memory"), str):
+        yield from markdown(said, most, tags=tags, category="fact")
+    of_projects = values.get("project_memories")
+    for id, said in (of_projects if isinstance(of_projects, dict) else {}).items():
+        if isinstance(said, str):
+            project = names.get(id, id)
+            yield from markdown(said, most, tags=tags, category="fact", project=project)
+
+
+def _turns(place: str, talk: Mapping[str, Any], number: int, most: int) -> Iterator[Item]:
+    session = f"claude-ai:{talk.get('uuid') or number}"
+    name = talk.get("name")
+    begun = moment_of(talk.get("created_at"))
+    for place_in_talk, message in enumerate(talk["chat_messages"], 1):
+        if not isinstance(message, dict):
+            continue
+        speaker = _SENDERS.get(str(message.get("sender")))
+        text = _said(message)
+        if speaker is None or not text:
+            continue
+        yield from turn(
+            f"{place}, turn {place_in_talk}",
+            speaker,
+            text,
+            most,
+            tag="claude-ai",
+            session=session,
+            keywords=(name,) if isinstance(name, str) and name.strip() else (),
+            created_at=moment_of(message.get("created_at")) or begun,
+            key=str(message.get("uuid") or place_in_talk),
+        )
+
+
+def _said(message: Mapping[str, Any]) -> str:
+    """The text of a message; without thinking, tools and attached documents."""
+    blocks = message.get("content")
+    texts = [
+        block["text"]
+        for block in (blocks if isinstance(blocks, list) else ())
+        if isinstance(block, dict)
+        and block.get("type") == "text"
+        and isinstance(block.get("text"), str)
+    ]
+    whole = "\n".join(texts).strip()
+    text = message.get("text")
+    return whole or (text.strip() if isinstance(text, str) else "")
+
+
+def is_transcript_entry(value: object) -> bool:
+    return (
+        isinstance(value, dict)
+        and isinstance(value.get("sessionId"), str)
+        and isinstance(value.get("type"), str)
+        and ("message" in value or "cwd" in value or "uuid" in value)
+    )
+
+
+def claude_code(lines: Lines, project_of: Callable[[str], str | None], most: int) -> Iterator[Item]:
+    """What was typed and what was answered; tools, commands and subagents are left out."""
+    for one in objects(lines):
+        if isinstance(one, Trouble):
+            yield one
+            continue
+        place, entry = one
+        session = entry.get("sessionId")
+        speaker, text = (
+            ("User", typed(entry))
+            if entry.get("type") == "user"
+            else (
+                "Assistant",
+                answered(entry),
+            )
+        )
+        if not isinstance(session, str) or not text:
+            continue
+        folder = entry.get("cwd")
+        yield from turn(
+            place,
+            speaker,
+            text,
+            most,
+            tag="claude-code",
+            session=session,
+            project=project_of(folder) if isinstance(folder, str) and folder else None,
+            created_at=moment_of(entry.get("timestamp")),
+            key=str(entry.get("uuid") or place),
+        )

@@ -1,0 +1,151 @@
+"""Which format a file has, by what is in it; where that leaves a choice, by its name."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import PurePath
+from typing import Any, Final
+
+from recollect.core.imports import claude, documents
+from recollect.core.imports.formats import Recognised, unrecognised
+from recollect.core.imports.records import FIELDS, delimiter_of
+from recollect.core.memory.jsonl import FORMAT
+
+_BOM: Final = b"\xef\xbb\xbf"
+# So many lines say what a file of JSON Lines is.
+_LOOKED_AT: Final = 20
+# What marks Markdown: a heading, an entry of a list, a quotation, a fence.
+_MARKDOWN: Final = re.compile(r"\s{0,3}(?:#{1,6}\s|[-*+]\s|\d{1,9}[.)]\s|>|```|~~~)")
+_LONG_LINE: Final = 500
+
+
+def is_json(head: bytes) -> bool:
+    return head.removeprefix(_BOM).lstrip()[:1] in (b"{", b"[")
+
+
+def document_of(data: bytes, *, one_a_line: bool = True) -> Any:  # noqa: ANN401  # a JSON value
+    """A JSON document; or a list of them, where there is one a line. None where it is neither."""
+    text = data.removeprefix(_BOM).decode("utf-8", "replace")
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        pass
+    if not one_a_line:
+        return None
+    found = [_json(line) for line in text.split("\n") if line.strip()]
+    read = [one for one in found if one is not None]
+    return read or None
+
+
+def recognise(head: bytes, path: PurePath, document: Callable[[], Any]) -> Recognised:
+    """The format of a file that begins so; or InvalidInput. `document` reads all of it as JSON:
+    one value, or a list where there is one a line; None where it is neither.
+    """
+    if not is_json(head):
+        return _text(head, path)
+    if (found := recognise_lines(head)) is not None:
+        return found
+    return _document(document())
+
+
+def recognise_lines(head: bytes) -> Recognised | None:
+    """The format of JSON Lines that begin so, where one of them says it for certain."""
+    whole = head.removeprefix(_BOM).split(b"\n")[:_LOOKED_AT]
+    values = [value for line in whole if isinstance(value := _json(line), dict)]
+    if not values:
+        return None
+    first = values[0]
+    if first.get("format") == FORMAT:
+        return Recognised("recollect", "certain", "its first line says so")
+    if first.get("type") in ("entity", "relation"):
+        return Recognised("mcp-memory", "certain", "its first line is an entity or a relation")
+    if any(map(claude.is_transcript_entry, values)):
+        return Recognised("claude-code", "certain", "its lines are entries of a session")
+    return _record(first)
+
+
+def _record(first: dict[str, Any]) -> Recognised | None:
+    if (
+        not isinstance(first.get("content"), str)
+        or "memory" in first
+        or "created_timestamp" in first
+    ):
+        return None
+    if first.keys() <= {*FIELDS}:
+        return Recognised("jsonl", "certain", "all fields of its first object are known")
+    return Recognised("jsonl", "likely", "its first object has a content")
+
+
+def _document(document: Any) -> Recognised:  # noqa: ANN401  # a JSON value
+    if isinstance(document, dict) and ("entities" in document or "relations" in document):
+        return Recognised("mcp-memory", "likely", "it holds entities or relations")
+    listed = document if isinstance(document, list) else [document]
+    first = next((one for one in listed if isinstance(one, dict)), {})
+    if "mapping" in first:
+        return Recognised("chatgpt", "certain", "its conversations have a mapping")
+    if claude.is_conversation(first) or claude.is_memory(first):
+        return Recognised(
+            "claude-ai", "certain", "it has chat_messages, or what claude.ai remembers"
+        )
+    if isinstance(document, list) and (found := _record(first)) is not None:
+        return found
+    listed = documents.entries(document) or []
+    first = next((one for one in listed if isinstance(one, dict)), {})
+    if "memory" in first:
+        return Recognised("mem0", "likely", "its entries have a memory")
+    if document is None or not listed:
+        raise unrecognised()
+    return Recognised("chatgpt-memories", "guess", "it is a list of something")
+
+
+def _text(head: bytes, path: PurePath) -> Recognised:
+    name = path.name.lower()
+    text = head.removeprefix(_BOM).decode("utf-8", "replace")
+    lines = text.split("\n")
+    columns = _columns(lines[0])
+    if name.endswith((".csv", ".tsv")) or ("content" in columns and len(columns) > 1):
+        is_sure = "content" in columns
+        because = "its first line names a column `content`" if is_sure else "its name ends so"
+        return Recognised("csv", "certain" if is_sure else "likely", because)
+    if path.parent.name == "memory" or name == "memory.md":
+        return Recognised("claude", "likely", "it lies in a memory folder")
+    if name.startswith("claude") and name.endswith(".md"):
+        return Recognised("claude", "likely", "its name begins with CLAUDE")
+    if name.endswith((".md", ".markdown")):
+        return Recognised("markdown", "certain", "its name ends so")
+    if _is_one_a_line(text.strip().split("\n")):
+        return Recognised("lines", "guess", "each line stands alone")
+    return Recognised("markdown", "guess", "it is text with paragraphs")
+
+
+def _columns(header: str) -> list[str]:
+    try:
+        cells = next(csv.reader([header.strip()], delimiter=delimiter_of(header)), [])
+    except csv.Error:
+        return []
+    return [cell.strip().lower() for cell in cells]
+
+
+def _is_one_a_line(lines: list[str]) -> bool:
+    """Whether no line goes on in the next: there is no paragraph of several lines, or no blank line
+    at all, and hardly a line begins as the middle of a sentence does.
+    """
+    said = [line.strip() for line in lines if line.strip()]
+    if len(said) < 2 or any(len(line) > _LONG_LINE or _MARKDOWN.match(line) for line in said):
+        return False
+    has_paragraphs = any(not line.strip() for line in lines) and any(
+        one.strip() and other.strip() for one, other in pairwise(lines)
+    )
+    running_on = sum(line[0].islower() for line in said[1:])
+    return not has_paragraphs and running_on * 3 < len(said)
+
+
+def _json(line: bytes | str) -> Any:  # noqa: ANN401  # a JSON value
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None

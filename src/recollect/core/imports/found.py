@@ -1,0 +1,167 @@
+"""What a reader of a foreign file finds, and the memory that becomes of it.
+
+Foreign notes have no ids. One is made of the text itself and of a mark of the store, so that the
+same file read again gives the same memories, and two people who read the same file into one server
+get two.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from recollect.core.memory.ids import uuid7
+from recollect.core.memory.memory import (
+    DEFAULT_CATEGORY,
+    DEFAULT_IMPORTANCE,
+    EPISODE,
+    Limits,
+    Memory,
+)
+from recollect.core.privacy.sensitivity import secret_in
+
+# An id begins with a moment, and people are shown that part of it. Where the source has no date,
+# one of these years is made of the text, so that the short ids differ.
+_UNDATED: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_UNDATED_MILLISECONDS: Final = 20 * 365 * 24 * 3600 * 1000
+# Room in a memory for who speaks, and which part of the turn it is.
+_SPEAKER: Final = 40
+_SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+|\n+")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One statement in a foreign file; `place` is where, for people. `key` tells apart statements
+    with the same text that are not the same, such as two turns of a conversation.
+    """
+
+    place: str
+    content: str
+    category: str = DEFAULT_CATEGORY
+    tags: tuple[str, ...] = ()
+    expanded_keywords: tuple[str, ...] = ()
+    importance: float = DEFAULT_IMPORTANCE
+    is_sensitive: bool | None = None
+    project: str | None = None
+    session: str | None = None
+    created_at: datetime | None = None
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Exact:
+    """A memory of an own export: kept as it is, with its id, dates and version."""
+
+    place: str
+    memory: Memory
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """A part of a file that cannot be read, and what to do; the rest of it can. A warning is about
+    something that was ignored, and loses no memory.
+    """
+
+    place: str
+    reason: str
+    remedy: str
+    is_warning: bool = False
+
+
+Item = Found | Exact | Trouble
+
+
+def to_memory(found: Found, owner: str, mark: str, now: datetime, limits: Limits) -> Memory:
+    """The memory to store, not checked yet. Labels that are too long are cut: they only group."""
+    is_sensitive = found.is_sensitive
+    if is_sensitive is None:
+        is_sensitive = secret_in(found) is not None
+    named = "\x1f".join((mark, found.session or "", found.key, found.content.strip()))
+    digest = hashlib.sha256(named.encode("utf-8", "surrogatepass")).digest()
+    moment = found.created_at
+    if moment is None:
+        spread = int.from_bytes(digest[10:18], "big") % _UNDATED_MILLISECONDS
+        moment = _UNDATED + timedelta(milliseconds=spread)
+    at = found.created_at or now
+    return Memory(
+        id=uuid7(moment, digest[:10]),
+        owner=owner,
+        content=found.content,
+        created_at=at,
+        updated_at=at,
+        category=found.category,
+        tags=_cut(found.tags, limits),
+        expanded_keywords=_cut(found.expanded_keywords, limits),
+        importance=found.importance,
+        is_sensitive=is_sensitive,
+        project=found.project and found.project[: limits.label],
+        session=found.session and found.session[: limits.label],
+    )
+
+
+def _cut(words: tuple[str, ...], limits: Limits) -> tuple[str, ...]:
+    return tuple(word[: limits.word] for word in words)[: limits.words]
+
+
+def turn(
+    place: str,
+    speaker: str,
+    text: str,
+    most: int,
+    *,
+    tag: str,
+    session: str,
+    keywords: tuple[str, ...] = (),
+    project: str | None = None,
+    created_at: datetime | None = None,
+    key: str = "",
+) -> Iterator[Found]:
+    """One turn of a conversation: an episode, or several where it is longer than a memory."""
+    parts = list(pieces(text, most - _SPEAKER))
+    for part, piece in enumerate(parts, 1):
+        which = f" ({part} of {len(parts)})" if len(parts) > 1 else ""
+        yield Found(
+            place,
+            f"{speaker}{which}: {piece}",
+            category=EPISODE,
+            tags=(tag,),
+            expanded_keywords=keywords,
+            project=project,
+            session=session,
+            created_at=created_at,
+            key=f"{key}/{part}",
+        )
+
+
+def pieces(text: str, most: int) -> Iterator[str]:
+    """A text in parts of at most this many characters, cut between lines or sentences if it can."""
+    rest = text.strip()
+    while len(rest) > most:
+        cut = max((one.start() for one in _SENTENCE_END.finditer(rest, 0, most)), default=0)
+        cut = cut or max(rest.rfind(" ", 0, most), 0) or most
+        yield rest[:cut].strip()
+        rest = rest[cut:].strip()
+    if rest:
+        yield rest
+
+
+def moment_of(value: object) -> datetime | None:
+    """A date as other programs write it: ISO 8601, or seconds since 1970; None for anything else,
+    and for what lies before 1970, which no id can begin with.
+    """
+    try:
+        if isinstance(value, str) and value.strip():
+            moment = datetime.fromisoformat(value.strip())
+            moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            moment = datetime.fromtimestamp(value, UTC)
+        else:
+            return None
+        moment = moment.astimezone(UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+    return moment if moment > _UNDATED else None

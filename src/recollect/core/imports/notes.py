@@ -1,0 +1,194 @@
+"""Markdown as memories: plain notes, CLAUDE.md files and the memory folders of Claude Code.
+
+A memory must make sense alone. So each paragraph and each entry of a list becomes one, with the
+headings above it, and the sentence that introduces its list, in front.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from recollect.core.imports.found import Found, Item, pieces
+
+_HEADING: Final = re.compile(r"(#{1,6})\s(.*)$")
+_BULLET: Final = re.compile(r"(?:[-*+]|\d{1,9}[.)])\s+(?:\[[ xX]\]\s+)?(.*)$")
+_FENCE: Final = re.compile(r"\s{0,3}(```+|~~~+)")
+_RULE: Final = re.compile(r"\s{0,3}([-*_=])(\s*\1){2,}\s*$")
+_COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
+_FRONT: Final = re.compile(r"---[ \t]*\n(.*?)\n---[ \t]*(?:\n|$)", re.DOTALL)
+_FIELD: Final = re.compile(r"([A-Za-z_-]+):\s*(.*)$")
+# An entry of MEMORY.md that leads to a file beside it, which is read itself.
+_POINTER: Final = re.compile(r"\[[^\]]*\]\([^)]*\.md\)")
+# `@path` in a CLAUDE.md includes another file.
+_INCLUDE: Final = re.compile(r"@\S+$")
+# What the memories of Claude Code call their kinds.
+_CLAUDE_KINDS: Final = {"feedback": "preference", "user": "fact", "reference": "reference"}
+
+
+@dataclass(slots=True)
+class _Splitter:
+    """Goes through the lines once. `lead` is a sentence that ends in a colon above a list."""
+
+    headings: list[tuple[int, str]] = field(default_factory=list)
+    block: list[str] = field(default_factory=list)
+    begun: int = 0
+    lead: str = ""
+    is_bullet: bool = False
+    fence: str = ""
+
+    def feed(self, number: int, line: str) -> Iterator[tuple[int, str]]:
+        if self.fence or (mark := _FENCE.match(line)):
+            if not self.fence:
+                self.fence = str(mark and mark[1])
+            elif line.strip().startswith(self.fence):
+                self.fence = ""
+            self._take(number, line)
+            return
+        if heading := _HEADING.match(line):
+            yield from self.flush()
+            self.lead = ""
+            level = len(heading[1])
+            self.headings = [one for one in self.headings if one[0] < level]
+            self.headings.append((level, _title(heading[2].strip())))
+        elif not line.strip() or _RULE.match(line):
+            yield from self._pause()
+        elif not line[0].isspace() and (bullet := _BULLET.match(line)):
+            yield from self.flush(before_list=True)
+            self.is_bullet = True
+            self._take(number, bullet[1])
+        elif self.is_bullet and not line[0].isspace() and self._is_after_pause:
+            yield from self.flush()
+            self.lead = ""
+            self._take(number, line)
+        else:
+            self._take(number, line)
+
+    @property
+    def _is_after_pause(self) -> bool:
+        return bool(self.block) and not self.block[-1]
+
+    def _take(self, number: int, line: str) -> None:
+        if not self.block:
+            self.begun = number
+        self.block.append(line.rstrip())
+
+    def _pause(self) -> Iterator[tuple[int, str]]:
+        """A blank line ends a paragraph; the entry of a list may go on behind it."""
+        if self.is_bullet:
+            self.block.append("")
+        elif self.block and not self.block[-1].endswith(":"):
+            yield from self.flush()
+
+    def flush(self, *, before_list: bool = False) -> Iterator[tuple[int, str]]:
+        text = "\n".join(self.block).strip()
+        self.block = []
+        was_bullet, self.is_bullet = self.is_bullet, False
+        if before_list and not was_bullet and text.endswith(":"):
+            self.lead = text
+            return
+        if not before_list and not was_bullet:
+            self.lead = ""
+        if text and not _INCLUDE.match(text):
+            lead = f"{self.lead} " if was_bullet and self.lead else ""
+            above = ", ".join(name for _, name in self.headings if name)
+            yield self.begun, f"{above}: {lead}{text}" if above else f"{lead}{text}"
+
+
+def _title(text: str) -> str:
+    """A heading may be closed with further `#`, behind a space: `## Tests ##`, but `## C#`."""
+    bare = text.rstrip("#")
+    is_closed = not bare or bare[-1].isspace()
+    return (bare if is_closed else text).strip("*_ ")
+
+
+def facts(text: str) -> Iterator[tuple[int, str]]:
+    """The statements of a Markdown text, each with the line it begins in."""
+    # Behind the last end of a comment there is none, and nothing to search for.
+    end = text.rfind("-->") + 3 if "-->" in text else 0
+    visible = _COMMENT.sub(lambda found: "\n" * found[0].count("\n"), text[:end]) + text[end:]
+    splitter = _Splitter()
+    for number, line in enumerate(visible.split("\n"), 1):
+        yield from splitter.feed(number, line.rstrip("\r").replace("\t", "    "))
+    yield from splitter.flush()
+
+
+def markdown(
+    text: str,
+    most: int,
+    *,
+    tags: tuple[str, ...] = (),
+    category: str = "note",
+    project: str | None = None,
+) -> Iterator[Item]:
+    for item in _found(text.removeprefix("\ufeff"), most, category, tags):
+        # The same statement about two projects is two memories.
+        yield item if project is None else replace(item, project=project, key=project)
+
+
+def claude_rules(text: str, most: int) -> Iterator[Item]:
+    """A CLAUDE.md: what its writer wants an agent to do."""
+    yield from _found(text.removeprefix("\ufeff"), most, "procedure", ("claude",))
+
+
+def claude_memory(text: str, most: int) -> Iterator[Item]:
+    """A file of a memory folder. With a front matter it is one memory; MEMORY.md lists others."""
+    whole = text.removeprefix("\ufeff").replace("\r\n", "\n")
+    front = _FRONT.match(whole)
+    if front is None:
+        entries = _found(whole, most, "fact", ("claude",))
+        yield from (one for one in entries if not _POINTER.search(_content(one)))
+        return
+    found = (_FIELD.match(line) for line in front[1].split("\n"))
+    fields: dict[str, str] = {one[1]: one[2] for one in found if one is not None}
+    body = whole[front.end() :].strip()
+    about = fields.get("description", "").strip("\"' ")
+    content = body if not about or about in body else f"{about}\n\n{body}".strip()
+    line = front[0].count("\n") + 1
+    category = _CLAUDE_KINDS.get(fields.get("type", "").strip(), "fact")
+    for piece in pieces(content, most):
+        name = fields.get("name", "").strip("\"' ")
+        words = (name,) if name else ()
+        tags = ("claude", *_tags(front[1]))
+        yield Found(f"line {line}", piece, category, tags, expanded_keywords=words)
+
+
+def plain_lines(text: str, most: int, tags: tuple[str, ...] = ()) -> Iterator[Item]:
+    """A list of memories copied as text: one a line, with or without a mark in front."""
+    for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), 1):
+        tidy = line.strip()
+        bullet = _BULLET.match(tidy)
+        for piece in pieces(bullet[1] if bullet else tidy, most):
+            yield Found(f"line {number}", piece, tags=tags)
+
+
+def _content(item: Item) -> str:
+    return item.content if isinstance(item, Found) else ""
+
+
+def _found(text: str, most: int, category: str, tags: tuple[str, ...]) -> Iterator[Found]:
+    whole = text.replace("\r\n", "\n")
+    front = _FRONT.match(whole)
+    skipped = front[0].count("\n") if front else 0
+    tags += _tags(front[1]) if front else ()
+    for number, statement in facts(whole[front.end() :] if front else whole):
+        for piece in pieces(statement, most):
+            yield Found(f"line {number + skipped}", piece, category, tags)
+
+
+def _tags(front: str) -> tuple[str, ...]:
+    """The tags that a front matter names: `tags: a, b`, `tags: [a, b]`, or one a line below."""
+    found: list[str] = []
+    lines = iter(front.split("\n"))
+    for line in lines:
+        if (named := _FIELD.match(line)) is None or named[1].lower() != "tags":
+            continue
+        found += named[2].strip("[] ").split(",")
+        for below in lines:
+            if (entry := _BULLET.match(below.strip())) is None:
+                break
+            found.append(entry[1])
+        break
+    return tuple(tidy for one in found if (tidy := one.strip().strip("\"'").lstrip("#")))

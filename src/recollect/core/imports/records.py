@@ -1,0 +1,185 @@
+"""The simple format: a record with a content and what is known of it, one JSON object a line, a
+list of them, or a row of a CSV file.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from recollect.core.imports.found import Found, Item, Trouble, moment_of, pieces
+from recollect.core.imports.lines import Lines, objects
+from recollect.core.memory.memory import DEFAULT_CATEGORY, DEFAULT_IMPORTANCE
+
+FIELDS: Final = (
+    "content",
+    "category",
+    "tags",
+    "expanded_keywords",
+    "importance",
+    "is_sensitive",
+    "project",
+    "session",
+    "created_at",
+    "id",
+)
+_BOOLEANS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+_REMEDY: Final = f"Correct the line. The fields are: {', '.join(FIELDS)}."
+
+
+class _Wrong(ValueError):
+    """A field with a value that it cannot have."""
+
+
+def records(lines: Lines, most: int) -> Iterator[Item]:
+    """One JSON object a line. A line that cannot be read is reported, and the rest is read."""
+    yield from _read(objects(lines), most)
+
+
+def record_list(document: Iterable[Any], most: int) -> Iterator[Item]:
+    """The same objects in one JSON list."""
+    yield from _read(_numbered(document), most)
+
+
+def rows(text: str, most: int) -> Iterator[Item]:
+    """CSV with a header. Tags and other lists are separated by `;` or `,`."""
+    lines = text.removeprefix("\ufeff").splitlines(keepends=True)
+    reader = csv.reader(lines, delimiter=delimiter_of(lines[0] if lines else ""), strict=True)
+    try:
+        names = [name.strip().lower() for name in next(reader, [])]
+    except csv.Error:
+        names = []
+    if "content" not in names:
+        yield Trouble(
+            "line 1",
+            "the first line names no column `content`",
+            f"Name the columns in the first line: content, and any of {', '.join(FIELDS[1:])}.",
+        )
+        return
+    yield from _read(_cells(reader, names), most)
+
+
+def delimiter_of(header: str) -> str:
+    return max((",", ";", "\t"), key=header.count)
+
+
+def _cells(
+    reader: Iterator[list[str]], names: list[str]
+) -> Iterator[tuple[str, dict[str, Any]] | Trouble]:
+    while True:
+        line = getattr(reader, "line_num", 0) + 1
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            yield Trouble(f"line {line}", f"the row cannot be read: {error}", "Correct the row.")
+            continue
+        if not any(cell.strip() for cell in cells):
+            continue
+        if len(cells) > len(names):
+            yield Trouble(
+                f"line {line}",
+                f"the row has {len(cells)} cells, the header {len(names)}",
+                "Put a text that holds the separator into quotation marks.",
+            )
+            continue
+        named = zip(names, cells, strict=False)
+        yield f"line {line}", {name: _cell(name, text) for name, text in named if text.strip()}
+
+
+def _cell(name: str, text: str) -> Any:  # noqa: ANN401  # a JSON value
+    if name in ("tags", "expanded_keywords"):
+        return [word for part in text.split(";") for word in part.split(",")]
+    if name == "is_sensitive":
+        return _BOOLEANS.get(text.strip().lower(), text)
+    if name == "importance":
+        try:
+            return float(text)
+        except ValueError:
+            return text
+    return text
+
+
+def _numbered(document: Iterable[Any]) -> Iterator[tuple[str, dict[str, Any]] | Trouble]:
+    for number, one in enumerate(document, 1):
+        if isinstance(one, dict):
+            yield f"item {number}", one
+        else:
+            yield Trouble(
+                f"item {number}", "the item is not a JSON object", "Correct or remove it."
+            )
+
+
+def _read(given: Iterable[tuple[str, dict[str, Any]] | Trouble], most: int) -> Iterator[Item]:
+    unknown: set[str] = set()
+    for one in given:
+        if isinstance(one, Trouble):
+            yield one
+            continue
+        place, values = one
+        if new := values.keys() - {*FIELDS} - unknown:
+            unknown |= new
+            names = ", ".join(repr(name[:60]) for name in sorted(new))
+            yield Trouble(place, f"unknown field {names} ignored", _REMEDY, is_warning=True)
+        try:
+            yield from _found(place, values, most)
+        except _Wrong as error:
+            yield Trouble(place, str(error), _REMEDY)
+
+
+def _found(place: str, values: Mapping[str, Any], most: int) -> Iterator[Item]:
+    content = _text(values, "content")
+    if content is None or not content.strip():
+        raise _Wrong("there is no `content`")
+    moment = moment_of(values.get("created_at"))
+    if moment is None and values.get("created_at") is not None:
+        raise _Wrong("`created_at` is not a date such as 2026-01-31T09:30:00Z")
+    key = values.get("id")
+    for piece in pieces(content, most):
+        yield Found(
+            place,
+            piece,
+            category=_text(values, "category") or DEFAULT_CATEGORY,
+            tags=_texts(values, "tags"),
+            expanded_keywords=_texts(values, "expanded_keywords"),
+            importance=_importance(values),
+            is_sensitive=_flag(values),
+            project=_text(values, "project"),
+            session=_text(values, "session"),
+            created_at=moment,
+            key="" if key is None else str(key),
+        )
+
+
+def _text(values: Mapping[str, Any], name: str) -> str | None:
+    value = values.get(name)
+    if value is not None and not isinstance(value, str):
+        raise _Wrong(f"`{name}` is not a text")
+    return value
+
+
+def _texts(values: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    value = values.get(name)
+    if value is None:
+        return ()
+    if isinstance(value, str):
+        return (value,)
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        raise _Wrong(f"`{name}` is not a list of texts")
+    return tuple(value)
+
+
+def _importance(values: Mapping[str, Any]) -> float:
+    value = values.get("importance", DEFAULT_IMPORTANCE)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise _Wrong("`importance` is not a number from 0 to 1")
+    return float(value)
+
+
+def _flag(values: Mapping[str, Any]) -> bool | None:
+    value = values.get("is_sensitive")
+    if value is not None and not isinstance(value, bool):
+        raise _Wrong("`is_sensitive` is neither true nor false")
+    return value

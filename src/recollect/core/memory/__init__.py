@@ -1,0 +1,1 @@
+"""The stored unit: its fields, links, ids, owner and project."""

@@ -1,0 +1,132 @@
+"""What each named value takes, in words: one answer to a value of the wrong kind, whichever way it
+came in.
+
+What a value of the right kind may be is said elsewhere (`core/memory/memory.py`,
+`core/recall/request.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from numbers import Integral, Real
+from typing import Final
+from uuid import UUID
+
+from recollect.core.errors import InvalidInput
+from recollect.core.memory.memory import CATEGORIES, Scope
+from recollect.core.recall.request import LEGS
+from recollect.core.recall.settings import LEGAL
+
+
+@dataclass(frozen=True, slots=True)
+class Takes:
+    """The kind of a value, what to give instead of another kind, and how to tell them apart."""
+
+    kind: str
+    remedy: str
+    fits: Callable[[object], bool]
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _are_texts(value: object) -> bool:
+    return isinstance(value, Collection) and all(map(_is_text, value))
+
+
+def _are_ids(value: object) -> bool:
+    return isinstance(value, Collection) and all(isinstance(one, UUID) for one in value)
+
+
+def _are_weights(value: object) -> bool:
+    return isinstance(value, Mapping) and all(map(_is_number, value.values()))
+
+
+_TEXT: Final = Takes("a text", "Give a text.", _is_text)
+_TEXTS: Final = Takes("a list of texts", 'Give a list of texts, such as ["staging"].', _are_texts)
+_WHOLE: Final = Takes("a whole number", "Give a whole number, such as 10.", _is_whole)
+_SWITCH: Final = Takes("true or false", "Give true or false.", lambda one: isinstance(one, bool))
+_MOMENT: Final = Takes(
+    "a date and time with its zone",
+    "Give a date and time with its zone, such as 2026-01-31T09:30:00Z.",
+    lambda one: isinstance(one, datetime),
+)
+_ID: Final = Takes(
+    "a whole id",
+    "Give the 36 characters of an id, such as 019cc2a7-4b59-7d3a-9a55-2f0e6b7c8d9e.",
+    lambda one: isinstance(one, UUID),
+)
+TAKES: Final[Mapping[str, Takes]] = {
+    "content": _TEXT,
+    "category": Takes("a text", f"Choose one of: {', '.join(CATEGORIES)}.", _is_text),
+    "categories": Takes(
+        "a list of texts", f"Give a list of some of: {', '.join(CATEGORIES)}.", _are_texts
+    ),
+    "importance": Takes("a number", "Give a number from 0 (trivial) to 1 (vital).", _is_number),
+    **dict.fromkeys(("tags", "expanded_keywords", "sessions", "session_ids"), _TEXTS),
+    **dict.fromkeys(
+        ("project", "session", "query", "q", "expanded_query", "cursor", "owner", "label"), _TEXT
+    ),
+    **dict.fromkeys(("is_sensitive", "with_global", "forgotten", "forever", "explain"), _SWITCH),
+    **dict.fromkeys(("limit", "based_on", "grace_seconds"), _WHOLE),
+    **dict.fromkeys(("since", "until", "as_of", "expires_at", "created_at", "updated_at"), _MOMENT),
+    **dict.fromkeys(("id", "target"), _ID),
+    "exclude": Takes("a list of ids", "Give a list of whole ids.", _are_ids),
+    "weights": Takes(
+        "a number for each leg",
+        f'Give numbers by leg, such as {{"{LEGS[0]}": 1.0}}.',
+        _are_weights,
+    ),
+    "links": Takes(
+        "a list of links",
+        'Give a list of links, such as [{"kind": "see_also", "target": "019cc2a7-…"}].',
+        lambda one: isinstance(one, Collection),
+    ),
+    "scope": Takes(
+        "a scope",
+        'Give a scope, such as {"project": "shop"}; in Python, Scope(project="shop").',
+        lambda one: isinstance(one, Scope),
+    ),
+}
+_MAY_BE_NONE: Final = {
+    *("is_sensitive", "project", "session", "id", "since", "until", "as_of"),
+    *("cursor", "based_on", "weights"),
+}
+
+
+def check_kinds_of(values: Mapping[str, object]) -> None:
+    """InvalidInput for the first value that is of another kind than its name takes."""
+    for name, value in values.items():
+        if value is None and name in _MAY_BE_NONE:
+            continue
+        if name in TAKES and not TAKES[name].fits(value):
+            raise wrong_kind(name, name)
+
+
+def wrong_kind(field: str, name: str) -> InvalidInput:
+    """For a value of the wrong kind in `field`, which is a path to what is called `name`."""
+    if name in TAKES:
+        takes = TAKES[name]
+        return InvalidInput(f"{field} is not {takes.kind}", field=field, remedy=takes.remedy)
+    if name in LEGAL:
+        return InvalidInput(
+            f"{field} has a value of another kind", field=field, remedy=LEGAL[name].remedy
+        )
+    if name in LEGS:
+        return InvalidInput(
+            f"{field} is not a number", field=field, remedy="Give a number from 0 to 5."
+        )
+    return InvalidInput(
+        f"{field} has a value of another kind", field=field, remedy=f"Correct {field}."
+    )

@@ -1,0 +1,350 @@
+"""The one stored unit, where it may be looked for, and the rules that every memory obeys.
+
+The rules live here, not in a shell or a store, so that a memory refused by one way in is refused
+by all of them, with the same words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Final, TypedDict
+from uuid import UUID
+
+from recollect.core.errors import InvalidInput
+from recollect.core.memory.links import Link, checked_links
+from recollect.core.text.analysis import unstorable
+
+if TYPE_CHECKING:  # a hook that only recalls has no time for it (ADR 0020)
+    from recollect.core.graph.model import ExtractionProgress
+    from recollect.core.recall.space import EmbeddingStats
+
+EPISODE: Final = "episode"
+CATEGORIES: Final = (
+    "fact",
+    "preference",
+    "decision",
+    "procedure",
+    "lesson",
+    "reference",
+    "note",
+    EPISODE,
+)
+DEFAULT_CATEGORY: Final = "fact"
+DEFAULT_IMPORTANCE: Final = 0.5
+# The largest limit an operator can choose: Postgres refuses a search vector over 1 MB.
+MAX_CONTENT_LIMIT: Final = 100_000
+# A clock may be wrong by its time zone, and a little more.
+MAX_CLOCK_SKEW: Final = timedelta(days=1)
+# JSON writes a quote or a line break in two, and names and links beside the texts.
+_JSON_GROWTH: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Content that makes sense alone, with what is needed to find, rank and guard it.
+
+    `was_known` is said to the writer of a text that was stored already
+    (`core/memory/duplicates.py`); it is no part of the memory.
+    """
+
+    id: UUID
+    owner: str
+    content: str
+    created_at: datetime
+    updated_at: datetime
+    category: str = DEFAULT_CATEGORY
+    tags: tuple[str, ...] = ()
+    expanded_keywords: tuple[str, ...] = ()
+    importance: float = DEFAULT_IMPORTANCE
+    is_sensitive: bool = False
+    project: str | None = None
+    session: str | None = None
+    version: int = 1
+    deleted_at: datetime | None = None
+    links: tuple[Link, ...] = ()
+    was_known: bool = field(default=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What a writer says of a new memory; the id may be the writer's own. Unless `is_sensitive` is
+    said, the text decides (`core/privacy/sensitivity.py`).
+    """
+
+    content: str
+    category: str = DEFAULT_CATEGORY
+    tags: tuple[str, ...] = ()
+    expanded_keywords: tuple[str, ...] = ()
+    importance: float = DEFAULT_IMPORTANCE
+    is_sensitive: bool | None = None
+    project: str | None = None
+    session: str | None = None
+    id: UUID | None = None
+    links: tuple[Link, ...] = ()
+
+
+class Changes(TypedDict, total=False):
+    """The fields an update names; a field that is not named stays as it is, except that a new text
+    which holds a credential makes the memory sensitive (`core/privacy/sensitivity.py`).
+    """
+
+    content: str
+    category: str
+    tags: tuple[str, ...]
+    expanded_keywords: tuple[str, ...]
+    importance: float
+    is_sensitive: bool
+    project: str | None
+    session: str | None
+    links: tuple[Link, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Which of an owner's memories take part. Named sessions and categories: any of them;
+    named tags: all of them; the time window is half open, `since <= created_at < until`.
+    `with_global`: memories of no project take part beside the project's; where no project is
+    named, they alone. `forgotten` memories are listed when asked for, and never recalled.
+    """
+
+    project: str | None = None
+    sessions: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    since: datetime | None = None
+    until: datetime | None = None
+    with_global: bool = False
+    forgotten: bool = False
+
+    def covers(self, memory: Memory) -> bool:
+        return (
+            (self.forgotten or memory.deleted_at is None)
+            and self.covers_project(memory.project)
+            and (not self.sessions or memory.session in self.sessions)
+            and (not self.categories or memory.category in self.categories)
+            and set(self.tags) <= set(memory.tags)
+            and (self.since is None or self.since <= memory.created_at)
+            and (self.until is None or memory.created_at < self.until)
+        )
+
+    def covers_project(self, project: str | None) -> bool:
+        if self.with_global:
+            return project is None or project == self.project
+        return self.project is None or project == self.project
+
+
+EVERYWHERE: Final = Scope()
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much one memory may hold."""
+
+    content: int = 8_000
+    words: int = 64
+    word: int = 200
+    label: int = 500
+    # Fields that only a newer version knows, together and as JSON.
+    unknown: int = 8_000
+
+    @property
+    def all_fields(self) -> int:
+        """More characters than the fields of one memory have together, as JSON."""
+        texts = self.content + 2 * self.words * self.word + 2 * self.label
+        return _JSON_GROWTH * (texts + self.unknown)
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """What an owner has stored, in numbers."""
+
+    memories: int
+    forgotten: int
+    sensitive: int
+    by_category: dict[str, int] = field(default_factory=dict)
+    by_project: dict[str, int] = field(default_factory=dict)
+    embedding: EmbeddingStats | None = None
+    graph: ExtractionProgress | None = None
+
+
+def checked(memory: Memory, limits: Limits) -> Memory:
+    """The memory as it will be stored: texts trimmed, tags and links without repeats; or
+    InvalidInput.
+    """
+    tidy = replace(
+        memory,
+        content=memory.content.strip(),
+        tags=_words(memory.tags, "tags", limits),
+        expanded_keywords=_words(memory.expanded_keywords, "expanded_keywords", limits),
+        project=_label(memory.project, "project", limits),
+        session=_label(memory.session, "session", limits),
+        links=checked_links(memory.links, memory.id),
+    )
+    _check_content(tidy.content, limits)
+    check_categories((tidy.category,))
+    _check_importance(tidy.importance)
+    if tidy.category == EPISODE and tidy.session is None:
+        raise InvalidInput(
+            "an episode needs the session it belongs to",
+            field="session",
+            remedy="Name the session, or choose another category.",
+        )
+    return tidy
+
+
+def dated(memory: Memory, now: datetime) -> Memory:
+    """The memory as a writer elsewhere dated it, except for dates that a clock only gives when it
+    is wrong: one that lies more than a day ahead becomes the present.
+    """
+
+    def plausible(moment: datetime) -> datetime:
+        return now if moment > now + MAX_CLOCK_SKEW else moment
+
+    return replace(
+        memory,
+        created_at=plausible(memory.created_at),
+        updated_at=plausible(memory.updated_at),
+        deleted_at=None if memory.deleted_at is None else plausible(memory.deleted_at),
+    )
+
+
+def checked_scope(scope: Scope) -> Scope:
+    """The scope with its names trimmed as a memory's are, so that what was stored under a name is
+    found under it. A blank name is refused, for leaving it out would widen the scope.
+    """
+    check_categories(several(scope.categories, "categories"))
+    sessions, tags = several(scope.sessions, "sessions"), several(scope.tags, "tags")
+    return replace(
+        scope,
+        project=None if scope.project is None else checked_name(scope.project, "project"),
+        sessions=tuple(checked_name(session, "sessions") for session in sessions),
+        tags=tuple(checked_name(tag, "tags") for tag in tags),
+        since=checked_moment(scope.since, "since"),
+        until=checked_moment(scope.until, "until"),
+    )
+
+
+def several(texts: Iterable[str], field: str) -> tuple[str, ...]:
+    """The texts; or InvalidInput for one alone, which would be taken for its letters, and for what
+    is no list at all.
+    """
+    if isinstance(texts, str):
+        raise InvalidInput(
+            f"{field} is one text, not a list of them",
+            field=field,
+            remedy=f"Put it into a list: [{texts[:60]!r}].",
+        )
+    if not isinstance(texts, Iterable):
+        raise InvalidInput(
+            f"{field} is not a list of texts",
+            field=field,
+            remedy='Give a list of texts, such as ["staging"].',
+        )
+    return tuple(texts)
+
+
+def check_categories(categories: Iterable[str]) -> None:
+    for category in categories:
+        if category not in CATEGORIES:
+            raise InvalidInput(
+                f"unknown category {category[:60]!r}",
+                field="category",
+                remedy=f"Choose one of: {', '.join(CATEGORIES)}.",
+            )
+
+
+def _check_content(content: str, limits: Limits) -> None:
+    if not content:
+        raise InvalidInput(
+            "the content is empty",
+            field="content",
+            remedy="Write what should be remembered, as one self-contained statement.",
+        )
+    if len(content) > limits.content:
+        raise InvalidInput(
+            f"the content has {len(content):,} characters; the limit is {limits.content:,}",
+            field="content",
+            remedy="Split it into several memories, or raise RECOLLECT_MAX_CONTENT.",
+        )
+    _check_storable(content, "content")
+
+
+def _check_importance(importance: float) -> None:
+    if not 0.0 <= importance <= 1.0:  # also refuses NaN, which compares false with everything
+        raise InvalidInput(
+            f"importance {importance} is outside 0..1",
+            field="importance",
+            remedy="Give a number from 0 (trivial) to 1 (vital).",
+        )
+
+
+def _words(words: Iterable[str], field: str, limits: Limits) -> tuple[str, ...]:
+    each = several(words, field)
+    tidy = tuple(dict.fromkeys(stripped for word in each if (stripped := word.strip())))
+    if len(tidy) > limits.words:
+        raise InvalidInput(
+            f"{len(tidy)} {field} given; the limit is {limits.words}",
+            field=field,
+            remedy="Keep the ones that would be searched for.",
+        )
+    for word in tidy:
+        _check_length(word, field, limits.word)
+        _check_storable(word, field)
+    return tidy
+
+
+def _label(text: str | None, field: str, limits: Limits) -> str | None:
+    if text is None or not (tidy := text.strip()):
+        return None
+    _check_length(tidy, field, limits.label)
+    _check_storable(tidy, field)
+    return tidy
+
+
+def checked_name(text: str, field: str) -> str:
+    """The name trimmed; or InvalidInput, with the name that the caller gave the field."""
+    tidy = text.strip()
+    if not tidy:
+        raise InvalidInput(
+            f"{field} holds a blank name",
+            field=field,
+            remedy=f"Name what to look in, or leave {field} out to look everywhere.",
+        )
+    _check_storable(tidy, field)
+    return tidy
+
+
+def checked_moment(moment: datetime | None, field: str) -> datetime | None:
+    """The moment in UTC; or InvalidInput, where it cannot be compared with others."""
+    if moment is None:
+        return None
+    try:
+        if moment.tzinfo is not None:
+            return moment.astimezone(UTC)
+    except OverflowError:  # the first or the last day of the calendar, in another time zone
+        pass
+    raise InvalidInput(
+        f"{field} is not a moment that can be compared: {moment.isoformat()}",
+        field=field,
+        remedy="Give a date and time with its time zone, such as 2026-11-15T09:00:00Z.",
+    )
+
+
+def _check_length(text: str, field: str, limit: int) -> None:
+    if len(text) > limit:
+        raise InvalidInput(
+            f"an entry of {field} has {len(text):,} characters; the limit is {limit}",
+            field=field,
+            remedy="Shorten it.",
+        )
+
+
+def _check_storable(text: str, field: str) -> None:
+    if (found := unstorable(text)) is not None:
+        raise InvalidInput(
+            f"{field} contains {found}, which cannot be stored as text",
+            field=field,
+            remedy="Remove that character, or convert the text to valid UTF-8.",
+        )

@@ -1,0 +1,132 @@
+"""Which project a repository is, and which project a name means.
+
+One repository is cloned in many places and by many spellings; its memories belong together in all
+of them. So the name keeps what the spellings have in common, host and path, and nothing else: no
+scheme, no port, no user, and above all no token that somebody put into the address.
+
+Nobody types such a name, so a short one will do: its last segments, or the name of the folder. This
+is the rule of every shell:
+
+- storing, where no project is named: the project of the folder, if it is in a repository;
+- recalling and listing, where no project is named: that project and global memories; outside a
+  repository everything;
+- a name that is a known project means that one; else the one project that it is short for; an
+  ambiguous name is an error, unless the folder's own project is among the candidates; a name that
+  fits nothing means itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final
+
+from recollect.core.errors import InvalidInput
+from recollect.core.memory.memory import Scope
+
+_WITH_SCHEME: Final = re.compile(
+    r"(?P<scheme>[a-z][a-z0-9+.-]*)://(?:[^/]*@)?(?P<host>\[[^\]]*\]|[^/:]*)(?::[0-9]*)?/(?P<path>.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+# git@host:path, without a scheme. A Windows drive is one letter, and no host.
+_SCP: Final = re.compile(r"(?:[^/@:]+@)?(?P<host>\[[^\]]*\]|[^/:@]{2,}):(?P<path>.*)", re.DOTALL)
+_MAX_NAME: Final = 200
+_FOLDER: Final = re.compile(r"(?P<name>[^/]+)-[0-9a-f]{8}")
+# host/owner/repository
+_WHOLE_SEGMENTS: Final = 3
+
+
+def remote_project(url: str) -> str | None:
+    """`host/path` in lower case; None when the address is a place on this machine, or no address.
+
+    Lower case throughout, because the large hosts take a path in any case; two repositories of
+    one host whose paths differ in nothing else would be one project.
+    """
+    found = _WITH_SCHEME.fullmatch(url.strip()) or _SCP.fullmatch(url.strip())
+    if found is None:
+        return None
+    host = found["host"].lower().rstrip(".")
+    parts = [part for part in found["path"].split("/") if part not in ("", ".")]
+    if not host or not parts or found.groupdict().get("scheme", "").lower() == "file":
+        return None
+    parts[-1] = parts[-1].removesuffix(".git") or parts[-1]
+    # Where a host keeps its repositories below the home of its users, ~ is part of the spelling.
+    name = "/".join((host, *parts)).lower()
+    return _printable(name)[:_MAX_NAME]
+
+
+def folder_project(name: str, digest: str) -> str:
+    """The project of a repository without a remote: its folder's name, and some digits of the
+    path's digest, since two folders may have one name.
+    """
+    return f"{_printable(name)[:_MAX_NAME] or 'folder'}-{digest[:8]}"
+
+
+def is_whole(project: str) -> bool:
+    """Whether a name is as `remote_project` and `folder_project` make them: short for nothing, so
+    that no store has to be asked.
+    """
+    host, *path = project.split("/")
+    return _FOLDER.fullmatch(project) is not None or (
+        "." in host and len(path) + 1 >= _WHOLE_SEGMENTS
+    )
+
+
+def is_short_for(name: str, project: str) -> bool:
+    """Whether a name is the last segments of a project's, or the folder that it is named after."""
+    folder = _FOLDER.fullmatch(project)
+    whole = project if folder is None else folder["name"]
+    return f"/{whole}".casefold().endswith(f"/{name}".casefold())
+
+
+def names(name: str, project: str) -> bool:
+    """Whether a name means this project where there is no other."""
+    return name.strip() == project or is_short_for(name.strip(), project)
+
+
+def project_meant(name: str, known: Iterable[str], here: str | None = None) -> str:
+    """The project that a name means among the `known` ones and that of the folder; InvalidInput
+    when it could be several.
+    """
+    projects = {*known, *([] if here is None else [here])}
+    if name in projects:
+        return name
+    candidates = sorted(project for project in projects if is_short_for(name, project))
+    if here is not None and here in candidates:
+        return here
+    if len(candidates) > 1:
+        raise InvalidInput(
+            f"{name[:60]!r} could be any of these projects: {', '.join(candidates)}",
+            field="project",
+            remedy="Name one of them in full.",
+        )
+    return candidates[0] if candidates else name
+
+
+def project_to_store_in(
+    named: str | None, here: str | None, *, is_global: bool = False
+) -> str | None:
+    """The project of a new memory: the one that is named, else the folder's, unless it is to be
+    global.
+    """
+    if is_global and named is not None:
+        raise InvalidInput(
+            "a memory cannot be both global and in a project",
+            field="project",
+            remedy="Name a project, or make it global.",
+        )
+    return None if is_global else here if named is None else named
+
+
+def scope_here(scope: Scope, here: str | None) -> Scope:
+    """The scope of a recall or a listing: where no project is named, the folder's project and
+    global memories. It takes nothing away from a scope that says which memories it means.
+    """
+    if here is None or scope.project is not None or scope.with_global:
+        return scope
+    return replace(scope, project=here, with_global=True)
+
+
+def _printable(text: str) -> str:
+    return "".join(character for character in text if character.isprintable()).strip()

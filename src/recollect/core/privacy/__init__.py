@@ -1,0 +1,1 @@
+"""Secrets, sensitivity, egress, erasure, redaction and keys."""

@@ -1,0 +1,176 @@
+"""Numbers that are secrets by themselves: payment cards, bank accounts, social security numbers,
+PINs and door codes. What tells them from other numbers is a checksum, or the word before them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from recollect.core.privacy.secrets.tokens import Rule, sure, words
+
+# The length of an IBAN by its country, from the registry of ISO 13616.
+_IBAN_LENGTHS: Final = {
+    "AD": 24,
+    "AE": 23,
+    "AT": 20,
+    "BE": 16,
+    "BG": 22,
+    "BR": 29,
+    "CH": 21,
+    "CY": 28,
+    "CZ": 24,
+    "DE": 22,
+    "DK": 18,
+    "EE": 20,
+    "ES": 24,
+    "FI": 18,
+    "FR": 27,
+    "GB": 22,
+    "GR": 27,
+    "HR": 21,
+    "HU": 28,
+    "IE": 22,
+    "IL": 23,
+    "IS": 26,
+    "IT": 27,
+    "LI": 21,
+    "LT": 20,
+    "LU": 20,
+    "LV": 21,
+    "MC": 27,
+    "MT": 31,
+    "NL": 18,
+    "NO": 15,
+    "PL": 28,
+    "PT": 25,
+    "RO": 24,
+    "RS": 22,
+    "SA": 24,
+    "SE": 24,
+    "SI": 19,
+    "SK": 24,
+    "TR": 26,
+    "UA": 29,
+}
+# Visa, Mastercard, American Express, Discover, JCB, Diners.
+_CARD: Final = re.compile(
+    r"4(?:\d{12}|\d{15}|\d{18})|5[1-5]\d{14}|2[2-7]\d{14}|3[47]\d{13}|6(?:011|5\d\d)\d{12}|"
+    r"35\d{14}|3(?:0[0-5]|[68]\d)\d{11}"
+)
+# Numbers that the card networks and their providers give out for tests.
+_TEST_CARDS: Final = frozenset(
+    {"4242424242424242", "4111111111111111", "4000056655665556", "5555555555554444"}
+    | {"378282246310005", "371449635398431", "6011111111111117", "4012888888881881"}
+    | {"5105105105105100", "3530111333300000", "30569309025904", "2223003122003222"}
+)
+_WELL_KNOWN_SSN: Final = frozenset({"078051120", "219099999", "123456789"})
+
+_DIGITS: Final = r"(?<!\d)(?<!\d[ .-])(\d(?:[ -]?\d){12,18})(?![ -]?\d)"
+_GROUPS: Final = r"(\d{4}([ -])\d{4}\2\d{4}\2\d{4}|\d{4}([ -])\d{6}\3\d{5})(?![ -]?\d)"
+_CARD_WORD: Final = (
+    r"(?:card|visa|master ?card|amex|american express|karte|kreditkarte|tarjeta|carte)"
+)
+_SECURITY_CODE: Final = r"(?:cvv2?|cvc2?|cvn|cid|security code|pr\xfcfnummer)"
+# What else has numbers in three groups.
+_NUMBERED: Final = (
+    r"(?:ticket|case|order|invoice|part|item|issue|ref(?:erence)?|model|serial|sku|tracking|batch|"
+    r"lot|article|catalog(?:ue)?|receipt|booking)"
+)
+_SSN: Final = r"(?!000|666|9\d\d)\d{3}([ -]?)(?!00)\d{2}\2(?!0000)\d{4}"
+# How a number is told: `PIN: 1`, `PIN is 1`, `the PIN of my card is now 1`.
+_TOLD: Final = (
+    r"(?:[ \t][^\n.:=#\d]{1,40}?)?"
+    r"(?:[ \t]{0,2}[:=#]|['\u2019]s|[ \t](?:is|was|to|ist|lautet|war|es|era|est|\xe8|\xe9)\b:?)"
+    r"(?:[ \t](?:now|jetzt|ahora))?[ \t]{0,2}[\"'`*]{0,2}"
+)
+_CODE: Final = r"(\d{4,8}|\d{2}(?:[ -]\d{2}){1,3})(?![\w%]|[.,:/-]\d|[ ]?(?:bytes|times|px|ms)\b)"
+_SPACED: Final = r"(\d(?:[ -]\d){3,7})(?![\w%]|[ .,:/-]\d)"
+_MY: Final = r"(?:my|our|his|her|your|the|new|card|sim|phone|bank|debit|meine|die|mi|el|le)"
+_LOCKED: Final = (
+    r"(?:door|gate|alarm|garage|safe|locker|lock|lockbox|entry|building|keypad|voicemail|unlock|"
+    r"vault|t\xfcr|haust\xfcr)"
+)
+
+
+def _digits(text: str) -> str:
+    return re.sub(r"\D", "", text)
+
+
+def card_confidence(text: str) -> float:
+    """A number that a card network gives out, with its check digit right."""
+    digits = _digits(text)
+    if not _CARD.fullmatch(digits) or digits in _TEST_CARDS or len(set(digits)) < 4:
+        return 0.0
+    doubled = [int(digit) for digit in digits[-2::-2]]
+    total = sum(int(digit) for digit in digits[-1::-2])
+    total += sum(2 * digit - 9 * (digit > 4) for digit in doubled)
+    return 0.9 if total % 10 == 0 else 0.0
+
+
+def iban_confidence(text: str) -> float:
+    """The account of a country, of its length and with its checksum right; words may follow."""
+    length = _IBAN_LENGTHS.get(text[:2], 0)
+    account = text.replace(" ", "")[:length]
+    if not length or len(account) < length:
+        return 0.0
+    number = "".join(str(int(character, 36)) for character in account[4:] + account[:4])
+    return 0.85 if int(number) % 97 == 1 else 0.0
+
+
+def ssn_confidence(text: str) -> float:
+    if text[0].isalpha():
+        return 0.0  # the word before it says what else it is
+    digits = _digits(text)
+    return 0.0 if digits in _WELL_KNOWN_SSN or len(set(digits)) < 3 else 0.8
+
+
+def code_confidence(text: str) -> float:
+    """Years are what else has four digits behind such a word."""
+    return 0.0 if re.fullmatch(r"(?:19|20)\d\d", text) else 0.8
+
+
+NUMBERS: Final[tuple[Rule, ...]] = (
+    words("card number", rf"{_CARD_WORD}\b[^\n]{{0,40}}?{_DIGITS}", card_confidence),
+    words(
+        "card number",
+        rf"{_DIGITS}(?=[^\n]{{1,40}}?\b(?:{_SECURITY_CODE}|exp)\b)",
+        card_confidence,
+    ),
+    words("card number", rf"(?<!\d)(?<!\d[ .-]){_GROUPS}", card_confidence),
+    words(
+        "card security code",
+        r"\b(?:cvv2?|cvc2?)\b[ \t]{0,2}(?:is[ \t]|[:=#][ \t]{0,2})?(\d{3,4})(?![\w.,-]\w)",
+        sure(0.75),
+    ),
+    Rule(
+        "bank account",
+        re.compile(r"(?<![A-Za-z0-9])([A-Z]{2}\d{2}(?:[ ]?[A-Z0-9]){11,30})(?![a-z])"),
+        iban_confidence,
+    ),
+    words(
+        "social security number",
+        rf"\b(?:ssn|social security)\b[^\n\d]{{0,24}}({_SSN})(?![-\d])",
+        ssn_confidence,
+    ),
+    words(
+        "social security number",
+        rf"\b{_NUMBERED}s?\b[ \t]{{0,2}}(?:no\.?|number|id)?[ \t:#]{{0,3}}\d{{3}}-\d\d-\d{{4}}|"
+        r"(?<![\w.-])(?!000|666|9\d\d)(\d{3}-(?!00)\d{2}-(?!0000)\d{4})(?![\w-]|\.\d)",
+        ssn_confidence,
+    ),
+    Rule(
+        "PIN",
+        re.compile(rf"\b(?:PIN|PUK)(?:[ -]?(?:[Cc]ode|CODE|[Nn]ummer))?{_TOLD}{_CODE}"),
+        code_confidence,
+    ),
+    Rule("PIN", re.compile(rf"\b(?:PIN|PUK)[ \t]{_CODE}"), code_confidence),
+    Rule("PIN", re.compile(rf"\bPIN(?:[ -]?[Cc]ode)?{_TOLD}{_SPACED}"), code_confidence),
+    words("PIN", rf"\bpin[ -]?code\b{_TOLD}{_CODE}", code_confidence),
+    words("PIN", rf"\b{_MY}[ -]pin\b(?:[ -]?code)?{_TOLD}{_CODE}", code_confidence),
+    words(
+        "code of a lock",
+        rf"\b(?:passcode|geheimzahl|{_LOCKED}[ -]?(?:code|combination|pin))\b{_TOLD}{_CODE}",
+        code_confidence,
+    ),
+)

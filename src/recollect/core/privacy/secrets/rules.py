@@ -1,0 +1,178 @@
+"""The forms of credentials, one rule each; here those that what stands around them gives away:
+addresses, headers, command lines, assignments and sentences. Others tell themselves
+(`secret_tokens`, which also says why no rule runs long).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from recollect.core.privacy.secrets.numbers import NUMBERS
+from recollect.core.privacy.secrets.sentences import NOT_ABOUT, SENTENCES
+from recollect.core.privacy.secrets.tokens import ASSIGN, TOKENS, Rule, machine_made, words
+from recollect.core.privacy.secrets.values import (
+    basic_confidence,
+    header_confidence,
+    key_confidence,
+    password_confidence,
+    set_password_confidence,
+    told_key_confidence,
+    told_password_confidence,
+    url_password_confidence,
+)
+
+_VALUE: Final = r"""(?:"([^"\n]{1,256})"|'([^'\n]{1,256})'|`([^`\n]{1,256})`|([^\s"'`,;]{1,256}))"""
+_WHICH: Final = (
+    r"(?:[_-](?:prod|production|staging|dev|test|live|old|new|value|\d{1,2}))?(?![a-z0-9_])"
+)
+_PASSWORD: Final = (
+    r"(?:passw(?:or)?d|passwort|passphrase|kennwort|contrase\xf1a|mot de passe|senha|"  # noqa: S105  # a form
+    r"\u043f\u0430\u0440\u043e\u043b\u044c|\u5bc6\u7801|\u30d1\u30b9\u30ef\u30fc\u30c9|"
+    r"(?<![a-z])pwd?|(?<=[_-])pass)"
+)
+_KEY: Final = (
+    r"(?:secret(?:[_-]?(?:access|api|signing))?(?:[_-]?(?:key|token))?(?:[_-]?base)?|"
+    r"(?:api|access|account|signing|encryption|private|master|auth|admin|service|app|jwt|hmac)"
+    r"[_ -]?(?:key|token|secret)|(?<!page)(?<!page[_ -])(?<!sync[_ -])token)"
+)
+
+# What a connection string names beside the password.
+_BESIDE: Final = (
+    r"(?:host(?:name|addr)?|server|data source|addr(?:ess)?|user(?:[ _]?(?:id|name))?|uid|"
+    r"db(?:name|user|host)?|database|initial catalog|sslmode|port)"
+)
+_CONNECTING: Final = r"(?:passw(?:or)?d|pwd)[ \t]?=[ \t]?"
+_GAP: Final = r"[\s&]{1,6}"
+_PLAIN: Final = r"[ \t]?=[ \t]?[^\s;&]{0,127}[^\s;&,]"
+
+RULES: Final[tuple[Rule, ...]] = (
+    *TOKENS,
+    *NUMBERS,
+    *SENTENCES,
+    words(
+        "password in an address",
+        # A name that is its own password is a throw-away one; a password may hold an `@`.
+        r"(?<![a-z0-9])[a-z][a-z0-9+.-]{1,20}://([^\s:/@\"'<>]{0,128}):(?!\1@)"
+        r"([^\s/\"'<>]{1,256})@[\w.\[-]",
+        url_password_confidence,
+    ),
+    words(
+        "password in an address",
+        # The same with a slash in the password, as nobody may write it and many do. A number before
+        # the slash is a port; other schemes have a path there that may hold an `@`.
+        r"(?<![a-z0-9])(?!https?:|file:|git|ssh:|docker:|oci:)[a-z][a-z0-9+.-]{1,20}://"
+        r"[^\s:/@\"'<>]{0,128}:(?!(?:\d{1,5}|port)[/?#])"
+        r"([^\s/@\"'<>]{0,128}/[^\s@\"'<>]{0,128})@[\w.\[-]",
+        url_password_confidence,
+    ),
+    words("bearer token", r"(?<![a-z])bearer[ \t:]{1,3}([a-z0-9._~+/=-]{16,})", machine_made(0.9)),
+    words(
+        "authorization header",
+        r"authorization[\"']?[ \t]{0,3}[:=][ \t]{0,3}[\"']?(?:[a-z][a-z-]{2,20}[ \t]{1,3})?"
+        r"([a-z0-9._~+/=-]{16,})",
+        machine_made(0.9),
+    ),
+    words(
+        "authorization header",
+        r"authorization[\"']?[ \t]{0,3}[:=][ \t]{0,3}[\"']?(?:bearer|token)[ \t]{1,3}"
+        r"([a-z0-9._~+/=-]{8,})",
+        header_confidence,
+    ),
+    words(
+        "basic credentials",
+        r"authorization[\"']?[ \t]{0,3}[:=][ \t]{0,3}[\"']?basic[ \t]{1,3}([a-z0-9+/]{6,}={0,2})",
+        basic_confidence,
+    ),
+    words(
+        "basic credentials",
+        # Docker's and npm's settings.
+        r"(?:[\"']auth[\"'][ \t]{0,4}:|(?<![a-z0-9])_auth[\"']?[ \t]{0,4}[:=])\s{0,4}[\"']?"
+        r"([a-z0-9+/]{6,}={0,2})(?![a-z0-9+/=])",
+        basic_confidence,
+    ),
+    words(
+        "password in a connection string",
+        rf"(?<![a-z]){_BESIDE}[ \t]?=[^;\n]{{1,128}};(?:[^;=\n]{{1,40}}=[^;\n]{{0,128}};){{0,8}}"
+        rf"[ \t]{{0,2}}{_CONNECTING}{_VALUE}",
+        set_password_confidence,
+    ),
+    words(
+        "password in a connection string",
+        rf"(?<![a-z]){_BESIDE}{_PLAIN}(?:{_GAP}[\w.-]{{1,60}}{_PLAIN}){{0,8}}"
+        rf"{_GAP}(?:[\w.-]{{1,40}}[._-])?{_CONNECTING}{_VALUE}",
+        set_password_confidence,
+    ),
+    words(
+        "password in a connection string",
+        rf"(?<![a-z]){_CONNECTING}{_VALUE}"
+        rf"(?=[;\s&]{{1,6}}(?:[\w.-]{{1,40}}(?: \w{{1,20}})?{_PLAIN}[;\s&]{{1,6}}){{0,8}}"
+        rf"{_BESIDE}[ \t]?=)",
+        set_password_confidence,
+    ),
+    words(
+        "password in a connection string",
+        # As the arguments of a call, or as a table of a program: there a password is quoted.
+        rf"""(?<![a-z]){_BESIDE}["']?[ \t]?[:=][ \t]?["'][^"'\n]{{1,128}}["'],\s{{0,12}}"""
+        r"""(?:["']?\w{1,30}["']?[ \t]?[:=][ \t]?["']?[^"'\n,]{1,128}["']?,\s{0,12}){0,8}"""
+        r"""["']?(?:passw(?:or)?d|pwd)["']?[ \t]?[:=][ \t]?["']([^"'\n]{1,256})["']""",
+        set_password_confidence,
+    ),
+    words(
+        "password on a command line",
+        r"(?<![a-z])curl(?:[ \t][^\n]{0,160}?)?[ \t](?:-u|--user)[ \t=]{0,2}[\"']?[^\s:\"'$]{1,64}:"
+        r"([^\s\"']{4,128})",
+        password_confidence,
+    ),
+    words(
+        "password on a command line",
+        rf"(?:--passw(?:or)?d|(?<![a-z])sshpass[ \t]{{1,3}}-p)[ \t=]{{0,2}}{_VALUE}",
+        password_confidence,
+    ),
+    words(
+        "password on a command line",
+        r"(?<![a-z])(?:mysql|mariadb)[a-z-]{0,9}(?:[ \t][^\n]{0,160}?)?[ \t]-p[\"']?"
+        r"([^\s\"']{4,128})",
+        password_confidence,
+    ),
+    words(
+        "password on a command line",
+        rf"(?<![a-z])docker[ \t]{{1,3}}login(?:[ \t][^\n]{{0,160}}?)?[ \t]-p[ \t=]{{1,2}}{_VALUE}",
+        password_confidence,
+    ),
+    words("key on a command line", rf"--(?:api-key|token|secret)[ \t=]{_VALUE}", key_confidence),
+    words("password", rf"{_PASSWORD}{_WHICH}{ASSIGN}{_VALUE}", password_confidence),
+    words(
+        "password",
+        rf"passw(?:or)?d{NOT_ABOUT}[^\n.:=]{{0,40}}?[ \t](?:is|was|to)(?:[ \t]now)?:?"
+        rf"[ \t]{{1,2}}{_VALUE}",
+        told_password_confidence,
+    ),
+    words(
+        "password",
+        r"passw(?:or)?d(?:[ \t](?:for|of|on|at)[ \t][^\n:=]{1,40}|[ \t]?\([^\n()]{1,40}\))"
+        rf"[ \t]{{0,2}}[:=][ \t]{{0,4}}{_VALUE}",
+        told_password_confidence,
+    ),
+    words("password", r"<passw(?:or)?d>([^<\s]{1,256})</", password_confidence),
+    Rule(
+        "password",
+        re.compile(
+            r"(?<![A-Z0-9_])(?:[A-Z][A-Z0-9_]{0,40})?(?:PASSW(?:OR)?D|(?<=_)(?:PASS|PWD))"
+            r"=[\"']?([^\s\"']{1,256})"
+        ),
+        set_password_confidence,
+    ),
+    words(
+        "password",
+        rf"login[ \t]{{1,4}}\S{{1,80}}[ \t]{{1,4}}password[ \t]{{1,4}}{_VALUE}",
+        password_confidence,
+    ),
+    words("key", rf"{_KEY}{_WHICH}{ASSIGN}{_VALUE}", key_confidence),
+    words(
+        "key",
+        rf"(?<![a-z]){_KEY}(?![a-z0-9_])(?:[^\n.:=]{{0,40}}?[ \t](?:is|was|to)(?:[ \t]now)?:?)?"
+        rf"[ \t]{{1,2}}{_VALUE}",
+        told_key_confidence,
+    ),
+)

@@ -1,0 +1,156 @@
+"""Passwords and keys as people tell them: quoted, in a few words, and in other languages than
+English.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from recollect.core.privacy.secrets.tokens import Rule, words
+from recollect.core.privacy.secrets.values import (
+    kinds,
+    looks_random,
+    password_confidence,
+    set_password_confidence,
+    told_password_confidence,
+)
+
+# What is told of a thing that has to do with passwords is no password: "our password manager is …".
+NOT_ABOUT: Final = (
+    r"(?!s?[ \t-]?(?:manager|safe|vault|polic|hash|field|reset|prompt|rule|length|generator|store|"
+    r"app|tool|protected|change|expir|strength|check|box|form|less)\w*)"
+)
+_OPEN: Final = r"[\"'`\u201c\u201e\u2018\u00ab\u201d]"
+_CLOSE: Final = r"[\"'`\u201d\u201c\u2019\u00bb]"
+_QUOTED: Final = rf"{_OPEN}([^\n\"'`\u201c-\u201e\u2018\u2019\u00ab\u00bb]{{4,64}}){_CLOSE}"
+_BARE: Final = r"[\"'`\u201c\u201e\u2018\u00ab]?([^\s\"'`\u201c\u201d\u2018\u2019\u00bb,;]{4,128})"
+_OF: Final = r"(?:[ \t][^\n.:=\"'`\u201c\u201e]{1,48}?)?"
+_LOCAL: Final = (  # in German, Spanish, Portuguese, French, Italian and Dutch
+    r"(?:passwort|kennwort|contrase(?:\xf1|n)a|clave|senha|mot de passe|parola d'ordine|"
+    r"wachtwoord|wlan-?schl\xfcssel|zugangscode)"
+)
+_IS: Final = (
+    r"(?:ist|war|hei\xdft|auf|es|era|est|\xe9|\xe8|is|is nu|a)(?:[ \t](?:jetzt|nun|ahora|agora))?:?"
+)
+_WIFI: Final = r"(?:wi-?fi|wlan|w-?lan|ssid|hotspot|guest network)"
+_SAID_OF_IT: Final = re.compile(
+    r"too (?:short|long|weak)|not |no |must |expired|invalid|wrong|required|incorrect|mandatory|"
+    r"forgot|reset|change|show|enter",
+    re.IGNORECASE,
+)
+_VERSIONED: Final = re.compile(r"[A-Z][A-Za-z]+\d{1,3}(?:\.\d{1,3})*")
+# "A pass" is also a way, a ticket, and one of several turns.
+_NO_OTHER: Final = (
+    r"(?<!boarding )(?<!ski )(?<!bus )(?<!day )(?<!season )(?<!hall )(?<!mountain )(?<!press )"
+    r"(?<!first )(?<!second )(?<!third )(?<!last )(?<!final )(?<!next )(?<!one )(?<!single )"
+    r"(?<!each )(?<!every )(?<!test )(?<!tests )"
+)
+_FOR: Final = r"[ \t](?:for|to|of|on|at|in)[ \t][^\n:=\"'`\u201c\u201e]{1,40}?"
+_NOW: Final = r"[ \t](?:is|was)(?:[ \t]now)?:?[ \t]{1,2}"
+_OF_A_SENTENCE: Final = re.compile(
+    r"^\w+(?:ed|ing)\b|\b(?:an?|the|and|or|but|not|no|never|always|only|still|also|too|very|is|are|"
+    r"was|were|be|been|has|have|had|can|may|must|should|will|would|of|to|in|on|at|by|for|from|with|"
+    r"without|as|than|then|when|if|so|that|this|these|it|its|we|you|they|our|your|my|their|"
+    r"stored|kept|known|set|written|long|longer|short|shorter|words?|characters?|letters?|"
+    r"passphrase|password|key|required|optional|somewhere|nowhere|everywhere|every|each|all|any)\b",
+    re.IGNORECASE,
+)
+_HEX: Final = re.compile(r"[0-9a-fA-F]+")
+
+
+def quoted_confidence(value: str) -> float:
+    """In quotes a plain word is a password, too; a phrase is more often something said."""
+    if " " in value.strip():
+        return 0.0
+    return 0.0 if _SAID_OF_IT.match(value) else set_password_confidence(value)
+
+
+def wifi_confidence(value: str) -> float:
+    """The key of a network has eight characters or more, and may be a phrase."""
+    if len(value) < 8 or _SAID_OF_IT.search(value) or re.search(r"[/\\<>{}=]", value):
+        return 0.0
+    return max(0.75 if " " in value or "-" in value else 0.0, set_password_confidence(value))
+
+
+def short_confidence(value: str) -> float:
+    """Behind a mere "pass", which is also a verb: what no argument, name or path looks like."""
+    if re.search(r"[/=<>&@:\\]|^[-$%]", value) or kinds(value) < 3:
+        return 0.0
+    has_mark = any(not one.isalnum() and one not in "-_." for one in value)
+    return password_confidence(value) if has_mark or looks_random(value) else 0.0
+
+
+def pass_confidence(value: str) -> float:
+    """Behind "pass is" and "pass:": a name with its version (`Python3`) is no password there."""
+    return 0.0 if _VERSIONED.fullmatch(value.rstrip(".,;:)*")) else told_password_confidence(value)
+
+
+def phrase_confidence(value: str) -> float:
+    """Four words or more that make no sentence."""
+    return 0.0 if _OF_A_SENTENCE.search(value) else 0.8
+
+
+def aws_confidence(value: str) -> float:
+    """Forty characters of base64; a commit is forty of hex."""
+    return 0.9 if looks_random(value) and not _HEX.fullmatch(value) else 0.0
+
+
+SENTENCES: Final[tuple[Rule, ...]] = (
+    words(
+        "AWS secret access key",
+        r"(?:aws|amazon|secret (?:access )?key)\b[^\n]{0,80}?(?<![a-z0-9/+=])([a-z0-9/+]{40})"
+        r"(?![a-z0-9/+=])",
+        aws_confidence,
+    ),
+    words(
+        "password",
+        rf"passw(?:or)?d{NOT_ABOUT}{_OF}(?:[ \t](?:is|was|to)|[ \t]?[:=])[ \t]{{0,2}}{_QUOTED}",
+        quoted_confidence,
+    ),
+    words(
+        "Wi-Fi password",
+        rf"\b{_WIFI}\b[^\n\"'`\u201c\u201e\u2018\u00ab]{{0,48}}?"
+        rf"(?:passw(?:or)?d|passwort|passphrase|kennwort|pass|key|code|contrase\xf1a|clave|"
+        rf"schl\xfcssel|pw)\b[^\n\"'`\u201c\u201e\u2018\u00ab]{{0,24}}?{_QUOTED}",
+        wifi_confidence,
+    ),
+    words(
+        "Wi-Fi password",
+        rf"passw(?:or)?d[ \t](?:for|of|to)[ \t][^\n\"'`\u201c\u201e]{{0,24}}?\b{_WIFI}\b"
+        rf"[^\n\"'`\u201c\u201e\u2018\u00ab]{{0,24}}?{_QUOTED}",
+        wifi_confidence,
+    ),
+    words("password", rf"\b{_LOCAL}\b{_OF}[ \t]{_IS}[ \t]{{1,2}}{_BARE}", told_password_confidence),
+    words(
+        "password", rf"\b{_LOCAL}\b{_OF}[ \t]lautet:?[ \t]{{1,2}}{_BARE}", set_password_confidence
+    ),
+    words("password", rf"\b{_LOCAL}\b{_OF}[ \t]{_IS}[ \t]{{1,2}}{_QUOTED}", quoted_confidence),
+    words(
+        "password",
+        r"\b(?:user(?:name)?|login|account|admin|root)\b[^\n]{1,60}?[ \t,/]pass(?![a-z])"
+        rf"[ \t]{{0,2}}[:=]?[ \t]{{0,2}}{_BARE}",
+        told_password_confidence,
+    ),
+    words("password", rf"(?<![\w-])pass[ \t]{{1,2}}{_BARE}", short_confidence),
+    words(
+        "password",
+        rf"(?<![\w-]){_NO_OTHER}pass(?:{_FOR})?(?:{_NOW}|[ \t]?[:=][ \t]{{0,2}}){_BARE}",
+        pass_confidence,
+    ),
+    words(
+        "password",
+        rf"pass(?:w(?:or)?d|phrase|code){_FOR}{_NOW}{_BARE}",
+        told_password_confidence,
+    ),
+    words("password", rf"passphrase{_NOW}{_BARE}", told_password_confidence),
+    words(
+        "passphrase",
+        rf"passphrase(?:{_FOR})?(?:{_NOW}|[ \t]?[:=][ \t]{{0,2}}){_OPEN}?"
+        r"([a-z]{3,12}(?:[ -][a-z]{3,12}){3,11})(?![\w-])",
+        phrase_confidence,
+    ),
+    words(
+        "password", rf"(?<![\w-])pass(?:word|code|phrase)?[ \t]{{1,2}}{_QUOTED}", quoted_confidence
+    ),
+)

@@ -1,0 +1,99 @@
+"""Whether a memory is sensitive: by the caller's word, else by what its text holds.
+
+The caller's word has three values. True and False are obeyed, whatever the text; unsaid (None in a
+draft, not named among changes), a text that looks like a credential makes the memory sensitive.
+Since that follows from the text alone, whoever shows an answer can name the reason again, and a
+client can know it before it sends anything.
+
+Every text is judged, also those that only group: a category alone is not, for it is one of eight
+words.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Final, Protocol
+
+from recollect.core.memory.memory import Changes, Draft, Memory
+from recollect.core.privacy.secrets.detect import Secret, looks_sensitive
+
+if TYPE_CHECKING:
+    from recollect.core.sync.model import Fields, State
+
+_TEXTS: Final = ("content", "tags", "expanded_keywords", "project", "session")
+
+
+class Texts(Protocol):
+    """What has the texts of a memory: a draft, a memory, what was found in a file."""
+
+    @property
+    def content(self) -> str: ...
+    @property
+    def tags(self) -> tuple[str, ...]: ...
+    @property
+    def expanded_keywords(self) -> tuple[str, ...]: ...
+    @property
+    def project(self) -> str | None: ...
+    @property
+    def session(self) -> str | None: ...
+
+
+def secret_in(memory: Texts) -> Secret | None:
+    """The surest secret in any of its texts."""
+    return looks_sensitive("\n".join(_texts(memory)))
+
+
+def secret_in_draft(draft: Draft) -> Secret | None:
+    """What makes the draft sensitive without the caller having said anything."""
+    return None if draft.is_sensitive is not None else secret_in(draft)
+
+
+def secret_in_changes(changes: Changes, current: Memory | None = None) -> Secret | None:
+    """What makes a memory sensitive that gets these changes, without the caller having said
+    anything. A text that `current` has already is not judged again: it may have been overruled.
+    """
+    if "is_sensitive" in changes:
+        return None
+    return looks_sensitive("\n".join(_new_texts(changes, current)))
+
+
+def secret_in_fields(fields: Fields, before: State) -> Secret | None:
+    """The same for a pushed write. Fields that this version does not know are judged as JSON, so
+    that a name such as `password` counts with its value.
+    """
+    from recollect.core.sync.model import FIELDS  # needed by pushes alone
+
+    if "is_sensitive" in fields:
+        return None
+    unknown = {
+        name: value
+        for name, value in fields.items()
+        if name not in FIELDS and before.extra.get(name) != value
+    }
+    texts = [*_new_texts(fields, before.memory), *_strings(unknown)]
+    return looks_sensitive("\n".join([*texts, json.dumps(unknown, ensure_ascii=False)]))
+
+
+def _new_texts(changes: Mapping[str, object], current: Memory | None) -> list[str]:
+    known = () if current is None else _texts(current)
+    texts = _strings([changes[name] for name in _TEXTS if name in changes])
+    return [text for text in texts if text.strip() not in known]
+
+
+def _texts(memory: Texts) -> tuple[str, ...]:
+    labels = (memory.project or "", memory.session or "")
+    return (memory.content, *memory.tags, *memory.expanded_keywords, *labels)
+
+
+def _strings(value: object) -> Iterable[str]:
+    """All texts in a value made of mappings and lists, names included."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield name
+            yield from _strings(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _strings(inner)

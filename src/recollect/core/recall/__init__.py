@@ -1,0 +1,1 @@
+"""Requests, legs, fusion, ranking and explanations."""

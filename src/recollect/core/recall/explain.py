@@ -1,0 +1,221 @@
+"""Why a memory was recalled or was not: for each leg and for the whole, what stood in the way and
+what would bring it in.
+
+Pure: `usecases/recall/why.py` finds the facts out, here they are given words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, Literal
+from uuid import UUID
+
+from recollect.core.memory.ids import short
+from recollect.core.memory.memory import Memory, Scope
+from recollect.core.recall.request import (
+    MAX_LIMIT,
+    LegName,
+    LegStatus,
+    Reason,
+    RecallRequest,
+    RerankPlace,
+    RerankReport,
+    SortBy,
+)
+
+ObstacleKind = Literal[
+    "forgotten",
+    "out_of_scope",
+    "excluded",
+    "superseded",
+    "not_known_then",
+    "below_limit",
+    "leg_skipped",
+    "leg_absent",
+    "leg_failed",
+    "leg_late",
+    "sensitive",
+    "not_embedded",
+    "parked",
+    "no_match",
+    "below_depth",
+    "below_floor",
+]
+MAX_DEPTH_SETTING: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """One thing that kept a memory out, or out of one leg, and what would remove it."""
+
+    kind: ObstacleKind
+    what: str
+    remedy: str
+    leg: LegName | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LegFacts:
+    """What one leg says of one memory. `score` is known when the leg finds the memory at all;
+    `rank` when it is among the first `searched` of the scope, or would be if it were allowed in.
+    `reason` says why a leg was not asked, `parked` with what its text failed to be embedded.
+    """
+
+    status: LegStatus
+    weight: float
+    depth: int
+    score: float | None = None
+    rank: int | None = None
+    searched: int = 0
+    note: str | None = None
+    reason: Reason | None = None
+    parked: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WhyLeg:
+    """One leg's part in the answer. `contribution` is what it adds to the fused score."""
+
+    facts: LegFacts
+    contribution: float | None = None
+    obstacle: Obstacle | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WhyReport:
+    """The answer to "why (not) this memory?". `place` is where it stands in the whole order, or
+    would stand if it were allowed in; it is None when no leg brings it within its depth. A memory
+    that `stands_for` others is recalled in the place of the best of them. `superseded_by` is who
+    stands in the memory's own place. `rerank` is what the second stage said of it, `second_stage`
+    what became of that where it is on. `note` tells people when it is not the
+    answer they asked for.
+    """
+
+    memory: Memory
+    recalled: bool
+    place: int | None
+    limit: int
+    fused: float | None
+    bonus: float
+    prior: float
+    score: float | None
+    legs: Mapping[LegName, WhyLeg]
+    kept_out: tuple[Obstacle, ...]
+    stands_for: tuple[UUID, ...] = ()
+    superseded_by: UUID | None = None
+    rerank: RerankPlace | None = None
+    second_stage: RerankReport | None = None
+    note: str | None = None
+
+
+def superseded(by: UUID) -> Obstacle:
+    return Obstacle(
+        "superseded",
+        f"it is superseded, and {by} stands in its place",
+        f"Read that one: `recollect show {short(by)}`. This one is served again when that one is "
+        "forgotten or its link is removed (`recollect unlink`).",
+    )
+
+
+def not_known_then(as_of: datetime) -> Obstacle:
+    return Obstacle(
+        "not_known_then",
+        f"as of {as_of.isoformat()} it was not stored yet or was forgotten, or what it said then "
+        "was never seen here",
+        "Ask for a later moment, or for none.",
+    )
+
+
+def barred(memory: Memory, request: RecallRequest) -> list[Obstacle]:
+    """What keeps a memory from taking part at all, whatever the legs say."""
+    found: list[Obstacle] = []
+    if memory.deleted_at is not None:
+        found.append(
+            Obstacle(
+                "forgotten",
+                "it was forgotten, and no recall shows a forgotten memory",
+                "Remember it again as a new memory.",
+            )
+        )
+    found.extend(
+        Obstacle("out_of_scope", what, remedy) for what, remedy in _outside(memory, request.scope)
+    )
+    if memory.id in request.exclude:
+        found.append(
+            Obstacle(
+                "excluded",
+                "the request excludes it, as already in the prompt",
+                "Leave its id out of `exclude`.",
+            )
+        )
+    return found
+
+
+# What an order is called that decides who is within the limit.
+_ORDERS: Final[Mapping[SortBy, str]] = {
+    "relevance": "the fused order",
+    "importance": "the order by importance",
+    "recency": "the order by date",
+}
+
+
+def below_limit(
+    place: int,
+    request: RecallRequest,
+    *,
+    reach: int,
+    vital: int | None = None,
+    rerank: RerankPlace | None = None,
+) -> Obstacle:
+    """`reach` is up to which place a greater limit is known to do: one above the depth asks the
+    legs for more, and what they then find more can move the place. `vital` is the place it would
+    have with importance 1, where importance counts; `rerank` what the second stage said of it.
+    """
+    limit = request.limit
+    ways = [f"ask with a limit of {place} or more"] if place <= min(reach, MAX_LIMIT) else []
+    if vital is not None and vital <= limit:
+        ways.append("raise its importance to 1")
+    if reach and rerank is not None and rerank.former_place <= limit:
+        ways.append("turn the second stage off (`recollect settings set rerank off`)")
+    order = _ORDERS[request.sort_by] if rerank is None else "the second stage's order"
+    return Obstacle(
+        "below_limit",
+        f"it has place {place} in {order}, and {limit} were asked for",
+        f"{', '.join(['Ask more precisely', *ways[:-1]])}, or "
+        f"{ways[-1] if ways else 'within a narrower scope'}.",
+    )
+
+
+def _outside(memory: Memory, scope: Scope) -> list[tuple[str, str]]:
+    """Each condition of the scope that the memory does not meet, and the way around it."""
+    found: list[tuple[str, str]] = []
+
+    def differs(field: str, has: str | None, wanted: Sequence[str]) -> None:
+        named = ", ".join(wanted)
+        own = f"{field} is {has}" if has else f"it has no {field}"
+        remedy = f"Ask for {field} {has}, or for no {field}." if has else f"Ask for no {field}."
+        found.append((f"{own}, and {named} was asked for", remedy))
+
+    if not scope.covers_project(memory.project):
+        differs("project", memory.project, [scope.project or "none"])
+    if scope.sessions and memory.session not in scope.sessions:
+        differs("session", memory.session, scope.sessions)
+    if scope.categories and memory.category not in scope.categories:
+        differs("category", memory.category, scope.categories)
+    if missing := [tag for tag in scope.tags if tag not in memory.tags]:
+        tags = ", ".join(missing)
+        found.append((f"it lacks the tags {tags}", f"Ask without {tags}, or tag it so."))
+    found.extend(_outside_time(memory.created_at, scope))
+    return found
+
+
+def _outside_time(at: datetime, scope: Scope) -> list[tuple[str, str]]:
+    told = f"it was stored at {at.isoformat()}"
+    found: list[tuple[str, str]] = []
+    if scope.since is not None and at < scope.since:
+        found.append((f"{told}, before {scope.since.isoformat()}", "Ask with an earlier `since`."))
+    if scope.until is not None and at >= scope.until:
+        found.append((f"{told}, not before {scope.until.isoformat()}", "Ask with a later `until`."))
+    return found

@@ -1,0 +1,168 @@
+"""What keeps a memory out of one leg's answer, and what would bring it in there.
+
+Pure, like `explain.py`: the facts are found out by `usecases/recall/why.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from recollect.core.memory.memory import Memory
+from recollect.core.recall.explain import MAX_DEPTH_SETTING, LegFacts, Obstacle, ObstacleKind
+from recollect.core.recall.request import MAX_LIMIT, LegName, Reason, RecallRequest
+from recollect.core.recall.settings import RecallSettings
+from recollect.core.text.analysis import clean_query
+
+_Told = tuple[ObstacleKind, str, str]
+
+_WORKER: Final = "Let the worker run (`recollect worker`); `recollect status` shows how far it is."
+_UNSENT: Final = "`recollect sync` sends it to the server, which then knows it by all legs."
+_NO_WAY: Final = (
+    "Name what it mentions, or write what joins it to the query into its text or tags; "
+    "`recollect status` shows whether memories wait to be read for the graph."
+)
+_NARROWER: Final = "Ask more precisely, or within a narrower scope."
+# A leg that had nothing to say to this query, though nothing is wrong with it.
+_DECLINED: Final[Mapping[tuple[LegName, Reason], str]] = {
+    ("dense", "unsent"): _UNSENT,
+    ("graph", "unsent"): _UNSENT,
+    ("dense", "past"): "Ask about the present.",
+    ("dense", "nothing_embedded"): _WORKER,
+    ("dense", "sensitive_query"): "Ask without marking the query as sensitive, and without "
+    "anything that looks like a secret; or use a local model.",
+    ("graph", "sensitive_query"): "Ask without marking the query as sensitive, and without "
+    "anything that looks like a secret.",
+    ("graph", "no_concept"): "Name somebody or something that the memory mentions, as it is "
+    "written there.",
+    ("graph", "unknown_concept"): "Name somebody or something that the memory mentions; "
+    "`recollect graph show NAME` says whether the graph knows it.",
+    ("graph", "other_order"): "Sort by relevance.",
+    ("graph", "nothing_found"): "Ask with words that some memory contains.",
+    ("graph", "being_read"): "Ask again in a moment.",
+}
+
+
+def leg_obstacle(
+    name: LegName,
+    facts: LegFacts,
+    memory: Memory,
+    request: RecallRequest,
+    deeper: int | None = None,
+) -> Obstacle | None:
+    """What keeps a memory out of one leg's answer, if anything does. `deeper` is its place in the
+    whole order if each leg were asked for as many as its rank in this one, where that was tried
+    and it has one.
+    """
+    told: _Told | None
+    if memory.is_sensitive and name != "lexical" and memory.deleted_at is None:
+        told = _sensitive(name)  # whatever else there is about the leg
+    elif facts.status == "ran":
+        told = _unfound(name, facts, memory, request, deeper)
+    else:
+        told = _unasked(name, facts, request)
+    if told is None:
+        return None
+    kind, what, remedy = told
+    return Obstacle(kind, what, remedy, name)
+
+
+def _sensitive(name: LegName) -> _Told:
+    lacks = "has no vector" if name == "dense" else "is not read for the graph"
+    return (
+        "sensitive",
+        f"it is sensitive: it {lacks} and is found by words only",
+        "Ask with words that it contains, or give it expanded keywords.",
+    )
+
+
+def _unasked(name: LegName, facts: LegFacts, request: RecallRequest) -> _Told:
+    because = f": {facts.note}" if facts.note else ""
+    remedy = None if facts.reason is None else _DECLINED.get((name, facts.reason))
+    doctor = "`recollect status` and `recollect doctor` say which legs there are, and why."
+    if facts.status == "skipped" and facts.weight == 0.0:
+        return _weightless(name, request)
+    if facts.status == "skipped":
+        return "leg_skipped", f"the {name} leg was not asked{because}", remedy or doctor
+    if facts.status == "absent":
+        return "leg_absent", f"there is no {name} leg here{because}", remedy or doctor
+    if facts.status == "late":
+        return "leg_late", f"the {name} leg did not answer in time", "Ask again; see the doctor."
+    return (
+        "leg_failed",
+        f"the {name} leg failed{because}",
+        "`recollect doctor` says what to do about it.",
+    )
+
+
+def _weightless(name: LegName, request: RecallRequest) -> _Told:
+    """A weight in the request overrules the settings, whatever these say."""
+    default = f"{RecallSettings().weights()[name]:g}"
+    if name in request.weights:
+        return (
+            "leg_skipped",
+            f"the request gives the {name} leg weight 0, so that it is not run",
+            f"Ask with a weight for it (`--weight {name}={default}` is the default).",
+        )
+    return (
+        "leg_skipped",
+        f"the settings give the {name} leg weight 0, so that it is not run",
+        f"Give it its default weight: `recollect settings set {name}_weight {default}`.",
+    )
+
+
+def _unfound(
+    name: LegName, facts: LegFacts, memory: Memory, request: RecallRequest, deeper: int | None
+) -> _Told | None:
+    if facts.score is None:
+        return _unmatched(name, facts, memory, request)
+    if facts.rank is None:
+        return (
+            "below_floor",
+            f"the {name} leg scores it {facts.score:.4g} and stops after {facts.searched:,} others",
+            _NARROWER,
+        )
+    if facts.rank > facts.depth:
+        return (
+            "below_depth",
+            f"it has rank {facts.rank:,} in the {name} leg, which is asked for {facts.depth}",
+            _look_deeper(facts.rank, request.limit, deeper),
+        )
+    return None
+
+
+def _unmatched(
+    name: LegName, facts: LegFacts, memory: Memory, request: RecallRequest
+) -> _Told | None:
+    if memory.deleted_at is not None:
+        return None  # no leg sees a forgotten memory; that it is forgotten is said once
+    if name == "lexical":
+        return (
+            "no_match",
+            "it shares no telling word with the query",
+            "Ask with its words, put them into the expanded query, or give it expanded keywords.",
+        )
+    if name == "graph":
+        return "no_match", "the graph leg finds no way to it", _NO_WAY
+    if not clean_query(request.query):
+        return "no_match", "the query holds no text that could be embedded", "Ask with words."
+    if facts.parked is not None:
+        because = f", the last time with: {facts.parked}" if facts.parked else ""
+        return (
+            "parked",
+            f"its text could not be embedded and is parked after many attempts{because}",
+            "Correct the cause, then try it again: `recollect worker --retry`.",
+        )
+    return "not_embedded", "its present text is not embedded yet", _WORKER
+
+
+def _look_deeper(rank: int, limit: int, deeper: int | None) -> str:
+    """The last of a leg's list counts for little in any fusion: depth alone may not bring it in."""
+    command = f"`recollect settings set depth {rank}`"
+    if deeper is None or rank > MAX_DEPTH_SETTING or deeper > min(rank, MAX_LIMIT):
+        return _NARROWER
+    if deeper <= limit:
+        return f"Ask more precisely, or look deeper: {command}."
+    return (
+        f"Ask more precisely, or look deeper, {command}, and ask with a limit of {deeper} or more."
+    )

@@ -1,0 +1,176 @@
+"""Merging the legs' ordered answers into one order. Pure arithmetic over named legs.
+
+Three ways, all always available. *Standout*, the default, asks how far a score stands out from what
+its leg gave to all the candidates: its square above the leg's floor, in units of the variance, and
+a vote for being found at all, averaged by weight. A leg that is sure of a few memories says so by
+their scores, and counts for more on that question than one that finds a hundred alike
+(docs/adr/0011). *Reciprocal rank* (Cormack, Clarke, Büttcher 2009) looks at places only:
+`Σ w / (k + rank)`, ranks from 1. *Convex combination* (TM2C2 of Bruch, Gai, Ingber 2023) scales
+each leg's scores from the least value its kind can take (0 for words, −1 for a cosine) to the best
+one found for this query, then averages by weight.
+
+Legs are always taken in the same order, so the order in which they are named cannot matter. They
+are added up one after another, as Postgres does it: the same fusion as one SQL statement
+(`adapters/postgres/fusion.py`) then gives the same numbers to the last bit. Equal scores are
+settled by the best place in any leg, then by id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
+from math import inf
+from operator import add
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from recollect.core.recall.request import LEGS, Candidate, LegName, LegPlace
+
+Fusion = Literal["standout", "rrf", "convex"]
+FUSIONS: Final[tuple[Fusion, ...]] = ("standout", "rrf", "convex")
+# Scores that differ by less than this share of what a score can be are as good as equal: standing
+# out by a rounding error is not standing out.
+LEAST_DEVIATION: Final = 0.01
+LOWEST_SCORE: Final[Mapping[LegName, float]] = {"lexical": 0.0, "dense": -1.0, "graph": 0.0}
+
+Answers = Mapping[LegName, Sequence[Candidate]]
+Weights = Mapping[LegName, float]
+
+
+# A memory while it is being fused: what it is sorted by (its score, negative, then its best place,
+# then the number of its id), and what is known of it.
+_Placed: TypeAlias = tuple[float, int, int, Candidate, dict[LegName, LegPlace]]
+
+
+class Fused(NamedTuple):
+    """One memory's fused score and the place each leg gave it."""
+
+    candidate: Candidate
+    score: float
+    legs: Mapping[LegName, LegPlace]
+
+
+def fuse(answers: Answers, weights: Weights, fusion: Fusion, constant: float) -> list[Fused]:
+    """The legs' answers in one order, best first. A leg without weight takes no part.
+
+    `constant` goes with the fusion: the vote of standout, the k of reciprocal rank.
+    """
+    counted = {
+        leg: found
+        for leg in LEGS
+        if weights.get(leg, 0.0) > 0.0 and (found := answers.get(leg, ()))
+    }
+    match fusion:
+        case "standout":
+            shares = _standout(counted, weights, constant)
+        case "rrf":
+            shares = _reciprocal_ranks(counted, weights, constant)
+        case "convex":
+            shares = _convex(counted, weights)
+
+    # By the number of the id: the hash of a UUID itself is reckoned in Python, and takes longer.
+    known: dict[int, _Placed] = {}
+    for leg, found in counted.items():
+        for rank, (candidate, share) in enumerate(zip(found, shares[leg], strict=True), start=1):
+            number = candidate.id.int
+            place = LegPlace(rank, candidate.score, share)
+            before = known.get(number)
+            if before is None:
+                known[number] = (-share, rank, number, candidate, {leg: place})
+            elif leg not in (legs := before[-1]):  # named twice, its first place counts
+                legs[leg] = place
+                known[number] = (before[0] - share, min(before[1], rank), *before[2:])
+    in_order = sorted(known.values())
+    return [Fused(candidate, -below, legs) for below, _, _, candidate, legs in in_order]
+
+
+def added_up(numbers: Iterable[float]) -> float:
+    """Plain addition from left to right. From Python 3.12 on `sum` corrects its rounding, which no
+    database does.
+    """
+    return reduce(add, numbers, 0.0)
+
+
+def floors(answers: Answers) -> dict[LegName, float]:
+    """What each leg is taken to say of a memory that it did not list.
+
+    A list as long as the longest was cut, and so is a cosine's in any case: what comes after it is
+    at most as good as its last. A shorter list of words is whole: the others hold none of them.
+    """
+    longest = max(map(len, answers.values()), default=0)
+    return {
+        leg: last if leg == "dense" or len(found) == longest else min(last, LOWEST_SCORE[leg])
+        for leg, found in answers.items()
+        for last in (min([candidate.score for candidate in found]),)
+    }
+
+
+def _standout(answers: Answers, weights: Weights, vote: float) -> dict[LegName, list[float]]:
+    total = added_up(weights[leg] for leg in answers)
+    ids = {leg: {candidate.id.int for candidate in found} for leg, found in answers.items()}
+    everyone = set[int]().union(*ids.values())
+    floor = floors(answers)
+    return {
+        leg: [
+            part * (square + vote)
+            for square in _squares(
+                [candidate.score for candidate in found],
+                floor[leg],
+                len(everyone) - len(ids[leg]),
+                least_variance(found, floor[leg], LOWEST_SCORE[leg]),
+            )
+        ]
+        for leg, found in answers.items()
+        for part in (weights[leg] / total,)
+    }
+
+
+def least_variance(found: Sequence[Candidate], floor: float, lowest: float) -> float:
+    """The variance of heights below which scores are as good as equal; a height is the share of
+    the way from the floor to the best score.
+    """
+    best = max([candidate.score for candidate in found])
+    if best - floor <= 0.0:
+        return 1.0
+    deviation = LEAST_DEVIATION * ((best - lowest) / (best - floor))
+    return deviation * deviation
+
+
+def _squares(
+    scores: Sequence[float], floor: float, unlisted: int, least_variance: float
+) -> list[float]:
+    """The squared heights above the floor, in units of the heights' variance over all candidates,
+    of whom the unlisted lie on the floor.
+    """
+    span = max(scores) - floor
+    if not 0.0 < span < inf:  # nothing tells them apart, or nothing that could be reckoned with
+        return [0.0 for _ in scores]
+    heights = [(score - floor) / span for score in scores]
+    count = len(heights) + unlisted
+    mean = added_up(heights) / count
+    squares = added_up([(height - mean) * (height - mean) for height in heights])
+    variance = max((squares + unlisted * (mean * mean)) / count, least_variance)
+    return [height * height / variance for height in heights]
+
+
+def _reciprocal_ranks(answers: Answers, weights: Weights, k: float) -> dict[LegName, list[float]]:
+    return {
+        leg: [weights[leg] / (k + rank) for rank in range(1, len(found) + 1)]
+        for leg, found in answers.items()
+    }
+
+
+def _convex(answers: Answers, weights: Weights) -> dict[LegName, list[float]]:
+    total = added_up(weights[leg] for leg in answers)
+    return {
+        leg: [weights[leg] / total * scaled for scaled in _scaled(found, LOWEST_SCORE[leg])]
+        for leg, found in answers.items()
+    }
+
+
+def _scaled(found: Sequence[Candidate], lowest: float) -> list[float]:
+    best = max(candidate.score for candidate in found)
+    span = best - lowest
+    if span <= 0.0:  # every score is the least possible one: nothing tells them apart
+        return [0.0 for _ in found]
+    # Rounding can leave a cosine just below −1; no score may count against a memory.
+    return [max(candidate.score - lowest, 0.0) / span for candidate in found]

@@ -1,0 +1,147 @@
+"""From fused scores to the order a caller asked for: exact-match bonus, importance prior, sort
+orders, and the second stage's say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from operator import attrgetter
+from typing import TYPE_CHECKING, NamedTuple
+from uuid import UUID
+
+from recollect.core.recall.request import Hit, RerankPlace, SortBy
+from recollect.core.text.analysis import STOP_WORDS, clean_query, query_words, words
+
+if TYPE_CHECKING:
+    from recollect.core.recall.fusion import Fused
+
+# Importance moves a score by at most 30%. How far that moves a memory depends on the fusion:
+# reciprocal ranks lie so close together that it can pass two dozen places (docs/adr/0015); by
+# standing out, it decides among those with little more than their votes.
+PRIOR_STRENGTH = 0.3
+# How much of the bonus a content deserves that has every telling word, but not as the phrase.
+ALL_WORDS = 0.5
+
+
+def prior(importance: float, strength: float = PRIOR_STRENGTH) -> float:
+    """The factor that importance puts on a fused score: 1 for what matters most, and for what does
+    not matter at all as much less as the prior is strong.
+    """
+    return (1.0 - strength) + strength * importance
+
+
+def exactness(query: str, content: str) -> float:
+    """How exactly a content says what was asked: 1 when it contains the query's words side by side
+    and in order, not counting stop words before the first and after the last telling one; half
+    when it contains every telling word somewhere; else 0. Words are compared without regard to
+    case and unstemmed: what is only similar is the legs' affair.
+    """
+    asked, said = words(clean_query(query)), words(clean_query(content))
+    telling = set(query_words(query))
+    if not telling or not telling <= set(said):
+        return 0.0
+    phrase = _trimmed(asked)
+    starts = range(len(said) - len(phrase) + 1)
+    is_phrase = any(said[start : start + len(phrase)] == phrase for start in starts)
+    return 1.0 if is_phrase else ALL_WORDS
+
+
+class Ranked(NamedTuple):
+    """A fused memory with its final score, `fused × bonus × prior`."""
+
+    fused: Fused
+    prior: float
+    score: float
+    bonus: float = 1.0
+    rerank: RerankPlace | None = None
+
+    @property
+    def id(self) -> UUID:
+        return self.fused.candidate.id
+
+
+def rank(
+    fused: Iterable[Fused],
+    sort_by: SortBy,
+    bonuses: Mapping[UUID, float] | None = None,
+    strength: float = PRIOR_STRENGTH,
+) -> list[Ranked]:
+    """Best first. `relevance`: fused score × bonus × prior; `importance`: importance, then
+    relevance; `recency`: newest first. Sorting is stable, so ties keep the order of fusion.
+    """
+    ranked = [
+        Ranked(one, factor, one.score * bonus * factor, bonus)
+        for one in fused
+        for factor in (prior(one.candidate.importance, strength),)
+        for bonus in (1.0 if bonuses is None else bonuses.get(one.candidate.id, 1.0),)
+    ]
+    ranked.sort(key=attrgetter("score"), reverse=True)
+    if sort_by == "importance":
+        ranked.sort(key=lambda one: -one.fused.candidate.importance)
+    elif sort_by == "recency":
+        ranked.sort(key=lambda one: one.fused.candidate.created_at, reverse=True)
+    return ranked
+
+
+def place_if_vital(
+    ranked: Sequence[Ranked], id: UUID, sort_by: SortBy, strength: float = PRIOR_STRENGTH
+) -> int:
+    """The place that one of them would have with importance 1."""
+    raised = [
+        one.fused._replace(candidate=one.fused.candidate._replace(importance=1.0))
+        if one.id == id
+        else one.fused
+        for one in ranked
+    ]
+    order = rank(raised, sort_by, {one.id: one.bonus for one in ranked}, strength)
+    return [one.id for one in order].index(id) + 1
+
+
+def rearranged(ranked: Sequence[Ranked], scores: Mapping[UUID, float]) -> list[Ranked]:
+    """The second stage's order. Those without a score keep their places; the others share out
+    theirs by score, and ties keep the order they had.
+    """
+    judged = [
+        (place, one._replace(rerank=RerankPlace(scores[one.id], place + 1)))
+        for place, one in enumerate(ranked)
+        if one.id in scores
+    ]
+    best_first = sorted((one for _, one in judged), key=lambda one: -scores[one.id])
+    order = list(ranked)
+    for (place, _), one in zip(judged, best_first, strict=True):
+        order[place] = one
+    return order
+
+
+def woven(
+    theirs: Sequence[Hit], here: Sequence[Hit], own: Collection[UUID], sort_by: SortBy
+) -> list[Hit]:
+    """The server's hits and, of those found `here`, this store's `own`, which it cannot know. The
+    server's keep their order, which a second stage may have made.
+
+    By relevance an own hit has the place that it has among all that was found here, where there is
+    a copy of everything. Scores would not do: those of two answers cannot be compared, and what
+    alone holds a rare word stands out beside the hits of another leg, but not by itself.
+    """
+    order = list(theirs)
+    for place, hit in enumerate(here):
+        if hit.memory.id not in own:
+            continue
+        if sort_by != "relevance":
+            worth = _worth(hit, sort_by)
+            beaten = (at for at, one in enumerate(order) if _worth(one, sort_by) < worth)
+            place = next(beaten, len(order))
+        order.insert(place, hit)
+    return order
+
+
+def _worth(hit: Hit, sort_by: SortBy) -> tuple[float, ...]:
+    if sort_by == "recency":
+        return (hit.memory.created_at.timestamp(),)
+    return (hit.memory.importance,)
+
+
+def _trimmed(asked: Sequence[str]) -> Sequence[str]:
+    """The query without the stop words around it; a query of stop words alone stays as it is."""
+    telling = [place for place, word in enumerate(asked) if word not in STOP_WORDS]
+    return asked[telling[0] : telling[-1] + 1] if telling else asked

@@ -1,0 +1,112 @@
+"""Whether a memory has anything to do with a prompt: the floor below which nothing is injected.
+
+Recall always finds its best; before a prompt, the best may still be nothing. A leg's score cannot
+tell: it depends on the store, and in a small one every word is rare. This measure looks at prompt
+and memory alone, so that it is the same for every store and every mode. It adds up, over the words
+they share, how telling each is, as BM25 weighs repetition and length; and counts the sum twice, as
+it is and as the share of all that the prompt has to say. A long prompt then needs several telling
+words, and a short one most of its own. The constants were chosen by `recollect bench floor`
+(docs/adr/0021).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from recollect.core.text.analysis import STOP_WORDS, clean_query, words
+
+if TYPE_CHECKING:
+    from recollect.core.memory.memory import Memory
+    from recollect.core.recall.request import Hit
+
+FLOOR: Final = 3.4
+# By meaning, of the default model; other models spread their cosines differently.
+COSINE_FLOOR: Final = 0.45
+
+_EVERYDAY_WEIGHT: Final = 0.4
+# BM25's constants, and the length of a text at which a word counts as it is.
+_K1: Final = 1.2
+_B: Final = 0.75
+_LENGTH: Final = 60
+_LEAST_WORD: Final = 2
+_MAX_WORDS: Final = 64
+# What people say of anything. Found in a memory, it says little of what the memory is about.
+_EVERYDAY_TEXT: Final = """
+actually add again ago already always another anything around ask back bad best better big bit
+call case change check clear close come correct create current day delete different done easy end
+enough error even ever every everything example exist explain fail far feel few file find fine
+first fix follow found full get give go going good got great happen help here hope idea improve
+instead issue keep kind know last late later least leave let like list little live long look lot
+made main make many maybe mean mention might move much must near need never new next nice nothing
+now number off often ok old one open part people place plan please point possible problem put
+question quick ready really reason recently refactor remember remind remove rename right run said
+same say second see seem set several show similar simple since small something soon sort start
+still stop stuff such sure take talk tell test thank thing think though time today together told
+tomorrow try turn two understand update use usual want way week well went while without wonder
+work wrong write year yes yesterday yet
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """How much may be injected, and how relevant it has to be."""
+
+    tokens: int = 1_200
+    floor: float = FLOOR
+    cosine_floor: float = COSINE_FLOOR
+
+
+def stem(word: str) -> str:
+    """The part of an English word that its forms share, roughly: both sides are cut alike."""
+    for ending in ("ingly", "edly", "ing", "ied", "ies", "ed", "es", "ly", "s"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            word = word.removesuffix(ending)
+            break
+    for ending in "eiy":
+        if word.endswith(ending) and len(word) > 3:
+            word = word.removesuffix(ending)
+    return word[:-1] if len(word) > 3 and word[-1] == word[-2] else word
+
+
+_EVERYDAY: Final = frozenset(stem(word) for word in _EVERYDAY_TEXT.split())
+
+
+def relevance(prompt: str, text: str) -> float:
+    """How much of what the prompt is about stands in the text; 0 when nothing does."""
+    asked = dict.fromkeys(
+        stem(word)
+        for word in words(clean_query(prompt))
+        if word not in STOP_WORDS and len(word) >= _LEAST_WORD
+    )
+    weights = {word: _weight(word) for word in list(asked)[:_MAX_WORDS]}
+    if not weights:
+        return 0.0
+    said = Counter(stem(word) for word in words(text))
+    dampened = _K1 * (1 - _B + _B * said.total() / _LENGTH)
+    shared = sum(
+        weight * times * (_K1 + 1) / (times + dampened)
+        for word, weight in weights.items()
+        if (times := said[word])
+    )
+    return shared * (1 + 1 / sum(weights.values()))
+
+
+def _weight(word: str) -> float:
+    return _EVERYDAY_WEIGHT if word in _EVERYDAY else 1.0
+
+
+def findable(memory: Memory) -> str:
+    """The texts that a memory is to be found by."""
+    return "\n".join((memory.content, *memory.expanded_keywords, *memory.tags))
+
+
+def is_relevant(
+    prompt: str, hit: Hit, floor: float = FLOOR, cosine_floor: float = COSINE_FLOOR
+) -> bool:
+    """Whether a hit clears the floor, by its words or, where a dense leg found it, by meaning."""
+    dense = hit.legs.get("dense")
+    if dense is not None and dense.score >= cosine_floor:
+        return True
+    return relevance(prompt, findable(hit.memory)) >= floor

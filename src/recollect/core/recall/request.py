@@ -1,0 +1,208 @@
+"""What a recall asks, what a leg answers, and the explanation that every hit carries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Final, Literal, NamedTuple
+from uuid import UUID
+
+from recollect.core.errors import InvalidInput
+from recollect.core.memory.links import Pointer
+from recollect.core.memory.memory import EVERYWHERE, Memory, Scope, checked_moment, checked_scope
+
+LegName = Literal["lexical", "dense", "graph"]
+LEGS: Final[tuple[LegName, ...]] = ("lexical", "dense", "graph")
+SortBy = Literal["relevance", "importance", "recency"]
+ORDERS: Final[tuple[SortBy, ...]] = ("relevance", "importance", "recency")
+MAX_WEIGHT: Final = 5.0
+MAX_LIMIT: Final = 100
+
+# ran: it answered; skipped: its weight is 0, or the query is not for it; absent: there is nothing
+# here that it could ask; failed: it raised; late: the deadline came first.
+LegStatus = Literal["ran", "skipped", "absent", "failed", "late"]
+StageStatus = Literal["ran", "skipped", "absent", "failed", "late"]
+
+
+@dataclass(frozen=True, slots=True)
+class RecallRequest:
+    """A question to the memory. `expanded_query` holds extra words for the lexical leg; `weights`
+    overrule the settings for this one recall; `exclude` names memories already in the prompt. The
+    text of a sensitive query is given to no model on another machine. With `as_of`, what was known
+    at that moment is asked, as it was then.
+    """
+
+    query: str
+    expanded_query: str = ""
+    limit: int = 10
+    sort_by: SortBy = "relevance"
+    scope: Scope = EVERYWHERE
+    exclude: frozenset[UUID] = frozenset()
+    weights: Mapping[LegName, float] = field(default_factory=dict)
+    is_sensitive: bool = False
+    as_of: datetime | None = None
+
+    @property
+    def must_stay(self) -> bool:
+        """Whether its text may not leave this machine, by the caller's word or by what it holds."""
+        # Imported late: a hook that asks the local store alone has no time for its patterns.
+        from recollect.core.privacy.secrets.detect import looks_sensitive
+
+        text = f"{self.query}\n{self.expanded_query}"
+        return self.is_sensitive or looks_sensitive(text) is not None
+
+    def checked(self) -> RecallRequest:
+        """The request with a tidy scope; or InvalidInput."""
+        if not 1 <= self.limit <= MAX_LIMIT:
+            raise InvalidInput(
+                f"limit {self.limit} is outside 1..{MAX_LIMIT}",
+                field="limit",
+                remedy=f"Ask for 1 to {MAX_LIMIT} hits.",
+            )
+        if self.sort_by not in ORDERS:
+            raise InvalidInput(
+                f"there is no order called {str(self.sort_by)[:60]!r}",
+                field="sort_by",
+                remedy=f"The orders are: {', '.join(ORDERS)}.",
+            )
+        for leg, weight in self.weights.items():
+            check_weight(leg, weight)
+        scope = replace(checked_scope(self.scope), forgotten=False)
+        return replace(self, scope=scope, as_of=checked_moment(self.as_of, "as_of"))
+
+
+def check_weight(leg: str, weight: float) -> None:
+    if leg not in LEGS:
+        raise InvalidInput(
+            f"there is no leg named {leg[:60]!r}",
+            field="weights",
+            remedy=f"The legs are: {', '.join(LEGS)}.",
+        )
+    if not 0.0 <= weight <= MAX_WEIGHT:
+        raise InvalidInput(
+            f"weight {weight} of the {leg} leg is outside 0..{MAX_WEIGHT:g}",
+            field=f"{leg}_weight",
+            remedy=f"Give a number from 0 (the leg is not run) to {MAX_WEIGHT:g}.",
+        )
+
+
+class Candidate(NamedTuple):
+    """One row of a leg's ordered answer, with what ranking needs to know of the memory. A tuple, as
+    what is made of it is, too: a recall makes hundreds, and a dataclass takes three times as long.
+    """
+
+    id: UUID
+    score: float
+    importance: float
+    created_at: datetime
+
+
+# Why a leg has no answer to give though nothing is wrong, for whoever says what to do about it.
+Reason = Literal[
+    "past",
+    "sensitive_query",
+    "unsent",
+    "nothing_embedded",
+    "other_order",
+    "nothing_found",
+    "no_concept",
+    "unknown_concept",
+    "being_read",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Declined:
+    """A leg's answer when it has none to give and nothing is wrong, with the reason for people."""
+
+    status: Literal["absent", "skipped"]
+    note: str
+    reason: Reason | None = None
+
+
+class LegPlace(NamedTuple):
+    """Where one leg placed a memory, and what that added to its fused score. The path is the
+    graph's: what led from a memory that was found, or from the query, to this one. Without a rank
+    the leg did not come to the memory, and what it added is what that cost.
+    """
+
+    rank: int | None
+    score: float
+    contribution: float
+    path: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LegReport:
+    """What became of one leg in this recall."""
+
+    status: LegStatus
+    weight: float
+    found: int = 0
+    took_ms: float = 0.0
+    note: str | None = None
+    reason: Reason | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RerankPlace:
+    """What the second stage said of a hit, and the place it had before."""
+
+    score: float
+    former_place: int
+
+
+@dataclass(frozen=True, slots=True)
+class RerankReport:
+    """What became of the second stage. Unless it ran, the fused order stands."""
+
+    status: StageStatus
+    took_ms: float = 0.0
+    reranked: int = 0
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A recalled memory and why it is there: `score` is `fused × bonus × prior` for relevance.
+    `bonus` is above 1 for an exact match, where that is rewarded. Hits with a `rerank` are in the
+    order of its score.
+
+    A memory `stands_for` those that it supersedes and that would have been hits; where it has the
+    place of one of them, that is `ranked_as`, and the scores are that one's. `attached` are the
+    memories that resolve it, `pointers` lead to others.
+    """
+
+    memory: Memory
+    score: float
+    fused: float
+    prior: float
+    legs: Mapping[LegName, LegPlace]
+    bonus: float = 1.0
+    rerank: RerankPlace | None = None
+    stands_for: tuple[UUID, ...] = ()
+    ranked_as: UUID | None = None
+    attached: tuple[Memory, ...] = ()
+    pointers: tuple[Pointer, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Recollection:
+    """The answer to a recall. `note` tells people when it is not the answer they asked for; `scope`
+    is where it looked, with the project's name in full; `hint` tells how more would be found.
+    """
+
+    hits: tuple[Hit, ...]
+    legs: Mapping[LegName, LegReport]
+    fusion: str
+    took_ms: float
+    rerank: RerankReport | None = None
+    note: str | None = None
+    scope: Scope = EVERYWHERE
+    hint: str | None = None
+
+    @property
+    def degraded(self) -> tuple[LegName, ...]:
+        """The legs that should have answered and did not."""
+        return tuple(name for name, leg in self.legs.items() if leg.status in ("failed", "late"))

@@ -1,0 +1,239 @@
+"""The settings that can be changed while Recollect runs: names, ranges and defaults.
+
+They are rows in the store (docs/adr/0006), read again for every request, so that a change is obeyed
+by the next recall in every process. The defaults are what the benchmark chose (docs/adr/0011).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from typing import Any, Final, Literal
+from uuid import UUID
+
+from recollect.core.errors import InvalidInput
+from recollect.core.recall.fusion import FUSIONS, Fusion
+from recollect.core.recall.ranking import PRIOR_STRENGTH
+from recollect.core.recall.request import MAX_WEIGHT, LegName
+
+LexicalRanking = Literal["idf", "idf_exhaustive", "ts_rank"]
+LEXICAL_RANKINGS: Final[tuple[LexicalRanking, ...]] = (
+    "idf",
+    "idf_exhaustive",
+    "ts_rank",
+)
+GraphWalk = Literal["pagerank", "hops"]
+GRAPH_WALKS: Final[tuple[GraphWalk, ...]] = ("pagerank", "hops")
+
+
+@dataclass(frozen=True, slots=True)
+class WordQuery:
+    """What the lexical leg looks for: every word of `text`, else any of it or of `expanded`."""
+
+    text: str
+    expanded: str = ""
+    depth: int = 50
+    exclude: frozenset[UUID] = frozenset()
+    ranking: LexicalRanking = "idf"
+    as_of: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RecallSettings:
+    """How recall ranks. `vote` goes with the fusion by standing out, `rrf_k` with that by
+    reciprocal rank (`core/recall/fusion.py`). `lexical_ranking` matters on Postgres only: `idf`
+    knows how rare a word is, `ts_rank` is the plain ranking kept as the benchmark's baseline.
+    `exact_bonus` raises the fused score of a memory that says exactly what was asked,
+    `prior_strength` is the share of it that importance decides (`core/recall/ranking.py`).
+    `graph_weight` is how far a walk over the concept graph may leave the fused order,
+    `graph_walk` how it is walked (`core/graph/walk.py`). `rerank` turns on the
+    second stage over the first `rerank_depth` hits, for `rerank_timeout_ms` and no longer.
+    """
+
+    lexical_weight: float = 1.0
+    dense_weight: float = 0.85
+    graph_weight: float = 1.5
+    fusion: Fusion = "standout"
+    vote: float = 6.0
+    rrf_k: int = 60
+    depth: int = 100
+    deadline_ms: int = 2_000
+    lexical_ranking: LexicalRanking = "idf"
+    exact_bonus: float = 0.0
+    prior_strength: float = PRIOR_STRENGTH
+    graph_walk: GraphWalk = "pagerank"
+    rerank: bool = False
+    rerank_depth: int = 25
+    rerank_timeout_ms: int = 500
+
+    @classmethod
+    def stored(cls, rows: Mapping[str, object]) -> RecallSettings:
+        """The defaults with a store's rows in their places. A row this version cannot use, such as
+        one that a newer version wrote, is left out: it must not stop every recall.
+        """
+        return cls(**_usable(rows))
+
+    def weights(self) -> dict[LegName, float]:
+        return {
+            "lexical": self.lexical_weight,
+            "dense": self.dense_weight,
+            "graph": self.graph_weight,
+        }
+
+    @property
+    def constant(self) -> float:
+        """The constant that goes with the fusion."""
+        return self.rrf_k if self.fusion == "rrf" else self.vote
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def to_follow(self, said: Mapping[str, object]) -> dict[str, object]:
+        """What a client has to change here to do as its server says. What only a newer server
+        knows is left out, and so is a lexical weight of 0: a client without its server has no other
+        leg, and would find nothing.
+        """
+        here = self.as_dict()
+        return {
+            name: value
+            for name, value in _usable(said).items()
+            if value != here[name] and (name, value) != ("lexical_weight", 0.0)
+        }
+
+    def changed(self, changes: Mapping[str, object]) -> RecallSettings:
+        """These settings with some of them changed; InvalidInput names the first one refused."""
+        checked: dict[str, Any] = {name: _checked(name, value) for name, value in changes.items()}
+        return replace(self, **checked)
+
+
+@dataclass(frozen=True, slots=True)
+class SettingChange:
+    """One line of the audit: who changed what, and when. `old` is None where the default held."""
+
+    name: str
+    old: object
+    new: object
+    by: str
+    at: datetime
+
+
+MAX_SETTINGS_LOG: Final = 1_000
+
+
+def check_log_limit(limit: int) -> None:
+    if not 1 <= limit <= MAX_SETTINGS_LOG:
+        raise InvalidInput(
+            f"limit {limit} is outside 1..{MAX_SETTINGS_LOG}",
+            field="limit",
+            remedy=f"Ask for 1 to {MAX_SETTINGS_LOG} changes.",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A number's legal range; `whole` numbers have no fraction."""
+
+    low: float
+    high: float
+    whole: bool = False
+
+    def checked(self, name: str, value: object) -> float | int:
+        number = _number(value)
+        if number is None or not self.low <= number <= self.high:
+            raise self.refused(name, value)
+        if not self.whole:
+            return number
+        if number != int(number):
+            raise self.refused(name, value)
+        return int(number)
+
+    def refused(self, name: str, value: object) -> InvalidInput:
+        return InvalidInput(f"{name} cannot be {value!r:.60}", field=name, remedy=self.remedy)
+
+    @property
+    def remedy(self) -> str:
+        kind = "whole number" if self.whole else "number"
+        return f"Give a {kind} from {self.low:g} to {self.high:g}."
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One of a few names."""
+
+    names: tuple[str, ...]
+
+    def checked(self, name: str, value: object) -> str:
+        if value not in self.names:
+            raise InvalidInput(f"{name} cannot be {value!r:.60}", field=name, remedy=self.remedy)
+        return str(value)
+
+    @property
+    def remedy(self) -> str:
+        return f"Choose one of: {', '.join(self.names)}."
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """On or off; a command line types it as text."""
+
+    def checked(self, name: str, value: object) -> bool:
+        if isinstance(value, bool):
+            return value
+        if not isinstance(value, str) or value.lower() not in _SWITCHED:
+            raise InvalidInput(f"{name} cannot be {value!r:.60}", field=name, remedy=self.remedy)
+        return _SWITCHED[value.lower()]
+
+    @property
+    def remedy(self) -> str:
+        return "Say on or off."
+
+
+_SWITCHED: Final[Mapping[str, bool]] = {"on": True, "true": True, "off": False, "false": False}
+
+LEGAL: Final[Mapping[str, Range | Choice | Switch]] = {
+    "lexical_weight": Range(0, MAX_WEIGHT),
+    "dense_weight": Range(0, MAX_WEIGHT),
+    "graph_weight": Range(0, MAX_WEIGHT),
+    "fusion": Choice(FUSIONS),
+    "vote": Range(0, 100),
+    "rrf_k": Range(1, 1_000, whole=True),
+    "depth": Range(1, 1_000, whole=True),
+    "deadline_ms": Range(10, 60_000, whole=True),
+    "lexical_ranking": Choice(LEXICAL_RANKINGS),
+    "exact_bonus": Range(0, 1),
+    "prior_strength": Range(0, 1),
+    "graph_walk": Choice(GRAPH_WALKS),
+    "rerank": Switch(),
+    "rerank_depth": Range(5, 50, whole=True),
+    "rerank_timeout_ms": Range(10, 10_000, whole=True),
+}
+
+
+def _usable(rows: Mapping[str, object]) -> dict[str, Any]:
+    usable: dict[str, Any] = {}
+    for name, value in rows.items():
+        with suppress(InvalidInput):
+            usable[name] = _checked(name, value)
+    return usable
+
+
+def _checked(name: str, value: object) -> float | int | str | bool:
+    if name not in LEGAL:
+        raise InvalidInput(
+            f"there is no setting named {name[:60]!r}",
+            field=name[:60],
+            remedy=f"The settings are: {', '.join(LEGAL)}.",
+        )
+    return LEGAL[name].checked(name, value)
+
+
+def _number(value: object) -> float | None:
+    """A number, also when it was typed as text on a command line."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        return float(value)
+    except (ValueError, OverflowError):  # the latter for a whole number no float can hold
+        return None

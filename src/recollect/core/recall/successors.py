@@ -1,0 +1,143 @@
+"""What following links makes of a recall's hits: pure, so that every knot can be tried.
+
+The order is made before: a link moves nothing up. Whatever text is shown for a link's sake obeys
+what holds for hits: the owner's own, not forgotten, inside the scope, not excluded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from recollect.core.memory.links import RESOLVED_BY, SUPERSEDES, Pointer, last, targets
+
+if TYPE_CHECKING:
+    from recollect.core.memory.memory import Memory
+    from recollect.core.recall.request import Hit, RecallRequest
+
+SUPERSEDED_BY = "superseded_by"
+AsOf = datetime | None
+"""The moment that is asked about; none: now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """Memories that are there and not forgotten, and which of them another such supersedes."""
+
+    memories: Mapping[UUID, Memory] = field(default_factory=dict)
+    superseded: AbstractSet[UUID] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """What links lead to: of each memory on the way its newest successor, and the memories where
+    the ways end, none of them forgotten.
+    """
+
+    successors: Mapping[UUID, UUID] = field(default_factory=dict)
+    memories: Mapping[UUID, Memory] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """Where links lead, before the memories are read that are `wanted` there."""
+
+    successors: Mapping[UUID, UUID]
+    wanted: AbstractSet[UUID]
+
+    def with_memories(self, memories: Iterable[Memory]) -> Followed:
+        found = {memory.id: memory for memory in memories if memory.id in self.wanted}
+        return Followed(self.successors, found)
+
+
+def successors_of(memories: Iterable[Memory]) -> dict[UUID, UUID]:
+    """Of each superseded memory the newest of these that supersedes it."""
+    found: dict[UUID, UUID] = {}
+    for memory in sorted(memories, key=lambda one: one.id):
+        for link in memory.links:
+            if link.kind == SUPERSEDES and link.target != memory.id:
+                found[link.target] = memory.id
+    return found
+
+
+def current(memories: Collection[Memory]) -> list[Memory]:
+    """Those that no other of them supersedes, in their order."""
+    successors = successors_of(memories)
+    return [one for one in memories if last(one.id, successors) == one.id]
+
+
+def followed(
+    linked: Collection[Memory], superseded: Collection[UUID], named: Collection[UUID]
+) -> Ways:
+    """The ways from superseded memories and from what links name, where all memories that have
+    links are at hand.
+    """
+    successors = successors_of(linked)
+    links = {memory.id: memory.links for memory in linked}
+    ends = {last(id, successors) for id in superseded}
+    told = {*named}.union(*(targets(links.get(id, ())) for id in ends))
+    return Ways(successors, ends | told | {last(id, successors) for id in told})
+
+
+def served(request: RecallRequest, hits: Sequence[Hit], followed: Followed) -> list[Hit]:
+    """The hits with successors in the places of what they supersede, each once and at its best
+    place; then with what the other links lead to.
+    """
+    shown: dict[UUID, Hit] = {}
+    for hit in hits:
+        one = _in_its_place(request, hit, followed)
+        if one is None:
+            continue
+        former = shown.get(one.memory.id)
+        if former is not None:
+            stands_for = dict.fromkeys((*former.stands_for, *one.stands_for))
+            one = replace(former, stands_for=tuple(stands_for))
+        shown[one.memory.id] = one
+    return [_with_targets(request, hit, followed) for hit in shown.values()]
+
+
+def _in_its_place(request: RecallRequest, hit: Hit, followed: Followed) -> Hit | None:
+    """Nothing where the successor is in the prompt already."""
+    id = hit.memory.id
+    successor = last(id, followed.successors)
+    if successor == id:
+        return hit
+    if successor in request.exclude:
+        return None
+    memory = followed.memories.get(successor)
+    if memory is None or not request.scope.covers(memory):
+        return hit
+    return replace(
+        hit,
+        memory=memory,
+        stands_for=(*hit.stands_for, id),
+        ranked_as=hit.ranked_as or id,
+    )
+
+
+def _with_targets(request: RecallRequest, hit: Hit, followed: Followed) -> Hit:
+    attached: dict[UUID, Memory] = {}
+    pointers: list[Pointer] = []
+    successor = last(hit.memory.id, followed.successors)
+    if successor != hit.memory.id and successor in followed.memories:
+        pointers.append(Pointer(SUPERSEDED_BY, successor))  # it may not be shown here
+    for link in sorted(hit.memory.links):
+        if link.kind == SUPERSEDES:
+            continue
+        end = last(link.target, followed.successors)
+        memory = followed.memories.get(end)
+        if link.kind == RESOLVED_BY and memory is not None and _may_be_shown(request, hit, memory):
+            attached[end] = memory
+        else:
+            is_dangling = link.target not in followed.memories
+            pointers.append(Pointer(link.kind, link.target, is_dangling))
+    return replace(hit, attached=tuple(attached.values()), pointers=tuple(pointers))
+
+
+def _may_be_shown(request: RecallRequest, hit: Hit, memory: Memory) -> bool:
+    is_other = memory.id not in request.exclude and memory.id != hit.memory.id
+    return is_other and request.scope.covers(memory)

@@ -1,0 +1,1 @@
+"""What client and server exchange, how they merge, and when to retry."""

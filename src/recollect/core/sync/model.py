@@ -1,0 +1,251 @@
+"""What local store and server say to each other about memories: values only.
+
+A memory is compared and merged as `Fields`: plain JSON values by name. Names that this version does
+not know are kept in `State.extra`, so that a newer peer finds them again unchanged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any, Final, Literal
+from uuid import UUID
+
+from recollect.core.errors import InvalidInput
+from recollect.core.memory.links import as_values, from_values
+from recollect.core.memory.memory import Memory
+
+# Raised when a peer of the former number could misread what is sent.
+PROTOCOL: Final = 1
+# The fields that people change; the others are kept by the stores themselves.
+FIELDS: Final = (
+    "content",
+    "category",
+    "tags",
+    "expanded_keywords",
+    "importance",
+    "is_sensitive",
+    "project",
+    "session",
+    "deleted_at",
+    "links",
+)
+_LISTS: Final = ("tags", "expanded_keywords")
+# What may be said of a sensitive memory that stays: nothing of its text.
+WITHOUT_TEXT: Final = ("is_sensitive", "deleted_at")
+
+Fields = Mapping[str, object]
+# edit: values that lost against the server's; forget, erase: a wish that lost against a change;
+# orphan: a change to a memory that was erased elsewhere, kept on this machine alone.
+Kind = Literal["edit", "forget", "erase", "orphan"]
+Keep = Literal["current", "other"]
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A memory with the fields that a newer version gave it."""
+
+    memory: Memory
+    extra: Fields = field(default_factory=dict)
+
+    @property
+    def fields(self) -> dict[str, object]:
+        memory = self.memory
+        known: dict[str, object] = {name: getattr(memory, name) for name in FIELDS}
+        known |= {name: list(getattr(memory, name)) for name in _LISTS}
+        known["deleted_at"] = None if memory.deleted_at is None else iso(memory.deleted_at)
+        known["links"] = as_values(memory.links)
+        return {**self.extra, **known}
+
+    def changed(self, fields: Fields, **others: Any) -> State:  # noqa: ANN401  # a memory's own
+        """The state with other values; names that no memory has go to `extra`."""
+        known: dict[str, Any] = {name: fields[name] for name in FIELDS if name in fields}
+        for name in _LISTS:
+            if name in known:
+                known[name] = tuple(known[name])
+        if known.get("deleted_at") is not None:
+            known["deleted_at"] = datetime.fromisoformat(known["deleted_at"])
+        if "links" in known:
+            known["links"] = from_values(known["links"])
+        extra = {name: value for name, value in fields.items() if name not in FIELDS}
+        return State(replace(self.memory, **known, **others), {**self.extra, **extra})
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """One write on its way to the server. Without `fields` it erases. `based_on` is the version it
+    was made from, 0 for a new memory; it also counts as made from `earlier`, an edit of this store
+    of which is not known whether it arrived.
+    """
+
+    id: UUID
+    edit: UUID
+    based_on: int
+    version: int
+    fields: Fields | None
+    created_at: datetime
+    updated_at: datetime
+    earlier: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """What the server says of one memory. Without a `state` it is erased, or it is sensitive and
+    stays there. `edit` is the last edit of the asking store in it, made as `edit_version`.
+    """
+
+    id: UUID
+    change: int
+    version: int = 0
+    state: State | None = None
+    is_erased: bool = False
+    deleted_at: datetime | None = None
+    edit: UUID | None = None
+    edit_version: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why the server will never take a write as it is, and what to do."""
+
+    reason: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True)
+class Erase:
+    """The decision to remove a memory and leave its tombstone."""
+
+
+# What the server does about one outgoing write that is based on what is there.
+Decision = State | Erase | Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What became of one outgoing write: the state that is current now, or why it was refused.
+    Neither: the server has no such memory, and was sent no text to make one of.
+    """
+
+    id: UUID
+    remote: Remote | None = None
+    refused: Refusal | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """The side of a conflict that is not current: its values, kept until somebody resolves it."""
+
+    id: UUID
+    memory_id: UUID
+    kind: Kind
+    fields: Fields
+    made_at: datetime
+    resolved_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteRevision:
+    """A revision as the server has it; without one it is gone with its memory."""
+
+    change: int
+    revision: Revision
+
+
+@dataclass(frozen=True, slots=True)
+class ConflictReport:
+    """A conflict as people see it: the kept revision, and the memory it lost against."""
+
+    revision: Revision
+    current: Memory | None
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """Which server, and whose memories there: a store that met one refuses another. A server that
+    was restored from a backup is in another `epoch`.
+    """
+
+    server: UUID
+    owner: str
+    epoch: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class ChangePage:
+    """Changes in the order of their positions, and the cursor behind them. `is_reset`: the cursor
+    lies beyond all positions, for the server was set back to a backup. `settings` are how recall
+    ranks there, by name; an older server does not tell them.
+    """
+
+    peer: Peer
+    memories: tuple[Remote, ...] = ()
+    revisions: tuple[RemoteRevision, ...] = ()
+    cursor: int = 0
+    has_more: bool = False
+    remaining: int | None = None
+    is_reset: bool = False
+    settings: Fields | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pushed:
+    """The server's answer to a push."""
+
+    peer: Peer
+    answers: tuple[Answer, ...]
+    revisions: tuple[RemoteRevision, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Parked:
+    """A write that the server refused for good, and why."""
+
+    id: UUID
+    reason: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True)
+class SyncStatus:
+    """How far a cached store is. `held` memories are sensitive and stay here."""
+
+    waiting: int = 0
+    held: int = 0
+    conflicts: int = 0
+    parked: tuple[Parked, ...] = ()
+    last_sync_at: datetime | None = None
+    trouble: str | None = None
+    remedy: str | None = None
+    key_refused: bool = False
+
+
+def check_protocol(said: int, *, by: str) -> None:
+    """InvalidInput when the peer speaks another protocol; it says which side is the older one."""
+    if said == PROTOCOL:
+        return
+    older = by if said < PROTOCOL else "this side"
+    raise InvalidInput(
+        f"the {by} speaks sync protocol {said}, this side speaks {PROTOCOL}",
+        field="protocol",
+        remedy=f"Upgrade Recollect on the older side, which is {older}; until then nothing is "
+        "synced and nothing is lost.",
+    )
+
+
+def delta(state: State, *bases: State) -> Fields:
+    """The fields in which a state differs from any of its bases; without one, all of them."""
+    fields = state.fields
+    if not bases:
+        return fields
+    before = [base.fields for base in bases]
+    return {
+        name: value
+        for name, value in fields.items()
+        if any(name not in base or base[name] != value for base in before)
+    }
+
+
+def iso(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat()

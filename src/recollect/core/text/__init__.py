@@ -1,0 +1,1 @@
+"""Text as words, for any language."""

@@ -1,0 +1,72 @@
+"""What recall asks: legs, the index of vectors, and the model of the second stage."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+from uuid import UUID
+
+if TYPE_CHECKING:
+    from recollect.core.memory.memory import Scope
+    from recollect.core.recall.fusion import Answers, Fused, Fusion, Weights
+    from recollect.core.recall.request import Candidate, Declined, RecallRequest
+    from recollect.core.recall.settings import RecallSettings
+    from recollect.core.recall.space import (
+        StoredSpace,
+        Survey,
+    )
+
+
+class Leg(Protocol):
+    """One way to find candidates, ordered best first; it raises when it should have and could not,
+    and declines when there is nothing to ask.
+    """
+
+    async def __call__(
+        self, owner: str, request: RecallRequest, settings: RecallSettings
+    ) -> Sequence[Candidate] | Declined: ...
+
+
+@dataclass(frozen=True, slots=True)
+class VectorQuery:
+    """What the dense leg looks for: the vectors nearest to `vector`, in its own space alone, in a
+    scope of about so many rows.
+    """
+
+    space: StoredSpace
+    vector: Sequence[float]
+    rows: int
+    depth: int = 50
+    exclude: frozenset[UUID] = frozenset()
+
+
+class VectorIndex(Protocol):
+    """The vectors of memories, where the store has a place for them."""
+
+    async def survey(self, owner: str, scope: Scope) -> Survey:
+        """What can be known before there is a vector."""
+
+    async def nearest(self, owner: str, scope: Scope, query: VectorQuery) -> list[Candidate]:
+        """The dense leg: memories by cosine, best first; never fewer than exist in the scope,
+        and no vector that was made for an older text.
+        """
+
+
+class Reranker(Protocol):
+    """A model that reads query and text together: the optional second stage."""
+
+    @property
+    def is_hosted(self) -> bool:
+        """Whether text leaves this machine to be judged."""
+
+    async def scores(self, query: str, texts: Sequence[str]) -> list[float]:
+        """How well each text answers the query, larger is better."""
+
+
+class Fuser(Protocol):
+    """Merges the legs' answers as `core/recall/fusion.py` defines it."""
+
+    async def __call__(
+        self, answers: Answers, weights: Weights, fusion: Fusion, constant: float
+    ) -> list[Fused]: ...

@@ -1,0 +1,140 @@
+"""What a client's sync needs: ports like those of `ports.py`, in a file of their own because the
+engine alone asks for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+from uuid import UUID
+
+if TYPE_CHECKING:
+    from recollect.core.sync.model import (
+        Answer,
+        ChangePage,
+        Decision,
+        Outgoing,
+        Peer,
+        Remote,
+        RemoteRevision,
+        Revision,
+    )
+
+
+from recollect.core.sync.model import ChangePage, Outgoing, Peer, Pushed, Revision, SyncStatus
+
+
+class SyncServer(Protocol):
+    """A server as the engine sees it: it takes writes and tells changes."""
+
+    async def push(
+        self,
+        store: UUID,
+        items: Sequence[Outgoing],
+        revisions: Sequence[Revision],
+        epoch: UUID | None = None,
+    ) -> Pushed:
+        """Nothing is written when the server is in another epoch than the one named."""
+
+    async def pull(self, store: UUID, cursor: int, limit: int, *, count: bool) -> ChangePage: ...
+
+
+class RevisionStore(Protocol):
+    """Where the losing sides of conflicts are kept."""
+
+    async def revisions(self, owner: str) -> list[Revision]:
+        """Those that nobody has resolved, oldest first."""
+
+    async def resolve(self, owner: str, revision: Revision) -> None:
+        """Keep that this revision is resolved; NotFound when it is not there any more."""
+
+
+class SyncStore(RevisionStore, Protocol):
+    """The local store as the engine sees it. Each method is one transaction on the disk."""
+
+    async def store_id(self) -> UUID:
+        """The store's own id, made once."""
+
+    async def cursor(self) -> int:
+        """How far changes were pulled."""
+
+    async def epoch(self) -> UUID | None:
+        """The server's epoch in which changes were pulled."""
+
+    async def meet(self, peer: Peer) -> bool:
+        """Bind to this server and owner; Conflict when it is bound to another. False when it is in
+        another epoch, for it was restored from a backup.
+        """
+
+    async def claim(self, limit: int) -> tuple[list[Outgoing], list[Revision]]:
+        """Writes and revisions that wait, with their edit ids on the disk before they are sent."""
+
+    async def absorb_answers(
+        self, items: Sequence[Outgoing], revisions: Sequence[Revision], pushed: Pushed
+    ) -> None:
+        """Take in what the server says of what was sent; park what it refused for good."""
+
+    async def absorb_page(self, page: ChangePage) -> None:
+        """Take in a page of changes and remember its cursor, both or neither."""
+
+    async def reset(self, *, relink: bool = False) -> None:
+        """Forget what is known of the server, and let everything wait to be compared anew;
+        `relink`: with whatever server comes next.
+        """
+
+    async def park(self, item: Outgoing, reason: str, remedy: str) -> None:
+        """Keep a write from being sent until it is edited or retried."""
+
+    async def keep_here(self, revision: Revision) -> None:
+        """Send this revision no more: the server does not take it."""
+
+    async def retry_parked(self) -> int:
+        """Give parked writes another chance."""
+
+    async def follow_settings(self, said: Mapping[str, object]) -> None:
+        """Let recall rank here as it does on the server, as far as it can."""
+
+    async def note_success(self, at: datetime) -> None:
+        """All is sent and pulled."""
+
+    async def note_trouble(self, error: str, remedy: str, *, key_refused: bool) -> bool:
+        """Why sync does not get on; False when that is known already."""
+
+    async def status(self) -> SyncStatus:
+        """How far it is."""
+
+    async def unsent_ids(self) -> set[UUID]:
+        """The memories whose present text the server does not have."""
+
+    async def data_version(self) -> int:
+        """A number that is another one after any other process has written."""
+
+
+Decide: TypeAlias = "Callable[[Outgoing, Remote | None], Decision | None]"
+
+
+class ChangeStore(RevisionStore, Protocol):
+    """The server's side of sync: changes by a position that cannot be skipped (docs/adr/0018)."""
+
+    async def peer(self, owner: str) -> Peer:
+        """Which server this is, for this owner."""
+
+    async def apply(
+        self, owner: str, store: UUID, items: Sequence[Outgoing], decide: Decide
+    ) -> list[Answer]:
+        """Do what `decide` says of each item and of the memory it meets, all in one transaction;
+        each answer holds what is current afterwards.
+        """
+
+    async def keep_revisions(
+        self, owner: str, revisions: Sequence[Revision]
+    ) -> list[RemoteRevision]:
+        """Keep revisions of memories that are there; those kept, with their positions."""
+
+    async def page(
+        self, owner: str, store: UUID, after: int, limit: int, *, sensitive: bool, count: bool
+    ) -> ChangePage:
+        """Changes behind a position, sensitive memories among them; `count` tells how many are
+        left. Revisions of sensitive memories only when asked for.
+        """

@@ -1,0 +1,1 @@
+"""Thin shells over the use cases: CLI, REST, MCP, hooks, web, worker, client."""

@@ -1,0 +1,112 @@
+"""Puts the REST API together: routes, guards, problems, OpenAPI and the pages that show it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Final
+
+from fastapi import APIRouter, Depends, FastAPI
+from fastapi.security import HTTPBearer
+
+from recollect import __version__
+from recollect.core.admin.admission import Admission
+from recollect.shells.api import (
+    conflicts,
+    erasing,
+    graph,
+    keys,
+    links,
+    memories,
+    operations,
+    recalling,
+    syncing,
+)
+from recollect.shells.api.errors import add_error_handlers
+from recollect.shells.api.metrics import Metrics
+from recollect.shells.api.openapi import PREFIX, completed
+from recollect.shells.asgi.admission import Admitted
+from recollect.shells.asgi.guards import BodyLimit, HostCheck, KeyRequired
+from recollect.shells.asgi.observed import Observed
+from recollect.shells.asgi.probe import SharedProbe
+from recollect.shells.asgi.static import file_routes
+from recollect.wiring import Server
+
+DOCS: Final = f"{PREFIX}/docs"
+OPENAPI: Final = f"{PREFIX}/openapi.json"
+_DOCS_FILES: Final = {
+    DOCS: "docs.html",
+    **{
+        f"{DOCS}/{name}": name
+        for name in ("docs.js", "element.js", "prose.js", "try.js", "docs.css")
+    },
+}
+# What needs no key: whether the server lives, numbers without text or owner, and the manual.
+OPEN_PATHS: Final = frozenset(
+    {f"{PREFIX}/{open_path}" for open_path in operations.OPEN} | {OPENAPI, *_DOCS_FILES}
+)
+
+# Only declares the scheme for the documentation: the guard has looked at the key before.
+_documented_key = HTTPBearer(
+    auto_error=False, scheme_name="key", description="The key that the server printed once."
+)
+
+
+def create_app(server: Server, also_closed: Collection[str] = ()) -> FastAPI:
+    """The API of one server, and the app that other shells are mounted on: what is added to its
+    routes stands behind the same Host check, body limit, log and metrics, and behind the same key
+    where its path is `also_closed`.
+    """
+    app = FastAPI(
+        title="Recollect",
+        version=__version__,
+        summary="A long-term memory for AI agents.",
+        openapi_url=OPENAPI,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    metrics = Metrics()
+    app.state.server = server = replace(server, on_recall=metrics.observe_recall)
+    app.state.metrics = metrics
+    app.state.probe = SharedProbe(server.parts.settings.read_settings)
+    closed = APIRouter(dependencies=[Depends(_documented_key)])
+    for router in (
+        memories.router,
+        links.router,
+        recalling.router,
+        conflicts.router,
+        erasing.router,
+        syncing.router,
+        graph.router,
+        keys.router,
+        operations.closed,
+    ):
+        closed.include_router(router)
+    app.include_router(closed)
+    app.include_router(operations.open)
+    app.router.routes.extend(file_routes("recollect.shells.api.docs", _DOCS_FILES))
+    add_error_handlers(app)
+    app.openapi_schema = completed(app.openapi(), server.parts.limits)
+    # The last one added is the outermost.
+    settings = server.settings
+    app.add_middleware(
+        Admitted,
+        admission=Admission(settings.slots, settings.answer_within),
+        on_refused=metrics.count_overload,
+    )
+    app.add_middleware(
+        BodyLimit, seconds=settings.body_timeout, total=settings.body_memory_mb * 1024 * 1024
+    )
+    app.add_middleware(
+        KeyRequired,
+        sign_in=server.sign_in,
+        closed=(PREFIX, *also_closed),
+        open_paths=OPEN_PATHS,
+        on_refused=metrics.count_failed_sign_in,
+    )
+    app.add_middleware(HostCheck, allowed=(settings.host, *settings.allowed_hosts))
+    app.add_middleware(
+        Observed, observe=metrics.observe_request, logs_requests=settings.access_log == "on"
+    )
+    return app

@@ -1,0 +1,49 @@
+"""Conflicts that sync met: list them, look at one, decide."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from recollect.core.errors import Conflict
+from recollect.shells.api import examples
+from recollect.shells.api.context import READ, WRITE, Mine, Reference
+from recollect.shells.api.openapi import OWNED, PREFIX, REFERRED, SENT, problems
+from recollect.shells.api.sync_examples import CONFLICT, CONFLICTS
+from recollect.shells.asgi.problems import MALFORMED
+from recollect.wire.conflicts import ConflictOut, ConflictsOut, ResolveIn
+from recollect.wire.problems import KINDS
+
+router = APIRouter(prefix=PREFIX, tags=["Conflicts"])
+
+
+@router.get(
+    "/conflicts",
+    operation_id="list_conflicts",
+    **READ,
+    summary="List",
+    responses={
+        200: examples.of(CONFLICTS, "The open conflicts."),
+        **problems(*OWNED),
+    },
+)
+async def list_conflicts(mine: Mine) -> ConflictsOut:
+    """The conflicts that nobody has resolved, oldest first."""
+    reports = await mine.conflicts()
+    return ConflictsOut(conflicts=[ConflictOut.from_report(one) for one in reports])
+
+
+@router.post(
+    "/conflicts/{reference}/resolve",
+    operation_id="resolve_conflict",
+    **WRITE,
+    summary="Resolve",
+    responses={
+        200: examples.of(CONFLICT, "The conflict, resolved."),
+        **problems(*SENT, MALFORMED, *REFERRED, KINDS[Conflict]),
+    },
+)
+async def resolve_conflict(reference: Reference, sent: ResolveIn, mine: Mine) -> ConflictOut:
+    """End a conflict. `current` leaves the memory as it is; `other` gives it the values that were
+    kept, as an ordinary change. Named by its own id, or by the memory's when it has only one.
+    """
+    return ConflictOut.from_report(await mine.resolve(reference, sent.keep))

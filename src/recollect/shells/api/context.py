@@ -1,0 +1,69 @@
+"""What an endpoint is handed: the memories of whoever showed the key, and nobody else's; and the
+role that an endpoint requires.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final
+
+from fastapi import Depends, Path, Request
+
+from recollect.core.privacy.keys import Key, Role, check_role
+from recollect.ports.service import Recollect
+from recollect.shells.api.metrics import Metrics
+from recollect.shells.asgi.guards import KEY
+from recollect.shells.asgi.probe import SharedProbe
+from recollect.wiring import Server
+
+
+def _server(request: Request) -> Server:
+    server: Server = request.app.state.server
+    return server
+
+
+def _metrics(request: Request) -> Metrics:
+    metrics: Metrics = request.app.state.metrics
+    return metrics
+
+
+def _probe(request: Request) -> SharedProbe:
+    probe: SharedProbe = request.app.state.probe
+    return probe
+
+
+def _mine(request: Request) -> Recollect:
+    return _server(request).for_key(_key(request))
+
+
+def _key(request: Request) -> Key:
+    key: Key = request.scope[KEY]
+    return key
+
+
+def _requires(role: Role) -> dict[str, Any]:
+    """What declares a route's role: the check of each request, and a word in the documentation."""
+
+    def check(request: Request) -> None:
+        check_role(_key(request), role)
+
+    return {"dependencies": [Depends(check)], "openapi_extra": {REQUIRED_ROLE: role}}
+
+
+REQUIRED_ROLE: Final = "x-required-role"
+READ: Final = _requires("read-only")
+WRITE: Final = _requires("member")
+ADMIN: Final = _requires("admin")
+
+TheKey = Annotated[Key, Depends(_key)]
+TheServer = Annotated[Server, Depends(_server)]
+TheProbe = Annotated[SharedProbe, Depends(_probe)]
+TheMetrics = Annotated[Metrics, Depends(_metrics)]
+Mine = Annotated[Recollect, Depends(_mine)]
+Reference = Annotated[
+    str,
+    Path(
+        description="A memory's id, or its first digits (at least 4) when no other begins so.",
+        examples=["0193a5f0-7c1e-7d3a-9a55-2f0e6b7c8d9e"],
+        json_schema_extra={"pattern": "^(-*[0-9a-fA-F]){4,32}-*$"},
+    ),
+]

@@ -1,0 +1,93 @@
+"""Whatever goes wrong inside the API becomes one shape: problem details."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from recollect.core.errors import InvalidInput, RecollectError
+from recollect.shells.api.openapi import PREFIX
+from recollect.shells.asgi.problems import (
+    MALFORMED,
+    NO_SUCH_PATH,
+    WRONG_METHOD,
+    error_response,
+    problem,
+    problem_response,
+)
+from recollect.wire.problems import Problem
+from recollect.wire.refusals import refusal
+
+_SEE_DOCS = f"{PREFIX}/docs shows what each request takes."
+
+
+def add_error_handlers(app: FastAPI) -> None:
+    app.exception_handler(RecollectError)(_own_error)
+    app.exception_handler(RequestValidationError)(_refused_by_shape)
+    app.exception_handler(HTTPException)(_http_error)
+
+
+async def _own_error(_: Request, error: RecollectError) -> Response:
+    return error_response(error)
+
+
+async def _refused_by_shape(_: Request, error: RequestValidationError) -> Response:
+    first = error.errors()[0]
+    if first["type"] == "json_invalid":
+        return problem_response(_not_json())
+    return error_response(_invalid(first))
+
+
+async def _http_error(request: Request, error: HTTPException) -> Response:
+    headers = error.headers
+    match error.status_code:
+        case HTTPStatus.NOT_FOUND:
+            told = problem(NO_SUCH_PATH, "this path is not part of the API", _SEE_DOCS)
+        case HTTPStatus.METHOD_NOT_ALLOWED:
+            told = problem(WRONG_METHOD, "this path does not take that method", _SEE_DOCS)
+            headers = {"Allow": _allowed(request)}
+        case HTTPStatus.BAD_REQUEST:
+            told = _not_json()
+        case status:
+            kind = HTTPStatus(status)
+            told = Problem(
+                type="about:blank",
+                title=kind.phrase,
+                status=status,
+                detail=kind.description or kind.phrase,
+                remedy=_SEE_DOCS,
+            )
+    return problem_response(told, headers)
+
+
+def _allowed(request: Request) -> str:
+    """Every method of the path; the router names only those of the first route that fits it."""
+    app: FastAPI = request.app
+    template = getattr(request.scope.get("route"), "path", "")
+    return ", ".join(method.upper() for method in app.openapi()["paths"].get(template, {"get": {}}))
+
+
+def _not_json() -> Problem:
+    return problem(
+        MALFORMED,
+        "the body cannot be read as JSON",
+        "Send valid JSON in UTF-8, with numbers and nesting of a reasonable size.",
+        "body",
+    )
+
+
+def _invalid(first: dict[str, Any]) -> InvalidInput:
+    _, *path = first["loc"]
+    if path:
+        return refusal(first, path, see=_SEE_DOCS)
+    return InvalidInput(
+        "the body is not a JSON object",
+        field="body",
+        remedy=f"Send a JSON object with `Content-Type: application/json`. {_SEE_DOCS}",
+    )

@@ -1,0 +1,124 @@
+"""The concept graph: see what is around a concept and how two connect, and mend it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Depends, Query
+
+from recollect.core.errors import NotFound
+from recollect.ports.graph import Graph
+from recollect.shells.api import examples
+from recollect.shells.api.context import READ, WRITE, TheKey, TheServer
+from recollect.shells.api.graph_examples import CONCEPT, NEIGHBOURHOOD, PATH, STATS
+from recollect.shells.api.openapi import OWNED, PREFIX, SENT, problems
+from recollect.shells.asgi.problems import MALFORMED
+from recollect.wire.graph import (
+    ConceptName,
+    ConceptOut,
+    GraphStatsOut,
+    MergeIn,
+    NeighbourhoodOut,
+    PathOut,
+    SplitIn,
+)
+from recollect.wire.problems import KINDS
+from recollect.wire.values import Moment
+
+_NAMED: Final = (*SENT, KINDS[NotFound])
+
+router = APIRouter(prefix=PREFIX, tags=["Concept graph"])
+
+
+def _graph(server: TheServer, key: TheKey) -> Graph:
+    return server.graph_for(key)
+
+
+MyGraph = Annotated[Graph, Depends(_graph)]
+AsOf = Annotated[Moment | None, Query(description="What was true at this moment.")]
+
+
+@router.get(
+    "/graph/stats",
+    operation_id="graph_stats",
+    **READ,
+    summary="Count",
+    responses={
+        200: examples.of(STATS, "The numbers."),
+        **problems(*OWNED),
+    },
+)
+async def graph_stats(graph: MyGraph) -> GraphStatsOut:
+    """The concept graph of the owner of the key, in numbers."""
+    return GraphStatsOut.from_stats(await graph.stats())
+
+
+@router.get(
+    "/graph/concept",
+    operation_id="graph_concept",
+    **READ,
+    summary="Show a concept",
+    responses={200: examples.of(NEIGHBOURHOOD, "What is around it."), **problems(*_NAMED)},
+)
+async def graph_concept(
+    graph: MyGraph,
+    name: Annotated[ConceptName, Query(description="As memories write it.")],
+    limit: Annotated[int, Query(json_schema_extra={"minimum": 1, "maximum": 100})] = 20,
+    as_of: AsOf = None,
+    *,
+    history: Annotated[bool, Query(description="Also what is no longer true or said.")] = False,
+) -> NeighbourhoodOut:
+    """A concept, its relationships with their dates and evidence, near synonyms, what is mentioned
+    together with it, and the latest memories that mention it.
+    """
+    found = await graph.show(name, limit=limit, as_of=as_of, history=history)
+    return NeighbourhoodOut.from_neighbourhood(found)
+
+
+@router.get(
+    "/graph/path",
+    operation_id="graph_path",
+    **READ,
+    summary="Connect two concepts",
+    responses={200: examples.of(PATH, "The shortest path."), **problems(*_NAMED)},
+)
+async def graph_path(
+    graph: MyGraph,
+    source: Annotated[ConceptName, Query(description="Where it begins.")],
+    target: Annotated[ConceptName, Query(description="Where it ends.")],
+    as_of: AsOf = None,
+) -> PathOut:
+    """How two concepts connect, in at most six steps, and which memories say so."""
+    return PathOut.from_path(await graph.path(source, target, as_of=as_of))
+
+
+@router.post(
+    "/graph/merge",
+    operation_id="graph_merge",
+    **WRITE,
+    summary="Make one of two",
+    responses={
+        200: examples.of(CONCEPT, "The concept, with its new names."),
+        **problems(*_NAMED, MALFORMED),
+    },
+)
+async def graph_merge(graph: MyGraph, sent: MergeIn, server: TheServer, key: TheKey) -> ConceptOut:
+    """Names of the other concept mean this one from now on, whatever is read later."""
+    server.spend_writes(key)
+    return ConceptOut.from_concept(await graph.merge(sent.into, sent.other))
+
+
+@router.post(
+    "/graph/split",
+    operation_id="graph_split",
+    **WRITE,
+    summary="Make two of one",
+    responses={
+        200: examples.of(CONCEPT, "The new concept."),
+        **problems(*_NAMED, MALFORMED),
+    },
+)
+async def graph_split(graph: MyGraph, sent: SplitIn, server: TheServer, key: TheKey) -> ConceptOut:
+    """One of a concept's names becomes a concept of its own, whatever is read later."""
+    server.spend_writes(key)
+    return ConceptOut.from_concept(await graph.split(sent.concept, sent.alias))

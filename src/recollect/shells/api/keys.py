@@ -1,0 +1,117 @@
+"""Manage the keys of the server: list, create, rotate, revoke. For admins alone."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated, Final
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Path
+
+from recollect.ports.keys import Keys
+from recollect.shells.api import examples
+from recollect.shells.api.context import ADMIN, TheKey, TheServer
+from recollect.shells.api.openapi import OWNED, PREFIX, REFERRED, SENT, problems
+from recollect.shells.asgi.problems import MALFORMED
+from recollect.usecases.admin.keys import OwnKeys
+from recollect.wire.keys import KeyIn, KeyOut, KeysOut, NewKeyOut, RevokedOut, RotateIn
+
+_KEY: Final = KeyOut(
+    id=UUID("019cc2a7-4b59-7d3a-9a55-2f0e6b7c8d9e"),
+    owner="ana",
+    label="ana's laptop",
+    role="member",
+    project=None,
+    created_at=datetime(2026, 3, 6, 9, 30, tzinfo=UTC),
+    expires_at=datetime(2026, 6, 4, 9, 30, tzinfo=UTC),
+    last_used_at=datetime(2026, 3, 9, 17, 2, tzinfo=UTC),
+    revoked_at=None,
+)
+_NEW: Final = NewKeyOut(
+    **_KEY.model_copy(update={"last_used_at": None}).model_dump(), key="rk_shown-this-once"
+)
+
+router = APIRouter(prefix=PREFIX, tags=["Keys"])
+
+
+def _keys(server: TheServer, key: TheKey) -> Keys:
+    return OwnKeys(server.keys, server.parts, key.owner)
+
+
+TheKeys = Annotated[Keys, Depends(_keys)]
+Reference = Annotated[
+    str,
+    Path(
+        description="A key's id, or its first digits (at least 4) when no other begins so.",
+        examples=[str(_KEY.id)],
+        json_schema_extra={"pattern": "^(-*[0-9a-fA-F]){4,32}-*$"},
+    ),
+]
+
+
+@router.get(
+    "/keys",
+    operation_id="list_keys",
+    **ADMIN,
+    summary="List",
+    responses={200: examples.of(KeysOut(keys=[_KEY]), "The keys."), **problems(*OWNED)},
+)
+async def list_keys(keys: TheKeys) -> KeysOut:
+    """All keys of the server, oldest first: never their texts."""
+    return KeysOut(keys=[KeyOut.from_key(one) for one in await keys.list()])
+
+
+@router.post(
+    "/keys",
+    operation_id="create_key",
+    **ADMIN,
+    summary="Create",
+    status_code=201,
+    responses={
+        201: examples.of(_NEW, "The key, with its text."),
+        **problems(*SENT, MALFORMED),
+    },
+)
+async def create_key(sent: KeyIn, keys: TheKeys) -> NewKeyOut:
+    """Create a key. Its text is in this answer and nowhere else."""
+    made = await keys.create(
+        sent.owner,
+        sent.label,
+        role=sent.role,
+        project=sent.project,
+        expires_at=sent.expires_at,
+    )
+    return NewKeyOut.from_new(*made)
+
+
+@router.post(
+    "/keys/{reference}/rotate",
+    operation_id="rotate_key",
+    **ADMIN,
+    summary="Rotate",
+    status_code=201,
+    responses={
+        201: examples.of(_NEW, "The new key, with its text."),
+        **problems(*SENT, MALFORMED, *REFERRED),
+    },
+)
+async def rotate_key(reference: Reference, sent: RotateIn, keys: TheKeys) -> NewKeyOut:
+    """Create a key like this one and revoke this one, at once or after a grace period. A key that
+    expires gets as long a life as the old one had.
+    """
+    return NewKeyOut.from_new(*await keys.rotate(reference, sent.to_grace()))
+
+
+@router.delete(
+    "/keys/{reference}",
+    operation_id="revoke_key",
+    **ADMIN,
+    summary="Revoke",
+    responses={
+        200: examples.of(RevokedOut(revoked=_KEY.id), "Which key it was."),
+        **problems(*SENT, *REFERRED),
+    },
+)
+async def revoke_key(reference: Reference, keys: TheKeys) -> RevokedOut:
+    """Stop honouring a key, at once and for good."""
+    return RevokedOut(revoked=await keys.revoke(reference))

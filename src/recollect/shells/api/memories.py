@@ -1,0 +1,141 @@
+"""Remember, read, list, change and forget memories."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+
+from recollect.core.errors import Conflict
+from recollect.shells.api import examples
+from recollect.shells.api.context import READ, WRITE, Mine, Reference
+from recollect.shells.api.openapi import PREFIX, REFERRED, SENT, problems
+from recollect.shells.asgi.problems import MALFORMED
+from recollect.wire.answers import ForgottenOut, MemoryOut, PageOut
+from recollect.wire.batch import BatchIn, BatchOut
+from recollect.wire.inputs import ChangesIn, DraftIn, ListIn
+from recollect.wire.problems import KINDS
+from recollect.wire.written import WrittenOut
+
+router = APIRouter(prefix=PREFIX, tags=["Memories"])
+
+
+@router.post(
+    "/memories",
+    operation_id="remember",
+    **WRITE,
+    summary="Remember",
+    status_code=201,
+    responses={
+        200: examples.of(examples.MEMORY, "The memory that has this text already."),
+        201: {
+            **examples.of(examples.MEMORY, "The memory as it is stored."),
+            "headers": {
+                "Location": {
+                    "description": "Where the memory can be read.",
+                    "schema": {"type": "string"},
+                }
+            },
+            "links": examples.LINKS,
+        },
+        **problems(*SENT, MALFORMED, KINDS[Conflict]),
+    },
+)
+async def remember(sent: DraftIn, mine: Mine, response: Response) -> WrittenOut:
+    """Keep a memory. Sending the same draft with the same id again answers with the same memory;
+    another draft under that id is a conflict, and so is the same one once the memory has been
+    changed or forgotten. A text that is stored already in its project stays one memory: without an
+    id, the answer is that memory (200), with the new tags, keywords and links added to it, and
+    `already_remembered`; episodes are always stored. A text that looks like a credential makes the
+    memory sensitive, unless `is_sensitive` says otherwise; the answer then has `sensitive_because`.
+    """
+    draft = sent.to_draft()
+    memory = await mine.remember(draft)
+    if memory.was_known:
+        response.status_code = 200
+    response.headers["Location"] = f"{PREFIX}/memories/{memory.id}"
+    return WrittenOut.of_draft(memory, draft)
+
+
+@router.post(
+    "/memories:batch",
+    operation_id="remember_many",
+    **WRITE,
+    summary="Remember many",
+    responses={
+        200: examples.of(examples.BATCH, "What became of each memory, in the order sent."),
+        **problems(*SENT, MALFORMED),
+    },
+)
+async def remember_many(sent: BatchIn, mine: Mine) -> BatchOut:
+    """Keep up to 500 memories; the new ones in one transaction. Each is checked on its own: one
+    that is wrong is refused with a problem, and the others are stored. Where the request itself
+    fails, none is. Sending the same memories again answers `present`, with ids or without.
+    """
+    return BatchOut.from_results(await mine.remember_many(sent.to_batch()))
+
+
+@router.get(
+    "/memories",
+    operation_id="list_memories",
+    **READ,
+    summary="List",
+    responses={200: examples.of(examples.PAGE, "A page, newest first."), **problems(*SENT)},
+)
+async def list_memories(query: Annotated[ListIn, Query()], mine: Mine) -> PageOut:
+    """One page of the memories in a scope. What is written meanwhile shifts no page."""
+    return PageOut.from_page(await mine.page(query.to_scope(), query.cursor, query.limit))
+
+
+@router.get(
+    "/memories/{reference}",
+    operation_id="get_memory",
+    **READ,
+    summary="Read",
+    responses={200: examples.of(examples.MEMORY, "The memory."), **problems(*SENT, *REFERRED)},
+)
+async def get_memory(reference: Reference, mine: Mine) -> MemoryOut:
+    """One memory, by its id or the beginning of it."""
+    return MemoryOut.from_memory(await mine.get(reference))
+
+
+@router.patch(
+    "/memories/{reference}",
+    operation_id="update_memory",
+    **WRITE,
+    summary="Change",
+    responses={
+        200: examples.of(examples.MEMORY, "The memory as it is now."),
+        **problems(*SENT, MALFORMED, *REFERRED, KINDS[Conflict]),
+    },
+)
+async def update_memory(reference: Reference, sent: ChangesIn, mine: Mine) -> WrittenOut:
+    """Change the fields that are named. `based_on` guards against overwriting another's change. A
+    new text that looks like a credential makes the memory sensitive, as it does in a new one.
+    """
+    changes = sent.to_changes()
+    memory = await mine.update(reference, changes, based_on=sent.based_on)
+    return WrittenOut.of_changes(memory, changes)
+
+
+@router.delete(
+    "/memories/{reference}",
+    operation_id="forget_memory",
+    **WRITE,
+    summary="Forget",
+    responses={
+        200: examples.of(examples.FORGOTTEN, "Which memory it was."),
+        **problems(*SENT, *REFERRED, KINDS[Conflict]),
+    },
+)
+async def forget_memory(
+    reference: Reference,
+    mine: Mine,
+    *,
+    forever: Annotated[
+        bool, Query(description="Erase it; otherwise it is hidden from every recall and listing.")
+    ] = False,
+) -> ForgottenOut:
+    """Hide a memory, or erase it for ever, also one that was hidden before."""
+    id = await mine.forget(reference, forever=forever)
+    return ForgottenOut(id=id, forever=forever)

@@ -1,0 +1,67 @@
+"""Numbers for Prometheus. Open to read, so they carry no text, no owner and no address."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+
+from recollect.core.recall.request import Recollection
+
+CONTENT_TYPE = CONTENT_TYPE_LATEST
+# From a local recall by words (a millisecond) to the longest deadline that makes sense.
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+
+
+class Metrics:
+    """One app's numbers: a registry of its own, so that several apps can live in one process."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        self._requests = Histogram(
+            "recollect_http_request_seconds",
+            "Time to answer a request, by route template and status.",
+            ("method", "route", "status"),
+            buckets=_SECONDS,
+            registry=self._registry,
+        )
+        self._recalls = Histogram(
+            "recollect_recall_seconds",
+            "Time a recall took inside the server.",
+            buckets=_SECONDS,
+            registry=self._registry,
+        )
+        self._legs = Counter(
+            "recollect_recall_legs",
+            "What became of each leg in the recalls so far.",
+            ("leg", "status"),
+            registry=self._registry,
+        )
+
+        self._overloads = Counter(
+            "recollect_overload_refusals",
+            "Requests that were refused because they could not be answered in time.",
+            registry=self._registry,
+        )
+
+        self._sign_ins = Counter(
+            "recollect_failed_sign_ins",
+            "Requests without a key, or with one that is not known or was revoked.",
+            registry=self._registry,
+        )
+
+    def count_failed_sign_in(self) -> None:
+        self._sign_ins.inc()
+
+    def count_overload(self) -> None:
+        self._overloads.inc()
+
+    def observe_request(self, method: str, route: str, status: int, seconds: float) -> None:
+        self._requests.labels(method, route, str(status)).observe(seconds)
+
+    def observe_recall(self, recollection: Recollection) -> None:
+        self._recalls.observe(recollection.took_ms / 1000)
+        for name, leg in recollection.legs.items():
+            self._legs.labels(name, leg.status).inc()
+
+    def text(self) -> bytes:
+        return generate_latest(self._registry)

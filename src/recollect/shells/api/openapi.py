@@ -1,0 +1,141 @@
+"""The OpenAPI document, completed: every problem an operation can answer with, and true limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from recollect.core.errors import (
+    AmbiguousId,
+    Conflict,
+    Forbidden,
+    InvalidInput,
+    NotAllowed,
+    NotFound,
+    Overloaded,
+    RateLimited,
+    StoreUnavailable,
+)
+from recollect.core.memory.memory import Limits
+from recollect.shells.asgi.problems import (
+    MALFORMED,
+    NO_SUCH_PATH,
+    PROBLEM_TYPE,
+    TOO_LARGE,
+    TOO_SLOW,
+    UNEXPECTED,
+    WRONG_HOST,
+    WRONG_ORIGIN,
+    problem,
+)
+from recollect.wire.problems import KINDS, Kind, Problem
+
+PREFIX: Final = "/api/v1"
+
+# One example of each kind of problem that an operation can name.
+_EXAMPLES: Final[dict[Kind, tuple[str, str]]] = {
+    KINDS[InvalidInput]: (
+        "importance 7.0 is outside 0..1",
+        "Give a number from 0 (trivial) to 1 (vital).",
+    ),
+    KINDS[AmbiguousId]: (
+        "0193 fits several memories: 0193a5f0-7c1e-7…, 0193a5f0-9b22-7…",
+        "Give more digits of the id.",
+    ),
+    KINDS[NotFound]: (
+        "there is no memory 0193a5f07c1e",
+        "See `recollect list` for what is stored; a forgotten memory is not shown.",
+    ),
+    KINDS[Conflict]: (
+        "the change is based on version 1, but version 2 is current",
+        "Read the memory again and repeat the change on its current version.",
+    ),
+    KINDS[NotAllowed]: (
+        "this key is not known here",
+        "Send `Authorization: Bearer KEY`; `recollect keys create` on the server makes it.",
+    ),
+    KINDS[Forbidden]: (
+        "this needs a key with the role admin; this key's role is member",
+        "Use a key with the role admin: `recollect keys create --role admin` makes one.",
+    ),
+    KINDS[StoreUnavailable]: (
+        "Postgres cannot be reached",
+        "Try again in a moment; `recollect doctor` says what is wrong.",
+    ),
+    KINDS[Overloaded]: (
+        "the server cannot answer this in time",
+        "Try again after the seconds that Retry-After names.",
+    ),
+    KINDS[RateLimited]: (
+        "this key may write 600 times a minute, and has",
+        "Try again in 4 seconds.",
+    ),
+    MALFORMED: (
+        "the body cannot be read as JSON",
+        "Send valid JSON in UTF-8, with numbers and nesting of a reasonable size.",
+    ),
+    NO_SUCH_PATH: ("this path is not part of the API", "/api/v1/docs shows what is served."),
+    TOO_SLOW: (
+        "the request's body was not received within 30 seconds",
+        "Send it again over a better connection, or send less at once.",
+    ),
+    TOO_LARGE: ("the request's body is over 1,048,576 bytes", "Send less at once."),
+    WRONG_ORIGIN: (
+        "the Origin header names a site that this server is not known as",
+        "Open the page that the server printed.",
+    ),
+    WRONG_HOST: (
+        "the Host header names a server that this one is not known as",
+        "Use the address that the server printed.",
+    ),
+    UNEXPECTED: ("the server could not finish this request", "Try again."),
+}
+_ANY_REQUEST: Final = (TOO_LARGE, WRONG_HOST, WRONG_ORIGIN, UNEXPECTED)
+
+# What goes wrong together: wherever a store is asked for somebody; wherever something is sent that
+# can be wrong; wherever a memory is named by a reference in the path.
+OWNED: Final = (
+    KINDS[NotAllowed],
+    KINDS[Forbidden],
+    TOO_SLOW,
+    KINDS[StoreUnavailable],
+    KINDS[Overloaded],
+)
+SENT: Final = (*OWNED, KINDS[InvalidInput], KINDS[RateLimited])
+REFERRED: Final = (KINDS[NotFound], NO_SUCH_PATH, KINDS[AmbiguousId])
+
+Responses = dict[int | str, dict[str, Any]]
+
+
+def problems(*kinds: Kind) -> Responses:
+    """These problems, and those any request can meet, as OpenAPI responses by status."""
+    by_status: dict[int, list[Kind]] = {}
+    for kind in (*kinds, *_ANY_REQUEST):
+        by_status.setdefault(int(kind.status), []).append(kind)
+    return {status: _response(same) for status, same in by_status.items()}
+
+
+def _response(kinds: Iterable[Kind]) -> dict[str, Any]:
+    examples = {}
+    for kind in kinds:
+        detail, remedy = _EXAMPLES[kind]
+        shown = problem(kind, detail, remedy).model_dump(exclude_none=True)
+        examples[kind.name] = {"summary": kind.title, "value": shown}
+    return {
+        "description": "; or: ".join(kind.title for kind in kinds),
+        "content": {
+            PROBLEM_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}, "examples": examples}
+        },
+    }
+
+
+def completed(document: dict[str, Any], limits: Limits) -> dict[str, Any]:
+    """The generated document with the shape of problems and this server's own content limit."""
+    schemas = document["components"]["schemas"]
+    schemas["Problem"] = Problem.model_json_schema()
+    for name in ("DraftIn", "ChangesIn"):
+        schemas[name]["properties"]["content"]["maxLength"] = limits.content
+    # Any object is answered, with the reason why it is refused; a draft is what is stored.
+    batch = schemas["BatchIn"]["properties"]["memories"]
+    batch["items"] = {"anyOf": [{"$ref": "#/components/schemas/DraftIn"}, {"type": "object"}]}
+    return document

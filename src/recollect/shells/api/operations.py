@@ -1,0 +1,86 @@
+"""What an operator asks: numbers, health, metrics."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fastapi import APIRouter, Response
+
+from recollect.core.errors import StoreUnavailable
+from recollect.shells.api import examples
+from recollect.shells.api.context import READ, Mine, TheMetrics, TheProbe
+from recollect.shells.api.metrics import CONTENT_TYPE
+from recollect.shells.api.openapi import OWNED, PREFIX, problems
+from recollect.wire.answers import HealthOut, StatsOut
+from recollect.wire.problems import KINDS
+
+OPEN: Final = ("health/live", "health/ready", "metrics")
+
+closed = APIRouter(prefix=PREFIX, tags=["Operations"])
+open = APIRouter(prefix=PREFIX, tags=["Operations"])
+
+
+@closed.get(
+    "/stats",
+    operation_id="stats",
+    **READ,
+    summary="Count",
+    responses={
+        200: examples.of(examples.STATS, "The numbers."),
+        **problems(*OWNED),
+    },
+)
+async def stats(mine: Mine) -> StatsOut:
+    """What the owner of the key has stored, in numbers."""
+    return StatsOut.from_stats(await mine.stats())
+
+
+@open.get(
+    "/health/live",
+    operation_id="live",
+    summary="Is the process alive?",
+    responses={200: examples.of(examples.HEALTH, "It answers."), **problems()},
+)
+async def live() -> HealthOut:
+    """Asks nothing else: when this fails, start the process again."""
+    return HealthOut(status="ok")
+
+
+@open.get(
+    "/health/ready",
+    operation_id="ready",
+    summary="Can it serve?",
+    responses={
+        200: examples.of(examples.HEALTH, "The store answers."),
+        **problems(KINDS[StoreUnavailable]),
+    },
+)
+async def ready(probe: TheProbe) -> HealthOut:
+    """Asks the store, at most once a second: when this fails, send requests elsewhere until it
+    answers again.
+    """
+    await probe()
+    return HealthOut(status="ok")
+
+
+@open.get(
+    "/metrics",
+    operation_id="metrics",
+    summary="Numbers for Prometheus",
+    response_class=Response,
+    responses={
+        200: {
+            "description": "The Prometheus text format.",
+            "content": {
+                "text/plain": {
+                    "schema": {"type": "string"},
+                    "example": 'recollect_recall_legs_total{leg="lexical",status="ran"} 12.0\n',
+                }
+            },
+        },
+        **problems(),
+    },
+)
+async def metrics(metrics: TheMetrics) -> Response:
+    """Needs no key: it carries no text and no owner."""
+    return Response(metrics.text(), media_type=CONTENT_TYPE)

@@ -1,0 +1,129 @@
+"""Recall, why, the search through episodes, and the settings that decide how recall ranks."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Query
+
+from recollect.core.errors import (
+    AmbiguousId,
+    NotFound,
+)
+from recollect.shells.api import examples
+from recollect.shells.api.context import ADMIN, READ, Mine
+from recollect.shells.api.openapi import OWNED, PREFIX, SENT, problems
+from recollect.shells.asgi.problems import MALFORMED
+from recollect.wire.explained import WhyOut
+from recollect.wire.problems import KINDS
+from recollect.wire.questions import EpisodesIn, RecallIn, WhyIn
+from recollect.wire.recalled import RecollectionOut
+from recollect.wire.tuning import (
+    SettingChangeOut,
+    SettingsIn,
+    SettingsLogIn,
+    SettingsLogOut,
+    SettingsOut,
+)
+
+_BODY: Final = (*SENT, MALFORMED)
+
+router = APIRouter(prefix=PREFIX, tags=["Recall"])
+
+
+@router.post(
+    "/recall",
+    operation_id="recall",
+    **READ,
+    summary="Recall",
+    responses={
+        200: examples.of(examples.RECOLLECTION, "The hits, best first."),
+        **problems(*_BODY),
+    },
+)
+async def recall(question: RecallIn, mine: Mine) -> RecollectionOut:
+    """Find the memories most useful for a query. A leg that fails or is late is named in
+    `degraded` and left out; `explain` says of each hit where every leg placed it.
+    """
+    recollection = await mine.recall(question.to_request())
+    return RecollectionOut.from_recollection(recollection, explain=question.explain)
+
+
+@router.post(
+    "/why",
+    operation_id="why",
+    **READ,
+    summary="Why this memory, or why not",
+    responses={
+        200: examples.of(examples.WHY, "What each leg says of it, and what stood in the way."),
+        **problems(*_BODY, KINDS[NotFound], KINDS[AmbiguousId]),
+    },
+)
+async def why(question: WhyIn, mine: Mine) -> WhyOut:
+    """Say of any memory, recalled or not, its rank (down to 10,000) and score in each leg, what
+    kept it out, and what would bring it in.
+    """
+    return WhyOut.from_report(await mine.why(question.id, question.to_request()))
+
+
+@router.get(
+    "/episodes/search",
+    operation_id="search_episodes",
+    **READ,
+    summary="Search conversations",
+    responses={
+        200: examples.of(examples.RECOLLECTION, "The episodes, best first."),
+        **problems(*SENT),
+    },
+)
+async def search_episodes(search: Annotated[EpisodesIn, Query()], mine: Mine) -> RecollectionOut:
+    """A recall over the turns of conversations, of some sessions or of a project. A turn is stored
+    as any memory is, with category `episode` and its session.
+    """
+    recollection = await mine.recall(search.to_request())
+    return RecollectionOut.from_recollection(recollection, explain=search.explain)
+
+
+@router.get(
+    "/settings",
+    operation_id="get_settings",
+    **READ,
+    summary="Read the settings",
+    responses={200: examples.of(examples.SETTINGS, "The settings."), **problems(*OWNED)},
+)
+async def get_settings(mine: Mine) -> SettingsOut:
+    """How recall ranks at this moment."""
+    return SettingsOut.from_settings(await mine.settings())
+
+
+@router.patch(
+    "/settings",
+    operation_id="change_settings",
+    **ADMIN,
+    summary="Change the settings",
+    responses={
+        200: examples.of(examples.SETTINGS, "The settings as they are now."),
+        **problems(*_BODY),
+    },
+)
+async def change_settings(changes: SettingsIn, mine: Mine) -> SettingsOut:
+    """Change how recall ranks, for every key of this server; the next request obeys."""
+    return SettingsOut.from_settings(await mine.change_settings(changes.to_changes()))
+
+
+@router.get(
+    "/settings/audit",
+    operation_id="settings_audit",
+    **READ,
+    summary="Who changed the settings",
+    responses={
+        200: examples.of(examples.SETTINGS_LOG, "The latest changes, newest first."),
+        **problems(*SENT),
+    },
+)
+async def settings_audit(query: Annotated[SettingsLogIn, Query()], mine: Mine) -> SettingsLogOut:
+    """Who changed which setting, from what to what, and when. Settings are everybody's, and so is
+    this log: it names owners, and nothing of what they stored.
+    """
+    changes = await mine.settings_log(query.limit)
+    return SettingsLogOut(changes=[SettingChangeOut.from_change(one) for one in changes])

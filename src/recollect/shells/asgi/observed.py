@@ -1,0 +1,107 @@
+"""The outermost layer: one log line and one measurement a request, and no fault without an answer.
+
+The log names the method, the route's template, the status, the time, the client's address, and the
+id and owner of the key. It never holds a query string, a body, a header, a path that was asked for,
+or the text of an unexpected error: any of them may quote a memory or a key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import perf_counter
+from typing import Final
+
+import structlog
+from starlette.datastructures import MutableHeaders
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from recollect.core.privacy.keys import Key
+from recollect.core.privacy.redaction import places
+from recollect.shells.asgi.guards import KEY, client_of
+from recollect.shells.asgi.problems import UNEXPECTED, problem, problem_response
+
+log = structlog.get_logger("recollect")
+Observe = Callable[[str, str, int, float], None]
+
+METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+# What other servers log, too, when nobody was left to hear the answer.
+CLIENT_GONE: Final = 499
+# Nothing that is served may be kept by a cache or read as another type than it says.
+_HEADERS: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+
+
+class Observed:
+    """Wraps a whole app; `observe` is called with (method, route, status, seconds)."""
+
+    def __init__(self, app: ASGIApp, observe: Observe, *, logs_requests: bool = True) -> None:
+        self._app = app
+        self._observe = observe
+        self._logs_requests = logs_requests
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started = perf_counter()
+        status = 0
+
+        async def noting(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        try:
+            await self._app(scope, receive, noting)
+        except ClientDisconnect:
+            status = status or CLIENT_GONE
+        except Exception as error:  # noqa: BLE001  # a fault of ours must still be answered
+            log.error(  # noqa: TRY400  # `exception` would log the error's text
+                "unexpected error", kind=type(error).__name__, at=places(error)
+            )
+            if status == 0:
+                await _unexpected()(scope, receive, noting)
+        finally:
+            seconds = perf_counter() - started
+            method = scope["method"] if scope["method"] in METHODS else "other"
+            route = _route(scope)
+            self._observe(method, route, status, seconds)
+            if self._logs_requests:
+                log.info(
+                    "request",
+                    method=method,
+                    route=route,
+                    status=status,
+                    ms=round(seconds * 1000, 1),
+                    client=client_of(scope),
+                    **_key_of(scope),
+                )
+
+
+def _key_of(scope: Scope) -> dict[str, str]:
+    key: Key | None = scope.get(KEY)
+    return {} if key is None else {"key": str(key.id), "owner": key.owner}
+
+
+def _route(scope: Scope) -> str:
+    """The template of the route that answered; what was asked for may hold anything."""
+    path = getattr(scope.get("route"), "path", None)
+    if isinstance(path, str):
+        return path
+    # A route without parameters is its own template.
+    is_literal = "endpoint" in scope and not scope.get("path_params")
+    return str(scope["path"]) if is_literal else "unmatched"
+
+
+def _unexpected() -> ASGIApp:
+    return problem_response(
+        problem(
+            UNEXPECTED,
+            "the server could not finish this request",
+            "Try again; if it happens again, report it with the server's log of this moment.",
+        )
+    )

@@ -1,0 +1,172 @@
+"""uvicorn's HTTP protocol with the limits it lacks: on connections, and on the time a peer takes.
+
+uvicorn waits forever for the rest of a header, for the rest of a body it no longer needs, and for a
+peer that does not read its answer. Each of these holds a file descriptor of the server without a
+key, and a few hundred stop it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+from dataclasses import dataclass
+from ipaddress import ip_address, ip_network
+from typing import Any, ClassVar, Final
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from recollect.core.errors import Overloaded
+from recollect.settings import Settings
+from recollect.shells.asgi.connections import Connections
+from recollect.shells.asgi.problems import error_response
+
+# For what a client still sends of a body after it was answered: it reads the answer afterwards.
+_DRAIN_SECONDS: Final = 5.0
+# For a client to read an answer, from when the answer first waits for it.
+_WRITE_SECONDS: Final = 30.0
+# Of the files this process may open, those that are not connections: Postgres, models, the log.
+_OTHER_FILES: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionLimits:
+    """What one server allows its peers. Many clients share the address of a `trusted` proxy."""
+
+    connections: int
+    per_address: int
+    header_seconds: float
+    trusted: tuple[str, ...] = ()
+
+    @classmethod
+    def from_settings(cls, settings: Settings) -> ConnectionLimits:
+        files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        return cls(
+            min(settings.max_connections, max(files - _OTHER_FILES, 1)),
+            settings.max_connections_per_address,
+            settings.header_timeout,
+            settings.trusted_proxies,
+        )
+
+    def is_shared(self, address: str) -> bool:
+        """Loopback is shared as well: everything on this machine comes from there, a proxy too."""
+        try:
+            ip = ip_address(address)
+        except ValueError:
+            return False
+        return ip.is_loopback or any(ip in ip_network(one) for one in self.trusted)
+
+
+def limited_protocol(limits: ConnectionLimits) -> type[LimitedProtocol]:
+    """The protocol of one server, which counts its own connections."""
+    open = Connections[LimitedProtocol](limits.connections, limits.per_address, limits.is_shared)
+    return type("LimitedProtocol", (LimitedProtocol,), {"limits": limits, "open": open})
+
+
+class LimitedProtocol(H11Protocol):
+    """One connection. It waits, or a request of it is being answered; only the first is limited in
+    time here, since requests have deadlines of their own.
+    """
+
+    limits: ClassVar[ConnectionLimits]
+    open: ClassVar[Connections[LimitedProtocol]]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401  # uvicorn's own
+        super().__init__(*args, **kwargs)
+        self._reading: asyncio.TimerHandle | None = None
+        self._writing: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
+        super().connection_made(transport)
+        self._limit_reading(self.limits.header_seconds)
+        address = self.client[0] if self.client else ""
+        excess = self.open.add(self, address)
+        if excess is self:
+            self._refuse()
+        elif excess is not None:
+            excess.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._unlimit_reading()
+        self._unlimit_writing()
+        self.open.remove(self)
+
+    def data_received(self, data: bytes) -> None:
+        if not self._is_answering() and not self.transport.get_write_buffer_size():
+            self._unlimit_writing()  # the former answer was read
+        super().data_received(data)
+        if self._is_answering():
+            self._unlimit_reading()
+            self.open.work(self)
+        elif self._reading is None:  # the first bytes of another request
+            self._limit_reading(self.limits.header_seconds)
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.transport.get_write_buffer_size():
+            self._limit_writing()
+        if self._is_answering():  # the next request was here already
+            return
+        self.open.wait(self)
+        if self.conn.their_state is h11.SEND_BODY:
+            self._limit_reading(_DRAIN_SECONDS)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._limit_writing()
+
+    def abort(self) -> None:
+        """Close at once, without waiting for anything to be read or written."""
+        self.open.remove(self)
+        self.transport.abort()
+
+    def _is_answering(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _refuse(self) -> None:
+        self.open.remove(self)
+        self.transport.write(_FULL)
+        self.transport.close()
+
+    def _limit_reading(self, seconds: float) -> None:
+        self._unlimit_reading()
+        self._reading = self.loop.call_later(seconds, self.abort)
+
+    def _unlimit_reading(self) -> None:
+        if self._reading is not None:
+            self._reading.cancel()
+            self._reading = None
+
+    def _limit_writing(self) -> None:
+        """One deadline for an answer, however often its client reads a little of it. Answers that
+        were asked for before the former was read share its deadline.
+        """
+        if self._writing is None:
+            self._writing = self.loop.call_later(_WRITE_SECONDS, self._abort_unless_written)
+
+    def _unlimit_writing(self) -> None:
+        if self._writing is not None:
+            self._writing.cancel()
+            self._writing = None
+
+    def _abort_unless_written(self) -> None:
+        self._writing = None
+        if self.transport.get_write_buffer_size():
+            self.abort()
+
+
+def _full() -> bytes:
+    """The answer to a connection for which there is no room."""
+    answer = error_response(
+        Overloaded(
+            "the server has no room for another connection",
+            remedy="Try again in a moment; see RECOLLECT_MAX_CONNECTIONS.",
+        )
+    )
+    lines = [b"HTTP/1.1 503 Service Unavailable", b"connection: close"]
+    lines += [name + b": " + value for name, value in answer.raw_headers]
+    return b"\r\n".join(lines) + b"\r\n\r\n" + bytes(answer.body)
+
+
+_FULL: Final = _full()

@@ -1,0 +1,84 @@
+"""The `recollect` command and what it can do. Each command's module imports what it needs late."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from recollect import __version__
+from recollect.shells.cli import (
+    auditing,
+    doctor,
+    embedding,
+    erasing,
+    exporting,
+    graph,
+    importing,
+    installing,
+    keys,
+    memory_tool,
+    syncing,
+    tuning,
+)
+from recollect.shells.cli.direct import load
+from recollect.shells.cli.errors import ExitCode
+from recollect.shells.cli.group import EXIT_CODES, Shell
+from recollect.shells.cli.others import Doors, add_commands
+from recollect.shells.cli.output import note, show
+from recollect.shells.cli.typed import Commands
+
+
+def build(doors: Doors) -> typer.Typer:
+    """Every command: those of this shell, and the doors to the others."""
+    app = Commands(
+        name="recollect",
+        cls=Shell,
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        help="A long-term memory for AI agents: the local store, or a server named by "
+        "RECOLLECT_API_URL.",
+        epilog=EXIT_CODES,
+    )
+    app.callback(invoke_without_command=True)(_options)
+    app.command("remember")(load("remember"))
+    app.command("recall")(load("recall"))
+    app.command("why")(load("why"))
+    app.command("list")(load("list"))
+    app.command("show")(load("show"))
+    app.command("update")(load("update"))
+    app.command("forget")(load("forget"))
+    app.command("link")(load("link"))
+    app.command("unlink")(load("unlink"))
+    app.command("audit")(auditing.audit)
+    app.command("erase")(erasing.erase)
+    app.command("export")(exporting.export)
+    app.command("import")(importing.import_memories)
+    app.command("memory-tool")(memory_tool.memory_tool)
+    app.command("status")(load("status"))
+    app.command("sync")(syncing.sync)
+    app.add_typer(syncing.conflicts_app, name="conflicts")
+    app.command("doctor")(doctor.doctor)
+    app.command("install")(installing.install)
+    app.command("reembed")(embedding.reembed)
+    app.add_typer(embedding.models_app, name="models")
+    app.add_typer(graph.graph_app, name="graph")
+    app.add_typer(tuning.settings_app, name="settings")
+    app.add_typer(keys.keys_app, name="keys")
+    add_commands(app, doors)
+    return app
+
+
+def _options(
+    context: typer.Context,
+    *,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if version:
+        show(f"recollect {__version__}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        note(context.get_help())
+        raise typer.Exit(ExitCode.INVALID)

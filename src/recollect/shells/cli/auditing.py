@@ -1,0 +1,101 @@
+"""The command that looks for memories that should be mended."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from recollect.core.curation.audit import KINDS, Finding, Kind, checked_kinds
+from recollect.core.errors import InvalidInput
+from recollect.core.memory.ids import short
+from recollect.shells.cli.options import AsJson, Start, whose
+from recollect.shells.cli.output import note, print_json, show
+from recollect.shells.cli.shell import ask_server, run_async
+
+if TYPE_CHECKING:
+    from recollect.wiring import Server
+
+
+def audit(
+    *,
+    kind: Annotated[
+        list[str] | None,
+        typer.Option("--kind", help=f"Only this kind; may be repeated: {', '.join(KINDS)}."),
+    ] = None,
+    server: Annotated[
+        bool,
+        typer.Option("--server", help="In the server's database, by meaning as well."),
+    ] = False,
+    owner: Annotated[
+        str | None, typer.Option("--owner", help="Whose memories; unsaid, RECOLLECT_OWNER's.")
+    ] = None,
+    start: Start = False,
+    as_json: AsJson = False,
+) -> None:
+    """Find duplicates, contradictions, stale and unused memories, and secrets."""
+    kinds = checked_kinds(KINDS if kind is None else kind)
+    if server:
+        found = ask_server(lambda there: _on_server(there, owner, kinds), start=start)
+    else:
+        found = run_async(_here(owner, kinds))
+    if as_json:
+        findings = [
+            {
+                "kind": one.kind,
+                "ids": [str(id) for id in one.ids],
+                "reason": one.reason,
+                "command": one.command,
+            }
+            for one in found
+        ]
+        print_json({"findings": findings})
+        return
+    if not found:
+        note("nothing found")
+    for one in found:
+        show(f"{one.kind}: {', '.join(short(id) for id in one.ids)}: {one.reason}")
+        show(f"  → {one.command}")
+
+
+async def _here(owner: str | None, kinds: Sequence[Kind]) -> list[Finding]:
+    from recollect.settings import load
+    from recollect.shells.progress import counting_bar
+    from recollect.shells.transfer import open_audit
+    from recollect.usecases.curation.audit import audit as audited
+
+    settings = load()
+    if settings.mode == "remote" and owner is not None:
+        raise InvalidInput(
+            "the memories are on a server, which shows those of the key's owner",
+            field="owner",
+            remedy="Leave out --owner, or run it on the server's machine with --server.",
+        )
+    async with open_audit(settings) as (store, recalls):
+        with counting_bar("reading") as tell:
+            return await audited(
+                store,
+                whose(owner, settings),
+                datetime.now(UTC),
+                kinds=kinds,
+                recalls=recalls,
+                progress=tell,
+            )
+
+
+async def _on_server(server: Server, owner: str | None, kinds: Sequence[Kind]) -> list[Finding]:
+    from recollect.shells.progress import counting_bar
+    from recollect.usecases.curation.audit import audit as audited
+
+    with counting_bar("reading") as tell:
+        return await audited(
+            server.parts.store,
+            whose(owner, server.settings),
+            server.clock.now(),
+            kinds=kinds,
+            recalls=server.recalls,
+            neighbours=server.recalls,
+            progress=tell,
+        )

@@ -1,0 +1,249 @@
+"""What `doctor` looks at. Each check says what it found and, when that is not well, what to do.
+
+Nothing is made, started or installed unless the examination is a full one: a person runs the doctor
+when something is wrong already.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import platform
+import sqlite3
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryFile
+from urllib.parse import quote
+
+from recollect.core.admin.checks import MORE_THAN_WORDS, PARKED_REMEDY, Check
+from recollect.core.errors import RecollectError
+from recollect.core.memory.memory import Stats
+from recollect.core.text.analysis import counted
+from recollect.settings import Settings
+from recollect.shells.cli import health
+from recollect.shells.cli.embedder_check import check_embedder
+
+_PYTHON_NEEDED = (3, 11)
+
+
+def examine(settings: Settings, *, full: bool) -> Iterator[Check]:
+    """Every check is made, whatever became of the others."""
+    for name, check in _checks(settings, full=full):
+        try:
+            found = check()
+            yield from [found] if isinstance(found, Check) else found
+        except Exception as error:  # noqa: BLE001  # the doctor is called when anything may be wrong
+            yield health.failed(name, error)
+
+
+def _checks(
+    settings: Settings, *, full: bool
+) -> Iterator[tuple[str, Callable[[], Check | Iterable[Check]]]]:
+    now = datetime.now(UTC)
+    yield "python", check_python
+    yield "sqlite", check_sqlite
+    yield "home", lambda: check_home(settings.home)
+    yield "room", lambda: health.check_room(settings.home)
+    yield "clock", lambda: health.check_clock(settings, now)
+    if settings.has_local_store:
+        yield "permissions", lambda: health.check_permissions(settings)
+        yield "local store", lambda: check_local_store(settings, full=full)
+    if settings.api_url is None:
+        yield "recall", check_recall
+    else:
+        yield "key", lambda: health.check_key(settings)
+        yield "server", lambda: check_server(settings)
+    if settings.mode == "cached" and settings.sqlite_path.exists():
+        yield "sync", lambda: health.check_sync(settings)
+    yield "egress", lambda: check_egress(settings)
+    yield "embedder", lambda: check_embedder(settings, full=full)
+    if settings.database_url is not None:
+        yield "database", lambda: check_database(settings, full=full)
+    else:
+        yield "embedded postgres", lambda: check_embedded_postgres(settings, full=full)
+    yield "agents", lambda: list(health.check_agents())
+    yield "speed", lambda: health.check_speed(settings, full=full)
+
+
+def check_python() -> Check:
+    found = f"Python {platform.python_version()} at {sys.executable}"
+    if sys.version_info >= _PYTHON_NEEDED:
+        return Check("python", "ok", found)
+    return Check("python", "fail", found, "Install Recollect with Python 3.11 or newer.")
+
+
+def check_sqlite() -> Check:
+    found = f"SQLite {sqlite3.sqlite_version}"
+    try:
+        with closing(sqlite3.connect(":memory:")) as connection:
+            connection.execute("create virtual table probe using fts5(text)")
+    except sqlite3.OperationalError:
+        remedy = "Use a Python whose SQLite has FTS5; that of every Linux distribution has."
+        return Check("sqlite", "fail", f"{found} without FTS5", remedy)
+    return Check("sqlite", "ok", f"{found} with FTS5")
+
+
+def check_home(home: Path) -> Check:
+    """The folder, or the nearest one above it that exists, must be writable. An unnamed file says
+    so: root may write to everything, also to /proc, where no folder can be made.
+    """
+    nearest = next(folder for folder in (home, *home.absolute().parents) if folder.exists())
+    try:
+        TemporaryFile(dir=nearest).close()
+    except OSError as error:
+        remedy = f"Make {nearest} writable for you, or set RECOLLECT_HOME to a folder that is."
+        return Check("home", "fail", f"{nearest} cannot be written ({error.strerror})", remedy)
+    state = "can be written" if nearest == home else "will be made when it is needed"
+    return Check("home", "ok", f"{home} {state}")
+
+
+def check_local_store(settings: Settings, *, full: bool) -> Check:
+    path = settings.sqlite_path
+    if not path.exists():
+        return Check("local store", "ok", f"{path} does not exist yet; the first memory makes it")
+    try:
+        fault = _fault_in(path, "integrity_check" if full else "quick_check")
+        memories = asyncio.run(_stats(_local(settings))).memories
+    except RecollectError as error:
+        return Check("local store", "fail", str(error), error.remedy)
+    if fault is not None:
+        remedy = f"Restore a backup, or save what is left: sqlite3 {path} .recover"
+        return Check("local store", "fail", f"{path} is damaged: {fault}", remedy)
+    return Check("local store", "ok", f"{path} is sound and holds {counted(memories, 'memory')}")
+
+
+def check_recall() -> Check:
+    return Check("recall", "ok", "by words only: no server is named", MORE_THAN_WORDS)
+
+
+def check_server(settings: Settings) -> Check:
+    try:
+        stats = asyncio.run(_stats(replace(settings, sync="off")))
+    except RecollectError as error:
+        return Check("server", "fail", f"{settings.api_url}: {error}", error.remedy)
+    found = f"{settings.api_url} accepts the key; {counted(stats.memories, 'memory')}"
+    parked = 0
+    trouble: str | None = None
+    if stats.embedding is None:
+        found += ", found by words"
+    else:
+        parked, trouble = stats.embedding.parked, stats.embedding.last_error
+        found += f"; {stats.embedding.waiting} waiting to be embedded, {parked} parked"
+    if stats.graph is not None and stats.graph.parked:
+        parked, trouble = parked + stats.graph.parked, trouble or stats.graph.last_error
+        found += f"; {stats.graph.parked} parked that could not be read for the graph"
+    if trouble is None:
+        return Check("server", "ok", found)
+    by_itself = "Correct the cause on the server; what waits is then embedded by itself."
+    remedy = PARKED_REMEDY if parked else by_itself
+    return Check("server", "warn", f"{found}; last error: {trouble}", remedy)
+
+
+def check_egress(settings: Settings) -> Check:
+    """What may leave this machine; docs/privacy.md has the whole table."""
+    if settings.egress == "local":
+        return Check("egress", "ok", "local: no text leaves this machine for a model")
+    found = "hosted: queries, and memories that are not sensitive, may leave for a hosted model"
+    return Check("egress", "ok", found)
+
+
+def check_database(settings: Settings, *, full: bool) -> Check:
+    if not full:
+        found = "RECOLLECT_DATABASE_URL names a server; --full connects to it"
+        return Check("database", "ok", found)
+    try:
+        vector_note = asyncio.run(_open_server(settings))
+    except RecollectError as error:
+        return Check("database", "fail", str(error), error.remedy)
+    found = "RECOLLECT_DATABASE_URL answers and is migrated"
+    if not vector_note:
+        return Check("database", "ok", f"{found}; pgvector is there, with halfvec")
+    remedy = "Recall is by words until pgvector 0.8 or newer is there: `create extension vector`."
+    return Check("database", "warn", f"{found}; no vectors: {vector_note}", remedy)
+
+
+def check_embedded_postgres(settings: Settings, *, full: bool) -> Check:
+    """The installation, and whether `halfvec` works on this processor."""
+    name = "embedded postgres"
+    try:
+        verdict = _fresh_verdict(settings) if full else _known_verdict(settings.home)
+    except RecollectError as error:
+        return Check(name, "fail", str(error), error.remedy)
+    if verdict is None:
+        found = "not installed yet; `recollect serve` or `recollect doctor --full` does it"
+        return Check(name, "ok", found)
+    versions = f"Postgres {verdict.get('postgres')}, pgvector {verdict.get('pgvector')}"
+    if verdict.get("available"):
+        return Check(name, "ok", f"{versions}; {verdict.get('reason')}")
+    remedy = (
+        "The server works, by words only. For recall by meaning, name a Postgres with pgvector in "
+        "RECOLLECT_DATABASE_URL."
+    )
+    return Check(name, "warn", f"{versions}; no halfvec: {verdict.get('reason')}", remedy)
+
+
+def _local(settings: Settings) -> Settings:
+    return replace(settings, api_url=None)
+
+
+async def _stats(settings: Settings) -> Stats:
+    from recollect.wiring import open_recollect
+
+    async with open_recollect(settings) as recollect:
+        return await recollect.stats()
+
+
+async def _open_server(settings: Settings) -> str:
+    from recollect.wiring import open_server
+
+    async with open_server(settings) as server:
+        return server.vector_note
+
+
+def _fault_in(path: Path, pragma: str) -> str | None:
+    """The first fault SQLite finds in the file, which is opened for reading only."""
+    from recollect.adapters.sqlite.errors import explained
+
+    try:
+        with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)) as connection:
+            (first,) = connection.execute(f"pragma {pragma}").fetchone()
+    except sqlite3.Error as error:
+        raise explained(error, path) from error
+    return None if first == "ok" else str(first)
+
+
+def _fresh_verdict(settings: Settings) -> dict[str, object]:
+    from recollect.adapters.postgres.embedded import EmbeddedPostgres
+
+    found = EmbeddedPostgres(settings.home, account=settings.postgres_account).verdict
+    return {
+        "postgres": found.postgres,
+        "pgvector": found.pgvector,
+        "available": found.available,
+        "reason": found.reason,
+    }
+
+
+def _known_verdict(home: Path) -> dict[str, object] | None:
+    """What an earlier start found and kept, read without making a folder."""
+    from recollect.adapters.postgres.embedded.locations import SYSTEM_FOLDER
+
+    whole = home.expanduser().absolute().resolve()
+    far = (mark.parent for mark in SYSTEM_FOLDER.glob("*/home") if _says(mark, str(whole)))
+    for folder in (whole / "postgres", *far):
+        try:
+            return dict(json.loads((folder / "installation" / "probe.json").read_text()))
+        except (OSError, ValueError, TypeError):
+            continue
+    return None
+
+
+def _says(mark: Path, text: str) -> bool:
+    try:
+        return mark.read_text().strip() == text
+    except OSError:
+        return False

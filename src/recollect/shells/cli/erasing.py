@@ -1,0 +1,153 @@
+"""The command that erases all of an owner's memories."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+from uuid import UUID
+
+import typer
+
+from recollect.core.errors import InvalidInput
+from recollect.core.memory.memory import Memory
+from recollect.core.text.analysis import counted
+from recollect.shells.cli.errors import ExitCode
+from recollect.shells.cli.options import AsJson, Start
+from recollect.shells.cli.output import note, print_json, show
+from recollect.shells.cli.shell import ask_server, note_write, run_async
+
+if TYPE_CHECKING:
+    from recollect.core.privacy.erasure import ErasureReport, Marks, Remain
+    from recollect.settings import Settings
+    from recollect.wiring import Server
+
+
+def erase(
+    *,
+    owner: Annotated[
+        str, typer.Option("--owner", help="Whose memories; in the local store that is `me`.")
+    ],
+    server: Annotated[
+        bool, typer.Option("--server", help="In the server's database, not in the local store.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say how much there is, and change nothing.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    start: Start = False,
+    as_json: AsJson = False,
+) -> None:
+    """Erase everything an owner has stored, and search for what remains."""
+    if not yes and not dry_run:
+        _confirm(owner, as_json=as_json)
+    if server:
+        report = ask_server(lambda there: _on_server(there, owner, dry_run=dry_run), start=start)
+    else:
+        report = run_async(_here(owner, dry_run=dry_run))
+        if report.erased.told:
+            note_write()
+    if as_json:
+        print_json({**asdict(report), "dry_run": dry_run})
+    else:
+        _tell(report, dry_run=dry_run, is_server=server)
+    if report.remains:
+        raise typer.Exit(ExitCode.UNEXPECTED)
+
+
+async def _here(owner: str, *, dry_run: bool) -> ErasureReport:
+    from recollect.settings import load
+    from recollect.shells.transfer import erase_on_server, open_erasure
+    from recollect.usecases.admin.erase import erase_owner
+
+    settings = load()
+    if settings.mode == "remote" and not dry_run:
+        return await erase_on_server(settings, owner)
+    async with open_erasure(_with_a_store()) as (store, eraser):
+        return await erase_owner(store, eraser, owner, dry_run=dry_run)
+
+
+async def _on_server(server: Server, owner: str, *, dry_run: bool) -> ErasureReport:
+    from recollect.usecases.admin.erase import erase_owner
+
+    if server.eraser is None:
+        raise InvalidInput("there is no store to erase in", field="server", remedy="Try again.")
+    return await erase_owner(server.parts.store, server.eraser, owner, dry_run=dry_run)
+
+
+def tell_search(known: Sequence[Memory], erased: Sequence[str], *, as_json: bool) -> None:
+    """After `forget --forever`: what a search of the local store finds of these memories."""
+    from recollect.core.privacy.erasure import Marks, marks_of
+
+    marks = marks_of(known, Marks(ids=frozenset(map(UUID, erased))))
+    searched, remains = run_async(_search(marks))
+    if as_json:
+        found = [asdict(one) for one in remains]
+        told = {"forgotten": [*erased], "forever": True}
+        print_json({**told, "searched": [*searched], "remains": found})
+    else:
+        show(*(f"erased {id}" for id in erased))
+        _tell_remains(searched, remains)
+    if remains:
+        raise typer.Exit(ExitCode.UNEXPECTED)
+
+
+async def _search(marks: Marks) -> tuple[Sequence[str], Sequence[Remain]]:
+    from recollect.shells.transfer import open_erasure
+
+    async with open_erasure(_with_a_store()) as (_, eraser):
+        return await eraser.remains(marks)
+
+
+def _with_a_store() -> Settings:
+    from recollect.settings import load
+
+    settings = load()
+    if settings.mode == "remote":
+        raise InvalidInput(
+            "the memories are on a server, and there is no copy here",
+            field="server",
+            remedy="On the server's machine, `recollect erase --server` works on its database.",
+        )
+    return settings
+
+
+def _confirm(owner: str, *, as_json: bool) -> None:
+    if as_json or not sys.stdin.isatty():
+        raise InvalidInput(
+            "erasing cannot be undone, and there is nobody to ask",
+            field="yes",
+            remedy="Add --yes to erase, or --dry-run to see how much there is.",
+        )
+    typed = typer.prompt(f"Type the owner's name to erase all memories of {owner!r}", err=True)
+    if typed != owner:
+        raise typer.Abort
+
+
+def _tell(report: ErasureReport, *, dry_run: bool, is_server: bool) -> None:
+    erased = report.erased
+    if dry_run:
+        show(f"would erase {counted(erased.memories, 'memory')} of {report.owner}")
+        return
+    show(f"erased {counted(erased.memories, 'memory')} of {report.owner}")
+    if erased.told:
+        whom = "synced clients hear" if is_server else "the server hears"
+        show(f"{counted(erased.told, 'id')} kept, without a word of text, until {whom} of it")
+    if erased.keys:
+        usable = f"{counted(erased.keys, 'key')} of {report.owner} can still be used"
+        show(f"{usable}; see `recollect keys revoke`")
+    _tell_remains(report.searched, report.remains, report.unsearched)
+
+
+def _tell_remains(searched: Sequence[str], remains: Sequence[Remain], unsearched: str = "") -> None:
+    if not remains and not unsearched:
+        show(f"searched {len(searched)} places: nothing remains")
+        return
+    if not remains:
+        show(f"searched {len(searched)} places: nothing remains that a query finds")
+        show(f"but {unsearched}")
+        return
+    for one in remains:
+        note(f"found in {one.where}: {one.what} ({one.count})")
+    note("  → Run it again; if it stays so, please report it.")

@@ -1,0 +1,100 @@
+"""The command that takes memories out."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from recollect.core.errors import InvalidInput
+from recollect.core.memory.memory import Scope
+from recollect.core.text.analysis import counted
+from recollect.shells.cli.option_groups import made_of_options
+from recollect.shells.cli.options import AsJson, scope
+from recollect.shells.cli.output import note, print_json, show, unwritten
+from recollect.shells.cli.shell import run_async
+
+if TYPE_CHECKING:
+    from recollect.usecases.memory.export import Taken
+
+_STDOUT: Final = "-"
+
+
+@made_of_options(where=scope)
+def export(
+    file: Annotated[
+        str, typer.Argument(metavar="[FILE]", help="Where to; without it, or with -, stdout.")
+    ] = _STDOUT,
+    *,
+    format: Annotated[
+        str, typer.Option("--format", help="jsonl, which can be imported again, or md for people.")
+    ] = "jsonl",
+    where: Scope,
+    sensitive: Annotated[
+        bool, typer.Option("--sensitive", help="Sensitive memories as well.")
+    ] = False,
+    forgotten: Annotated[
+        bool, typer.Option("--forgotten", help="Forgotten memories as well.")
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write memories to a file: all of them, or those of a scope."""
+    from recollect.shells.transfer.exporting import check_export_format
+
+    check_export_format(format)
+    if as_json and file == _STDOUT:
+        raise InvalidInput(
+            "stdout cannot hold both the export and the JSON document",
+            field="file",
+            remedy="Name a file, or leave out --json: the export itself is JSON Lines.",
+        )
+    with _opened(file, force=force) as out:
+        chosen = replace(where, forgotten=forgotten)
+        taken = run_async(_write(out, chosen, format, sensitive=sensitive))
+    _tell(taken, file, as_json=as_json)
+
+
+async def _write(out: IO[bytes], where: Scope, format: str, *, sensitive: bool) -> Taken:
+    from recollect.settings import load
+    from recollect.shells.progress import counting_bar
+    from recollect.shells.transfer import open_moving
+    from recollect.shells.transfer.exporting import write_export
+
+    async with open_moving(load()) as moving:
+        with counting_bar("exporting") as tell:
+            return await write_export(
+                moving.recollect, out, where, format, sensitive=sensitive, progress=tell
+            )
+
+
+def _tell(taken: Taken, file: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json({"file": file, "exported": taken.exported, "left_out": taken.left_out})
+        return
+    said = show if file != _STDOUT else note
+    if file != _STDOUT:
+        said(f"exported {counted(taken.exported, 'memory')} to {file}")
+    if taken.left_out:
+        left_out = counted(taken.left_out, "sensitive memory")
+        said(f"left out {left_out}; --sensitive exports them, too")
+
+
+@contextmanager
+def _opened(file: str, *, force: bool) -> Iterator[IO[bytes]]:
+    from recollect.shells.transfer.exporting import new_file
+
+    if file != _STDOUT:
+        with new_file(Path(file), force=force) as out:
+            yield out
+        return
+    try:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+    except OSError as error:
+        raise unwritten(error) from error

@@ -1,0 +1,227 @@
+"""The commands that find memories for a query: recall and why."""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, cast, get_args
+
+from recollect.core.errors import InvalidInput
+from recollect.core.memory.memory import Scope
+from recollect.core.recall.request import (
+    LEGS,
+    MAX_LIMIT,
+    LegName,
+    RecallRequest,
+    Recollection,
+    SortBy,
+)
+from recollect.core.text.analysis import MAX_QUERY_CHARS
+from recollect.shells.cli.declared import Argument, Option
+from recollect.shells.cli.option_groups import made_of_options
+from recollect.shells.cli.options import (
+    AsJson,
+    moment,
+    project_meant,
+    scope_of_folder,
+    whole_id,
+)
+from recollect.shells.cli.output import note, print_json, show
+from recollect.shells.cli.shell import MOST_BYTES_A_CHARACTER, ask
+from recollect.shells.cli.where import in_scope, more_everywhere, tell_where
+
+if TYPE_CHECKING:
+    from recollect.core.recall.explain import WhyReport
+    from recollect.ports.service import Recollect
+
+_STDIN = "-"
+
+AsOf = Annotated[
+    str | None,
+    Option("--as-of", help="What was known then, as it was then; written like --since."),
+]
+Limit = Annotated[int, Option("--limit", help=f"How many hits, 1 to {MAX_LIMIT}.")]
+SortedBy = Annotated[str, Option("--sort-by", help=f"One of: {', '.join(get_args(SortBy))}.")]
+Exclude = Annotated[
+    list[str] | None,
+    Option("--exclude", help="A whole id to leave out; may be repeated."),
+]
+Weights = Annotated[
+    list[str] | None,
+    Option("--weight", help="LEG=NUMBER for this recall, 0 to 5; may be repeated."),
+]
+Expanded = Annotated[str, Option("--expanded", help="Extra words for the lexical leg.")]
+SensitiveQuery = Annotated[
+    bool,
+    Option("--sensitive", help="Give the query's text to no model on another machine."),
+]
+
+
+@made_of_options(where=scope_of_folder)
+def _request(
+    *,
+    limit: Limit = 10,
+    sort_by: SortedBy = "relevance",
+    where: Scope,
+    exclude: Exclude = None,
+    weight: Weights = None,
+    expanded: Expanded = "",
+    sensitive: SensitiveQuery = False,
+    as_of: AsOf = None,
+) -> RecallRequest:
+    """What is asked, all but the query."""
+    return RecallRequest(
+        query="",
+        expanded_query=expanded,
+        limit=limit,
+        sort_by=_sort_order(sort_by),
+        scope=where,
+        exclude=frozenset(whole_id(one, "exclude") for one in exclude or ()),
+        weights=_leg_weights(weight),
+        is_sensitive=sensitive,
+        as_of=_then(as_of),
+    )
+
+
+@made_of_options(request=_request)
+def recall(
+    query: Annotated[str, Argument(metavar="QUERY", help="Any text; - reads it from stdin.")],
+    *,
+    request: RecallRequest,
+    explain: Annotated[bool, Option("--explain", help="Say of each hit why it is there.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Find the memories most useful for a query, best first."""
+    asked = replace(request, query=_query(query))
+
+    async def find(recollect: Recollect) -> Recollection:
+        return await recollect.recall(await _in_project_meant(recollect, asked))
+
+    found = ask(find)
+    if as_json:
+        from recollect.wire.recalled import RecollectionOut
+
+        print_json(RecollectionOut.from_recollection(found, explain=explain))
+    else:
+        _show_hits(found, explain=explain)
+
+
+@made_of_options(request=_request)
+def why(
+    id: Annotated[str, Argument(metavar="ID", help="An id, or the beginning of one.")],
+    *,
+    query: Annotated[
+        str, Option("--query", help="The query it should answer; - reads it from stdin.")
+    ],
+    request: RecallRequest,
+    as_json: AsJson = False,
+) -> None:
+    """Say why a memory is recalled for a query or is not, and what would bring it in."""
+    asked = replace(request, query=_query(query))
+
+    async def explain(recollect: Recollect) -> WhyReport:
+        return await recollect.why(id, await _in_project_meant(recollect, asked))
+
+    report = ask(explain)
+    if as_json:
+        from recollect.wire.explained import WhyOut
+
+        print_json(WhyOut.from_report(report))
+    else:
+        from recollect.shells.cli.render_why import why as rendered
+
+        show(rendered(report))
+        if report.note:
+            note(report.note)
+
+
+def _then(text: str | None) -> datetime | None:
+    return moment(text, "as-of", datetime.now(UTC)) if text else None
+
+
+def _leg_weights(texts: list[str] | None) -> dict[LegName, float]:
+    """`lexical=1` for each leg named."""
+    weights: dict[LegName, float] = {}
+    for text in texts or ():
+        name, _, number = text.partition("=")
+        try:
+            if name not in LEGS:
+                raise ValueError(name)  # noqa: TRY301  # both mistakes have the same remedy
+            weights[name] = float(number)
+        except ValueError as error:
+            raise InvalidInput(
+                f"{text[:60]!r} is not a weight",
+                field="weight",
+                remedy=f"Write --weight LEG=NUMBER with a leg of: {', '.join(LEGS)}.",
+            ) from error
+    return weights
+
+
+def _show_hits(found: Recollection, *, explain: bool) -> None:
+    if not found.hits:
+        note(f"nothing found{in_scope(found.scope)}{more_everywhere(found.scope)}")
+    if found.hits or explain:
+        from recollect.shells.cli.render import hits, legs
+
+        show(
+            *([hits(found, explain=explain)] if found.hits else []),
+            *([legs(found)] if explain else []),
+        )
+    if found.hits:
+        tell_where(found.scope)
+    if found.note:
+        note(found.note)
+    if found.hint and not _was_shown_today(found.hint):
+        note(found.hint)
+    for leg in found.degraded if not found.note else ():
+        note(f"the {leg} leg did not answer ({found.legs[leg].status}); hits may be missing")
+    if found.rerank is not None and found.rerank.status != "ran":
+        note(f"the hits were not reranked ({found.rerank.status}): {found.rerank.note}")
+
+
+def _was_shown_today(hint: str) -> bool:
+    """Whether this store's person has read it today; from now on he has. Where that cannot be
+    written down, it is shown again.
+    """
+    from recollect.settings import load
+
+    today = datetime.now(UTC).date().isoformat()
+    file = load().home / "hints-shown.json"
+    try:
+        shown = json.loads(file.read_text())
+    except (OSError, ValueError):
+        shown = {}
+    if not isinstance(shown, dict) or shown.get("day") != today:
+        shown = {"day": today, "hints": []}
+    if hint in shown["hints"]:
+        return True
+    shown["hints"].append(hint)
+    with suppress(OSError):
+        file.write_text(json.dumps(shown))
+    return False
+
+
+async def _in_project_meant(recollect: Recollect, asked: RecallRequest) -> RecallRequest:
+    project = await project_meant(recollect, asked.scope.project)
+    return replace(asked, scope=replace(asked.scope, project=project))
+
+
+def _sort_order(text: str) -> SortBy:
+    if text not in get_args(SortBy):
+        raise InvalidInput(
+            f"unknown sort order {text[:60]!r}",
+            field="sort_by",
+            remedy=f"Choose one of: {', '.join(get_args(SortBy))}.",
+        )
+    return cast("SortBy", text)
+
+
+def _query(text: str) -> str:
+    """The text, or as much of stdin as a recall looks at; any bytes are a legal query."""
+    if text != _STDIN:
+        return text
+    data = sys.stdin.buffer.read(MAX_QUERY_CHARS * MOST_BYTES_A_CHARACTER)
+    return data.decode("utf-8", "replace")

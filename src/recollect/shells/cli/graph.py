@@ -1,0 +1,273 @@
+"""The commands on the concept graph: see it, mend it, fill it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import typer
+
+from recollect.core.errors import InvalidInput
+from recollect.core.text.analysis import counted
+from recollect.shells.cli.errors import ExitCode
+from recollect.shells.cli.options import AsJson, Start, moment, whose
+from recollect.shells.cli.output import note, print_json, show
+from recollect.shells.cli.shell import ask_part, ask_server
+from recollect.shells.cli.typed import Commands
+
+if TYPE_CHECKING:
+    from recollect.core.graph.model import Concept, GraphPath, GraphStats, Neighbourhood
+    from recollect.ports.graph import Graph
+    from recollect.usecases.graph.import_facts import Imported
+    from recollect.wiring import Server
+
+Answer = TypeVar("Answer")
+
+graph_app = Commands(
+    invoke_without_command=True,
+    help="The concept graph of a server: what memories mention, and how it is connected.",
+)
+
+AsOf = Annotated[
+    str | None, typer.Option("--as-of", help="What was true then: 2026-01-31, or an age: 30d.")
+]
+Name = Annotated[str, typer.Argument(metavar="CONCEPT", help="As memories write it.")]
+
+
+@graph_app.callback()
+def graph(context: typer.Context, *, start: Start = False, as_json: AsJson = False) -> None:
+    if context.invoked_subcommand is None:
+        stats(start=start, as_json=as_json)
+
+
+@graph_app.command("show")
+def show_concept(
+    name: Name,
+    *,
+    limit: Annotated[int, typer.Option("--limit", help="How many of each kind, 1 to 100.")] = 20,
+    as_of: AsOf = None,
+    history: Annotated[
+        bool, typer.Option("--history", help="Also what is no longer true or said.")
+    ] = False,
+    svg: Annotated[Path | None, typer.Option("--svg", help="Draw it into this file.")] = None,
+    png: Annotated[
+        Path | None, typer.Option("--png", help="Draw it into this file; needs matplotlib.")
+    ] = None,
+    start: Start = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show what is around a concept."""
+
+    async def look(graph: Graph) -> Neighbourhood:
+        return await graph.show(name, limit=limit, as_of=_moment(as_of), history=history)
+
+    found = _ask(look, start=start)
+    _draw(found, svg, png)
+    if as_json:
+        from recollect.wire.graph import NeighbourhoodOut
+
+        print_json(NeighbourhoodOut.from_neighbourhood(found))
+        return
+    from recollect.shells.cli.render_graph import neighbourhood
+
+    show(*neighbourhood(found))
+
+
+@graph_app.command("path")
+def path(
+    source: Annotated[str, typer.Argument(metavar="FROM", help="A concept.")],
+    target: Annotated[str, typer.Argument(metavar="TO", help="Another one.")],
+    *,
+    as_of: AsOf = None,
+    start: Start = False,
+    as_json: AsJson = False,
+) -> None:
+    """Say how two concepts connect, and which memories say so."""
+
+    async def look(graph: Graph) -> GraphPath | None:
+        return await graph.path(source, target, as_of=_moment(as_of))
+
+    found = _ask(look, start=start)
+    if as_json:
+        from recollect.wire.graph import PathOut
+
+        print_json(PathOut.from_path(found))
+        return
+    from recollect.shells.cli.render_graph import path_lines
+
+    show(*path_lines(found, source, target))
+
+
+@graph_app.command("stats")
+def stats(*, start: Start = False, as_json: AsJson = False) -> None:
+    """Count what is in the graph."""
+
+    async def look(graph: Graph) -> GraphStats:
+        return await graph.stats()
+
+    found = _ask(look, start=start)
+    if as_json:
+        from recollect.wire.graph import GraphStatsOut
+
+        print_json(GraphStatsOut.from_stats(found))
+        return
+    from recollect.shells.cli.render import facts
+    from recollect.shells.cli.render_graph import stats_rows
+
+    show(facts(stats_rows(found)))
+
+
+@graph_app.command("merge")
+def merge(
+    into: Annotated[str, typer.Argument(metavar="CONCEPT", help="The one that stays.")],
+    other: Annotated[str, typer.Argument(metavar="OTHER", help="What means the same.")],
+    *,
+    start: Start = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make one concept of two, for good."""
+
+    async def mend(graph: Graph) -> Concept:
+        return await graph.merge(into, other)
+
+    _say(_ask(mend, start=start), as_json=as_json)
+
+
+@graph_app.command("split")
+def split(
+    concept: Name,
+    alias: Annotated[str, typer.Argument(metavar="ALIAS", help="The name that means another.")],
+    *,
+    start: Start = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make a concept of its own of one of a concept's names, for good."""
+
+    async def mend(graph: Graph) -> Concept:
+        return await graph.split(concept, alias)
+
+    _say(_ask(mend, start=start), as_json=as_json)
+
+
+@graph_app.command("build")
+def build(
+    *,
+    again: Annotated[
+        bool, typer.Option("--again", help="Read every memory anew; imported facts stay.")
+    ] = False,
+    retry: Annotated[
+        bool, typer.Option("--retry", help="Also what failed, be it too often.")
+    ] = False,
+    start: Start = False,
+    as_json: AsJson = False,
+) -> None:
+    """Read every memory of the server's database that waits, and compare new names."""
+    from recollect.shells.cli.graph_build import build as fill
+
+    counts = ask_server(lambda server: fill(server, again=again, retry=retry), start=start)
+    if as_json:
+        print_json(counts)
+        return
+    text = f"read {counted(int(counts['read']), 'memory')} in {counts['seconds']} s"
+    merged = f", {counted(int(counts['names']), 'new name')} ({counts['merged']} of known concepts)"
+    failed = f"; {counted(int(counts['failed']), 'failed attempt')}" if counts["failed"] else ""
+    later = f"; {counts['failing']} to be retried later" if counts["failing"] else ""
+    show(text + (merged if counts["names"] else "") + failed + later)
+
+
+@graph_app.command("import")
+def import_file(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="JSON Lines; - for stdin.")],
+    *,
+    owner: Annotated[
+        str | None, typer.Option("--owner", help="Whose memories; default RECOLLECT_OWNER.")
+    ] = None,
+    ids: Annotated[
+        Path | None,
+        typer.Option("--ids", help='JSON Lines of {"doc": NAME, "memory": ID} for FILE\'s names.'),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Check the file and change nothing.")
+    ] = False,
+    start: Start = False,
+    as_json: AsJson = False,
+) -> None:
+    """Put ready-made facts into the graph of the server's database."""
+    from recollect.shells.cli.graph_build import import_into, read_ids, read_lines
+
+    lines = read_lines(file)
+    known = None if ids is None else read_ids(ids)
+
+    async def put_in(server: Server) -> Imported:
+        return await import_into(
+            server, whose(owner, server.settings), lines, known, dry_run=dry_run
+        )
+
+    done = ask_server(put_in, start=start)
+    errors = [{"line": one.line, "reason": one.reason} for one in done.errors]
+    told = ("lines", "memories", "mentions", "facts", "left_out")
+    counts = {name: getattr(done, name) for name in told}
+    if as_json:
+        print_json({**counts, "errors": errors, "dry_run": dry_run})
+    else:
+        for error in done.errors:
+            note(f"line {error.line}: {error.reason}")
+        would = "would fill" if dry_run else "filled"
+        less = f" ({done.left_out} left out)" if done.left_out else ""
+        show(
+            f"{would} {counted(done.memories, 'memory')}: {counted(done.mentions, 'mention')}, "
+            f"{counted(done.facts, 'fact')}{less}"
+        )
+    if errors:
+        raise typer.Exit(ExitCode.INVALID)
+
+
+def _ask(question: Callable[[Graph], Awaitable[Answer]], *, start: bool) -> Answer:
+    from recollect.wiring import open_remote_graph
+
+    def own(server: Server) -> Graph:
+        return server.graph_of(server.settings.owner)
+
+    return ask_part(question, remote=open_remote_graph, own=own, start=start)
+
+
+def _moment(text: str | None) -> datetime | None:
+    return None if text is None else moment(text, "as-of", datetime.now(UTC))
+
+
+def _say(concept: Concept, *, as_json: bool) -> None:
+    if as_json:
+        from recollect.wire.graph import ConceptOut
+
+        print_json(ConceptOut.from_concept(concept))
+        return
+    also = f", also called {', '.join(concept.aliases)}" if concept.aliases else ""
+    show(f"{concept.name}{also}; mentioned by {counted(concept.mentions, 'memory')}")
+
+
+def _draw(found: Neighbourhood, svg: Path | None, png: Path | None) -> None:
+    if svg is not None:
+        from recollect.core.graph.drawing import svg as drawn
+
+        with _written(svg, "--svg"):
+            svg.write_text(drawn(found), encoding="utf-8")
+    if png is not None:
+        from recollect.shells.cli.graph_png import draw
+
+        with _written(png, "--png"):
+            draw(found, png)
+
+
+@contextmanager
+def _written(path: Path, option: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise InvalidInput(
+            f"{path} cannot be written: {error.strerror}",
+            field=option,
+            remedy="Name a file in a folder that exists and that you may write to.",
+        ) from error

@@ -1,0 +1,123 @@
+"""Filling the graph of a server's database: the backfill, and files of ready-made facts."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from uuid import UUID
+
+from recollect.core.errors import InvalidInput, ModelUnavailable
+from recollect.core.graph.extraction import BY_MODEL
+from recollect.shells.cli.output import note
+from recollect.shells.progress import counting_bar
+from recollect.usecases.graph.extract import Compared, Extracted, GraphTrouble
+from recollect.usecases.graph.import_facts import Imported, import_facts
+from recollect.usecases.workers.graph import GraphWorker
+from recollect.wiring import Server
+
+_MODEL_HUNDREDS = 999
+
+
+async def build(server: Server, *, again: bool, retry: bool) -> dict[str, float]:
+    """Read all that waits. It can be broken off and begun again at any time."""
+    parts = server.graph
+    if parts.mode == "off":
+        raise InvalidInput(
+            "RECOLLECT_GRAPH=off says that nothing is to be read",
+            field="RECOLLECT_GRAPH",
+            remedy="Set it to rules or llm, or unset it for the default.",
+        )
+    if again:
+        await parts.store.read_again(BY_MODEL + _MODEL_HUNDREDS)
+    elif retry:
+        await parts.store.retry_parked()
+    counts: dict[str, float] = dict.fromkeys(("read", "failed", "names", "merged"), 0)
+    waiting = (await parts.progress()).waiting
+    began = last = time.monotonic()
+    comparing = 0.0
+    with counting_bar("reading") as bar:
+        bar("reading", 0, waiting)
+
+        def tell(news: Extracted | Compared | GraphTrouble) -> None:
+            nonlocal last, comparing
+            before, last = last, time.monotonic()
+            if isinstance(news, Extracted):
+                counts["read"] += news.kept
+                counts["failed"] += len(news.failed)
+                bar("reading", news.kept + len(news.failed), None)
+            elif isinstance(news, Compared):
+                counts["names"] += news.names
+                counts["merged"] += news.merged
+                comparing += last - before
+                bar("comparing names", news.names, None)
+            else:
+                note(f"{news.error}; trying again in {news.seconds:.0f} s")
+
+        try:
+            await GraphWorker(parts, tell).work_off()
+        except ModelUnavailable as error:
+            note(f"{error} {error.remedy} What waits for it stays in the queue.")
+    counts["failing"] = (await parts.progress()).failing
+    seconds = round(time.monotonic() - began, 1)
+    return {**counts, "seconds": seconds, "comparing_seconds": round(comparing, 1)}
+
+
+async def import_into(
+    server: Server,
+    owner: str,
+    lines: list[str],
+    ids: Mapping[str, UUID] | None,
+    *,
+    dry_run: bool,
+) -> Imported:
+    with counting_bar("importing") as bar:
+        told = 0
+
+        def progress(done: int, of: int) -> None:
+            nonlocal told
+            bar("importing", done - told, of if told == 0 else None)
+            told = done
+
+        return await import_facts(
+            server.graph.store, owner, lines, ids=ids, dry_run=dry_run, progress=progress
+        )
+
+
+def read_lines(file: Path) -> list[str]:
+    """The lines of a file of UTF-8 text, or of stdin."""
+    try:
+        data = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
+        return data.decode("utf-8").split("\n")
+    except OSError as error:
+        raise InvalidInput(
+            f"{file} cannot be read: {error.strerror}",
+            field="FILE",
+            remedy="Name a file of JSON Lines; docs/graph.md says what a line holds.",
+        ) from error
+    except UnicodeDecodeError as error:
+        raise InvalidInput(
+            f"{file} is not valid UTF-8: byte {error.start} cannot be read",
+            field="FILE",
+            remedy="Convert it first, for example with `iconv -f ISO-8859-1 -t UTF-8`.",
+        ) from error
+
+
+def read_ids(file: Path) -> dict[str, UUID]:
+    """Which memory each name of a file means."""
+    ids: dict[str, UUID] = {}
+    for number, line in enumerate(read_lines(file), 1):
+        if not line.strip():
+            continue
+        try:
+            one = json.loads(line)
+            ids[str(one["doc"])] = UUID(one["memory"])
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise InvalidInput(
+                f"line {number} of {file} does not say which memory a name means",
+                field="--ids",
+                remedy='Write each line as {"doc": "NAME", "memory": "ID"}.',
+            ) from error
+    return ids

@@ -1,0 +1,192 @@
+"""What `doctor` looks at beside the stores: room, permissions, clock, key, sync, agents, speed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import sqlite3
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from statistics import median
+from typing import Final
+from urllib.parse import quote
+
+from recollect.core.admin.checks import Check
+from recollect.core.errors import RecollectError
+from recollect.core.privacy.keys import PREFIX
+from recollect.core.recall.request import RecallRequest
+from recollect.core.sync.model import SyncStatus
+from recollect.core.text.analysis import counted
+from recollect.settings import Settings
+
+_LITTLE_ROOM: Final = 500_000_000
+_NO_ROOM: Final = 20_000_000
+_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
+_SKEW: Final = timedelta(minutes=5)
+_EARLIEST: Final = datetime(2025, 1, 1, tzinfo=UTC)
+_RUNS: Final = 5
+_QUESTION: Final = "what was decided about the release, and why"
+_HOOK_SECONDS: Final = 60
+
+
+def check_room(home: Path) -> Check:
+    nearest = next(folder for folder in (home, *home.absolute().parents) if folder.exists())
+    free = shutil.disk_usage(nearest).free
+    found = f"{free / 1e9:.1f} GB free where {home} lies"
+    if free >= _LITTLE_ROOM:
+        return Check("room", "ok", found)
+    remedy = f"Free some space on the disk of {nearest}, or set RECOLLECT_HOME to another disk."
+    return Check("room", "fail" if free < _NO_ROOM else "warn", found, remedy)
+
+
+def check_permissions(settings: Settings) -> Check:
+    """Memories are their owner's alone: no other account may read the file."""
+    path = settings.sqlite_path
+    files = [path, *path.parent.glob(f"{path.name}-*")] if path.exists() else []
+    open_ones = [file for file in files if file.stat().st_mode & _OTHERS]
+    if open_ones:
+        names = " ".join(str(file) for file in open_ones)
+        found = f"other accounts may read {names}"
+        return Check("permissions", "warn", found, f"Run `chmod go-rwx {names}`.")
+    return Check("permissions", "ok", "the memories are readable for their owner alone")
+
+
+def check_clock(settings: Settings, now: datetime) -> Check:
+    """A clock that is wrong gives wrong dates; recency and sync's logs follow it."""
+    remedy = "Set the clock, or let the system keep it (for example `timedatectl set-ntp true`)."
+    if now < _EARLIEST:
+        return Check("clock", "fail", f"it says {now:%Y-%m-%d}", remedy)
+    try:
+        newest = _newest(settings.sqlite_path) if settings.has_local_store else None
+    except (OSError, sqlite3.Error):  # what is wrong with the store, its own check says
+        newest = None
+    if newest is not None and newest > now + _SKEW:
+        found = f"it says {now:%Y-%m-%d %H:%M}, but a memory is from {newest:%Y-%m-%d %H:%M} UTC"
+        return Check("clock", "warn", found, remedy)
+    return Check("clock", "ok", f"{now:%Y-%m-%d %H:%M} UTC")
+
+
+def _newest(path: Path) -> datetime | None:
+    if not path.exists():
+        return None
+    with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)) as connection:
+        (value,) = connection.execute("SELECT max(updated_at) FROM memories").fetchone()
+    return None if value is None else datetime.fromtimestamp(value / 1_000_000, UTC)
+
+
+def check_key(settings: Settings) -> Check:
+    """Of the key itself nothing is shown."""
+    remedy = "Set RECOLLECT_API_KEY to what `recollect keys create` printed on the server."
+    if settings.api_key is None:
+        return Check("key", "fail", "RECOLLECT_API_URL names a server without a key", remedy)
+    text = settings.api_key.get_secret_value().strip()
+    if not text.startswith(PREFIX):
+        return Check("key", "warn", f"the key does not begin with {PREFIX}", remedy)
+    return Check("key", "ok", "there is a key; whether it is accepted says `server`")
+
+
+def check_sync(settings: Settings) -> Check:
+    status = asyncio.run(_sync_status(settings))
+    found = f"{counted(status.waiting, 'write')} waiting, "
+    found += f"{counted(status.held, 'sensitive memory')} kept here"
+    last = status.last_sync_at
+    found += f"; last equal {last:%Y-%m-%d %H:%M} UTC" if last else "; never equal yet"
+    if status.trouble is not None:
+        return Check("sync", "fail", f"{found}; {status.trouble}", status.remedy or "Try again.")
+    if status.parked:
+        remedy = "See `recollect status` for the reasons, then `recollect sync --retry`."
+        return Check("sync", "warn", f"{found}; {len(status.parked)} parked", remedy)
+    if status.conflicts:
+        remedy = "See `recollect conflicts`, and resolve each of them."
+        return Check("sync", "warn", f"{found}; {counted(status.conflicts, 'conflict')}", remedy)
+    return Check("sync", "ok", found)
+
+
+async def _sync_status(settings: Settings) -> SyncStatus:
+    from recollect.wiring import open_cached
+
+    async with open_cached(settings) as cached:
+        return await cached.sync.status()
+
+
+def check_agents() -> Iterator[Check]:
+    """Where a client is on this machine: whether it starts Recollect."""
+    from recollect.adapters.agents.clients import CLIENTS
+    from recollect.adapters.agents.install import installed
+
+    for name in CLIENTS:
+        found = installed(name)
+        check = f"agent {name}"
+        if found.status in ("installed", "plugin"):
+            yield Check(check, "ok", f"installed: {found.detail}")
+        elif found.status == "absent" and not found.is_found:
+            continue
+        elif found.status == "absent":
+            yield Check(check, "ok", f"not installed; `recollect install {name}` does it")
+        else:
+            first = "Mend the file, then run" if found.status == "unclear" else "Run"
+            remedy = f"{first} `recollect install {name}`; `--print` shows what belongs there."
+            yield Check(check, "warn", f"{found.status}: {found.detail}", remedy)
+
+
+def check_speed(settings: Settings, *, full: bool) -> Check:
+    """Recall as it answers here, against what a hook may take before each prompt."""
+    budget = settings.hook_budget_ms
+    if settings.has_local_store and not settings.sqlite_path.exists():
+        return Check("speed", "ok", "nothing is stored yet that could be recalled")
+    warm = asyncio.run(_recall_times(settings))
+    found = f"a recall takes {median(warm):.0f} ms (the hook's budget is {budget} ms)"
+    slowest = median(warm)
+    if full:
+        cold = [_hook_time(settings) for _ in range(_RUNS)]
+        found += f"; a hook with its process takes {median(cold):.0f} ms"
+        slowest = max(slowest, median(cold))
+    if slowest <= budget:
+        return Check("speed", "ok", found)
+    remedy = (
+        "The hook leaves out what is late, so prompts are not held up. For hits in time raise "
+        "RECOLLECT_HOOK_BUDGET_MS, or see whether the machine or the server is busy."
+    )
+    return Check("speed", "warn", found, remedy)
+
+
+async def _recall_times(settings: Settings) -> list[float]:
+    from recollect.wiring import open_recollect
+
+    times: list[float] = []
+    async with open_recollect(settings) as recollect:
+        for _ in range(_RUNS):
+            begun = time.perf_counter()
+            await recollect.recall(RecallRequest(_QUESTION))
+            times.append((time.perf_counter() - begun) * 1000)
+    return times
+
+
+def _hook_time(settings: Settings) -> float:
+    event = {"hook_event_name": "UserPromptSubmit", "session_id": "doctor", "prompt": _QUESTION}
+    begun = time.perf_counter()
+    subprocess.run(
+        [sys.executable, "-m", "recollect.main", "hook", "recall"],
+        input=json.dumps(event).encode(),
+        capture_output=True,
+        env={**os.environ, "RECOLLECT_HOME": str(settings.home)},
+        timeout=_HOOK_SECONDS,
+        check=False,
+    )
+    return (time.perf_counter() - begun) * 1000
+
+
+def failed(name: str, error: Exception) -> Check:
+    """A check that could not be made is a finding, not the end of the examination."""
+    if isinstance(error, RecollectError):
+        return Check(name, "fail", str(error), error.remedy)
+    remedy = "Correct what it names; with RECOLLECT_DEBUG=1 other commands show where it fails."
+    return Check(name, "fail", f"it cannot be examined ({type(error).__name__})", remedy)

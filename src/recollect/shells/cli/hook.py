@@ -1,0 +1,73 @@
+"""`recollect hook`: the commands that agents run, explained to people, and what became of them.
+
+An agent never comes this way: `main` goes straight to the hooks, without a command line's imports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Annotated, Final
+
+import typer
+
+from recollect.shells.cli.options import AsJson
+from recollect.shells.cli.output import print_json, show
+from recollect.shells.cli.typed import Commands
+
+AsText = Annotated[
+    bool, typer.Option("--text", help="Print the plain text instead of the hook's JSON.")
+]
+_LINES: Final = 10
+_HELP: Final = {
+    "recall": "Before each prompt: print the memories that it needs, within the budget.",
+    "brief": "When a session starts: print the project's most important memories.",
+    "capture": "When an answer ends: keep what the person said that lasts, in the background.",
+    "compact": "Before a compaction: keep what would be lost; `brief` brings it back after it.",
+}
+
+
+def build(door: Callable[[list[str]], object]) -> typer.Typer:
+    app = Commands(
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode=None,
+        help="For agents: each reads an event as JSON from stdin and always ends with exit code 0.",
+    )
+
+    def add(name: str, help: str) -> None:
+        @app.command(name, help=help)
+        def command(*, as_text: AsText = False) -> None:
+            door([name, "--text"] if as_text else [name])
+
+    for name, help in _HELP.items():
+        add(name, help)
+    app.command("status")(status)
+    return app
+
+
+def status(*, as_json: AsJson = False) -> None:
+    """How many memories were captured today, of how many, and the latest lines of the log."""
+    from recollect.adapters.files.hook_files import DailyCount, hooks_folder
+    from recollect.adapters.files.hook_log import last_lines
+    from recollect.settings import load
+
+    settings = load()
+    folder = hooks_folder(settings.home)
+    used = DailyCount(folder, datetime.now(UTC).date().isoformat()).used()
+    lines = last_lines(str(folder), _LINES)
+    if as_json:
+        print_json(
+            {
+                "capture": settings.capture,
+                "captured_today": used,
+                "daily_cap": settings.capture_daily,
+                "budget_ms": settings.hook_budget_ms,
+                "log": lines,
+            }
+        )
+        return
+    show(f"captured today: {used} of {settings.capture_daily} (capture is {settings.capture})")
+    show(f"budget of recall: {settings.hook_budget_ms} ms")
+    for line in lines:
+        show(line)

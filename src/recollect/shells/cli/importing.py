@@ -1,0 +1,124 @@
+"""The command that brings memories in."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from recollect.core.imports.formats import FORMATS
+from recollect.core.text.analysis import counted
+from recollect.shells.cli.errors import ExitCode
+from recollect.shells.cli.options import AsJson, Project, project_meant
+from recollect.shells.cli.output import note, print_json, show
+from recollect.shells.cli.shell import note_write, run_async
+from recollect.shells.cli.text import one_line
+
+if TYPE_CHECKING:
+    from recollect.shells.transfer.importing import Imported
+
+_SHOWN: Final = 20
+
+
+def import_memories(
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE...", help="Files, or folders of notes, exports, transcripts."),
+    ],
+    *,
+    format: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            help="What the files are: "
+            + ", ".join(FORMATS)
+            + ". Detected from the content if omitted.",
+        ),
+    ] = None,
+    project: Project = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would happen, and change nothing.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Bring memories in from files: an export, or what other programs wrote."""
+    from recollect.core.imports.formats import check_format
+
+    check_format(format)
+    done = run_async(_import(files, format, project, dry_run=dry_run))
+    if done.new and not dry_run:
+        note_write()
+    _tell(done, as_json=as_json, dry_run=dry_run)
+    if done.failures:
+        raise typer.Exit(ExitCode.INVALID)
+
+
+async def _import(
+    paths: list[Path], format: str | None, project: str | None, *, dry_run: bool
+) -> Imported:
+    from recollect.settings import load
+    from recollect.shells.progress import counting_bar
+    from recollect.shells.transfer import open_moving
+    from recollect.shells.transfer.importing import import_files
+
+    async with open_moving(load()) as moving:
+        project = await project_meant(moving.recollect, project)
+        with counting_bar("importing") as tell:
+            return await import_files(
+                moving, paths, format=format, project=project, dry_run=dry_run, progress=tell
+            )
+
+
+def _formats(done: Imported) -> list[str]:
+    """What the files were read as, and what to do where that was guessed."""
+    counts = Counter((one.format, one.confidence) for one in done.formats)
+    lines: list[str] = []
+    for (format, confidence), files in counts.items():
+        of_these = [
+            one for one in done.formats if (one.format, one.confidence) == (format, confidence)
+        ]
+        which = Path(of_these[0].file).name if files == 1 else f"{files} files"
+        sure = "" if confidence == "named" else f" ({confidence}: {of_these[0].because})"
+        lines.append(one_line(f"{which}: read as {format}{sure}"))
+    if any(one.confidence == "guess" for one in done.formats):
+        lines.append(
+            "  → If that is wrong, name the format with --format; --dry-run changes nothing."
+        )
+    return lines
+
+
+def _tell(done: Imported, *, as_json: bool, dry_run: bool) -> None:
+    counts = {name: getattr(done, name) for name in ("new", "same", "kept", "sensitive")}
+    if as_json:
+        failures = [asdict(one) for one in done.failures]
+        document = {"files": done.files, **counts, "failed": len(failures), "dry_run": dry_run}
+        formats = [asdict(one) for one in done.formats]
+        warnings = [asdict(one) for one in done.warnings]
+        told = {"formats": formats, "failures": failures, "warnings": warnings}
+        print_json({**document, **told, "skipped": done.skipped})
+        return
+    for line in _formats(done):
+        note(line)
+    if done.skipped:
+        names = ", ".join(Path(file).name for file in done.skipped[:_SHOWN])
+        note(one_line(f"skipped {counted(len(done.skipped), 'file')}: {names}"))
+        note("  → Name a file, or pass --format, to import it.")
+    for one in done.warnings[:_SHOWN]:
+        note(one_line(f"{one.file}, {one.place}: {one.reason}"))
+    for one in done.failures[:_SHOWN]:
+        note(one_line(f"{one.file}, {one.place}: {one.reason}"))
+        note(one_line(f"  → {one.remedy}"))
+    if len(done.failures) > _SHOWN:
+        note(f"and {len(done.failures) - _SHOWN} more; --json lists all of them")
+    would = "would import" if dry_run else "imported"
+    lines = [f"{would} {counted(counts['new'], 'memory')} from {counted(done.files, 'file')}"]
+    lines += [f"already here: {counts['same']}"] if counts["same"] else []
+    if counts["kept"]:
+        lines.append(f"here in another version, which stays: {counts['kept']}")
+    if counts["sensitive"]:
+        lines.append(f"sensitive among the new ones: {counts['sensitive']}")
+    lines += [f"{len(done.failures)} could not be read or kept"] if done.failures else []
+    show(*lines)

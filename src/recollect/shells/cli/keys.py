@@ -1,0 +1,165 @@
+"""The commands on the keys of a server: create, list, rotate, revoke."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import typer
+
+from recollect.core.errors import InvalidInput
+from recollect.core.privacy.keys import ROLES, Key
+from recollect.shells.cli.errors import ExitCode
+from recollect.shells.cli.options import AsJson, Start, duration, later
+from recollect.shells.cli.output import note, print_json, show
+from recollect.shells.cli.shell import ask_part
+from recollect.shells.cli.typed import Commands
+
+if TYPE_CHECKING:
+    from recollect.ports.keys import Keys
+    from recollect.wiring import Server
+
+Answer = TypeVar("Answer")
+Id = Annotated[str, typer.Argument(metavar="ID", help="The key's id, or its beginning.")]
+
+keys_app = Commands(
+    invoke_without_command=True,
+    help="The keys of a server: over its API with an admin key when RECOLLECT_API_URL names it, "
+    "else on its database.",
+)
+
+
+@keys_app.callback()
+def keys(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        note(context.get_help())
+        raise typer.Exit(ExitCode.INVALID)
+
+
+@keys_app.command("create")
+def create_key(
+    *,
+    owner: Annotated[
+        str | None,
+        typer.Option(
+            "--owner",
+            help="Whose memories it opens; default RECOLLECT_OWNER, or over the API the owner of "
+            "the key in use.",
+        ),
+    ] = None,
+    label: Annotated[str, typer.Option("--label", help="Who or what will use it.")] = "",
+    role: Annotated[str, typer.Option("--role", help=f"One of: {', '.join(ROLES)}.")] = "member",
+    project: Annotated[
+        str | None, typer.Option("--project", help="Limit it to the memories of this project.")
+    ] = None,
+    expires: Annotated[
+        str | None, typer.Option("--expires", help="When it ends: 2027-01-31, or from now: 90d.")
+    ] = None,
+    start: Start = False,
+    as_json: AsJson = False,
+) -> None:
+    """Create a key. Its text is shown this once; the server keeps only a hash."""
+    expires_at = later(expires, "expires", datetime.now(UTC)) if expires else None
+
+    async def create(keys: Keys) -> tuple[Key, str]:
+        return await keys.create(owner, label, role=role, project=project, expires_at=expires_at)
+
+    _show_new(*_ask(create, start=start), as_json=as_json)
+
+
+@keys_app.command("list")
+def list_keys(*, start: Start = False, as_json: AsJson = False) -> None:
+    """List the keys, never their texts."""
+
+    async def known(keys: Keys) -> list[Key]:
+        return list(await keys.list())
+
+    found = _ask(known, start=start)
+    if as_json:
+        from recollect.wire.keys import KeyOut, KeysOut
+
+        print_json(KeysOut(keys=[KeyOut.from_key(one) for one in found]))
+    else:
+        from recollect.shells.cli.render import keys as table
+
+        show(table(found, datetime.now(UTC)))
+
+
+@keys_app.command("rotate")
+def rotate_key(
+    id: Id,
+    *,
+    grace: Annotated[
+        str, typer.Option("--grace", help="How long the old key stays valid: 30m, 12h, 7d, or 0.")
+    ] = "0",
+    start: Start = False,
+    as_json: AsJson = False,
+) -> None:
+    """Replace a key by a new one with the same owner, role and project."""
+    period = duration(grace, "grace")
+
+    async def rotate(keys: Keys) -> tuple[Key, str]:
+        return await keys.rotate(id, period)
+
+    _show_new(*_ask(rotate, start=start), as_json=as_json)
+
+
+@keys_app.command("revoke")
+def revoke_key(
+    id: Annotated[
+        str | None, typer.Argument(metavar="ID", help="The key's id, or its beginning.")
+    ] = None,
+    *,
+    every: Annotated[
+        bool, typer.Option("--all", help="Every key, as after restoring a backup.")
+    ] = False,
+    start: Start = False,
+    as_json: AsJson = False,
+) -> None:
+    """Stop honouring a key, at once and for good."""
+    if (id is None) != every:
+        raise InvalidInput(
+            "name one key, or all of them",
+            field="id",
+            remedy="Pass an id that `recollect keys list` shows, or --all.",
+        )
+
+    async def revoke(keys: Keys) -> list[str]:
+        if id is not None:
+            return [str(await keys.revoke(id))]
+        now = datetime.now(UTC)
+        in_force = [key for key in await keys.list() if not key.is_revoked(now)]
+        return [str(await keys.revoke(str(key.id))) for key in in_force]
+
+    revoked = _ask(revoke, start=start)
+    if as_json:
+        print_json({"revoked": revoked if every else revoked[0]})
+    else:
+        show(*(f"revoked {each}" for each in revoked))
+
+
+def _ask(question: Callable[[Keys], Awaitable[Answer]], *, start: bool) -> Answer:
+    from recollect.wiring import open_remote_keys
+
+    def own(server: Server) -> Keys:
+        from recollect.usecases.admin.keys import OwnKeys
+
+        return OwnKeys(server.keys, server.parts, server.settings.owner)
+
+    return ask_part(question, remote=open_remote_keys, own=own, start=start)
+
+
+def _show_new(key: Key, text: str, *, as_json: bool) -> None:
+    if as_json:
+        from recollect.wire.keys import NewKeyOut
+
+        print_json(NewKeyOut.from_new(key, text))
+        return
+    show(text)
+    limit = f", limited to the project {key.project}" if key.project else ""
+    until = f", until {key.expires_at.astimezone():%Y-%m-%d %H:%M}" if key.expires_at else ""
+    note(
+        f"a {key.role} key of {key.owner}{limit}{until}; it is shown only now: put it into "
+        "RECOLLECT_API_KEY"
+    )

@@ -1,0 +1,51 @@
+"""The command that lists memories."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
+
+from recollect.core.memory.memory import Scope
+from recollect.core.memory.paging import MAX_PAGE, Page
+from recollect.shells.cli.declared import Option
+from recollect.shells.cli.option_groups import made_of_options
+from recollect.shells.cli.options import AsJson, project_meant, scope_of_folder
+from recollect.shells.cli.output import note, print_json, show
+from recollect.shells.cli.shell import ask
+from recollect.shells.cli.where import in_scope, more_everywhere, tell_where
+
+if TYPE_CHECKING:
+    from recollect.ports.service import Recollect
+
+_PAGE = 20
+
+
+@made_of_options(where=scope_of_folder)
+def list_memories(
+    *,
+    where: Scope,
+    limit: Annotated[int, Option("--limit", help=f"How many memories, 1 to {MAX_PAGE}.")] = _PAGE,
+    cursor: Annotated[str | None, Option("--cursor", help="Where the previous page ended.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List memories, newest first."""
+
+    async def find(recollect: Recollect) -> Page:
+        project = await project_meant(recollect, where.project)
+        return await recollect.page(replace(where, project=project), cursor, limit)
+
+    page = ask(find)
+    if as_json:
+        from recollect.wire.answers import PageOut
+
+        print_json(PageOut.from_page(page))
+        return
+    if not page.memories:
+        note(f"no memories{in_scope(page.scope)}{more_everywhere(page.scope)}")
+        return
+    from recollect.shells.cli.render import listing
+
+    show(listing(page.memories))
+    tell_where(page.scope)
+    if page.next_cursor:
+        note(f"more: add --cursor {page.next_cursor}")

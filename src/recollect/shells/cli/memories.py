@@ -1,0 +1,251 @@
+"""The commands on one memory: remember, show, update, forget."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, cast
+
+from recollect.core.errors import InvalidInput, NotFound, RecollectError
+from recollect.core.memory.ids import short
+from recollect.core.memory.links import SUPERSEDES, Link
+from recollect.core.memory.memory import (
+    DEFAULT_CATEGORY,
+    DEFAULT_IMPORTANCE,
+    Changes,
+    Draft,
+    Memory,
+)
+from recollect.core.memory.project import project_to_store_in
+from recollect.ports.service import Recollect
+from recollect.shells.cli.declared import Argument, Option
+from recollect.shells.cli.ending import Exit
+from recollect.shells.cli.errors import ExitCode, exit_code, tell
+from recollect.shells.cli.linking import told_links
+from recollect.shells.cli.options import (
+    AsJson,
+    Category,
+    Global,
+    Importance,
+    Keywords,
+    Project,
+    Sensitive,
+    Session,
+    Tags,
+    project_meant,
+    project_of_folder,
+    whole_id,
+)
+from recollect.shells.cli.output import print_json, show
+from recollect.shells.cli.shell import ask, read_stdin
+from recollect.shells.cli.text import one_line
+
+if TYPE_CHECKING:
+    from recollect.core.privacy.secrets.detect import Secret
+
+STDIN = "-"
+Id = Annotated[str, Argument(metavar="ID", help="An id, or the beginning of one.")]
+
+
+def remember(
+    text: Annotated[
+        str | None,
+        Argument(metavar="[TEXT]", help="The memory; without it, or with -, stdin."),
+    ] = None,
+    *,
+    category: Category = DEFAULT_CATEGORY,
+    tag: Tags = None,
+    keyword: Keywords = None,
+    importance: Importance = DEFAULT_IMPORTANCE,
+    sensitive: Sensitive = None,
+    project: Project = None,
+    is_global: Global = False,
+    session: Session = None,
+    id: Annotated[str | None, Option("--id", help="Your own UUIDv7: makes a retry safe.")] = None,
+    supersedes: Annotated[
+        list[str] | None,
+        Option("--supersedes", help="A memory that it replaces; may be repeated."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Store a memory: one self-contained statement. Unsaid, it belongs to the project of this
+    folder's repository, if there is one.
+    """
+    draft = Draft(
+        content=read_stdin("the memory") if text in (None, STDIN) else str(text),
+        category=category or DEFAULT_CATEGORY,
+        tags=tuple(tag or ()),
+        expanded_keywords=tuple(keyword or ()),
+        importance=DEFAULT_IMPORTANCE if importance is None else importance,
+        is_sensitive=sensitive,
+        project=project_to_store_in(project, project_of_folder(), is_global=is_global),
+        session=session,
+        id=whole_id(id, "id") if id else None,
+    )
+
+    async def remember_it(recollect: Recollect) -> Memory:
+        replaced = [(await recollect.get(one)).id for one in supersedes or ()]
+        links = tuple(Link(SUPERSEDES, id) for id in replaced)
+        meant = await project_meant(recollect, draft.project)
+        return await recollect.remember(replace(draft, links=links, project=meant))
+
+    memory = ask(remember_it)
+    if as_json:
+        from recollect.wire.written import WrittenOut
+
+        print_json(WrittenOut.of_draft(memory, draft))
+    else:
+        from recollect.core.privacy.sensitivity import secret_in_draft
+
+        _tell(memory, "remembered", lambda: secret_in_draft(draft))
+
+
+def show_memory(id: Id, *, as_json: AsJson = False) -> None:
+    """Show one memory with all its fields."""
+
+    async def get(recollect: Recollect) -> tuple[Memory, list[str]]:
+        memory = await recollect.get(id)
+        return memory, [] if as_json else await told_links(recollect, memory)
+
+    memory, links = ask(get)
+    if as_json:
+        from recollect.wire.answers import MemoryOut
+
+        print_json(MemoryOut.from_memory(memory))
+    else:
+        from recollect.shells.cli.render import card
+
+        show(card(memory, links))
+
+
+def update(
+    id: Id,
+    *,
+    content: Annotated[
+        str | None, Option("--content", help="The new text; - reads it from stdin.")
+    ] = None,
+    category: Category = None,
+    tag: Tags = None,
+    keyword: Keywords = None,
+    importance: Importance = None,
+    sensitive: Sensitive = None,
+    project: Project = None,
+    is_global: Global = False,
+    session: Session = None,
+    based_on: Annotated[
+        int | None,
+        Option("--based-on", help="Only if this version is still the current one."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Change the named fields of a memory; an empty text empties a field (--tag "")."""
+    said = {
+        "content": read_stdin("the new text") if content == STDIN else content,
+        "category": category,
+        "tags": None if tag is None else tuple(tag),
+        "expanded_keywords": None if keyword is None else tuple(keyword),
+        "importance": importance,
+        "is_sensitive": sensitive,
+        "session": session,
+    }
+    changes = cast("Changes", {name: value for name, value in said.items() if value is not None})
+    if project is not None or is_global:
+        changes["project"] = project_to_store_in(project, None, is_global=is_global)
+
+    async def update_it(recollect: Recollect) -> Memory:
+        if "project" in changes:
+            changes["project"] = await project_meant(recollect, changes["project"])
+        return await recollect.update(id, changes, based_on=based_on)
+
+    memory = ask(update_it)
+    if as_json:
+        from recollect.wire.written import WrittenOut
+
+        print_json(WrittenOut.of_changes(memory, changes))
+    else:
+        from recollect.core.privacy.sensitivity import secret_in_changes
+
+        _tell(memory, "updated", lambda: secret_in_changes(changes))
+
+
+def forget(
+    ids: Annotated[list[str], Argument(metavar="ID...", help="Ids or beginnings of ids.")],
+    *,
+    forever: Annotated[
+        bool, Option("--forever", help="Erase: no trace stays, and there is no way back.")
+    ] = False,
+    search: Annotated[
+        bool, Option("--search", help="After erasing, search the store for what remains.")
+    ] = False,
+    yes: Annotated[bool, Option("--yes", help="Do not ask before erasing.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Forget memories: no recall or listing shows them. Stops at the first that cannot be."""
+    if forever and not yes:
+        _confirm(len(ids), as_json=as_json)
+    forgotten: list[str] = []
+    known: list[Memory] = []
+    failure: RecollectError | None = None
+
+    async def forget_each(recollect: Recollect) -> None:
+        nonlocal failure
+        for id in ids:
+            try:
+                known.extend(await _known(recollect, id) if search else ())
+                forgotten.append(str(await recollect.forget(id, forever=forever)))
+            except RecollectError as error:
+                failure = error
+                return
+
+    ask(forget_each)
+    if failure is not None and not forgotten:
+        raise failure
+    if forever and search:
+        from recollect.shells.cli.erasing import tell_search
+
+        tell_search(known, forgotten, as_json=as_json)
+    elif as_json:
+        print_json({"forgotten": forgotten, "forever": forever})
+    else:
+        done = "erased" if forever else "forgot"
+        show(*(f"{done} {id}" for id in forgotten))
+    if failure is not None:
+        tell(failure, as_json=as_json)
+        raise Exit(exit_code(failure))
+
+
+async def _known(recollect: Recollect, id: str) -> list[Memory]:
+    """One that was forgotten before is known by its id alone."""
+    try:
+        return [await recollect.get(id)]
+    except NotFound:
+        return []
+
+
+def _confirm(number: int, *, as_json: bool) -> None:
+    if as_json or not sys.stdin.isatty():
+        raise InvalidInput(
+            "erasing cannot be undone, and there is nobody to ask",
+            field="yes",
+            remedy="Add --yes to erase, or leave out --forever to forget.",
+        )
+    what = "this memory" if number == 1 else f"these {number} memories"
+    import typer
+
+    try:
+        typer.confirm(f"Erase {what} for ever?", abort=True, err=True)
+    except typer.Abort as error:
+        raise Exit(ExitCode.UNEXPECTED) from error
+
+
+def _tell(memory: Memory, done: str, find_secret: Callable[[], Secret | None]) -> None:
+    where = "" if memory.project is None else f" in {one_line(memory.project)}"
+    if memory.was_known:
+        done = "already remembered as"
+    show(f"{done} {short(memory.id)}{where} (version {memory.version})")
+    if memory.is_sensitive and (secret := find_secret()) is not None:
+        from recollect.core.privacy.secrets.detect import told
+
+        because = told(secret.kind, secret.confidence)
+        show(f"marked as sensitive: {because}; overrule it with --not-sensitive")

@@ -1,0 +1,44 @@
+"""The command that does what a model asked of Anthropic's memory tool."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from recollect.core.errors import InvalidInput
+from recollect.shells.cli.options import AsJson, Project
+from recollect.shells.cli.output import print_json, print_text
+from recollect.shells.cli.shell import ask, read_stdin
+
+
+def memory_tool(
+    command: Annotated[
+        str | None,
+        typer.Argument(metavar="[COMMAND]", help="The tool's input as JSON; without it, stdin."),
+    ] = None,
+    *,
+    project: Project = None,
+    as_json: AsJson = False,
+) -> None:
+    """Do one command of Anthropic's memory tool: files under /memories, each of them a memory."""
+    from recollect.usecases.agents.memory_tool import memory_tool as work
+
+    text = read_stdin("the tool's input") if command in (None, "-") else str(command)
+    try:
+        asked = json.loads(text)
+    except ValueError:
+        asked = None
+    if not isinstance(asked, dict):
+        raise InvalidInput(
+            "the tool's input is not a JSON object",
+            field="command",
+            remedy="Give the input that the model sent, such as "
+            """'{"command": "view", "path": "/memories"}'.""",
+        )
+    answer = ask(lambda recollect: work(recollect, asked, project=project))
+    if as_json:
+        print_json({"content": answer.text, "is_error": answer.is_error})
+    else:
+        print_text(answer.text)

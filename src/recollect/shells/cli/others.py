@@ -1,0 +1,104 @@
+"""The commands of the shells beside this one: serve, worker, mcp, bench.
+
+Shells do not import each other, so `main` hands their doors in; each is opened only when its
+command is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Protocol
+
+import typer
+
+from recollect.shells.cli import hook
+from recollect.shells.cli.options import AsJson
+from recollect.shells.cli.shell import require_own_database
+
+if TYPE_CHECKING:
+    from recollect.settings import Settings
+
+
+class Serve(Protocol):
+    """Serve until told to stop; the file is written when requests are answered."""
+
+    def __call__(self, settings: Settings, *, ready_file: Path | None, as_json: bool) -> None: ...
+
+
+class Work(Protocol):
+    """Embed until told to stop or, `once`, until nothing waits; `retry`, also what failed."""
+
+    def __call__(self, settings: Settings, *, once: bool, retry: bool, as_json: bool) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Doors:
+    """How to enter each of the other shells."""
+
+    serve: Serve
+    worker: Work
+    mcp: Callable[[], None]
+    bench: Callable[[list[str]], object]
+    hook: Callable[[list[str]], object]
+
+
+def add_commands(app: typer.Typer, doors: Doors) -> None:
+    @app.command()
+    def serve(
+        *,
+        host: Annotated[
+            str | None, typer.Option("--host", help="The address to listen on; RECOLLECT_HOST.")
+        ] = None,
+        port: Annotated[
+            int | None, typer.Option("--port", help="0 takes a free one; RECOLLECT_PORT.")
+        ] = None,
+        ready_file: Annotated[
+            Path | None,
+            typer.Option(
+                "--ready-file", help="Written with the address once requests are answered."
+            ),
+        ] = None,
+        as_json: AsJson = False,
+    ) -> None:
+        """Serve the REST API, the page and MCP over Postgres until stopped."""
+        from recollect.settings import load
+
+        named = {"host": host, "port": port}
+        settings = load(**{name: value for name, value in named.items() if value is not None})
+        doors.serve(settings, ready_file=ready_file, as_json=as_json)
+
+    @app.command()
+    def worker(
+        *,
+        once: Annotated[bool, typer.Option("--once", help="End when nothing waits.")] = False,
+        retry: Annotated[
+            bool, typer.Option("--retry", help="Also what failed, be it too often.")
+        ] = False,
+        as_json: AsJson = False,
+    ) -> None:
+        """Embed memories as they are stored, until stopped; `serve` has a worker inside."""
+        from recollect.settings import load
+
+        settings = load()
+        require_own_database(settings)
+        doors.worker(settings, once=once, retry=retry, as_json=as_json)
+
+    @app.command()
+    def mcp() -> None:
+        """Speak MCP over stdin and stdout until stdin closes."""
+        doors.mcp()
+
+    app.add_typer(hook.build(doors.hook), name="hook")
+
+    @app.command(
+        context_settings={
+            "allow_extra_args": True,
+            "ignore_unknown_options": True,
+            "help_option_names": [],
+        },
+    )
+    def bench(context: typer.Context) -> object:
+        """Measure recall; see `recollect bench --help`."""
+        return doors.bench(context.args)

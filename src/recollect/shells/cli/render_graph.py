@@ -1,0 +1,81 @@
+"""The concept graph as text for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rich.console import RenderableType
+
+from recollect.core.graph.model import GraphPath, GraphStats, Neighbourhood, Relationship
+from recollect.core.memory.ids import short
+from recollect.core.text.analysis import counted
+from recollect.shells.cli.render import facts, plain_table
+from recollect.shells.cli.text import harmless, local_time
+
+
+def neighbourhood(found: Neighbourhood) -> list[RenderableType]:
+    concept = found.concept
+    rows = {
+        "concept": concept.name,
+        "kind": concept.kind,
+        "also called": ", ".join(concept.aliases),
+        "mentioned by": counted(concept.mentions, "memory"),
+        "latest": ", ".join(short(id) for id in found.memories[:5]),
+        "together with": ", ".join(f"{name} ({many})" for name, many in found.together),
+        "near": ", ".join(f"{name} ({near:.2f})" for name, near in found.near),
+    }
+    shown: list[RenderableType] = [facts(rows)]
+    if found.relationships:
+        table = plain_table("from", "relation", "to", "since", "until", "said by")
+        for one in found.relationships:
+            table.add_row(
+                harmless(found.labels[one.source]),
+                harmless(one.relation),
+                harmless(found.labels[one.target]),
+                local_time(one.valid_from),
+                _until(one),
+                ", ".join(short(id) for id in one.evidence[:3]),
+            )
+        shown += ["", table]
+    return shown
+
+
+def _until(one: Relationship) -> str:
+    ends = [f"taken back {local_time(one.known_until)}"] if one.known_until else []
+    ends += [local_time(one.valid_to)] if one.valid_to else []
+    return ", ".join(ends)
+
+
+def path_lines(path: GraphPath | None, source: str, target: str) -> list[RenderableType]:
+    if path is None:
+        return [f"nothing connects {harmless(source)} and {harmless(target)} within six steps"]
+    if not path.steps:
+        return [f"{harmless(source)} and {harmless(target)} are one concept"]
+    table = plain_table("from", "relation", "to", "said by")
+    for step in path.steps:
+        table.add_row(
+            harmless(step.source_label),
+            harmless(step.relation),
+            harmless(step.target_label),
+            ", ".join(short(id) for id in step.evidence),
+        )
+    return [table]
+
+
+def stats_rows(stats: GraphStats) -> dict[str, str]:
+    return {
+        "memories": str(stats.memories),
+        "concepts": f"{stats.concepts}, and {counted(stats.aliases, 'other name')}",
+        "mentions": str(stats.mentions),
+        "relationships": f"{stats.relationships}, {stats.ended} ended, "
+        f"{stats.withdrawn} no longer said",
+        "near synonyms": str(stats.near),
+        "kinds": _counts(stats.by_kind),
+        "relations": _counts(stats.by_relation),
+        "mentioned most": _counts(stats.most_mentioned),
+        "version": str(stats.version),
+    }
+
+
+def _counts(counted: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {many}" for name, many in counted.items())

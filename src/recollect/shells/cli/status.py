@@ -1,0 +1,86 @@
+"""The command that says which store is in use, and how the state of sync is told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from recollect import __version__
+from recollect.core.memory.ids import short
+from recollect.shells.cli.options import AsJson
+from recollect.shells.cli.output import print_json, show
+from recollect.shells.cli.shell import ask
+
+if TYPE_CHECKING:
+    from recollect.core.memory.memory import Stats
+    from recollect.core.sync.model import SyncStatus
+    from recollect.ports.service import Recollect
+
+
+def status(*, as_json: AsJson = False) -> None:
+    """Say which store is in use and what it holds."""
+    from recollect.settings import load
+
+    settings = load()
+    stats, sync = ask(_look_at_both if settings.mode == "cached" else _look)
+    store = "server" if settings.mode == "remote" else "local"
+    location = str(settings.sqlite_path) if store == "local" else str(settings.api_url)
+    told: dict[str, object] = {"mode": settings.mode, "store": store, "location": location}
+    if as_json:
+        from recollect.wire.answers import StatsOut
+
+        told["stats"] = StatsOut.from_stats(stats).model_dump(mode="json")
+        if sync is not None:
+            told |= {"server": settings.api_url, "sync": status_fields(sync)}
+        print_json({"version": __version__, **told})
+        return
+    from recollect.shells.cli.render import facts, stats_rows
+
+    rows = {
+        "recollect": __version__,
+        "mode": settings.mode,
+        "store": f"{store}, {location}",
+        "server": str(settings.api_url) if sync is not None else "",
+        **stats_rows(stats),
+        **({} if sync is None else status_rows(sync)),
+    }
+    show(facts(rows))
+
+
+async def _look(recollect: Recollect) -> tuple[Stats, SyncStatus | None]:
+    return await recollect.stats(), None
+
+
+async def _look_at_both(recollect: Recollect) -> tuple[Stats, SyncStatus | None]:
+    from recollect.usecases.sync.offline_first import CachedRecollect
+
+    sync = await recollect.status() if isinstance(recollect, CachedRecollect) else None
+    return await recollect.stats(), sync
+
+
+def status_fields(status: SyncStatus) -> dict[str, object]:
+    return {
+        "waiting": status.waiting,
+        "held": status.held,
+        "conflicts": status.conflicts,
+        "parked": [
+            {"id": str(one.id), "reason": one.reason, "remedy": one.remedy} for one in status.parked
+        ],
+        "last_sync_at": status.last_sync_at and status.last_sync_at.isoformat(),
+        "trouble": status.trouble,
+        "remedy": status.remedy,
+    }
+
+
+def status_rows(status: SyncStatus) -> dict[str, str]:
+    from recollect.shells.cli.text import local_time
+
+    parked = [f"{short(one.id)}: {one.reason}\n→ {one.remedy}" for one in status.parked]
+    held = f", {status.held} sensitive kept here" if status.held else ""
+    conflicts = f"{status.conflicts}: see `recollect conflicts`" if status.conflicts else ""
+    return {
+        "waiting": f"{status.waiting} to be sent{held}",
+        "last sync": local_time(status.last_sync_at) if status.last_sync_at else "never",
+        "conflicts": conflicts,
+        "parked": "\n".join(parked),
+        "sync waits": f"{status.trouble}\n→ {status.remedy}" if status.trouble else "",
+    }

@@ -1,0 +1,179 @@
+"""The commands of a cached store: sync, and the conflicts it met."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from recollect.core.errors import InvalidInput, NotAllowed, RecollectError, StoreBusy
+from recollect.core.memory.ids import short
+from recollect.shells.cli.options import AsJson
+from recollect.shells.cli.output import note, print_json, show
+from recollect.shells.cli.shell import ask, run_async
+from recollect.shells.cli.status import status_fields, status_rows
+from recollect.shells.cli.typed import Commands
+
+if TYPE_CHECKING:
+    from recollect.core.sync.model import ConflictReport, Keep, SyncStatus
+    from recollect.settings import Settings
+
+conflicts_app = Commands(
+    invoke_without_command=True, help="Conflicts that sync met: list, show, resolve."
+)
+
+
+def sync(
+    *,
+    retry: Annotated[bool, typer.Option("--retry", help="Also what the server refused.")] = False,
+    relink: Annotated[
+        bool,
+        typer.Option("--relink", help="Send all that is here to a server it does not belong to."),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Bring the local store and the server to the same state, to the end."""
+    from recollect.settings import load
+
+    settings = load()
+    if settings.mode != "cached":
+        raise InvalidInput(
+            f"there is nothing to sync in {settings.mode} mode",
+            field="RECOLLECT_API_URL",
+            remedy="Name a server with RECOLLECT_API_URL and RECOLLECT_API_KEY, and leave "
+            "RECOLLECT_SYNC unset.",
+        )
+    status = run_async(_sync(settings, retry=retry, relink=relink))
+    if as_json:
+        print_json(status_fields(status))
+        return
+    from recollect.shells.cli.render import facts
+
+    show(facts(status_rows(status)))
+
+
+async def _sync(settings: Settings, *, retry: bool, relink: bool) -> SyncStatus:
+    from recollect.shells.progress import counting_bar
+    from recollect.usecases.sync.sync import sync as sync_to_the_end
+    from recollect.wiring import open_cached
+
+    async with open_cached(settings) as cached:
+        if not cached.lock.take():
+            raise StoreBusy(
+                "another process syncs this store",
+                remedy="That is as good: `recollect status` shows how far it is.",
+            )
+        try:
+            if relink:
+                await cached.sync.reset(relink=True)
+            if retry:
+                await cached.sync.retry_parked()
+            with counting_bar("syncing") as tell:
+                await sync_to_the_end(cached.sync, cached.server, cached.clock, tell)
+        except RecollectError as error:
+            await cached.sync.note_trouble(
+                str(error), error.remedy, key_refused=isinstance(error, NotAllowed)
+            )
+            raise
+        finally:
+            cached.lock.release()
+        return await cached.sync.status()
+
+
+@conflicts_app.callback()
+def conflicts(context: typer.Context, *, as_json: AsJson = False) -> None:
+    if context.invoked_subcommand is None:
+        list_conflicts(as_json=as_json)
+
+
+@conflicts_app.command("list")
+def list_conflicts(*, as_json: AsJson = False) -> None:
+    """List the conflicts that nobody has resolved."""
+    found = ask(lambda recollect: recollect.conflicts())
+    if as_json:
+        from recollect.wire.conflicts import ConflictOut
+
+        print_json(
+            {"conflicts": [ConflictOut.from_report(o).model_dump(mode="json") for o in found]}
+        )
+        return
+    if not found:
+        note("no conflicts")
+        return
+    from recollect.shells.cli.render import rows
+
+    show(rows([_row(one) for one in found]))
+
+
+@conflicts_app.command("show")
+def show_conflict(
+    id: Annotated[str, typer.Argument(metavar="ID", help="Of the conflict or of the memory.")],
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Show both sides of a conflict."""
+    from recollect.usecases.sync.conflicts import chosen
+
+    found = ask(lambda recollect: recollect.conflicts())
+    revision = chosen([one.revision for one in found], id)
+    report = next(one for one in found if one.revision.id == revision.id)
+    _show(report, as_json=as_json)
+
+
+@conflicts_app.command("resolve")
+def resolve_conflict(
+    id: Annotated[str, typer.Argument(metavar="ID", help="Of the conflict or of the memory.")],
+    *,
+    keep: Annotated[
+        str, typer.Option("--keep", help="`current`, or `other`: the side that was kept aside.")
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Decide which side is to stand; the conflict is then over on every machine."""
+    if keep not in ("current", "other"):
+        raise InvalidInput(
+            f"{keep[:60]!r} is not a side", field="keep", remedy="Choose current or other."
+        )
+    side: Keep = "current" if keep == "current" else "other"
+    report = ask(lambda recollect: recollect.resolve(id, side))
+    if as_json:
+        _show(report, as_json=True)
+    else:
+        show(f"resolved {short(report.revision.id)}: the {keep} side stands")
+
+
+def _row(report: ConflictReport) -> Mapping[str, object]:
+    revision = report.revision
+    return {
+        "id": short(revision.id),
+        "memory": short(revision.memory_id),
+        "kind": revision.kind,
+        "fields": ", ".join(revision.fields),
+    }
+
+
+def _show(report: ConflictReport, *, as_json: bool) -> None:
+    if as_json:
+        from recollect.wire.conflicts import ConflictOut
+
+        print_json(ConflictOut.from_report(report))
+        return
+    from recollect.core.sync.model import State
+    from recollect.shells.cli.render import rows
+
+    current = {} if report.current is None else State(report.current).fields
+    names = [*report.revision.fields] or ["content"]
+    sides = [
+        {
+            "field": name,
+            "current": current.get(name, "(erased)" if report.current is None else None),
+            "other": report.revision.fields.get(name, "(erased)"),
+        }
+        for name in names
+    ]
+    show(
+        f"conflict {report.revision.id} ({report.revision.kind}) of memory "
+        f"{report.revision.memory_id}",
+        rows(sides),
+    )

@@ -1,0 +1,81 @@
+"""The commands on the run-time settings: show, set, log."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from recollect.core.recall.settings import MAX_SETTINGS_LOG, RecallSettings
+from recollect.ports.service import Recollect
+from recollect.shells.cli.options import AsJson
+from recollect.shells.cli.output import note, print_json, show
+from recollect.shells.cli.shell import ask
+from recollect.shells.cli.text import setting_value
+from recollect.shells.cli.typed import Commands
+
+_LOG = 20
+
+settings_app = Commands(
+    invoke_without_command=True, help="Show or change how recall ranks; the next recall obeys."
+)
+
+
+@settings_app.callback()
+def show_settings(context: typer.Context, *, as_json: AsJson = False) -> None:
+    if context.invoked_subcommand is None:
+        _print_settings(ask(lambda recollect: recollect.settings()), as_json=as_json)
+
+
+@settings_app.command("set")
+def set_setting(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="As `recollect settings` shows it.")],
+    value: Annotated[str, typer.Argument(metavar="VALUE", help="A number, a name, on or off.")],
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Change one setting, for every process on this store, and show what changed."""
+
+    async def change(recollect: Recollect) -> tuple[RecallSettings, RecallSettings]:
+        before = await recollect.settings()
+        return before, await recollect.change_settings({name: value})
+
+    old, new = (one.as_dict()[name] for one in ask(change))
+    if as_json:
+        print_json({name: {"old": old, "new": new}})
+    elif old == new:
+        show(f"{name} is {setting_value(new)} already")
+    else:
+        show(f"{name}: {setting_value(old)} → {setting_value(new)}")
+
+
+@settings_app.command("log")
+def show_log(
+    *,
+    limit: Annotated[
+        int, typer.Option("--limit", help=f"How many changes, 1 to {MAX_SETTINGS_LOG}.")
+    ] = _LOG,
+    as_json: AsJson = False,
+) -> None:
+    """Show who changed which setting, newest first."""
+    changes = ask(lambda recollect: recollect.settings_log(limit))
+    if as_json:
+        from recollect.wire.tuning import SettingChangeOut, SettingsLogOut
+
+        print_json(SettingsLogOut(changes=[SettingChangeOut.from_change(one) for one in changes]))
+    elif changes:
+        from recollect.shells.cli.render_why import settings_log
+
+        show(settings_log(changes))
+    else:
+        note("no setting was changed yet")
+
+
+def _print_settings(settings: RecallSettings, *, as_json: bool) -> None:
+    values = settings.as_dict()
+    if as_json:
+        print_json(values)
+    else:
+        from recollect.shells.cli.render import facts
+
+        show(facts({name: setting_value(value) for name, value in values.items()}))

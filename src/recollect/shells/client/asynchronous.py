@@ -1,0 +1,405 @@
+"""Recollect for Python programs: `from recollect import Client`, or `AsyncClient`.
+
+There is one definition of every method, the asynchronous one here; `blocking.py` makes the other
+from it. The answers are the values of `recollect.core`, and the errors are those of
+`recollect.core.errors`, whether the memory is here or on a server.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import (
+    AsyncIterable,
+    AsyncIterator,
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    Sequence,
+)
+from contextlib import AbstractAsyncContextManager
+from dataclasses import fields, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import IO, TYPE_CHECKING, Any, Final, Literal, Self, TypedDict, Unpack
+from uuid import UUID
+
+from recollect.core.curation.audit import KINDS as AUDIT_KINDS
+from recollect.core.curation.audit import Finding, checked_kinds
+from recollect.core.errors import InvalidInput
+from recollect.core.memory.batch import Remembered
+from recollect.core.memory.expected import check_kinds_of
+from recollect.core.memory.memory import (
+    DEFAULT_CATEGORY,
+    DEFAULT_IMPORTANCE,
+    EVERYWHERE,
+    Changes,
+    Draft,
+    Memory,
+    Scope,
+    Stats,
+    several,
+)
+from recollect.core.memory.paging import MAX_PAGE, Page
+from recollect.core.memory.project import project_to_store_in, scope_here
+from recollect.core.recall.explain import WhyReport
+from recollect.core.recall.request import LegName, RecallRequest, Recollection, SortBy
+from recollect.core.recall.settings import RecallSettings
+from recollect.ports.service import Recollect
+from recollect.settings import Settings, load
+from recollect.shells.client.batches import Rememberable, async_batches, to_item
+from recollect.usecases.agents.brief import Brief, brief
+from recollect.usecases.agents.memory_tool import ToolAnswer, memory_tool
+
+if TYPE_CHECKING:
+    from recollect.shells.transfer.exporting import ExportFormat
+    from recollect.shells.transfer.importing import Imported
+    from recollect.usecases.memory.export import Taken
+
+# What a hook gives an agent at the start of a session, too.
+BRIEF_TOKENS: Final = 1_200
+_PAGE: Final = 50
+
+
+class Options(TypedDict, total=False):
+    """Which memory a client works with. Without any it works as the command line does, by the
+    environment. `home` names a folder with a local store and nothing else; `url` and `key` name a
+    server, which is asked directly unless `sync="on"` puts a local copy in front of it.
+    """
+
+    url: str
+    key: str
+    home: str | Path
+    owner: str
+    sync: Literal["on", "off"]
+
+
+class Asked(TypedDict, total=False):
+    """What a recall is asked beside the query, as `RecallRequest` has it. `exclude` are memories
+    already in the prompt; `weights` hold for this recall only; the text of a sensitive query is
+    given to no model on another machine; `as_of` asks what was known at a moment.
+    """
+
+    limit: int
+    scope: Scope
+    sort_by: SortBy
+    expanded_query: str
+    exclude: Collection[UUID]
+    weights: Mapping[LegName, float] | None
+    is_sensitive: bool
+    as_of: datetime | None
+
+
+class AsyncClient:
+    """Everything that can be asked of a memory, for programs with an event loop; used in an
+    `async with` block.
+    """
+
+    def __init__(self, **options: Unpack[Options]) -> None:
+        self._settings = _settings(options)
+        self._is_by_environment = not {"url", "home"} & options.keys()
+        self._opening: AbstractAsyncContextManager[Recollect] | None = None
+        self._opened: Recollect | None = None
+
+    async def __aenter__(self) -> Self:
+        from recollect.wiring import open_recollect
+
+        opening = open_recollect(self._settings, syncing=True)
+        self._opened = await opening.__aenter__()
+        self._opening = opening
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        opening, self._opening, self._opened = self._opening, None, None
+        if opening is not None:
+            await opening.__aexit__(kind, error, trace)
+
+    async def remember(
+        self,
+        content: str,
+        *,
+        category: str = DEFAULT_CATEGORY,
+        tags: list[str] | tuple[str, ...] = (),
+        expanded_keywords: list[str] | tuple[str, ...] = (),
+        importance: float = DEFAULT_IMPORTANCE,
+        is_sensitive: bool | None = None,
+        project: str | None = None,
+        is_global: bool = False,
+        session: str | None = None,
+        id: UUID | None = None,
+    ) -> Memory:
+        """Store a memory. With an id of your own (a UUIDv7) repeating it is harmless. A client that
+        works by the environment puts it into the project of the folder, as the command line does,
+        unless it is to be global.
+        """
+        here = self._project_here()
+        values: dict[str, Any] = {
+            "content": content,
+            "category": category,
+            "tags": several(tags, "tags"),
+            "expanded_keywords": several(expanded_keywords, "expanded_keywords"),
+            "importance": importance,
+            "is_sensitive": is_sensitive,
+            "project": project,
+            "session": session,
+            "id": id,
+        }
+        check_kinds_of(values)
+        named = project_to_store_in(project, here, is_global=is_global)
+        values["project"] = await self._project_meant(named, here)
+        return await self._recollect.remember(Draft(**values))
+
+    async def remember_many(
+        self,
+        memories: Iterable[Rememberable] | AsyncIterable[Rememberable],
+        *,
+        on_batch: Callable[[Sequence[Remembered]], object] = lambda _: None,
+    ) -> list[Remembered]:
+        """Store many memories: texts, drafts, or the fields of `remember` as dicts. They are read
+        from the iterable as they are stored, in batches of up to 500, each in one transaction, and
+        `on_batch` is called with the results of each. One that cannot be stored is refused, and the
+        others are stored. With ids of your own, repeating the call is harmless.
+        """
+        results: list[Remembered] = []
+        async for batch in async_batches(memories):
+            stored = await self._recollect.remember_many([to_item(item) for item in batch])
+            on_batch(stored)
+            results += stored
+        return results
+
+    async def recall(self, query: str, **asked: Unpack[Asked]) -> Recollection:
+        """Find the memories most useful for a query, best first, each with its reasons. Without a
+        scope, a client that works by the environment looks in the project of the folder and in
+        global memories, as the command line does; `Scope()` looks everywhere.
+        """
+        return await self._recollect.recall(await self._request(query, asked))
+
+    async def why(self, reference: str | UUID, query: str, **asked: Unpack[Asked]) -> WhyReport:
+        """Why a memory is recalled for a query or is not, and what would bring it in; for the same
+        arguments as those of `recall`.
+        """
+        return await self._recollect.why(str(reference), await self._request(query, asked))
+
+    async def get(self, reference: str | UUID) -> Memory:
+        """One memory, by its id or any unambiguous beginning of it."""
+        return await self._recollect.get(str(reference))
+
+    async def page(
+        self, scope: Scope | None = None, *, cursor: str | None = None, limit: int = _PAGE
+    ) -> Page:
+        """A page of memories, newest first; `next_cursor` leads to the next one. The scope is that
+        of a recall.
+        """
+        check_kinds_of({"cursor": cursor, "limit": limit})
+        return await self._recollect.page(await self._scope(scope), cursor, limit)
+
+    async def iter_memories(self, scope: Scope | None = None) -> AsyncIterator[Memory]:
+        """Every memory of a scope, newest first; one page at a time is held. The scope is that of
+        a recall.
+        """
+        scope = await self._scope(scope)
+        cursor: str | None = None
+        while True:
+            page = await self._recollect.page(scope, cursor, MAX_PAGE)
+            for memory in page.memories:
+                yield memory
+            cursor = page.next_cursor
+            if cursor is None:
+                return
+
+    async def update(
+        self, reference: str | UUID, *, based_on: int | None = None, **changes: Unpack[Changes]
+    ) -> Memory:
+        """Change the fields that are named; with `based_on` only if that version is current."""
+        check_kinds_of({"based_on": based_on})
+        return await self._recollect.update(str(reference), _checked(changes), based_on=based_on)
+
+    async def link(self, reference: str | UUID, kind: str, target: str | UUID) -> Memory:
+        """Say how a memory relates to another, such as that it supersedes it."""
+        return await self._recollect.link(str(reference), kind, str(target))
+
+    async def unlink(self, reference: str | UUID, kind: str, target: str | UUID) -> Memory:
+        """Take a link away."""
+        return await self._recollect.unlink(str(reference), kind, str(target))
+
+    async def forget(self, reference: str | UUID, *, forever: bool = False) -> UUID:
+        """Show a memory in no recall or listing any more; `forever` erases it."""
+        return await self._recollect.forget(str(reference), forever=forever)
+
+    async def brief(
+        self, project: str | None = None, *, budget_tokens: int = BRIEF_TOKENS
+    ) -> Brief:
+        """A project's most important and most recent memories, global ones after them."""
+        here = self._project_here()
+        named = await self._project_meant(here if project is None else project, here)
+        scope = Scope(project=named, with_global=True)
+        now = datetime.now(UTC)
+        return await brief(self._recollect, scope, budget_tokens=budget_tokens, now=now)
+
+    async def audit(self, *, kinds: Collection[str] = AUDIT_KINDS) -> list[Finding]:
+        """Find duplicates, contradictions, stale and unused memories, and secrets. Nothing is
+        changed. A server that is asked directly does not say which memories were never recalled.
+        """
+        from recollect.shells.transfer import open_audit
+        from recollect.usecases.curation.audit import audit
+
+        if self._opened is None:
+            raise not_open()
+        owner, now = self._settings.owner, datetime.now(UTC)
+        chosen = checked_kinds(several(kinds, "kinds"))
+        async with open_audit(self._settings) as (memories, recalls):
+            return await audit(memories, owner, now, kinds=chosen, recalls=recalls)
+
+    async def export(
+        self,
+        file: str | Path | IO[bytes],
+        *,
+        scope: Scope = EVERYWHERE,
+        format: ExportFormat = "jsonl",
+        sensitive: bool = False,
+        overwrite: bool = False,
+    ) -> Taken:
+        """Write memories to a file, or to an open binary file: all of a scope but sensitive ones,
+        unless they are asked for. A file appears when it is whole.
+        """
+        from recollect.shells.transfer.exporting import check_export_format, new_file, write_export
+
+        recollect = self._recollect
+        check_export_format(format)
+        if not isinstance(file, str | Path):
+            return await write_export(recollect, file, scope, format, sensitive=sensitive)
+        with new_file(Path(file), force=overwrite) as out:
+            return await write_export(recollect, out, scope, format, sensitive=sensitive)
+
+    async def import_(
+        self,
+        *files: str | Path,
+        format: str | None = None,
+        project: str | None = None,
+        dry_run: bool = False,
+    ) -> Imported:
+        """Bring memories in from files and folders: an export, or what other programs wrote. Unless
+        `format` is named, the content tells. Importing a file again adds nothing.
+        """
+        from recollect.shells.transfer import open_moving
+        from recollect.shells.transfer.importing import import_files
+        from recollect.usecases.sync.offline_first import CachedRecollect
+
+        recollect = self._recollect
+        paths = [Path(file) for file in files]
+        async with open_moving(self._settings) as moving:
+            done = await import_files(
+                moving, paths, format=format, project=project, dry_run=dry_run
+            )
+        if isinstance(recollect, CachedRecollect):
+            recollect.wake()
+        return done
+
+    async def stats(self) -> Stats:
+        """What is stored, in numbers."""
+        return await self._recollect.stats()
+
+    async def settings(self) -> RecallSettings:
+        """How recall ranks."""
+        return await self._recollect.settings()
+
+    async def change_settings(self, changes: Mapping[str, object]) -> RecallSettings:
+        """Change how recall ranks, for every process on the store."""
+        return await self._recollect.change_settings(changes)
+
+    async def memory_tool(
+        self, command: Mapping[str, Any], *, project: str | None = None
+    ) -> ToolAnswer:
+        """Do one command of Anthropic's memory tool; see `MemoryTool`."""
+        return await memory_tool(self._recollect, command, project=project)
+
+    def _project_here(self) -> str | None:
+        """The project of the folder, unless the program has named its own place for memories."""
+        if not self._is_by_environment:
+            return None
+        from recollect.wiring.project import current_project
+
+        return current_project(Path.cwd(), os.environ)
+
+    async def _project_meant(self, name: str | None, here: str | None) -> str | None:
+        return await self._recollect.project_meant(name, here) if name and name.strip() else name
+
+    async def _scope(self, scope: Scope | None) -> Scope:
+        here = self._project_here()
+        if scope is None:
+            return scope_here(EVERYWHERE, here)
+        check_kinds_of({"scope": scope})
+        check_kinds_of(_values(scope))
+        return replace(scope, project=await self._project_meant(scope.project, here))
+
+    async def _request(self, query: str, asked: Asked) -> RecallRequest:
+        check_kinds_of({"query": query, **asked})
+        named: dict[str, Any] = dict(asked)
+        named["scope"] = await self._scope(asked.get("scope"))
+        named["exclude"] = frozenset(asked.get("exclude", ()))
+        named["weights"] = dict(asked.get("weights") or {})
+        return RecallRequest(query, **named)
+
+    @property
+    def _recollect(self) -> Recollect:
+        if self._opened is None:
+            raise not_open()
+        return self._opened
+
+
+def _settings(options: Options) -> Settings:
+    """The environment's settings, overruled. Naming one kind of place rules the other out."""
+    named: dict[str, object] = dict(options)
+    if "url" in named:
+        named["api_url"] = named.pop("url")
+        named.setdefault("sync", "off")
+    elif "home" in named:
+        named["api_url"] = None
+    if "key" in named:
+        named["api_key"] = named.pop("key")
+    settings = load(**named)
+    if options.get("key") and settings.api_url is None:
+        raise InvalidInput(
+            "a key is given, but no server that it is for",
+            field="url",
+            remedy="Name the server, `Client(url=…, key=…)`; a local store needs no key.",
+        )
+    return settings
+
+
+def _values(scope: Scope) -> dict[str, object]:
+    return {field.name: getattr(scope, field.name) for field in fields(scope)}
+
+
+def _checked(changes: Changes) -> Changes:
+    """InvalidInput for a field that nobody can change, of which a server would not even hear, and
+    for a text in place of several.
+    """
+    for name in changes:
+        if name not in Changes.__annotations__:
+            raise InvalidInput(
+                f"{name[:60]!r} is not a field that can be changed",
+                field=name,
+                remedy=f"Name some of: {', '.join(Changes.__annotations__)}.",
+            )
+    whole = changes.copy()
+    if "tags" in changes:
+        whole["tags"] = several(changes["tags"], "tags")
+    if "expanded_keywords" in changes:
+        whole["expanded_keywords"] = several(changes["expanded_keywords"], "expanded_keywords")
+    check_kinds_of(whole)
+    return whole
+
+
+def not_open() -> InvalidInput:
+    return InvalidInput(
+        "the client is not open",
+        field="client",
+        remedy="Use it inside `with Client() as memory:` or `async with AsyncClient() as memory:`.",
+    )

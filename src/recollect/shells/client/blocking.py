@@ -1,0 +1,208 @@
+"""The client for programs without an event loop: the asynchronous one, run in a thread of its own.
+
+No method is written twice. Each is made of its asynchronous counterpart, from which it takes its
+signature, its types and its documentation.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Coroutine,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from concurrent.futures import Future
+from functools import update_wrapper, wraps
+from threading import Lock, Thread
+from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar, Unpack
+
+from recollect.core.memory.batch import Remembered
+from recollect.shells.client.asynchronous import AsyncClient, Options, not_open
+from recollect.shells.client.batches import Rememberable, batches
+
+Given = ParamSpec("Given")
+Answer = TypeVar("Answer")
+Twin = TypeVar("Twin", bound=Callable[..., object])
+
+
+def _blocking(
+    method: Callable[Concatenate[AsyncClient, Given], Coroutine[Any, Any, Answer]],
+) -> Callable[Concatenate[Client, Given], Answer]:
+    """The same method for a program without an event loop."""
+
+    @wraps(method)
+    def call(self: Client, /, *args: Given.args, **kwargs: Given.kwargs) -> Answer:
+        return self._wait(method(self._client, *args, **kwargs))
+
+    return call
+
+
+def _blocking_iterator(
+    method: Callable[Concatenate[AsyncClient, Given], AsyncIterator[Answer]],
+) -> Callable[Concatenate[Client, Given], Iterator[Answer]]:
+    """The same iterator for a program without an event loop."""
+
+    @wraps(method)
+    def iterate(self: Client, /, *args: Given.args, **kwargs: Given.kwargs) -> Iterator[Answer]:
+        answers = method(self._client, *args, **kwargs)
+        while True:
+            try:
+                answer = self._wait(_next_of(answers))
+            except StopAsyncIteration:
+                return
+            yield answer
+
+    return iterate
+
+
+def _twin_of(method: Callable[..., object]) -> Callable[[Twin], Twin]:
+    """A method that is written for itself, with the documentation of its counterpart."""
+
+    def documented(twin: Twin) -> Twin:
+        update_wrapper(twin, method)
+        return twin
+
+    return documented
+
+
+async def _next_of(answers: AsyncIterator[Answer]) -> Answer:
+    return await anext(answers)
+
+
+class Client:
+    """The same for programs without an event loop; used in a `with` block. Threads may share it."""
+
+    def __init__(self, **options: Unpack[Options]) -> None:
+        self._client = AsyncClient(**options)
+        self._loop: _LoopThread | None = None
+
+    def __enter__(self) -> Self:
+        self._loop = _LoopThread()
+        try:
+            self._loop.wait(self._client.__aenter__())
+        except BaseException:
+            self._loop.stop()
+            self._loop = None
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        loop, self._loop = self._loop, None
+        if loop is not None:
+            try:
+                loop.wait(self._client.__aexit__(None, None, None))
+            finally:
+                loop.stop()
+
+    remember = _blocking(AsyncClient.remember)
+
+    @_twin_of(AsyncClient.remember_many)
+    def remember_many(
+        self,
+        memories: Iterable[Rememberable],
+        *,
+        on_batch: Callable[[Sequence[Remembered]], object] = lambda _: None,
+    ) -> list[Remembered]:
+        # Read in the caller's thread, where a generator may use this client, or a database.
+        results: list[Remembered] = []
+        for batch in batches(memories):
+            stored = self._wait(self._client.remember_many(batch))
+            on_batch(stored)
+            results += stored
+        return results
+
+    recall = _blocking(AsyncClient.recall)
+    why = _blocking(AsyncClient.why)
+    get = _blocking(AsyncClient.get)
+    page = _blocking(AsyncClient.page)
+    iter_memories = _blocking_iterator(AsyncClient.iter_memories)
+    update = _blocking(AsyncClient.update)
+    link = _blocking(AsyncClient.link)
+    unlink = _blocking(AsyncClient.unlink)
+    forget = _blocking(AsyncClient.forget)
+    brief = _blocking(AsyncClient.brief)
+    audit = _blocking(AsyncClient.audit)
+    export = _blocking(AsyncClient.export)
+    import_ = _blocking(AsyncClient.import_)
+    stats = _blocking(AsyncClient.stats)
+    settings = _blocking(AsyncClient.settings)
+    change_settings = _blocking(AsyncClient.change_settings)
+    memory_tool = _blocking(AsyncClient.memory_tool)
+
+    def _wait(self, work: Coroutine[Any, Any, Answer]) -> Answer:
+        loop = self._loop
+        if loop is None:
+            work.close()
+            raise not_open()
+        return loop.wait(work)
+
+
+class MemoryTool:
+    """Anthropic's memory tool over a client, for a tool loop: `to_dict()` is what the API is told,
+    `call(input)` does what the model asked for, and `result(...)` makes the block that answers it.
+    """
+
+    name: Final = "memory"
+
+    def __init__(self, client: Client, *, project: str | None = None) -> None:
+        self._client = client
+        self._project = project
+
+    def to_dict(self) -> dict[str, str]:
+        return {"type": "memory_20250818", "name": self.name}
+
+    def call(self, input: Mapping[str, Any]) -> str:
+        return self._client.memory_tool(input, project=self._project).text
+
+    def result(self, tool_use_id: str, input: Mapping[str, Any]) -> dict[str, object]:
+        answer = self._client.memory_tool(input, project=self._project)
+        return {
+            "type": "tool_result",
+            "tool_use_id": tool_use_id,
+            "content": answer.text,
+            "is_error": answer.is_error,
+        }
+
+
+class _LoopThread:
+    """An event loop in a thread, until it is stopped."""
+
+    def __init__(self) -> None:
+        self._started: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = Future()
+        self._thread = Thread(target=self._run, name="recollect-client", daemon=True)
+        self._thread.start()
+        self._loop, self._ended = self._started.result()
+        self._asking = Lock()
+        self._is_ending = False
+
+    def wait(self, work: Coroutine[Any, Any, Answer]) -> Answer:
+        with self._asking:
+            # A loop that is closing takes work without a word, and never does it.
+            if self._is_ending:
+                work.close()
+                raise not_open()
+            future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        except BaseException:  # Ctrl-C ends the waiting: then nobody wants the answer
+            future.cancel()
+            raise
+
+    def stop(self) -> None:
+        with self._asking:
+            self._is_ending = True
+        self._loop.call_soon_threadsafe(self._ended.set)
+        self._thread.join()
+
+    def _run(self) -> None:
+        asyncio.run(self._until_ended())
+
+    async def _until_ended(self) -> None:
+        ended = asyncio.Event()
+        self._started.set_result((asyncio.get_running_loop(), ended))
+        await ended.wait()

@@ -1,0 +1,118 @@
+"""What the process behind a capture does: read what is new in the transcript, and keep of it what
+lasts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from recollect.adapters.files.hook_files import (
+    DailyCount,
+    SessionFile,
+    hooks_folder,
+    one_at_a_time,
+)
+from recollect.adapters.files.hook_log import write_line
+from recollect.core.agents.capture import Statement, statements
+from recollect.core.agents.transcript import own_words
+from recollect.core.errors import RecollectError
+from recollect.settings import Settings, load
+from recollect.shells.hooks.events import Event
+from recollect.usecases.agents.capture import Captured
+from recollect.usecases.agents.capture import capture as captured
+from recollect.wiring import open_recollect
+from recollect.wiring.project import current_project
+
+# Of a transcript that nobody has read yet, the end: what is further back was said long ago.
+MAX_READ: Final = 2_000_000
+
+
+def keep(event: Event, environ: Mapping[str, str]) -> None:
+    """One exchange, or all since the last one that was read; told in the log."""
+    began = time.monotonic()
+    settings = load()
+    folder = hooks_folder(settings.home)
+    try:
+        with one_at_a_time(folder):
+            outcome = _captured(event, environ, settings, folder)
+    except RecollectError as error:
+        outcome = f"failed: {type(error).__name__}"
+    except Exception as error:  # noqa: BLE001  # nobody else would hear of it; its text may quote
+        outcome = f"failed: {type(error).__name__}"
+    write_line(str(folder), "capture", f"work {outcome}", (time.monotonic() - began) * 1000)
+
+
+def _captured(event: Event, environ: Mapping[str, str], settings: Settings, folder: Path) -> str:
+    session = SessionFile(folder, event.session_key)
+    lines, read = _unread(event.transcript, session.state().read)
+    said = own_words(lines)
+    count = DailyCount(folder, datetime.now(UTC).date().isoformat())
+    allowance = max(settings.capture_daily - count.used(), 0)
+    project = current_project(event.folder, environ)
+    found, note = asyncio.run(_kept(said, settings, project, event.session, allowance))
+    count.add(len(found.ids))
+    session.note_captured(found.ids, read)
+    over = f" over_cap={found.over}" if found.over else ""
+    return (
+        f"stored={len(found.stored)} refined={len(found.refined)} known={len(found.known)}"
+        f"{over}{note}"
+    )
+
+
+async def _kept(
+    said: list[str], settings: Settings, project: str | None, session: str | None, allowance: int
+) -> tuple[Captured, str]:
+    found = [one for text in said for one in statements(text)]
+    note = ""
+    if said and (settings.capture_url or settings.capture_command):
+        try:
+            found = _joined(found, await _extracted(said, settings))
+        except RecollectError as error:  # the rules' own findings are kept all the same
+            note = f" model={type(error).__name__}"
+    if not found:
+        return Captured(), note
+    async with open_recollect(settings) as recollect:
+        told = await captured(
+            recollect, found, project=project, session=session, allowance=allowance
+        )
+    return told, note
+
+
+def _joined(ruled: list[Statement], extracted: list[Statement]) -> list[Statement]:
+    return list({one.content.casefold(): one for one in (*extracted, *ruled)}.values())
+
+
+async def _extracted(said: list[str], settings: Settings) -> list[Statement]:
+    from recollect.adapters.models.extractors import ask_command, ask_endpoint
+
+    if settings.capture_url:
+        key = settings.capture_api_key
+        return await ask_endpoint(
+            said,
+            url=settings.capture_url,
+            model=settings.capture_model,
+            key=key.get_secret_value() if key else None,
+            egress=settings.egress,
+        )
+    return await ask_command(said, command=settings.capture_command or "")
+
+
+def _unread(transcript: Path | None, read: int) -> tuple[list[bytes], int]:
+    """The whole lines behind what was read, and where they end. A file that became shorter is
+    another one.
+    """
+    if transcript is None:
+        return [], read
+    with transcript.open("rb") as file:
+        size = file.seek(0, 2)
+        begin = read if read <= size else 0
+        begin = max(begin, size - MAX_READ)
+        file.seek(begin)
+        data = file.read(MAX_READ)
+    whole = data.rfind(b"\n") + 1
+    return data[:whole].splitlines(), begin + whole

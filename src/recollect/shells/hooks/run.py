@@ -1,0 +1,72 @@
+"""Every hook's way in and out: whatever happens, exit code 0, a whole answer or none, one log line.
+
+An agent waits for its hooks, and takes some exit codes for orders. So nothing that goes wrong here
+may show there. The wall stands before anything else is imported: on a busy machine the imports
+alone can use up a budget.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from recollect.adapters.files.hook_log import hooks_path, write_line
+from recollect.shells.hooks.wall import Wall, wanted_ms
+
+TYPE_CHECKING = False  # `typing` itself takes too long here
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import NoReturn
+
+    from recollect.shells.hooks.events import Event
+
+NAMES = ("recall", "brief", "capture", "compact")
+# Set for what a hook starts itself: an agent's own command, asked to extract, has hooks, too.
+CAPTURING = "RECOLLECT_CAPTURING"
+
+
+def run(arguments: Sequence[str], environ: Mapping[str, str] = os.environ) -> NoReturn:
+    """One hook, then the end of the process."""
+    name = arguments[0] if arguments else ""
+    try:
+        if name not in NAMES:
+            sys.stderr.write(f"There is no hook {name!r}; the hooks are {', '.join(NAMES)}.\n")
+            sys.stderr.flush()
+        elif not environ.get(CAPTURING):
+            _run(name, environ, as_text="--text" in arguments)
+    except BaseException:  # noqa: BLE001, S110  # a hook must never stop the work
+        pass
+    finally:
+        os._exit(0)
+
+
+def _run(name: str, environ: Mapping[str, str], *, as_text: bool) -> None:
+    folder = hooks_path(environ)
+
+    def late(ms: float) -> None:
+        write_line(folder, name, "gave up to stay within its budget", ms)
+
+    wall = Wall(wanted_ms(name, environ), late)
+    try:
+        outcome = _hook(name, environ, wall, as_text=as_text)
+    except BaseException as error:  # noqa: BLE001  # as above; its text may quote anything
+        outcome = f"failed: {type(error).__name__}"
+    write_line(folder, name, outcome, wall.ms)
+
+
+def _hook(name: str, environ: Mapping[str, str], wall: Wall, *, as_text: bool) -> str:
+    from recollect.shells.hooks.events import BadEvent, read_event
+
+    try:
+        event: Event = read_event()
+    except BadEvent as error:
+        return f"refused: {error}"
+    if name == "recall":
+        from recollect.shells.hooks.recall import recall
+
+        return recall(event, environ, wall, as_text=as_text)
+    from recollect.shells.hooks import session
+
+    if name == "brief":
+        return session.brief(event, environ, wall, as_text=as_text)
+    return session.capture(event, environ, is_compacting=name == "compact")

@@ -1,0 +1,121 @@
+"""The hooks around a session: `brief` when it starts, `capture` when an answer ends, `compact`
+before its context is compacted.
+
+Capturing may take its time, and an agent must not wait for it: the hook ends at once, and a process
+of its own does the work. It is one at a time, ends by itself, and holds nothing of the agent's.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Mapping
+from typing import Final
+
+from recollect.adapters.files.hook_files import SessionFile, forget_old_sessions, hooks_folder
+from recollect.core.agents.injection import BRIEF_SENTENCE, block, fitting
+from recollect.core.memory.memory import Memory, Scope
+from recollect.core.memory.paging import MAX_PAGE
+from recollect.shells.hooks.events import Event, rendered
+from recollect.shells.hooks.wall import Wall
+from recollect.wiring.fast_recall import home_folder
+from recollect.wiring.project import current_project
+
+# The longest that a process may work behind an agent's back.
+WORK_SECONDS: Final = 120
+# After these the agent's context is empty but for what is said now.
+_EMPTIED: Final = ("startup", "clear", "compact")
+_RESTORED: Final = 30
+# What a brief leaves itself, in seconds, when it waits for a capture to end.
+_FOR_BRIEFING: Final = 0.5
+_LOOKING: Final = 0.02
+
+
+def brief(event: Event, environ: Mapping[str, str], wall: Wall, *, as_text: bool) -> str:
+    """What the project's memories say, before the first prompt."""
+    import asyncio
+
+    home = home_folder(environ)
+    folder = hooks_folder(home)
+    session = SessionFile(folder, event.session_key)
+    memories = asyncio.run(briefed(event, environ, session, wall.until - _FOR_BRIEFING))
+    text = rendered(event.name or "SessionStart", block(BRIEF_SENTENCE, memories), as_text=as_text)
+    if wall.answer(text):
+        if event.source in _EMPTIED:
+            session.note_emptied()
+        if memories:
+            session.note_injected(tuple(memory.id for memory in memories))
+    forget_old_sessions(folder)
+    return f"injected={len(memories)} source={event.source[:20] or 'unsaid'}"
+
+
+async def briefed(
+    event: Event, environ: Mapping[str, str], session: SessionFile, until: float
+) -> tuple[Memory, ...]:
+    """What to say at the start. After a compaction, whatever is still being kept is waited for, to
+    the moment `until` of the monotonic clock.
+    """
+    from asyncio import sleep
+
+    from recollect.core.recall.successors import current
+    from recollect.settings import load
+    from recollect.usecases.agents.brief import brief as briefing
+    from recollect.wiring import SystemClock, open_recollect
+
+    settings = load()
+    scope = Scope(project=current_project(event.folder, environ), with_global=True)
+    state = session.state()
+    while event.source == "compact" and state.is_at_work and time.monotonic() < until:
+        await sleep(_LOOKING)
+        state = session.state()
+    # After a compaction, first what this session had and may have lost.
+    had = state.captured | state.injected | state.lost
+    lost = had if event.source == "compact" else frozenset()
+    async with open_recollect(settings) as recollect:
+        told = await briefing(
+            recollect, scope, budget_tokens=settings.hook_tokens, now=SystemClock().now()
+        )
+        if not lost:
+            return told.memories
+        restored = [
+            memory
+            for memory in current((await recollect.page(scope, None, MAX_PAGE)).memories)
+            if memory.id in lost and not memory.is_sensitive
+        ][:_RESTORED]
+    known = {memory.id for memory in restored}
+    others = [memory for memory in told.memories if memory.id not in known]
+    return fitting([*restored, *others], settings.hook_tokens)
+
+
+def capture(event: Event, environ: Mapping[str, str], *, is_compacting: bool) -> str:
+    """Start the work and leave it to itself."""
+    session = SessionFile(hooks_folder(home_folder(environ)), event.session_key)
+    if is_compacting:
+        session.note_emptied()
+    if environ.get("RECOLLECT_CAPTURE", "on") == "off":
+        return "off"
+    if event.transcript is None:
+        return "no transcript"
+    work = str(time.time_ns())
+    session.note_begun(work)
+    if os.fork() == 0:
+        _work(event, environ, session, work)
+    return "started"
+
+
+def _work(event: Event, environ: Mapping[str, str], session: SessionFile, work: str) -> None:
+    """In the process that stays behind. It holds no pipe of the agent's, who would wait for it."""
+    try:
+        os.setsid()
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for descriptor in (0, 1, 2):
+            os.dup2(nothing, descriptor)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(WORK_SECONDS)
+        from recollect.shells.hooks.capturing import keep
+
+        keep(event, environ)
+        session.note_ended(work)
+    finally:
+        os._exit(0)

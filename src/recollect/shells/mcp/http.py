@@ -1,0 +1,69 @@
+"""MCP over HTTP, as one path of the server: who shows a key works on its owner's memories.
+
+Each request stands alone and is answered with JSON: there is no session that a second key could
+take over, and any process can answer any request.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from recollect.ports.service import Recollect
+from recollect.shells.asgi.guards import KEY, MAX_BODY
+from recollect.shells.asgi.problems import WRONG_METHOD, problem, problem_response
+from recollect.shells.mcp.server import Context, build_server
+from recollect.wiring import Server
+
+
+@dataclass(frozen=True, slots=True)
+class McpEndpoint:
+    """`app` answers at whatever path it is put; `running` must be entered while it serves."""
+
+    app: ASGIApp
+    manager: StreamableHTTPSessionManager
+
+    def running(self) -> AbstractAsyncContextManager[None]:
+        return self.manager.run()
+
+
+def mcp_endpoint(server: Server) -> McpEndpoint:
+    """The endpoint of one server; it can run once. Its path must be behind `KeyRequired`."""
+
+    async def recollect_of(context: Context) -> Recollect:
+        if context.request is None:
+            raise RuntimeError("a call over HTTP carries its request")
+        return server.for_key(context.request.scope[KEY])
+
+    manager = StreamableHTTPSessionManager(
+        build_server(recollect_of, shows_sensitive=lambda: server.settings.mcp_sensitive == "show"),
+        json_response=True,
+        stateless=True,
+        max_request_body_size=MAX_BODY,
+        # The Host header is checked once for the whole process, by `asgi.guards.HostCheck`; a
+        # second list of names beside it would only be a second thing to get wrong.
+        security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+    )
+    return McpEndpoint(_PostOnly(manager.asgi_app), manager)
+
+
+class _PostOnly:
+    """Without sessions there is nothing to listen to (GET) and nothing to end (DELETE). A class,
+    because a route takes a plain function for one that answers a request by its return value.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["method"] != "POST":
+            refused = problem(
+                WRONG_METHOD, "MCP is spoken here by POST alone", "Send the message with POST."
+            )
+            await problem_response(refused, {"Allow": "POST"})(scope, receive, send)
+            return
+        await self._app(scope, receive, send)

@@ -1,0 +1,37 @@
+"""Tells a client that asked for it how a call gets on: waiting must not look like hanging.
+
+How long a call takes is known only at its end: so what is told is how many seconds it has taken,
+and what it is doing. A client that did not ask is told nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+from mcp.server.context import ServerRequestContext
+
+from recollect.usecases.workers.tasks import end
+
+INTERVAL_SECONDS: Final = 1.0
+
+
+@asynccontextmanager
+async def reported(context: ServerRequestContext[Any, Any], doing: str) -> AsyncIterator[None]:
+    """While entered, a report at once and one every second."""
+    await context.session.report_progress(0.0, message=doing)
+    reporting = asyncio.create_task(_report(context, doing))
+    try:
+        yield
+    finally:
+        await end(reporting)
+
+
+async def _report(context: ServerRequestContext[Any, Any], doing: str) -> None:
+    seconds = 0.0
+    while True:
+        await asyncio.sleep(INTERVAL_SECONDS)
+        seconds += INTERVAL_SECONDS
+        await context.session.report_progress(seconds, message=doing)

@@ -1,0 +1,100 @@
+"""What a client can read without a tool: one memory by its id, and the brief of a project.
+
+A memory is its JSON, the shape that the tools and the REST API answer with. The brief is the block
+that the hook injects at the start of a session: data between fences, never instructions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Final
+from urllib.parse import unquote
+
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INVALID_PARAMS,
+    ListResourcesResult,
+    ListResourceTemplatesResult,
+    ReadResourceResult,
+    Resource,
+    ResourceTemplate,
+    TextResourceContents,
+)
+
+from recollect.core.agents.injection import BRIEF_SENTENCE, block
+from recollect.core.memory.memory import Scope
+from recollect.core.recall.relevance import Measure
+from recollect.ports.service import Recollect
+from recollect.usecases.agents.brief import brief
+
+MEMORY: Final = "recollect://memory/"
+BRIEF: Final = "recollect://brief"
+_JSON: Final = "application/json"
+_TEXT: Final = "text/plain"
+_NOTHING: Final = "Nothing is remembered here yet."
+
+ProjectHere = Callable[[], str | None]
+"""Which project the client works in, where that can be known."""
+
+
+def resources() -> ListResourcesResult:
+    return ListResourcesResult(
+        resources=[
+            Resource(
+                name="brief",
+                title="Brief of this project",
+                uri=BRIEF,
+                description="The most important and most recent memories of the project that this "
+                "is used in, then those that hold everywhere.",
+                mime_type=_TEXT,
+            )
+        ]
+    )
+
+
+def templates() -> ListResourceTemplatesResult:
+    return ListResourceTemplatesResult(
+        resource_templates=[
+            ResourceTemplate(
+                name="memory",
+                title="A memory",
+                uri_template=f"{MEMORY}{{id}}",
+                description="One memory with all its fields, by its id or an unambiguous beginning "
+                "of it.",
+                mime_type=_JSON,
+            ),
+            ResourceTemplate(
+                name="project-brief",
+                title="Brief of a project",
+                uri_template=f"{BRIEF}/{{project}}",
+                description="The same brief for a project that is named.",
+                mime_type=_TEXT,
+            ),
+        ]
+    )
+
+
+async def read(recollect: Recollect, uri: str, project_here: ProjectHere) -> ReadResourceResult:
+    """The resource at this address; MCPError when it is none of ours."""
+    if uri.startswith(MEMORY):
+        from recollect.wire.answers import MemoryOut
+
+        memory = await recollect.get(unquote(uri.removeprefix(MEMORY)))
+        return _contents(uri, _JSON, MemoryOut.from_memory(memory).model_dump_json())
+    if uri == BRIEF:
+        return _contents(uri, _TEXT, await _brief(recollect, project_here()))
+    if uri.startswith(f"{BRIEF}/"):
+        project = unquote(uri.removeprefix(f"{BRIEF}/"))
+        return _contents(uri, _TEXT, await _brief(recollect, project))
+    raise MCPError(INVALID_PARAMS, f"there is no resource {uri[:200]!r}")
+
+
+async def _brief(recollect: Recollect, project: str | None) -> str:
+    scope = Scope(project=project, with_global=True)
+    found = await brief(recollect, scope, budget_tokens=Measure().tokens, now=datetime.now(UTC))
+    return block(BRIEF_SENTENCE, found.memories) or _NOTHING
+
+
+def _contents(uri: str, kind: str, text: str) -> ReadResourceResult:
+    return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=kind, text=text)])

@@ -1,0 +1,97 @@
+"""MCP over a pipe: one client, one person's memory, from start to end of stdin.
+
+Clients start it often and wait for it. So the store is opened by the first call that needs it, and
+no other machine is asked before that. Stdout is the protocol's, and stderr stays empty: some
+clients show it as an error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+import signal
+import sys
+from contextlib import AsyncExitStack, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mcp.server.stdio import stdio_server
+
+from recollect.shells.mcp.server import Context, build_server
+
+if TYPE_CHECKING:
+    from recollect.ports.service import Recollect
+
+_INTERRUPTED = 130
+
+
+class OnFirstCall:
+    """Opens the memory for the first call and keeps it for the others; a failed attempt is made
+    again by the next call.
+    """
+
+    def __init__(self, stack: AsyncExitStack) -> None:
+        self._stack = stack
+        self._opening = asyncio.Lock()
+        self._recollect: Recollect | None = None
+
+    async def __call__(self, _: Context) -> Recollect:
+        async with self._opening:
+            if self._recollect is None:
+                from recollect.settings import load
+                from recollect.wiring import open_recollect
+
+                opening = open_recollect(load(), syncing=True)
+                self._recollect = await self._stack.enter_async_context(opening)
+            return self._recollect
+
+
+def run() -> None:
+    """Serve until stdin closes, or Ctrl-C."""
+    if not os.environ.get("RECOLLECT_DEBUG"):
+        logging.getLogger().addHandler(logging.NullHandler())
+    # What the imports made stays to the end: the garbage collector need not look at it again.
+    gc.freeze()
+    gc.enable()
+    try:
+        asyncio.run(_serve())
+    except KeyboardInterrupt:
+        sys.exit(_INTERRUPTED)
+
+
+def _project_here() -> str | None:
+    """Clients start the server in the folder that they work in."""
+    from recollect.wiring.project import current_project
+
+    return current_project(Path.cwd(), os.environ)
+
+
+def _shows_sensitive() -> bool:
+    from recollect.settings import load
+
+    return load().mcp_sensitive == "show"
+
+
+async def _serve() -> None:
+    interrupted = asyncio.Event()
+    if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:  # as whoever started it may have wished
+        with suppress(NotImplementedError):  # Windows: there Ctrl-C ends it with the next line
+            asyncio.get_running_loop().add_signal_handler(signal.SIGINT, interrupted.set)
+    async with AsyncExitStack() as stack:
+        answering = asyncio.create_task(_answer(stack))
+        told_to_stop = asyncio.create_task(interrupted.wait())
+        await asyncio.wait([answering, told_to_stop], return_when=asyncio.FIRST_COMPLETED)
+        told_to_stop.cancel()
+        answering.cancel()
+    if not answering.done():
+        # A thread waits for stdin, and only who holds the other end could wake it.
+        os._exit(_INTERRUPTED)
+    await answering
+
+
+async def _answer(stack: AsyncExitStack) -> None:
+    server = build_server(OnFirstCall(stack), _project_here, shows_sensitive=_shows_sensitive)
+    async with stdio_server() as (incoming, outgoing):
+        await server.run(incoming, outgoing, server.create_initialization_options())

@@ -1,0 +1,121 @@
+"""How work that takes long shows a person how far it is: a bar, where there is a terminal.
+
+It goes to stderr: stdout is for what a command answers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING, Final
+
+from recollect.core.errors import RecollectError
+from recollect.core.recall.space import StoredSpace
+from recollect.ports.embedding import EmbeddingQueue
+from recollect.usecases.workers.tasks import end
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+_LOOK_SECONDS: Final = 1.0
+
+Steps = Callable[[str, float], None]
+
+
+@contextmanager
+def step_bar() -> Iterator[Steps]:
+    """A bar that follows one piece of work step by step; lines where there is no terminal."""
+    if not sys.stderr.isatty():
+        yield _step_lines()
+        return
+    with _bar("{task.percentage:>3.0f}%") as bar:
+        task = bar.add_task("", total=1.0)
+        yield lambda text, share: bar.update(task, description=text, completed=share)
+
+
+@contextmanager
+def counting_bar(description: str) -> Iterator[Callable[[str, int, int | None], None]]:
+    """A bar for work whose amount is learned on the way; nothing where there is no terminal."""
+    if not sys.stderr.isatty():
+        yield lambda _what, _done, _left: None
+        return
+    with _bar("{task.completed:,.0f} of {task.total:,.0f}") as bar:
+        task = bar.add_task(description, total=0)
+
+        def tell(what: str, done: int, left: int | None) -> None:
+            total = bar.tasks[0].total or 0
+            completed = bar.tasks[0].completed + done
+            total = max(completed, total if left is None else total + left)
+            bar.update(task, description=what, completed=completed, total=total)
+
+        yield tell
+
+
+@asynccontextmanager
+async def embedding_bar(queue: EmbeddingQueue) -> AsyncIterator[None]:
+    """While entered, a bar for each space that is being filled, whoever fills it."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    with _bar("{task.completed:,.0f} of {task.total:,.0f}") as bar:
+        following = asyncio.create_task(_follow(queue, bar))
+        try:
+            yield
+        finally:
+            await end(following)
+
+
+async def _follow(queue: EmbeddingQueue, bar: Progress) -> None:
+    tasks: dict[int, object] = {}
+    while True:
+        try:
+            spaces = [one for one in await queue.spaces() if one.state != "retired"]
+            for space in spaces:
+                await _show(queue, space, bar, tasks)
+        except RecollectError:
+            pass  # whoever does the work tells of it
+        await asyncio.sleep(_LOOK_SECONDS)
+
+
+async def _show(
+    queue: EmbeddingQueue, space: StoredSpace, bar: Progress, tasks: dict[int, object]
+) -> None:
+    progress = await queue.progress(space)
+    total = progress.embedded + progress.waiting
+    if space.id not in tasks:
+        tasks[space.id] = bar.add_task(space.space.model, total=total)
+    bar.update(
+        tasks[space.id],  # type: ignore[arg-type]  # rich's own kind of number
+        completed=progress.embedded,
+        total=total,
+        visible=progress.waiting > 0,
+    )
+
+
+def _bar(numbers: str) -> Progress:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    return Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn(numbers),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        redirect_stdout=False,
+        transient=True,
+    )
+
+
+def _step_lines() -> Steps:
+    told = ""
+
+    def step(text: str, _share: float) -> None:
+        nonlocal told
+        if text != told:
+            told = text
+            sys.stderr.write(f"{text} …\n")
+
+    return step

@@ -1,0 +1,212 @@
+"""One process that serves everything: the REST API, the page and MCP, from start to clean stop.
+
+The only module that may import several shells.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from socket import socket
+from typing import Final
+
+import uvicorn
+from fastapi import FastAPI
+from starlette.routing import Route
+
+from recollect.core.errors import InvalidInput
+from recollect.settings import Settings
+from recollect.shells.api.app import DOCS, create_app
+from recollect.shells.asgi.listening import listen, url_of
+from recollect.shells.asgi.protocol import ConnectionLimits, limited_protocol
+from recollect.shells.logs import log_steps, log_to_stderr
+from recollect.shells.mcp.http import mcp_endpoint
+from recollect.shells.web import page_routes
+from recollect.shells.worker import working_inside
+from recollect.usecases.admin.keys import issue_first_key
+from recollect.usecases.admin.settings import check_some_leg
+from recollect.wiring import Server, open_server
+
+MCP: Final = "/mcp"
+# How long a request that is being answered may go on after the server was told to stop.
+_GRACE_SECONDS: Final = 3
+_STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+OnReady = Callable[[], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """What there is to know when the server answers. `key` is there when it was made just now."""
+
+    url: str
+    database: str
+    key: str | None
+
+    def as_dict(self) -> dict[str, object]:
+        told: dict[str, object] = {
+            "url": self.url,
+            "page": f"{self.url}/",
+            "docs": self.url + DOCS,
+            "mcp": self.url + MCP,
+            "database": self.database,
+            "pid": os.getpid(),
+        }
+        return told if self.key is None else {**told, "key": self.key}
+
+    def text(self) -> str:
+        shown = self.key or "YOUR_KEY"
+        about_key = (
+            f"Your key, shown only this once; the server keeps a hash of it:\n  {self.key}"
+            if self.key
+            else "Use the key that was shown at the first start, or make one: recollect keys create"
+        )
+        return f"""Recollect is ready
+  page      {self.url}/
+  API docs  {self.url}{DOCS}
+  MCP       {self.url}{MCP}
+  store     {self.database}
+
+{about_key}
+
+Connect the command line:
+  export RECOLLECT_API_URL={self.url}
+  export RECOLLECT_API_KEY={shown}
+Connect Claude Code:
+  claude mcp add --transport http recollect {self.url}{MCP} \
+--header "Authorization: Bearer {shown}"
+
+Stop with Ctrl-C."""
+
+
+def run(settings: Settings, *, ready_file: Path | None = None, as_json: bool = False) -> None:
+    """Serve until a signal says stop."""
+    log_to_stderr()
+    asyncio.run(_run(settings, ready_file, as_json=as_json))
+
+
+def compose(server: Server) -> tuple[FastAPI, AbstractAsyncContextManager[None]]:
+    """All shells that speak HTTP as one app, and what must be entered while it serves."""
+    app = create_app(server, also_closed=(MCP,))
+    mcp = mcp_endpoint(app.state.server)  # the one whose recalls are counted
+    app.router.routes.append(Route(MCP, mcp.app))
+    app.router.routes.extend(page_routes())
+    return app, mcp.running()
+
+
+async def _run(settings: Settings, ready_file: Path | None, *, as_json: bool) -> None:
+    stopping = asyncio.Event()
+    for number in _STOP_SIGNALS:
+        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    with listen(settings.host, settings.port) as listening, ExitStack() as at_end:
+        async with open_server(settings, log_steps()) as server:
+
+            async def tell() -> None:
+                key = await issue_first_key(server.keys, server.clock, settings.owner)
+                ready = Ready(url_of(listening), server.database, key)
+                told = json.dumps(ready.as_dict())
+                if ready_file is not None:
+                    _write_private(ready_file, told)
+                    at_end.callback(_remove, ready_file, told)
+                sys.stdout.write((told if as_json else ready.text()) + "\n")
+                sys.stdout.flush()
+
+            await serve(server, listening, stopping, tell)
+
+
+async def serve(
+    server: Server, listening: socket, stopping: asyncio.Event, on_ready: OnReady
+) -> None:
+    """Answer on a listening socket until `stopping` is set."""
+    await check_some_leg(server.parts)
+    app, running = compose(server)
+    config = uvicorn.Config(
+        app,
+        http=limited_protocol(ConnectionLimits.from_settings(server.settings)),
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=bool(server.settings.trusted_proxies),
+        forwarded_allow_ips=[*server.settings.trusted_proxies],
+        lifespan="off",
+        ws="none",
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+    )
+    answering = _Uvicorn(config, on_ready)
+
+    async def obey() -> None:
+        await stopping.wait()
+        answering.should_exit = True
+
+    if stopping.is_set():
+        return
+    with _without_its_group():
+        async with running, working_inside(server):
+            obeying = asyncio.create_task(obey())
+            try:
+                await answering.serve([listening])
+            finally:
+                obeying.cancel()
+
+
+@contextmanager
+def _without_its_group() -> Iterator[None]:
+    """The tasks of MCP wrap whatever passes through them: a single error comes out as itself."""
+    try:
+        yield
+    except BaseExceptionGroup as group:
+        error: BaseException = group
+        while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+            error = error.exceptions[0]
+        if error is group:
+            raise
+        raise error from error.__cause__
+
+
+class _Uvicorn(uvicorn.Server):
+    """Says when it is ready. The signals that uvicorn takes while it serves it raises again at its
+    end; they then reach the handlers of `_run`, so that Postgres is still stopped after it.
+    """
+
+    def __init__(self, config: uvicorn.Config, on_ready: OnReady) -> None:
+        super().__init__(config)
+        self._on_ready = on_ready
+
+    async def startup(self, sockets: list[socket] | None = None) -> None:
+        await super().startup(sockets)
+        try:
+            await self._on_ready()
+        except BaseException:
+            await self.shutdown(sockets)
+            raise
+
+
+def _write_private(path: Path, text: str) -> None:
+    """Readable by its owner alone from the first byte, and there whole or not at all."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        partial.unlink(missing_ok=True)  # of one that was killed; in a container pids come again
+        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(text)
+        partial.replace(path)
+    except OSError as error:
+        raise InvalidInput(
+            f"the ready file {path} cannot be written: {error.strerror}",
+            field="--ready-file",
+            remedy="Name a file in a folder that exists and that this account may write to.",
+        ) from error
+
+
+def _remove(path: Path, text: str) -> None:
+    """Unless a server that was started while this one stopped has put its own there."""
+    with suppress(OSError, ValueError):
+        if path.read_text() == text:
+            path.unlink()

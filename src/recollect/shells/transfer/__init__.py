@@ -1,0 +1,144 @@
+"""Opens what export and import work with: a memory to list, and a way to bring memories into it as
+they are. Both work on the local store, and on a server that is asked directly.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from uuid import UUID
+
+from recollect.core.errors import InvalidInput
+from recollect.core.memory.ids import check_uuid7
+from recollect.core.memory.jsonl import Brought, brought
+from recollect.core.memory.memory import Memory, Scope, Stats, checked
+from recollect.core.memory.paging import Cursor
+from recollect.core.privacy.erasure import ErasureReport
+from recollect.ports.service import Recollect
+from recollect.ports.stores import MemoryStore
+from recollect.settings import Settings
+from recollect.usecases.admin.erase import OwnerEraser
+from recollect.usecases.curation.audit import Listing, RecallRecord
+from recollect.usecases.memory.import_ import bring
+from recollect.usecases.service import OwnedRecollect
+from recollect.wiring import SystemClock, key_of, parts_on
+
+
+@dataclass(frozen=True, slots=True)
+class Moving:
+    """`mark` is what ids of foreign memories are made with; it stays the same for this store."""
+
+    recollect: Recollect
+    bring: Callable[[Sequence[Memory]], Awaitable[list[Brought]]]
+    settings: Settings
+    mark: str
+    now: datetime
+    current: Callable[[Sequence[Memory]], Awaitable[Mapping[UUID, Memory]]]
+
+    async def look(self, memories: Sequence[Memory]) -> list[Brought]:
+        """What bringing these memories would do."""
+        current = await self.current(memories)
+        return [self._outcome(memory, current.get(memory.id)) for memory in memories]
+
+    def _outcome(self, memory: Memory, current: Memory | None) -> Brought:
+        try:
+            check_uuid7(memory.id)
+            tidy = checked(memory, self.settings.limits)
+        except InvalidInput as error:
+            return Brought(memory.id, "refused", str(error), error.remedy)
+        return Brought(memory.id, "new") if current is None else brought(tidy, current)
+
+
+@asynccontextmanager
+async def open_moving(settings: Settings) -> AsyncIterator[Moving]:
+    clock = SystemClock()
+    if settings.mode == "remote":
+        from recollect.adapters.http.import_ import RemoteBringing
+        from recollect.adapters.http.sync import RemoteSync
+
+        key = key_of(settings)
+        mark = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
+        url = settings.api_url or ""
+        async with RemoteSync(url, key, owner=settings.owner, sensitive=True) as remote:
+            bringing = RemoteBringing(remote, mark, is_here=remote.is_here)
+            yield Moving(
+                remote,
+                bringing,
+                settings,
+                mark,
+                clock.now(),
+                bringing.current,
+            )
+        return
+    from recollect.adapters.sqlite.store import SqliteStore
+    from recollect.adapters.sqlite.sync.store import SqliteSync
+
+    async with SqliteStore(settings.sqlite_path) as store:
+        mark = str(await SqliteSync(store, settings.owner, clock).store_id())
+        parts = parts_on(store, settings)
+        owned = OwnedRecollect(parts, settings.owner)
+        yield Moving(
+            owned,
+            partial(bring, parts, settings.owner),
+            settings,
+            mark,
+            clock.now(),
+            lambda memories: store.get_many(
+                settings.owner, [memory.id for memory in memories], forgotten=True
+            ),
+        )
+
+
+@asynccontextmanager
+async def open_audit(settings: Settings) -> AsyncIterator[tuple[Listing, RecallRecord | None]]:
+    """The local store, and what it knows of recalls. A server lists its memories, no recalls."""
+    if settings.mode == "remote":
+        from recollect.adapters.http.client import RemoteRecollect
+
+        async with RemoteRecollect(settings.api_url or "", key_of(settings)) as remote:
+            yield _Pages(remote), None
+        return
+    from recollect.adapters.sqlite.history.recalls import SqliteRecalls
+    from recollect.adapters.sqlite.store import SqliteStore
+
+    async with SqliteStore(settings.sqlite_path) as store:
+        yield store, SqliteRecalls(store, settings.sqlite_path)
+
+
+@asynccontextmanager
+async def open_erasure(settings: Settings) -> AsyncIterator[tuple[MemoryStore, OwnerEraser]]:
+    """The local store, and what erases an owner's memories in it."""
+    from recollect.adapters.sqlite.history.owner_erasure import SqliteOwnerErasure
+    from recollect.adapters.sqlite.store import SqliteStore
+
+    async with SqliteStore(settings.sqlite_path) as store:
+        yield store, SqliteOwnerErasure(store, settings.sqlite_path)
+
+
+async def erase_on_server(settings: Settings, owner: str) -> ErasureReport:
+    """All that the owner of the key has on a server elsewhere."""
+    from recollect.adapters.http.client import RemoteRecollect
+
+    key = key_of(settings)
+    async with RemoteRecollect(settings.api_url or "", key) as remote:
+        return await remote.erase_owner(owner)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pages:
+    """The memories of whoever asks, as a store lists them."""
+
+    recollect: Recollect
+
+    async def page(
+        self, _owner: str, scope: Scope, after: Cursor | None, limit: int
+    ) -> list[Memory]:
+        cursor = None if after is None else after.encode()
+        return [*(await self.recollect.page(scope, cursor, limit)).memories]
+
+    async def stats(self, _owner: str) -> Stats:
+        return await self.recollect.stats()

@@ -1,0 +1,144 @@
+"""Bring memories in from files: an export, or what other programs wrote."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from recollect.adapters.files.foreign_files import files_in, items_of
+from recollect.core.errors import InvalidInput
+from recollect.core.imports.formats import Format, Recognised, check_format
+from recollect.core.imports.found import Exact, Item, Trouble, to_memory
+from recollect.core.memory.memory import Memory
+from recollect.shells.transfer import Moving
+
+# As many are stored together: one transaction here, one request to a server.
+_BATCH: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What could not be read or kept: where it is, why, and what to do."""
+
+    file: str
+    place: str
+    reason: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFile:
+    """A file that was read, and as what."""
+
+    file: str
+    format: str
+    confidence: str
+    because: str
+
+
+@dataclass(slots=True)
+class Imported:
+    """What was read, and what became of it. same: it was here already; kept: another version of it
+    is here, and stays; sensitive: so many of the new ones are; skipped: files of a folder whose
+    format is not certain.
+    """
+
+    files: int = 0
+    new: int = 0
+    same: int = 0
+    kept: int = 0
+    sensitive: int = 0
+    formats: list[ReadFile] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+    warnings: list[Failure] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+
+
+async def import_files(
+    moving: Moving,
+    paths: Sequence[Path],
+    *,
+    format: str | None = None,
+    project: str | None = None,
+    dry_run: bool = False,
+    progress: Callable[[str, int, int | None], None] = lambda _what, _done, _left: None,
+) -> Imported:
+    """Store what the files hold, in batches. What a batch acknowledged survives a crash; importing
+    the same files again adds only what is missing.
+    """
+    done = Imported()
+    batch: list[tuple[str, str, Memory]] = []
+    for file, place, memory in _memories(paths, check_format(format), project, moving, done):
+        batch.append((file, place, memory))
+        if len(batch) == _BATCH:
+            await _settle(moving, batch, done, dry_run=dry_run)
+            progress(Path(file).name, len(batch), None)
+            batch = []
+    if batch:
+        await _settle(moving, batch, done, dry_run=dry_run)
+        progress(Path(batch[-1][0]).name, len(batch), None)
+    return done
+
+
+async def _settle(
+    moving: Moving, batch: list[tuple[str, str, Memory]], done: Imported, *, dry_run: bool
+) -> None:
+    memories = [memory for _, _, memory in batch]
+    if dry_run:
+        outcomes = await moving.look(memories)
+    else:
+        outcomes = await moving.bring(memories)
+    counts = Counter(one.outcome for one in outcomes)
+    done.new += counts["new"]
+    done.same += counts["same"]
+    done.kept += counts["kept"]
+    for (file, place, memory), one in zip(batch, outcomes, strict=True):
+        if one.outcome == "refused":
+            done.failures.append(Failure(file, place, one.reason, one.remedy))
+        elif one.outcome == "new" and memory.is_sensitive:
+            done.sensitive += 1
+
+
+def _memories(
+    paths: Sequence[Path],
+    format: Format | None,
+    project: str | None,
+    moving: Moving,
+    done: Imported,
+) -> Iterator[tuple[str, str, Memory]]:
+    settings = moving.settings
+    for file, item in _items(paths, format, moving, done):
+        if isinstance(item, Trouble):
+            told = done.warnings if item.is_warning else done.failures
+            told.append(Failure(file, item.place, item.reason, item.remedy))
+        elif isinstance(item, Exact):
+            yield file, item.place, item.memory
+        else:
+            found = item if project is None else replace(item, project=project)
+            memory = to_memory(found, settings.owner, moving.mark, moving.now, settings.limits)
+            yield file, item.place, memory
+
+
+def _items(
+    paths: Sequence[Path], format: Format | None, moving: Moving, done: Imported
+) -> Iterator[tuple[str, Item]]:
+    settings = moving.settings
+    for path in paths:
+        for file, is_read in files_in(path, format):
+            if not is_read:
+                done.skipped.append(str(file))
+                continue
+            done.files += 1
+            name = str(file)
+            try:
+                for item in items_of(file, format, settings.owner, settings.limits.content):
+                    if isinstance(item, Recognised):
+                        read = ReadFile(name, item.format, item.confidence, item.because)
+                        done.formats.append(read)
+                    else:
+                        yield name, item
+            except InvalidInput as error:
+                done.failures.append(Failure(str(file), "file", str(error), error.remedy))

@@ -1,0 +1,1 @@
+"""Keys, settings and erasure."""

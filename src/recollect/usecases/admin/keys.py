@@ -1,0 +1,190 @@
+"""Create, list, rotate and revoke the keys of a server, and tell whom a key belongs to."""
+
+from __future__ import annotations
+
+import hmac
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from recollect.core.errors import InvalidInput, NotAllowed, NotFound
+from recollect.core.memory.ids import IdPrefix, uuid7
+from recollect.core.memory.memory import checked_moment, checked_name
+from recollect.core.privacy.keys import (
+    ENTROPY_BYTES,
+    MAX_LIFE,
+    Key,
+    check_new_key,
+    checked_role,
+    digest,
+    key_text,
+)
+from recollect.ports.keys import KeyStore
+from recollect.ports.stores import Clock
+from recollect.usecases.context import Parts
+from recollect.usecases.memory.projects import meant
+
+MAX_GRACE = timedelta(days=365)
+_NEW_KEY = "An admin creates one with `recollect keys create`"
+
+
+@dataclass(frozen=True, slots=True)
+class OwnKeys:
+    """Implements the `Keys` port on this machine's store. A key whose owner is not said is
+    `owner`'s. Its project may be named in short, as everywhere.
+    """
+
+    store: KeyStore
+    parts: Parts
+    owner: str
+
+    async def list(self) -> Sequence[Key]:
+        return await self.store.list_keys()
+
+    async def create(
+        self,
+        owner: str | None = None,
+        label: str = "",
+        *,
+        role: str = "member",
+        project: str | None = None,
+        expires_at: datetime | None = None,
+    ) -> tuple[Key, str]:
+        whose = self.owner if owner is None else owner
+        if project is not None:
+            project = await meant(self.parts, whose.strip(), checked_name(project, "project"))
+        return await issue_key(
+            self.store,
+            self.parts.clock,
+            whose,
+            label,
+            role=role,
+            project=project,
+            expires_at=expires_at,
+        )
+
+    async def rotate(self, reference: str, grace: timedelta) -> tuple[Key, str]:
+        return await rotate_key(self.store, self.parts.clock, reference, grace)
+
+    async def revoke(self, reference: str) -> UUID:
+        id = await resolve_key(self.store, reference)
+        await revoke_key(self.store, self.parts.clock, id)
+        return id
+
+
+async def issue_key(
+    keys: KeyStore,
+    clock: Clock,
+    owner: str,
+    label: str,
+    *,
+    role: str = "member",
+    project: str | None = None,
+    expires_at: datetime | None = None,
+) -> tuple[Key, str]:
+    """A new key, and its text: the only time anybody sees it."""
+    key, text = _new_key(clock, owner, label, role, project, expires_at)
+    await keys.add_key(key)
+    return key, text
+
+
+async def issue_first_key(keys: KeyStore, clock: Clock, owner: str) -> str | None:
+    """The text of an admin key when the server has no key yet."""
+    key, text = _new_key(clock, owner, "first key", "admin")
+    return text if await keys.add_first_key(key) else None
+
+
+def _new_key(
+    clock: Clock,
+    owner: str,
+    label: str,
+    role: str,
+    project: str | None = None,
+    expires_at: datetime | None = None,
+) -> tuple[Key, str]:
+    now = clock.now()
+    text = key_text(os.urandom(ENTROPY_BYTES))
+    key = Key(
+        uuid7(now, os.urandom(10)),
+        owner.strip(),
+        digest(text),
+        label.strip(),
+        now,
+        checked_role(role),
+        None if project is None else project.strip(),
+        checked_moment(expires_at, "expires_at"),
+    )
+    check_new_key(key, now)
+    return key, text
+
+
+async def authenticate(keys: KeyStore, clock: Clock, text: str) -> Key:
+    """The key with this text; NotAllowed when there is none in force. The store is asked for a
+    hash, and the hash it answers with is compared in constant time, so timing tells nothing about
+    a key.
+    """
+    wanted = digest(text)
+    now = clock.now()
+    key = await keys.find_key(wanted)
+    if key is None or not hmac.compare_digest(key.digest, wanted) or key.is_revoked(now):
+        raise NotAllowed(
+            "this key is not known here",
+            remedy="Put a key of this server into RECOLLECT_API_KEY, or send it as "
+            f"`Authorization: Bearer KEY`. {_NEW_KEY}.",
+        )
+    if key.is_expired(now):
+        raise NotAllowed(
+            f"this key expired on {key.expires_at:%Y-%m-%d}",
+            remedy=f"Use another key. {_NEW_KEY}, or renews this one with "
+            f"`recollect keys rotate {key.id}`.",
+        )
+    return key
+
+
+async def rotate_key(
+    keys: KeyStore, clock: Clock, reference: str, grace: timedelta = timedelta(0)
+) -> tuple[Key, str]:
+    """A new key in the place of another: same owner, label, role and project, a new text. The old
+    one stays valid for the grace period, and cannot be rotated again. A key that expires gets as
+    long a life as the old one had.
+    """
+    if not timedelta(0) <= grace <= MAX_GRACE:
+        raise InvalidInput(
+            f"a grace period cannot be {grace}",
+            field="grace",
+            remedy=f"Give up to {MAX_GRACE.days} days, or 0 to revoke the old key at once.",
+        )
+    id = await resolve_key(keys, reference)
+    old = next(key for key in await keys.list_keys() if key.id == id)
+    now = clock.now()
+    if old.is_revoked(now):
+        raise _not_in_force()
+    expires_at = None
+    if old.expires_at is not None:
+        expires_at = now + min(old.expires_at - old.created_at, MAX_LIFE)
+    new, text = _new_key(clock, old.owner, old.label, old.role, old.project, expires_at)
+    if not await keys.replace_key(id, now + grace, new):
+        raise _not_in_force()
+    return new, text
+
+
+async def revoke_key(keys: KeyStore, clock: Clock, id: UUID) -> None:
+    """Stop honouring a key at once."""
+    if not await keys.revoke_key(id, clock.now()):
+        raise _not_in_force()
+
+
+def _not_in_force() -> NotFound:
+    return NotFound("there is no such key in force", remedy="See `recollect keys list`.")
+
+
+async def resolve_key(keys: KeyStore, reference: str) -> UUID:
+    """The id of the key that a reference means: an id, or any unambiguous prefix of one."""
+    prefix = IdPrefix.parse(reference, shown_by="recollect keys list")
+    fitting = [key.id for key in await keys.list_keys() if prefix.low <= key.id <= prefix.high]
+    id = prefix.only(fitting, "keys")
+    if id is None:
+        raise NotFound(f"there is no key {prefix.text}", remedy="See `recollect keys list`.")
+    return id

@@ -1,0 +1,67 @@
+"""Read and change the run-time settings, and tell who changed them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from recollect.core.errors import InvalidInput
+from recollect.core.recall.settings import RecallSettings, SettingChange, check_log_limit
+
+if TYPE_CHECKING:
+    from recollect.usecases.context import Parts
+
+_NO_LEG: Final = "no recall could find anything: the weight of every leg that works here is 0"
+
+
+async def settings(parts: Parts) -> RecallSettings:
+    return RecallSettings.stored(await parts.settings.read_settings())
+
+
+async def change_settings(
+    parts: Parts, owner: str, changes: Mapping[str, object]
+) -> RecallSettings:
+    """Settings are everybody's; `owner` is who goes into the log. They are read again when they are
+    written: somebody else may have changed others meanwhile.
+    """
+    if not changes:
+        raise InvalidInput(
+            "no setting was named", field="settings", remedy="Name at least one setting to change."
+        )
+    changed = (await settings(parts)).changed(changes)
+    if (missing := _missing_weights(parts, changed)) is not None:
+        raise InvalidInput(
+            _NO_LEG,
+            field=next((name for name in changes if name in missing), missing[0]),
+            remedy=f"Give {' or '.join(missing)} a value above 0.",
+        )
+    wanted = {name: value for name, value in changed.as_dict().items() if name in changes}
+    await parts.settings.write_settings(wanted, by=owner, at=parts.clock.now())
+    return await settings(parts)
+
+
+async def check_some_leg(parts: Parts) -> None:
+    """InvalidInput when the stored settings leave none of the legs that this server has."""
+    missing = _missing_weights(parts, await settings(parts))
+    if missing is not None:
+        raise InvalidInput(
+            _NO_LEG,
+            field="RECOLLECT_EMBEDDER",
+            remedy="Start the server with the RECOLLECT_EMBEDDER that it had before, and run "
+            f"`recollect settings set {missing[0]} 1`.",
+        )
+
+
+def _missing_weights(parts: Parts, chosen: RecallSettings) -> list[str] | None:
+    """The weights of which one must be above 0, when none is."""
+    weights = chosen.weights()
+    able = [name for name in parts.legs if name not in parts.broken_legs]
+    if any(weights[name] > 0.0 for name in able):
+        return None
+    return [f"{name}_weight" for name in able]
+
+
+async def settings_log(parts: Parts, limit: int) -> list[SettingChange]:
+    """The latest changes, newest first."""
+    check_log_limit(limit)
+    return await parts.settings.settings_log(limit)

@@ -1,0 +1,236 @@
+"""One project of an owner as if it were all there is, for keys that are limited to it.
+
+The use cases run unchanged on a store that shows, counts and changes the memories of this project
+alone. What lies outside is not found, as if it were another owner's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+from uuid import UUID
+
+from recollect.core.errors import Forbidden
+from recollect.core.memory.ids import IdPrefix
+from recollect.core.memory.memory import Memory, Scope, Stats
+from recollect.core.memory.paging import Cursor
+from recollect.core.memory.project import names
+from recollect.core.recall.request import Candidate
+from recollect.core.recall.settings import WordQuery
+from recollect.core.recall.successors import AsOf, Fetched, Followed
+from recollect.core.sync.model import (
+    Answer,
+    ChangePage,
+    Decision,
+    Outgoing,
+    Peer,
+    Refusal,
+    Remote,
+    RemoteRevision,
+    Revision,
+    State,
+)
+from recollect.ports.stores import MemoryStore
+from recollect.ports.sync import ChangeStore, Decide
+from recollect.usecases.context import Parts
+
+_REMEDY: Final = "Leave the project out, or use a key that is not limited to a project."
+
+
+def outside(project: str) -> Forbidden:
+    return Forbidden(f"this key is limited to the project {project!r}", remedy=_REMEDY)
+
+
+def parts_within(parts: Parts, changes: ChangeStore, project: str) -> Parts:
+    """The parts for one project. The walk over the concept graph is left out, since it leads
+    through all projects, and so is every count that covers more than this project.
+    """
+    return replace(
+        parts,
+        store=ProjectStore(parts.store, project),
+        revisions=ProjectChanges(changes, parts.store, project),
+        walker=None,
+        queue=None,
+        graph_progress=None,
+        hint=lambda _owner: None,
+    )
+
+
+def scope_within(scope: Scope, project: str) -> Scope:
+    """The scope inside the project; Forbidden when it names another one."""
+    if scope.project is not None and not names(scope.project, project):
+        raise outside(project)
+    return replace(scope, project=project, with_global=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectStore:
+    """Implements the `MemoryStore` port for one project of another store."""
+
+    store: MemoryStore
+    project: str
+
+    async def add(self, memory: Memory) -> None:
+        await self.store.add(self._inside(memory))
+
+    async def add_all(self, memories: Sequence[Memory]) -> set[UUID]:
+        return await self.store.add_all([self._inside(memory) for memory in memories])
+
+    async def add_unless_known(self, memory: Memory) -> Memory | None:
+        return await self.store.add_unless_known(self._inside(memory))
+
+    async def find_same(self, memories: Sequence[Memory]) -> dict[UUID, Memory]:
+        return await self.store.find_same([self._inside(memory) for memory in memories])
+
+    async def get(self, owner: str, id: UUID) -> Memory | None:
+        memory = await self.store.get(owner, id)
+        return memory if memory is not None and memory.project == self.project else None
+
+    async def get_many(
+        self, owner: str, ids: Collection[UUID], *, forgotten: bool = False
+    ) -> dict[UUID, Memory]:
+        found = await self.store.get_many(owner, ids, forgotten=forgotten)
+        return {id: memory for id, memory in found.items() if memory.project == self.project}
+
+    async def fetch(self, owner: str, ids: Collection[UUID], as_of: AsOf = None) -> Fetched:
+        found = await self.store.fetch(owner, ids, as_of)
+        memories = await self._shown(owner, found.memories.values(), as_of)
+        return Fetched(memories, found.superseded & memories.keys())
+
+    async def follow(
+        self, owner: str, old: Collection[UUID], named: Collection[UUID], as_of: AsOf = None
+    ) -> Followed:
+        found = await self.store.follow(owner, old, named, as_of)
+        return replace(found, memories=await self._shown(owner, found.memories.values(), as_of))
+
+    async def ids_with_prefix(
+        self,
+        owner: str,
+        prefix: IdPrefix,
+        limit: int,
+        *,
+        forgotten: bool,
+        project: str | None = None,
+    ) -> list[UUID]:
+        if project not in (None, self.project):
+            return []
+        return await self.store.ids_with_prefix(
+            owner, prefix, limit, forgotten=forgotten, project=self.project
+        )
+
+    async def replace(self, memory: Memory, *, based_on: int) -> bool:
+        if await self.get(memory.owner, memory.id) is None:
+            return False
+        return await self.store.replace(self._inside(memory), based_on=based_on)
+
+    async def erase(self, owner: str, id: UUID) -> bool:
+        return await self.get(owner, id) is not None and await self.store.erase(owner, id)
+
+    async def page(
+        self, owner: str, scope: Scope, after: Cursor | None, limit: int
+    ) -> list[Memory]:
+        return await self.store.page(owner, scope_within(scope, self.project), after, limit)
+
+    async def search_words(self, owner: str, scope: Scope, query: WordQuery) -> list[Candidate]:
+        return await self.store.search_words(owner, scope_within(scope, self.project), query)
+
+    async def projects(self, owner: str) -> list[str]:
+        return [one for one in await self.store.projects(owner) if one == self.project]
+
+    async def stats(self, owner: str, project: str | None = None) -> Stats:
+        if project not in (None, self.project):
+            return Stats(0, 0, 0)
+        return await self.store.stats(owner, self.project)
+
+    def _inside(self, memory: Memory) -> Memory:
+        if memory.project != self.project:
+            raise outside(self.project)
+        return memory
+
+    async def _shown(
+        self, owner: str, memories: Collection[Memory], as_of: AsOf
+    ) -> dict[UUID, Memory]:
+        """Those of the project. What was in it once and has left since is not shown either."""
+        inside = {one.id: one for one in memories if one.project == self.project}
+        if as_of is None:
+            return inside
+        return {id: one for id, one in inside.items() if await self.get(owner, id) is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectChanges:
+    """Implements the `ChangeStore` port for one project of another store."""
+
+    changes: ChangeStore
+    store: MemoryStore
+    project: str
+
+    async def peer(self, owner: str) -> Peer:
+        return await self.changes.peer(owner)
+
+    async def apply(
+        self, owner: str, store: UUID, items: Sequence[Outgoing], decide: Decide
+    ) -> list[Answer]:
+        refused = Refusal(f"the key is limited to the project {self.project!r}", _REMEDY)
+
+        def decide_inside(item: Outgoing, current: Remote | None) -> Decision | None:
+            decision = decide(item, current)
+            is_outside = current is not None and self._is_outside(current)
+            if isinstance(decision, State) and decision.memory.project != self.project:
+                is_outside = True
+            return refused if is_outside else decision
+
+        answers = await self.changes.apply(owner, store, items, decide_inside)
+        return [
+            Answer(one.id, None, one.refused or refused)
+            if one.remote is not None and self._is_outside(one.remote)
+            else one
+            for one in answers
+        ]
+
+    async def keep_revisions(
+        self, owner: str, revisions: Sequence[Revision]
+    ) -> list[RemoteRevision]:
+        inside = [one for one in revisions if await self._is_inside(owner, one)]
+        return await self.changes.keep_revisions(owner, inside)
+
+    async def page(
+        self,
+        owner: str,
+        store: UUID,
+        after: int,
+        limit: int,
+        *,
+        sensitive: bool,
+        count: bool,  # noqa: ARG002  # the port's
+    ) -> ChangePage:
+        """The changes inside the project. A memory that has left it is told no more: to erase it
+        from the client would also erase what the client has under other keys. How many changes are
+        left is not counted, since it would count other projects.
+        """
+        page = await self.changes.page(owner, store, after, limit, sensitive=sensitive, count=False)
+        return replace(
+            page,
+            memories=tuple(one for one in page.memories if not self._is_outside(one)),
+            revisions=tuple(
+                [one for one in page.revisions if await self._is_inside(owner, one.revision)]
+            ),
+        )
+
+    async def revisions(self, owner: str) -> list[Revision]:
+        found = await self.changes.revisions(owner)
+        return [one for one in found if await self._is_inside(owner, one)]
+
+    async def resolve(self, owner: str, revision: Revision) -> None:
+        await self.changes.resolve(owner, revision)
+
+    def _is_outside(self, remote: Remote) -> bool:
+        return remote.state is not None and remote.state.memory.project != self.project
+
+    async def _is_inside(self, owner: str, revision: Revision) -> bool:
+        """By its memory, and by the values that it keeps."""
+        if revision.fields.get("project", self.project) != self.project:
+            return False
+        memory = await self.store.get(owner, revision.memory_id)
+        return memory is not None and memory.project == self.project

@@ -1,0 +1,1 @@
+"""What hooks and agent tools do with memories."""

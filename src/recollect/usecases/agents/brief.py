@@ -1,0 +1,58 @@
+"""What an agent should know before the first prompt: a project's most important and most recent
+memories, as many whole ones as fit.
+
+There is no query yet, so nothing can be relevant. What a memory is worth here is its importance and
+its youth: a day-old note of middling importance stands beside an old one that is vital.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from recollect.core.agents.injection import fitting
+from recollect.core.memory.memory import EPISODE, Memory, Scope
+from recollect.core.memory.paging import MAX_PAGE
+from recollect.core.recall.successors import current
+from recollect.ports.service import Recollect
+
+# After this long, youth counts half.
+HALF_LIFE: Final = timedelta(days=30)
+# How many of the youngest memories are looked at: more would make a session's start wait.
+LOOKED_AT: Final = 2 * MAX_PAGE
+
+
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """Best first, the project's before global ones, which have none. `left_out` did not fit."""
+
+    project: str | None
+    memories: tuple[Memory, ...]
+    left_out: int
+
+
+async def brief(recollect: Recollect, scope: Scope, *, budget_tokens: int, now: datetime) -> Brief:
+    """The memories of a scope that fit the budget. Sensitive ones are left out, because what an
+    agent reads leaves the machine; so are superseded ones, which hold no more, and episodes, which
+    say little outside their conversation.
+    """
+    found: list[Memory] = []
+    cursor: str | None = None
+    while len(found) < LOOKED_AT:
+        page = await recollect.page(scope, cursor, MAX_PAGE)
+        found.extend(page.memories)
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+    telling = [one for one in current(found) if not one.is_sensitive and one.category != EPISODE]
+    telling.sort(key=lambda one: (one.project is None, -worth(one, now), one.id))
+    chosen = fitting(telling, budget_tokens)
+    return Brief(scope.project, chosen, len(telling) - len(chosen))
+
+
+def worth(memory: Memory, now: datetime) -> float:
+    """Importance and youth, each from 0 to 1."""
+    age = max(now - memory.updated_at, timedelta(0))
+    return memory.importance + math.exp2(-(age / HALF_LIFE))

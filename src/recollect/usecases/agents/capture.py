@@ -1,0 +1,94 @@
+"""Keep what was said, once: a statement that is known already is not stored a second time.
+
+Each statement is held against what recall finds for it. Said the same way, nothing happens; a
+statement that says all of an earlier captured one and more takes its place; anything else is a new
+memory, as long as the day's allowance lasts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+from recollect.core.agents.capture import Statement, refines, says_no_more
+from recollect.core.memory.memory import EPISODE, Changes, Draft, Memory, Scope
+from recollect.core.recall.request import RecallRequest
+from recollect.ports.service import Recollect
+
+TAG: Final = "captured"
+_NEIGHBOURS: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """What became of the statements. `over` were not stored because the allowance was used up."""
+
+    stored: tuple[UUID, ...] = ()
+    refined: tuple[UUID, ...] = ()
+    known: tuple[UUID, ...] = ()
+    over: int = 0
+
+    @property
+    def ids(self) -> tuple[UUID, ...]:
+        return (*self.stored, *self.refined)
+
+
+async def capture(
+    recollect: Recollect,
+    statements: Sequence[Statement],
+    *,
+    project: str | None,
+    session: str | None,
+    allowance: int,
+) -> Captured:
+    """Store what is new. Credentials make a memory sensitive, as with every other way in."""
+    stored: list[UUID] = []
+    refined: list[UUID] = []
+    known: list[UUID] = []
+    over = 0
+    for statement in statements:
+        memories = await _neighbours(recollect, statement, project)
+        same = next((one for one in memories if says_no_more(statement.content, one.content)), None)
+        # Only what was captured is rewritten: what somebody wrote themselves stays as it is.
+        older = next(
+            (
+                one
+                for one in memories
+                if TAG in one.tags and refines(statement.content, one.content)
+            ),
+            None,
+        )
+        if same is not None:
+            known.append(same.id)
+        elif len(stored) + len(refined) >= allowance:
+            over += 1
+        elif older is not None:
+            changes: Changes = {"content": statement.content}
+            await recollect.update(str(older.id), changes, based_on=older.version)
+            refined.append(older.id)
+        else:
+            draft = Draft(
+                statement.content,
+                category=statement.category,
+                importance=statement.importance,
+                tags=(TAG,),
+                project=project,
+                session=session,
+            )
+            memory = await recollect.remember(draft)
+            (known if memory.was_known else stored).append(memory.id)
+    return Captured(tuple(stored), tuple(refined), tuple(known), over)
+
+
+async def _neighbours(
+    recollect: Recollect, statement: Statement, project: str | None
+) -> list[Memory]:
+    """What is stored already about the same, best first. If nobody can tell, nothing is stored:
+    it might be stored again and again.
+    """
+    scope = Scope(project=project, with_global=True)
+    request = RecallRequest(statement.content, limit=_NEIGHBOURS, scope=scope)
+    found = await recollect.recall(request)
+    return [hit.memory for hit in found.hits if hit.memory.category != EPISODE]

@@ -1,0 +1,69 @@
+"""What a prompt should have beside it: the relevant memories of its project, then global ones.
+
+Synchronous, unlike the other use cases: it runs in a hook, which starts afresh for every prompt and
+has no time to import an event loop (ADR 0020).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+from recollect.core.agents.injection import fitting, without_injections
+from recollect.core.memory.memory import Memory, Scope
+from recollect.core.recall.relevance import Measure, is_relevant
+from recollect.core.recall.request import Hit, RecallRequest
+
+Find = Callable[[RecallRequest], Sequence[Hit]]
+"""Recall, wherever the memories are."""
+
+# More than fit the budget: some are below the floor, and some too long.
+LIMIT: Final = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Injection:
+    """What is injected, and what became of the rest: `found` by recall, of which so many were
+    `sensitive`, `below` the floor, or did not fit.
+    """
+
+    memories: tuple[Memory, ...] = ()
+    found: int = 0
+    sensitive: int = 0
+    below: int = 0
+    unfit: int = 0
+
+
+def inject(
+    find: Find,
+    prompt: str,
+    project: str | None,
+    exclude: frozenset[UUID] = frozenset(),
+    measure: Measure = Measure(),  # noqa: B008  # frozen
+) -> Injection:
+    """The memories for a prompt, best first, the project's before global ones. What is injected
+    goes to the agent's model, on another machine as a rule: no sensitive memory is among them.
+    """
+    asked = without_injections(prompt).strip()
+    if not asked or asked.startswith("/"):  # a command to the agent, not a question
+        return Injection()
+    scope = Scope(project=project, with_global=True)
+    hits = find(RecallRequest(asked, limit=LIMIT, scope=scope, exclude=exclude))
+    open_hits = [hit for hit in hits if not hit.memory.is_sensitive]
+    clear = [
+        hit for hit in open_hits if is_relevant(asked, hit, measure.floor, measure.cosine_floor)
+    ]
+    # What resolves a memory belongs beside it, whatever the floor says of its own words.
+    shown = {one.id: one for hit in clear for one in (hit.memory, *hit.attached)}
+    told = [one for one in shown.values() if not one.is_sensitive]
+    told.sort(key=lambda memory: memory.project is None)  # stable: each part stays best first
+    chosen = fitting(told, measure.tokens)
+    return Injection(
+        memories=chosen,
+        found=len(hits),
+        sensitive=len(hits) - len(open_hits),
+        below=len(open_hits) - len(clear),
+        unfit=len(told) - len(chosen),
+    )

@@ -1,0 +1,232 @@
+"""Anthropic's memory tool on the same store: a file is a memory, and a memory is recalled as ever.
+
+The mapping is the simplest that loses nothing: the file's text is the memory's content, its path is
+a tag, and a second tag marks what is a file at all. So a file shows up in recall, in listings, in
+sync and in exports like any other memory, and editing it there edits the file. Directories are not
+stored: they are there as long as a file is in them. Two limits come with it: a memory's content has
+no blank lines at its ends and is not empty, and it has the length that memories may have.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from recollect.core.agents.memory_files import (
+    FilePath,
+    Refused,
+    file_path,
+    file_view,
+    inserted,
+    listing,
+    replaced,
+)
+from recollect.core.errors import Conflict, NotFound, RecollectError
+from recollect.core.memory.ids import uuid7
+from recollect.core.memory.memory import Changes, Draft, Memory, Scope
+from recollect.core.memory.paging import MAX_PAGE
+from recollect.ports.service import Recollect
+
+FILE_TAG: Final = "memory-file"
+# Two agents that edit one file by chance are both served.
+_ATTEMPTS: Final = 5
+
+Input = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolAnswer:
+    """What the model is told."""
+
+    text: str
+    is_error: bool = False
+
+
+async def memory_tool(
+    recollect: Recollect, command: Input, *, project: str | None = None
+) -> ToolAnswer:
+    """Do one command of the tool. Files of one project are another directory than those of
+    another, or of none. What goes wrong is told to the model, never raised.
+    """
+    name = command.get("command")
+    work = _COMMANDS.get(name) if isinstance(name, str) else None
+    if work is None:
+        known = ", ".join(_COMMANDS)
+        return ToolAnswer(f"Error: Unknown command. The commands are: {known}.", is_error=True)
+    try:
+        for attempt in range(_ATTEMPTS):
+            try:
+                return ToolAnswer(await work(_Files(recollect, project), command))
+            except (Conflict, NotFound):
+                # Somebody else was faster: look again at what is there now.
+                if attempt == _ATTEMPTS - 1:
+                    raise
+    except Refused as refused:
+        return ToolAnswer(str(refused), is_error=True)
+    except RecollectError as error:
+        return ToolAnswer(f"Error: {error}. {error.remedy}", is_error=True)
+    raise AssertionError("every attempt returns or raises")
+
+
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """The memories that are files of one project."""
+
+    recollect: Recollect
+    project: str | None
+
+    async def all(self) -> dict[FilePath, list[Memory]]:
+        """Every file; where two machines made the same one, the oldest comes first."""
+        return await self._tagged(FILE_TAG)
+
+    async def at(self, path: FilePath) -> list[Memory]:
+        return (await self._tagged(FILE_TAG, path.text)).get(path, [])
+
+    async def _tagged(self, *tags: str) -> dict[FilePath, list[Memory]]:
+        scope = Scope(project=self.project, tags=tags, with_global=self.project is None)
+        found: dict[FilePath, list[Memory]] = {}
+        cursor: str | None = None
+        while True:
+            page = await self.recollect.page(scope, cursor, MAX_PAGE)
+            for memory in page.memories:
+                if (path := _path_of(memory)) is not None:
+                    found.setdefault(path, []).insert(0, memory)
+            cursor = page.next_cursor
+            if cursor is None:
+                return found
+
+
+def _path_of(memory: Memory) -> FilePath | None:
+    for tag in memory.tags:
+        try:
+            path = file_path(tag)
+        except Refused:
+            continue
+        if path.text == tag and not path.is_root:
+            return path
+    return None
+
+
+async def _view(files: _Files, command: Input) -> str:
+    path = file_path(command.get("path"))
+    if there := await files.at(path):
+        return file_view(path, there[0].content, command.get("view_range"))
+    known = await files.all()
+    if not path.is_root and not any(path.holds(one) for one in known):
+        raise Refused(f"The path {path.text} does not exist. Please provide a valid path.")
+    sizes = {one: len(memories[0].content.encode()) for one, memories in known.items()}
+    return listing(path, sizes)
+
+
+async def _create(files: _Files, command: Input) -> str:
+    path = file_path(command.get("path"))
+    text = _text(command, "file_text")
+    known = await files.all()
+    if path.is_root or path in known or any(path.holds(one) for one in known):
+        raise Refused(f"Error: File {path.text} already exists")
+    _check_no_file_above(path, known)
+    # An id of its own: two files may hold the same text.
+    draft = Draft(
+        text,
+        category="note",
+        tags=(FILE_TAG, path.text),
+        project=files.project,
+        id=uuid7(datetime.now(UTC), os.urandom(10)),
+    )
+    await files.recollect.remember(draft)
+    return f"File created successfully at: {path.text}"
+
+
+async def _str_replace(files: _Files, command: Input) -> str:
+    path = file_path(command.get("path"))
+    there = await files.at(path)
+    if not there:
+        raise Refused(f"Error: The path {path.text} does not exist. Please provide a valid path.")
+    new = command.get("new_str")
+    content, told = replaced(
+        path, there[0].content, _text(command, "old_str"), new if isinstance(new, str) else ""
+    )
+    await _write(files, there[0], Changes(content=content))
+    return told
+
+
+async def _insert(files: _Files, command: Input) -> str:
+    path = file_path(command.get("path"))
+    there = await files.at(path)
+    if not there:
+        raise Refused(f"Error: The path {path.text} does not exist")
+    content = inserted(there[0].content, command.get("insert_line"), _text(command, "insert_text"))
+    await _write(files, there[0], Changes(content=content))
+    return f"The file {path.text} has been edited."
+
+
+async def _delete(files: _Files, command: Input) -> str:
+    path = file_path(command.get("path"))
+    if path.is_root:
+        raise Refused(f"Error: The directory {path.text} itself cannot be deleted")
+    gone = [
+        memory
+        for one, memories in (await files.all()).items()
+        if one == path or path.holds(one)
+        for memory in memories
+    ]
+    if not gone:
+        raise Refused(f"Error: The path {path.text} does not exist")
+    for memory in gone:
+        await files.recollect.forget(str(memory.id))
+    return f"Successfully deleted {path.text}"
+
+
+async def _rename(files: _Files, command: Input) -> str:
+    old, new = file_path(command.get("old_path")), file_path(command.get("new_path"))
+    known = await files.all()
+    moving = {one: them for one, them in known.items() if one == old or old.holds(one)}
+    if not moving or old.is_root:
+        raise Refused(f"Error: The path {old.text} does not exist")
+    if new.is_root or new in known or any(new.holds(one) for one in known):
+        raise Refused(f"Error: The destination {new.text} already exists")
+    if old.holds(new):
+        raise Refused(f"Error: The path {old.text} cannot be moved into itself")
+    _check_no_file_above(new, known.keys() - moving.keys())
+    # Every new path is checked before the first file moves.
+    moves = [
+        (memory, one, file_path(one.moved(old, new).text))
+        for one, memories in moving.items()
+        for memory in memories
+    ]
+    for memory, before, after in moves:
+        tags = tuple(after.text if tag == before.text else tag for tag in memory.tags)
+        with suppress(NotFound):  # deleted meanwhile: the others move all the same
+            await files.recollect.update(str(memory.id), Changes(tags=tags))
+    return f"Successfully renamed {old.text} to {new.text}"
+
+
+async def _write(files: _Files, memory: Memory, changes: Changes) -> None:
+    await files.recollect.update(str(memory.id), changes, based_on=memory.version)
+
+
+def _check_no_file_above(path: FilePath, known: Mapping[FilePath, object] | set[FilePath]) -> None:
+    for one in known:
+        if one.holds(path):
+            raise Refused(f"Error: {one.text} is a file, and nothing can be put below it")
+
+
+def _text(command: Input, name: str) -> str:
+    text = command.get(name)
+    if not isinstance(text, str):
+        raise Refused(f"Error: `{name}` is missing, or is not a text.")
+    return text
+
+
+_COMMANDS: Final[Mapping[str, Callable[[_Files, Input], Awaitable[str]]]] = {
+    "view": _view,
+    "create": _create,
+    "str_replace": _str_replace,
+    "insert": _insert,
+    "delete": _delete,
+    "rename": _rename,
+}

@@ -1,0 +1,1 @@
+"""Find memories worth fixing."""

@@ -1,0 +1,109 @@
+"""Look through an owner's memories for what should be mended. Nothing is changed or sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from datetime import datetime
+from typing import Protocol
+from uuid import UUID
+
+from recollect.core.curation import audit as rules
+from recollect.core.curation.audit import KINDS, Finding, Kind, Pair
+from recollect.core.memory.memory import EVERYWHERE, Memory, Scope, Stats
+from recollect.core.memory.paging import MAX_PAGE, Cursor
+from recollect.core.recall.successors import current
+
+# Cosines from here on mean nearly the same text to the models this was tried with.
+NEAR_COSINE = 0.95
+SAME_SUBJECT_COSINE = 0.8
+
+
+class RecallRecord(Protocol):
+    """Which memories were ever recalled. It may lose some: nothing waits for it."""
+
+    async def note_recalls(self, ids: Collection[UUID], at: datetime) -> None:
+        """Keep that these memories were shown."""
+
+    async def recalled(self, owner: str) -> tuple[set[UUID], datetime]:
+        """The memories of an owner that were ever shown, and since when that is kept."""
+
+
+class Neighbours(Protocol):
+    """Memories that are close by their vectors, where a store has vectors."""
+
+    async def pairs(self, owner: str, at_least: float) -> Sequence[tuple[UUID, UUID, float]]:
+        """Pairs in one project whose cosine is at least this."""
+
+
+class Listing(Protocol):
+    """Somewhere to read an owner's memories; every store is one."""
+
+    async def page(
+        self, owner: str, scope: Scope, after: Cursor | None, limit: int, /
+    ) -> list[Memory]:
+        """A scope's memories, newest first, from behind the cursor on."""
+
+    async def stats(self, owner: str, /) -> Stats:
+        """What this owner has stored, in numbers."""
+
+
+async def audit(
+    store: Listing,
+    owner: str,
+    now: datetime,
+    *,
+    kinds: Collection[Kind] = KINDS,
+    recalls: RecallRecord | None = None,
+    neighbours: Neighbours | None = None,
+    progress: Callable[[str, int, int | None], None] = lambda _what, _done, _left: None,
+) -> list[Finding]:
+    everything = await _all(store, owner, progress)
+    found: list[Finding] = []
+    if "secret" in kinds:
+        found += filter(None, map(rules.unguarded_secret, everything))
+    memories = current(everything)  # what is superseded is out of the way already
+    if {"duplicate", "contradiction"} & {*kinds}:
+        progress("comparing", 0, 0)
+        found += rules.exact_duplicates(memories)
+        found += await _of_pairs(memories, owner, neighbours)
+    if "stale" in kinds:
+        found += filter(None, (rules.stale(memory, now) for memory in memories))
+    if "never-recalled" in kinds and recalls is not None:
+        shown, since = await recalls.recalled(owner)
+        judged = (
+            rules.never_recalled(one, since, now, is_recalled=one.id in shown) for one in memories
+        )
+        found += filter(None, judged)
+    return [one for one in found if one.kind in kinds]
+
+
+async def _of_pairs(
+    memories: Sequence[Memory], owner: str, neighbours: Neighbours | None
+) -> list[Finding]:
+    """By words, for sensitive memories too; by vectors where there are some."""
+    found: dict[frozenset[UUID], Finding] = {}
+    for pair in rules.word_pairs(memories):
+        if (finding := rules.judged(pair)) is not None:
+            found[frozenset(finding.ids)] = finding
+    if neighbours is not None:
+        known = {one.id: one for one in memories}
+        for one, other, cosine in await neighbours.pairs(owner, SAME_SUBJECT_COSINE):
+            if one in known and other in known:
+                finding = rules.judged(Pair(known[one], known[other], cosine), near=NEAR_COSINE)
+                if finding is not None:
+                    found.setdefault(frozenset(finding.ids), finding)
+    return list(found.values())
+
+
+async def _all(
+    store: Listing, owner: str, progress: Callable[[str, int, int | None], None]
+) -> list[Memory]:
+    stats = await store.stats(owner)
+    progress("reading", 0, stats.memories)
+    memories: list[Memory] = []
+    after: Cursor | None = None
+    while page := await store.page(owner, EVERYWHERE, after, MAX_PAGE):
+        memories += page
+        after = Cursor.after(page[-1])
+        progress("reading", len(page), None)
+    return memories

@@ -1,0 +1,1 @@
+"""Build, view and edit the concept graph."""

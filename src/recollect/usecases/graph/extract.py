@@ -1,0 +1,152 @@
+"""Read some memories for the concept graph, and compare some names with the others.
+
+By rules first: that is quick and costs nothing, so that every memory is soon in the graph. Where a
+language model is asked as well, what it finds takes the place of what the rules found. A text that
+cannot be read is counted against that text alone; a model that cannot work is another matter.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+from recollect.core.admin.modes import GraphMode
+from recollect.core.errors import RecollectError
+from recollect.core.graph.extraction import (
+    BY_MODEL,
+    BY_RULES,
+    Extraction,
+    ExtractionJob,
+    read_by_rules,
+)
+from recollect.core.graph.model import ExtractionProgress
+from recollect.core.graph.resolution import NEAR_FROM, Nameless, Neighbour, resolve
+from recollect.core.privacy.redaction import explained
+from recollect.ports.embedding import Embedders
+from recollect.ports.graph import FactReader, GraphStore
+from recollect.usecases.workers.priority import GiveWay, nobody_waits
+
+RULES_BATCH: Final = 32
+# Names are short: a batch is one call of the model and four statements, whatever its size.
+NAMES_BATCH: Final = 256
+_MOST_NEIGHBOURS: Final = 20
+_LAST_WORD_SECONDS: Final = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class GraphParts:
+    """What filling the graph needs. Without `embedders` names are compared by their form alone;
+    without a `reader` memories are read by rules alone. `calls` is how often the reader may be
+    asked a day; `give_way` is awaited before each text.
+    """
+
+    store: GraphStore
+    mode: GraphMode = "rules"
+    embedders: Embedders | None = None
+    reader: FactReader | None = None
+    calls: int = 0
+    give_way: GiveWay = nobody_waits
+
+    @property
+    def worth(self) -> int:
+        """The least worth of a reader after which a memory is done."""
+        return BY_RULES if self.reader is None else BY_MODEL
+
+    async def progress(self, owner: str | None = None) -> ExtractionProgress:
+        return await self.store.progress(self.worth, owner)
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """A batch was read: so many memories are in the graph, and these could not be read."""
+
+    kept: int
+    failed: tuple[UUID, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Names were compared: so many, of which so many turned out to mean a known concept."""
+
+    names: int
+    merged: int
+
+
+@dataclass(frozen=True, slots=True)
+class GraphTrouble:
+    """A part of the work stands still for `seconds`."""
+
+    what: str
+    error: RecollectError
+    seconds: float
+
+
+TellGraph = Callable[[Extracted | Compared | GraphTrouble], None]
+
+
+async def extract_batch(parts: GraphParts) -> Extracted | None:
+    """Read some memories by rules; None when there is nothing to read just now."""
+    jobs = await parts.store.claim(BY_RULES, RULES_BATCH)
+    if not jobs:
+        return None
+    try:
+        read = [(job, await _read(parts, job)) for job in jobs]
+    except asyncio.CancelledError:
+        await give_back(parts, jobs)
+        raise
+    done = [(job, found) for job, found in read if isinstance(found, Extraction)]
+    kept = await parts.store.finish(done, BY_RULES) if done else 0
+    failed = [(job, found) for job, found in read if isinstance(found, str)]
+    for job, error in failed:
+        await parts.store.fail([job], error)
+    return Extracted(kept, tuple(job.memory_id for job, _ in failed))
+
+
+async def give_back(parts: GraphParts, jobs: Sequence[ExtractionJob]) -> None:
+    with suppress(RecollectError, TimeoutError):
+        async with asyncio.timeout(_LAST_WORD_SECONDS):
+            await parts.store.give_back(jobs)
+
+
+async def _read(parts: GraphParts, job: ExtractionJob) -> Extraction | str:
+    await parts.give_way()
+    try:
+        # In a thread: other requests of a server are answered between its steps.
+        return await asyncio.to_thread(read_by_rules, job)
+    except Exception as error:  # noqa: BLE001  # whatever one text provokes, the others go on
+        return explained(error)
+
+
+async def compare_batch(parts: GraphParts) -> Compared | None:
+    """Compare some names with those before them; None when no name waits, or none can be compared
+    here.
+    """
+    if parts.embedders is None:
+        return None
+    space = await parts.store.comparing_space()
+    if space is None:
+        return None
+    names = await parts.store.to_compare(space, NAMES_BATCH)
+    if not names:
+        return None
+    embedder = await parts.embedders.embedder(space.embedder)
+    if embedder.space.name != space.space.name:
+        return None  # the worker that embeds memories tells of it
+    names = names[: embedder.at_once([one.name for one in names])]  # the rest is read afresh
+    vectors = await embedder.embed_documents([one.name for one in names])
+    named = list(zip(names, vectors, strict=True))
+    await parts.store.keep_vectors(space, [(one.id, vector) for one, vector in named])
+    neighbours = await parts.store.nearest(space, named, least=NEAR_FROM, limit=_MOST_NEIGHBOURS)
+    stay: list[tuple[Nameless, Sequence[Neighbour]]] = []
+    for one, near in zip(names, neighbours, strict=True):
+        found = resolve(one.name, near)
+        if found.same is None or not await parts.store.merge(
+            one.owner, found.same.id, one.id, by_hand=False
+        ):
+            stay.append((one, found.near))
+    await parts.store.compared(space, stay)
+    return Compared(len(names), len(names) - len(stay))

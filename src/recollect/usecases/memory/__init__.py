@@ -1,0 +1,1 @@
+"""Store, read, change and remove memories."""

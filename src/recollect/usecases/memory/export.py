@@ -1,0 +1,36 @@
+"""Take memories out, all of a scope, page by page: nothing is held but one page."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from recollect.core.memory.memory import Memory, Scope
+from recollect.core.memory.paging import MAX_PAGE
+from recollect.ports.service import Recollect
+
+
+@dataclass(slots=True)
+class Taken:
+    """Counts what went out, and the sensitive memories that were left."""
+
+    exported: int = 0
+    left_out: int = 0
+
+
+async def taken_out(
+    recollect: Recollect, scope: Scope, taken: Taken, *, sensitive: bool
+) -> AsyncIterator[Memory]:
+    """The memories of a scope, newest first; sensitive ones only when asked for."""
+    cursor: str | None = None
+    while True:
+        page = await recollect.page(scope, cursor, MAX_PAGE)
+        for memory in page.memories:
+            if memory.is_sensitive and not sensitive:
+                taken.left_out += 1
+                continue
+            taken.exported += 1
+            yield memory
+        cursor = page.next_cursor
+        if cursor is None:
+            return

@@ -1,0 +1,26 @@
+"""Forget a memory, for now or for ever."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from uuid import UUID
+
+from recollect.core.memory.memory import Memory
+from recollect.usecases.context import Parts
+from recollect.usecases.memory import find
+from recollect.usecases.memory.rewrite import rewrite
+
+
+async def forget(parts: Parts, owner: str, reference: str, *, forever: bool = False) -> UUID:
+    """Hide a memory from every recall and listing; `forever` erases it, forgotten or not."""
+    id = await find.resolve(parts, owner, reference, forgotten=forever)
+    if not forever:
+        await rewrite(parts, owner, id, _forgotten)
+    elif not await parts.store.erase(owner, id):
+        raise find.not_found(reference)
+    return id
+
+
+def _forgotten(memory: Memory, now: datetime) -> Memory:
+    return replace(memory, deleted_at=now)

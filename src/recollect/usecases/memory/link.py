@@ -1,0 +1,51 @@
+"""Link a memory to another, or take a link away. Both are ordinary changes of the memory that says
+it; doing one twice is harmless.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from recollect.core.errors import NotFound
+from recollect.core.memory.ids import IdPrefix
+from recollect.core.memory.links import Link, check_kinds
+from recollect.core.memory.memory import Memory, checked
+from recollect.usecases.context import Parts
+from recollect.usecases.memory import find
+from recollect.usecases.memory.rewrite import rewrite
+
+
+async def link(parts: Parts, owner: str, reference: str, kind: str, target: str) -> Memory:
+    """Both ends are named by references, and both are there."""
+    wanted = Link(kind, await find.resolve(parts, owner, target))
+    check_kinds([wanted])
+    current = await find.get(parts, owner, reference)
+    if wanted in current.links:
+        return current
+
+    def apply(memory: Memory, _: datetime) -> Memory:
+        return checked(replace(memory, links=(*memory.links, wanted)), parts.limits)
+
+    return await rewrite(parts, owner, current.id, apply)
+
+
+async def unlink(parts: Parts, owner: str, reference: str, kind: str, target: str) -> Memory:
+    """The target is looked for among the links themselves: it may be gone."""
+    prefix = IdPrefix.parse(target)
+    current = await find.get(parts, owner, reference)
+    fitting = [one for one in current.links if one.kind == kind]
+    end = prefix.only(
+        [one.target for one in fitting if prefix.low <= one.target <= prefix.high], "links"
+    )
+    if end is None:
+        raise NotFound(
+            f"memory {current.id} has no link {kind[:40]} {target.strip()[:60]}",
+            remedy="See `recollect show` for the links it has.",
+        )
+
+    def apply(memory: Memory, _: datetime) -> Memory:
+        kept = tuple(one for one in memory.links if one != Link(kind, end))
+        return replace(memory, links=kept)
+
+    return await rewrite(parts, owner, current.id, apply)

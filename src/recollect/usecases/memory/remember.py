@@ -1,0 +1,207 @@
+"""Store a memory, or many of them at once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from recollect.core.errors import Conflict, InvalidInput, RecollectError
+from recollect.core.memory.batch import BatchItem, Remembered, check_batch_size
+from recollect.core.memory.duplicates import may_be_repeated, with_what_was_said
+from recollect.core.memory.ids import check_uuid7, uuid7
+from recollect.core.memory.links import check_kinds
+from recollect.core.memory.memory import Draft, Memory, checked
+from recollect.core.privacy.secrets.detect import Secret
+from recollect.core.privacy.sensitivity import secret_in_draft
+from recollect.usecases.memory.projects import meant
+from recollect.usecases.memory.rewrite import rewrite
+
+if TYPE_CHECKING:
+    from recollect.usecases.context import Parts
+
+
+async def remember(parts: Parts, owner: str, draft: Draft) -> Memory:
+    """Keep a draft as a memory. Storing the same draft under the same id again is one memory:
+    a writer that did not hear the answer can simply repeat itself. Without an id, a text that is
+    stored already in its project stays one memory, which `was_known`.
+    """
+    memory, _ = await _build(parts, owner, draft, parts.clock.now())
+    if may_be_repeated(draft):
+        known = await parts.store.add_unless_known(memory)
+        return memory if known is None else await _say_again(parts, known, memory)
+    try:
+        await parts.store.add(memory)
+    except Conflict as error:
+        existing = await parts.store.get(owner, memory.id)
+        if existing is None:  # another owner's, of which nothing is said
+            raise
+        if not _is_repeated(memory, existing):
+            raise _taken(existing) from error
+        return existing
+    return memory
+
+
+async def remember_many(parts: Parts, owner: str, batch: Sequence[BatchItem]) -> list[Remembered]:
+    """Store a batch in one transaction: everything that can be stored, or nothing when the store
+    fails. The results are in the order of the batch. Repeating a batch is harmless, with ids or
+    without; two writers who store the same new text at the same time may both store it.
+    """
+    check_batch_size(batch)
+    now = parts.clock.now()
+    # A microsecond apart, so that memories keep the order of the batch wherever time orders them.
+    built = [
+        await _build_or_refuse(parts, owner, item, now + timedelta(microseconds=place))
+        for place, item in enumerate(batch)
+    ]
+    same = await _find_same(parts, batch, built)
+    memories = [
+        one[0] for one in built if not isinstance(one, Remembered) and one[0].id not in same
+    ]
+    new = await parts.store.add_all(memories)
+    taken = [memory.id for memory in memories if memory.id not in new]
+    known = await parts.store.get_many(owner, taken, forgotten=True) if taken else {}
+    results: list[Remembered] = []
+    for one in built:
+        if isinstance(one, Remembered):
+            results.append(one)
+            continue
+        memory, secret = one
+        if memory.id in same:
+            results.append(await _say_again_or_refuse(parts, same[memory.id], memory, secret))
+        elif memory.id in new:
+            new.remove(memory.id)
+            known[memory.id] = memory  # a second one with the same id is compared with the first
+            results.append(Remembered(memory.id, "stored", secret=secret))
+        else:
+            results.append(_compare(memory, known.get(memory.id), secret))
+    return results
+
+
+async def _find_same(
+    parts: Parts,
+    batch: Sequence[BatchItem],
+    built: Sequence[tuple[Memory, Secret | None] | Remembered],
+) -> dict[UUID, Memory]:
+    """By the id it would get, the memory that says the same: one stored before, or the first of
+    the batch.
+    """
+    repeatable = [
+        one[0]
+        for item, one in zip(batch, built, strict=True)
+        if not isinstance(one, Remembered)
+        and not isinstance(item, InvalidInput)
+        and may_be_repeated(item)
+    ]
+    same = await parts.store.find_same(repeatable)
+    first: dict[tuple[str | None, ...], Memory] = {}
+    for memory in repeatable:
+        said = (memory.project, *memory.content.split())
+        if memory.id not in same and first.setdefault(said, memory) is not memory:
+            same[memory.id] = first[said]
+    return same
+
+
+async def _build(
+    parts: Parts, owner: str, draft: Draft, now: datetime
+) -> tuple[Memory, Secret | None]:
+    """The memory to store, and what in its text made it sensitive; or InvalidInput."""
+    if draft.id is not None:
+        check_uuid7(draft.id)
+    check_kinds(draft.links)
+    memory = checked(
+        Memory(
+            id=draft.id or uuid7(now, os.urandom(10)),
+            owner=owner,
+            content=draft.content,
+            category=draft.category,
+            tags=draft.tags,
+            expanded_keywords=draft.expanded_keywords,
+            importance=draft.importance,
+            is_sensitive=bool(draft.is_sensitive),
+            project=draft.project,
+            session=draft.session,
+            created_at=now,
+            updated_at=now,
+            links=draft.links,
+        ),
+        parts.limits,
+    )
+    if memory.project is not None:
+        memory = replace(memory, project=await meant(parts, owner, memory.project))
+    secret = secret_in_draft(draft)
+    return (memory if secret is None else replace(memory, is_sensitive=True)), secret
+
+
+async def _build_or_refuse(
+    parts: Parts, owner: str, item: BatchItem, now: datetime
+) -> tuple[Memory, Secret | None] | Remembered:
+    if isinstance(item, InvalidInput):
+        return Remembered(None, "refused", item)
+    try:
+        return await _build(parts, owner, item, now)
+    except InvalidInput as error:
+        return Remembered(item.id, "refused", error)
+
+
+def _compare(memory: Memory, existing: Memory | None, secret: Secret | None) -> Remembered:
+    """What became of a memory whose id was taken."""
+    if existing is None:  # another owner's, of which nothing is said
+        return Remembered(memory.id, "refused", _belongs_to_another())
+    if _is_repeated(memory, existing):
+        return Remembered(memory.id, "present", secret=secret)
+    return Remembered(memory.id, "refused", _taken(existing))
+
+
+async def _say_again_or_refuse(
+    parts: Parts, known: Memory, again: Memory, secret: Secret | None
+) -> Remembered:
+    """The rest of the batch is stored by now: what goes wrong here is this memory's alone."""
+    try:
+        await _say_again(parts, known, again)
+    except RecollectError as error:
+        return Remembered(known.id, "refused", error)
+    return Remembered(known.id, "present", secret=secret)
+
+
+async def _say_again(parts: Parts, known: Memory, again: Memory) -> Memory:
+    """The memory that was there, with what is new in this draft."""
+
+    def change(current: Memory, _: datetime) -> Memory:
+        return checked(with_what_was_said(current, again), parts.limits)
+
+    if with_what_was_said(known, again) != known:
+        known = await rewrite(parts, known.owner, known.id, change)
+    return replace(known, was_known=True)
+
+
+def _taken(existing: Memory) -> Conflict:
+    """Whoever repeats a write is not to store it twice because the memory has changed since."""
+    if existing.deleted_at is not None:
+        became = "was forgotten since"
+    elif existing.version > 1:
+        became = f"was changed since, and has version {existing.version}"
+    else:
+        return _belongs_to_another()
+    return Conflict(
+        f"the id belongs to a memory that {became}",
+        remedy="Nothing is to be done if this repeats the write that stored it; "
+        "if it is another memory, store it under another id.",
+    )
+
+
+def _belongs_to_another() -> Conflict:
+    return Conflict(
+        "the id belongs to another memory",
+        remedy="Let Recollect make the id, or choose another one.",
+    )
+
+
+def _is_repeated(memory: Memory, existing: Memory) -> bool:
+    """Whether this is the write that stored what is there, sent again."""
+    return existing == replace(
+        memory, created_at=existing.created_at, updated_at=existing.updated_at
+    )

@@ -1,0 +1,37 @@
+"""Tell what an owner has stored, and how far the worker is with it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from recollect.core.recall.space import EmbeddingStats
+
+if TYPE_CHECKING:
+    from recollect.core.memory.memory import Stats
+    from recollect.ports.embedding import EmbeddingQueue
+    from recollect.usecases.context import Parts
+
+
+async def stats(parts: Parts, owner: str) -> Stats:
+    counted = await parts.store.stats(owner)
+    if parts.graph_progress is not None:
+        counted = replace(counted, graph=await parts.graph_progress(owner))
+    if parts.queue is None:
+        return counted
+    return replace(counted, embedding=await embedding_stats(parts.queue, owner))
+
+
+async def embedding_stats(queue: EmbeddingQueue, owner: str) -> EmbeddingStats | None:
+    """How far the space is that recall asks; None where there is none yet."""
+    active = next((one for one in await queue.spaces() if one.state == "active"), None)
+    if active is None:
+        return None
+    progress = await queue.progress(active, owner)
+    return EmbeddingStats(
+        space=active.space.name,
+        embedded=progress.embedded,
+        waiting=progress.waiting,
+        parked=progress.parked,
+        last_error=progress.last_error,
+    )

@@ -1,0 +1,46 @@
+"""Change a memory."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from recollect.core.errors import Conflict, InvalidInput
+from recollect.core.memory.links import check_kinds
+from recollect.core.memory.memory import Changes, Memory, checked
+from recollect.core.privacy.sensitivity import secret_in_changes
+from recollect.usecases.context import Parts
+from recollect.usecases.memory import find
+from recollect.usecases.memory.projects import meant
+from recollect.usecases.memory.rewrite import rewrite
+
+
+async def update(
+    parts: Parts, owner: str, reference: str, changes: Changes, *, based_on: int | None = None
+) -> Memory:
+    """Apply the named changes: with `based_on` only to that version, without to the current one."""
+    if not changes:
+        raise InvalidInput(
+            "no change was named", field="changes", remedy="Name at least one field to change."
+        )
+
+    if named := (changes.get("project") or "").strip():
+        changes = {**changes, "project": await meant(parts, owner, named)}
+
+    def apply(current: Memory, _: datetime) -> Memory:
+        if based_on is not None and based_on != current.version:
+            raise _changed_meanwhile(current, based_on)
+        check_kinds(set(changes.get("links", ())) - set(current.links))
+        changed = checked(replace(current, **changes), parts.limits)
+        if secret_in_changes(changes, current) is not None:
+            changed = replace(changed, is_sensitive=True)
+        return changed
+
+    return await rewrite(parts, owner, await find.resolve(parts, owner, reference), apply)
+
+
+def _changed_meanwhile(current: Memory, based_on: int) -> Conflict:
+    return Conflict(
+        f"the change is based on version {based_on}, but version {current.version} is current",
+        remedy="Read the memory again and repeat the change on its current version.",
+    )

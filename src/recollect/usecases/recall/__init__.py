@@ -1,0 +1,1 @@
+"""The hot path: legs, fusion, ranking, and why."""

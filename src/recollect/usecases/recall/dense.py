@@ -1,0 +1,108 @@
+"""The leg that matches meaning: the query's vector against the memories' vectors.
+
+Vectors of two spaces are never compared. The stored space names the model that wrote it; what that
+name stands for in this process must be the same space, or the leg fails and says how to mend it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Final
+
+from recollect.core.errors import StoreError
+from recollect.core.recall.request import Candidate, Declined, RecallRequest
+from recollect.core.recall.settings import RecallSettings
+from recollect.core.recall.space import StoredSpace
+from recollect.core.text.analysis import clean_query
+from recollect.ports.embedding import Embedder, Embedders
+from recollect.ports.recall import Leg, VectorIndex, VectorQuery
+from recollect.usecases.workers.tasks import give_up
+
+_OF_NOW: Final = Declined(
+    "skipped", "vectors are of present texts: what was known then is found by words", "past"
+)
+
+
+def dense_leg(vectors: VectorIndex, embedders: Embedders) -> Leg:
+    """The leg over one index of vectors, with the models that this process can run.
+
+    Which model it must be, the store says. While it is asked, the one that was right the last time
+    works already: it nearly always is again. If not, its vector is thrown away.
+    """
+    last: tuple[StoredSpace, Embedder] | None = None
+
+    async def leg(
+        owner: str, request: RecallRequest, settings: RecallSettings
+    ) -> Sequence[Candidate] | Declined:
+        nonlocal last
+        if request.as_of is not None:
+            return _OF_NOW
+        text = clean_query(request.query)
+        if not text:
+            return ()
+        guessed, early = None, None
+        if last is not None:
+            guessed, model = last
+            early = asyncio.ensure_future(model.embed_query(text))
+        try:
+            survey = await vectors.survey(owner, request.scope)
+            if survey.space is None:
+                return Declined(
+                    "absent",
+                    "no memory is embedded yet: `recollect worker` or `recollect serve` does",
+                    "nothing_embedded",
+                )
+            embedder = await embedders.embedder(survey.space.embedder)
+            survey.space.require(embedder.space)
+            if embedder.is_hosted and request.must_stay:
+                return Declined(
+                    "skipped",
+                    f"the query is sensitive, and {survey.space.embedder} runs on another machine",
+                    "sensitive_query",
+                )
+            # What is sent to another machine is sent when it is known to be right.
+            last = None if embedder.is_hosted else (survey.space, embedder)
+            if early is not None and survey.space == guessed:
+                vector = await early
+            else:
+                vector = await embedder.embed_query(text)
+        finally:
+            if early is not None:
+                give_up(early)
+        return await vectors.nearest(
+            owner,
+            request.scope,
+            # The index leaves the excluded ones out itself, so that they cost no place.
+            VectorQuery(
+                space=survey.space,
+                vector=vector,
+                rows=survey.rows,
+                depth=max(settings.depth, request.limit),
+                exclude=request.exclude,
+            ),
+        )
+
+    return leg
+
+
+def no_dense_leg(reason: str) -> Leg:
+    """The leg of a server that has a model and no place for its vectors. That is a fault, and every
+    recall tells it: what only meaning would have found is missing.
+    """
+
+    async def leg(
+        owner: str,  # noqa: ARG001  # the port's signature
+        request: RecallRequest,
+        settings: RecallSettings,  # noqa: ARG001  # the port's signature
+    ) -> Sequence[Candidate] | Declined:
+        if request.as_of is not None:
+            return _OF_NOW
+        if not clean_query(request.query):
+            return ()
+        raise StoreError(
+            f"there is no place for vectors: {reason}",
+            remedy="Mend that, or set RECOLLECT_EMBEDDER=none if recall by words will do.",
+        )
+
+    return leg

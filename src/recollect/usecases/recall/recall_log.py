@@ -1,0 +1,65 @@
+"""Remember which memories were recalled, without any recall waiting for it.
+
+What was shown is gathered here and written now and then, and when the work ends. A crash loses at
+most what was not written yet, which only makes an audit more careful.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+from recollect.core.errors import StoreError
+from recollect.usecases.workers.tasks import end
+
+if TYPE_CHECKING:
+    from recollect.core.recall.request import Recollection
+    from recollect.ports.stores import Clock
+    from recollect.usecases.curation.audit import RecallRecord
+
+_SECONDS: Final = 30.0
+# Above this the oldest are dropped: the store has not taken any for long.
+_MOST: Final = 100_000
+
+
+class RecallLog:
+    """Use it within `recall_log`."""
+
+    def __init__(self, record: RecallRecord, clock: Clock) -> None:
+        self._record = record
+        self._clock = clock
+        self._shown: set[UUID] = set()
+
+    def note(self, recollection: Recollection) -> None:
+        if len(self._shown) < _MOST:
+            self._shown.update(hit.memory.id for hit in recollection.hits)
+
+    async def write(self) -> None:
+        shown, self._shown = self._shown, set()
+        if not shown:
+            return
+        try:
+            await self._record.note_recalls(shown, self._clock.now())
+        except StoreError:
+            self._shown |= shown  # next time
+
+
+@asynccontextmanager
+async def recall_log(record: RecallRecord, clock: Clock) -> AsyncIterator[RecallLog]:
+    """While entered, what is noted is written every half minute; the rest at the end."""
+    log = RecallLog(record, clock)
+    writing = asyncio.create_task(_write_now_and_then(log), name="note recalls")
+    try:
+        yield log
+    finally:
+        await end(writing)
+        await log.write()
+
+
+async def _write_now_and_then(log: RecallLog) -> None:
+    while True:
+        await asyncio.sleep(_SECONDS)
+        await log.write()

@@ -1,0 +1,1 @@
+"""Keep a local store and a server in step."""

@@ -1,0 +1,103 @@
+"""Show the conflicts that sync met, and let a person decide."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import cast
+
+from recollect.core.errors import AmbiguousId, Conflict, NotFound
+from recollect.core.memory.ids import IdPrefix
+from recollect.core.memory.links import from_values
+from recollect.core.memory.memory import Changes, Draft
+from recollect.core.sync.model import ConflictReport, Keep, Revision, State
+from recollect.usecases.context import Parts
+from recollect.usecases.memory.forget import forget
+from recollect.usecases.memory.remember import remember
+from recollect.usecases.memory.update import update
+
+
+async def conflicts(parts: Parts, owner: str) -> list[ConflictReport]:
+    """Every revision that nobody has resolved, with the memory it lost against."""
+    if parts.revisions is None:
+        return []
+    kept = await parts.revisions.revisions(owner)
+    return [await _report(parts, owner, revision) for revision in kept]
+
+
+async def resolve(parts: Parts, owner: str, reference: str, keep: Keep) -> ConflictReport:
+    """`current`: the memory stays as it is. `other`: it takes the values of the revision, which is
+    an ordinary change. Either way the conflict is over, on every side.
+    """
+    if parts.revisions is None:
+        raise _no_conflict(reference)
+    found = chosen(await parts.revisions.revisions(owner), reference)
+    if keep == "other":
+        await _take(parts, owner, found)
+    resolved = replace(found, resolved_at=parts.clock.now())
+    await parts.revisions.resolve(owner, resolved)
+    return await _report(parts, owner, resolved)
+
+
+async def _report(parts: Parts, owner: str, revision: Revision) -> ConflictReport:
+    return ConflictReport(revision, await parts.store.get(owner, revision.memory_id))
+
+
+async def _take(parts: Parts, owner: str, revision: Revision) -> None:
+    reference = str(revision.memory_id)
+    if revision.kind == "orphan":
+        await remember(parts, owner, _draft(revision))
+        return
+    current = await parts.store.get(owner, revision.memory_id)
+    if current is None:
+        raise _no_conflict(str(revision.id))
+    if revision.kind == "erase":
+        await forget(parts, owner, reference, forever=True)
+        return
+    wanted = State(current).changed(revision.fields).memory
+    if wanted.deleted_at is not None and current.deleted_at is None:
+        await forget(parts, owner, reference)
+        return
+    if current.deleted_at is not None:
+        now = parts.clock.now()
+        back = replace(current, deleted_at=None, version=current.version + 1, updated_at=now)
+        if not await parts.store.replace(back, based_on=current.version):
+            raise Conflict("the memory was changed meanwhile", remedy="Look again, then decide.")
+    changes = {
+        name: getattr(wanted, name) for name in revision.fields if name in Changes.__annotations__
+    }
+    if changes:
+        await update(parts, owner, reference, cast("Changes", changes))
+
+
+def _draft(revision: Revision) -> Draft:
+    fields = {name: value for name, value in revision.fields.items() if name != "deleted_at"}
+    known = {name: fields[name] for name in Changes.__annotations__ if name in fields}
+    for name in ("tags", "expanded_keywords"):
+        known[name] = tuple(cast("list[str]", known.get(name, [])))
+    known["links"] = from_values(cast("list[dict[str, str]]", known.get("links", [])))
+    return Draft(**cast("dict[str, str]", known))  # type: ignore[arg-type]  # as it was stored
+
+
+def chosen(kept: list[Revision], reference: str) -> Revision:
+    prefix = IdPrefix.parse(reference)
+    fitting = [
+        one
+        for one in kept
+        if prefix.low <= one.id <= prefix.high or prefix.low <= one.memory_id <= prefix.high
+    ]
+    if not fitting:
+        raise _no_conflict(reference)
+    if len(fitting) > 1:
+        raise AmbiguousId(
+            f"{prefix.text} fits several conflicts: {', '.join(str(one.id) for one in fitting)}",
+            field="id",
+            remedy="Give the id of one of them.",
+        )
+    return fitting[0]
+
+
+def _no_conflict(reference: str) -> NotFound:
+    return NotFound(
+        f"there is no conflict {reference.strip()[:60]}",
+        remedy="See `recollect conflicts list` for those that are open.",
+    )

@@ -1,0 +1,120 @@
+"""The engine of a cached store: pushes when something was written, pulls now and then, and keeps
+trying with growing pauses when the server is away.
+
+It never raises for what may happen to a network: trouble is written down for `recollect status`,
+and told once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from recollect.core.errors import NotAllowed, RecollectError
+from recollect.core.sync.backoff import pause
+from recollect.usecases.sync.sync import pull_all, push_all
+
+if TYPE_CHECKING:
+    from recollect.ports.stores import Clock
+    from recollect.ports.sync import SyncServer, SyncStore
+
+# How soon a write of another process is noticed; a look costs some microseconds.
+_LOOK_SECONDS: Final = 1.0
+
+Warn = Callable[[RecollectError], None]
+
+
+class Engine:
+    """Runs until cancelled. `wake` says that something was written."""
+
+    def __init__(
+        self,
+        local: SyncStore,
+        server: SyncServer,
+        clock: Clock,
+        *,
+        interval: float,
+        warn: Warn = lambda _: None,
+    ) -> None:
+        self._local = local
+        self._server = server
+        self._clock = clock
+        self._interval = interval
+        self._warn = warn
+        self._written = asyncio.Event()
+        self._reached = asyncio.Event()
+
+    def wake(self) -> None:
+        self._written.set()
+
+    async def run(self) -> None:
+        """Both directions beside each other. The first pull says whether it is our server and
+        whether the key is taken; until then, and after a refused key, nothing is sent.
+        """
+        async with asyncio.TaskGroup() as together:
+            together.create_task(self._pulling())
+            together.create_task(self._pushing())
+            together.create_task(self._looking())
+
+    async def _pulling(self) -> None:
+        failures = 0
+        while True:
+            if await self._tried(lambda: pull_all(self._local, self._server)):
+                if failures or not self._reached.is_set():
+                    self._reached.set()
+                    self._written.set()  # whatever waits can go now
+                failures = 0
+                await asyncio.sleep(self._interval)
+            else:
+                failures += 1
+                await asyncio.sleep(pause(failures, self._interval, random.random()))  # noqa: S311  # no secret
+
+    async def _pushing(self) -> None:
+        failures = 0
+        while True:
+            await self._reached.wait()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._interval):
+                    await self._written.wait()
+            self._written.clear()
+            if await self._tried(self._push):
+                failures = 0
+            else:
+                failures += 1
+                self._written.set()
+                await asyncio.sleep(pause(failures, self._interval, random.random()))  # noqa: S311  # no secret
+
+    async def _push(self) -> None:
+        await push_all(self._local, self._server)
+        await self._local.note_success(self._clock.now())
+
+    async def _looking(self) -> None:
+        """Other processes write to the same file: commands, hooks, a second agent."""
+        seen: int | None = None
+        while True:
+            with suppress(RecollectError):
+                now = await self._local.data_version()
+                if seen is not None and now != seen and (await self._local.status()).waiting:
+                    self._written.set()
+                seen = now
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    async def _tried(self, work: Callable[[], Awaitable[object]]) -> bool:
+        try:
+            await work()
+        except RecollectError as error:
+            refused = isinstance(error, NotAllowed)
+            if refused:
+                self._reached.clear()
+            is_news = False
+            with suppress(RecollectError):  # the disk may be what is at fault
+                is_news = await self._local.note_trouble(
+                    str(error), error.remedy, key_refused=refused
+                )
+            if is_news:
+                self._warn(error)
+            return False
+        return True

@@ -1,0 +1,280 @@
+"""A local store with a server behind it: writes land here and answer at once, recall asks the
+server while it answers in time.
+
+The server does not know everything: what waits to be sent, and sensitive memories, are here alone.
+They take part in every recall by their words, and what was forgotten here is not shown because the
+server has not heard of it yet.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeVar
+from uuid import UUID
+
+from recollect.core.errors import (
+    InvalidInput,
+    NotAllowed,
+    NotFound,
+    RecollectError,
+    StoreError,
+    StoreUnavailable,
+)
+from recollect.core.memory.batch import BatchItem, Remembered
+from recollect.core.memory.ids import IdPrefix
+from recollect.core.recall.offline import explained_here, recalled_here
+from recollect.core.recall.ranking import woven
+from recollect.usecases.recall.successors import follow
+from recollect.usecases.workers.tasks import give_up
+
+if TYPE_CHECKING:
+    from recollect.core.memory.memory import Changes, Draft, Memory, Scope, Stats
+    from recollect.core.memory.paging import Page
+    from recollect.core.recall.explain import WhyReport
+    from recollect.core.recall.request import Hit, LegStatus, RecallRequest, Recollection
+    from recollect.core.recall.settings import RecallSettings, SettingChange
+    from recollect.core.sync.model import ConflictReport, Keep, SyncStatus
+    from recollect.ports.service import Recollect
+    from recollect.ports.stores import MemoryStore
+    from recollect.ports.sync import SyncStore
+
+T = TypeVar("T")
+# What a recall waits for the server beyond the deadline: a server with a leg that hangs uses most
+# of the deadline itself, then answers without that leg, and the answer must still get here.
+_NETWORK_SECONDS = 0.5
+# For a `why`, which a person waits for: a leg that hangs is given ten seconds there, and then the
+# rest of the answer is made.
+_WHY_SECONDS = 20.0
+_STAYS = "a sensitive query stays on this machine"
+
+
+@dataclass(frozen=True, slots=True)
+class CachedRecollect:
+    """Implements the `Recollect` port. `wake` tells the engine that something was written. A server
+    that `is_here`, on this machine, may be asked sensitive queries, too.
+    """
+
+    local: Recollect
+    remote: Recollect
+    store: MemoryStore
+    owner: str
+    sync: SyncStore
+    wake: Callable[[], None] = lambda: None
+    on_recall: Callable[[Recollection], None] = lambda _: None
+    is_here: bool = False
+
+    async def remember(self, draft: Draft) -> Memory:
+        memory = await self.local.remember(draft)
+        self.wake()
+        return memory
+
+    async def remember_many(self, batch: Sequence[BatchItem]) -> list[Remembered]:
+        results = await self.local.remember_many(batch)
+        self.wake()
+        return results
+
+    async def recall(self, request: RecallRequest) -> Recollection:
+        recollection = await self._recalled(request)
+        self.on_recall(recollection)
+        return recollection
+
+    async def _recalled(self, request: RecallRequest) -> Recollection:
+        request = await self._in_project_meant(request.checked())
+        here = asyncio.create_task(self.local.recall(request))
+        try:
+            if self._must_stay(request):
+                return recalled_here(await here, request, "skipped", _STAYS)
+            seconds = (await self.local.settings()).deadline_ms / 1000
+            # Read before the server is asked: what is sent while it searches would be nobody's.
+            unsent = await self.sync.unsent_ids()
+            try:
+                async with asyncio.timeout(seconds + _NETWORK_SECONDS):
+                    there = await self.remote.recall(request)
+            except TimeoutError:
+                return await _alone(here, request, "late", _late())
+            except (StoreError, NotAllowed) as error:
+                return await _alone(here, request, "failed", error)
+            return await self._together(request, there, here, unsent)
+        finally:
+            give_up(here)
+
+    async def _in_project_meant(self, request: RecallRequest) -> RecallRequest:
+        """Both sides are asked for the same project, also where only one of them knows it."""
+        if request.scope.project is None:
+            return request
+        project = await self.project_meant(request.scope.project)
+        return replace(request, scope=replace(request.scope, project=project))
+
+    def _must_stay(self, request: RecallRequest) -> bool:
+        return request.must_stay and not self.is_here
+
+    async def _together(
+        self,
+        request: RecallRequest,
+        there: Recollection,
+        here: asyncio.Task[Recollection],
+        unsent: Collection[UUID],
+    ) -> Recollection:
+        """The server's hits, as far as they are still true here, and those it cannot know."""
+        found_here, note = await _found(here)
+        own = {*unsent, *await self.sync.unsent_ids()}
+        found = [hit.memory.id for hit in there.hits]
+        known = await self.store.fetch(self.owner, found, request.as_of)
+        # Of what was said at a moment the server may have seen more than this store.
+        texts = known.memories if request.as_of is None else {}
+        hits = [
+            replace(
+                hit,
+                memory=texts.get(hit.memory.id, hit.memory),
+                attached=tuple(one for one in hit.attached if one.id not in own),
+            )
+            for hit in there.hits
+            if hit.memory.id not in own
+        ]
+        merged = woven(hits, found_here, own, request.sort_by)
+        # Links that the server has not heard of are followed here.
+        shown = await follow(self.store, self.owner, request, merged, known.superseded)
+        return replace(there, hits=tuple(shown[: request.limit]), note=note or there.note)
+
+    async def why(self, reference: str, request: RecallRequest) -> WhyReport:
+        request = await self._in_project_meant(request.checked())
+        prefix = IdPrefix.parse(reference)
+        status: LegStatus = "failed"
+        if self._must_stay(request):
+            status, because = "skipped", _STAYS
+        elif any(prefix.low <= id <= prefix.high for id in await self.sync.unsent_ids()):
+            status, because = "absent", "the server does not have it as it is here"
+        else:
+            try:
+                async with asyncio.timeout(_WHY_SECONDS):
+                    return await self.remote.why(reference, request)
+            except TimeoutError:
+                status, because = "late", str(_late())
+            except NotFound:
+                status, because = "absent", "the server does not have it"
+            except (StoreError, NotAllowed) as error:
+                because = str(error)
+        return explained_here(await self.local.why(reference, request), request, status, because)
+
+    async def get(self, reference: str) -> Memory:
+        try:
+            return await self.local.get(reference)
+        except NotFound as unknown:
+            return await self._elsewhere(unknown, lambda: self.remote.get(reference))
+
+    async def page(self, scope: Scope, cursor: str | None, limit: int) -> Page:
+        return await self.local.page(scope, cursor, limit)
+
+    async def update(
+        self, reference: str, changes: Changes, *, based_on: int | None = None
+    ) -> Memory:
+        try:
+            memory = await self.local.update(reference, changes, based_on=based_on)
+        except NotFound as unknown:
+            return await self._elsewhere(
+                unknown, lambda: self.remote.update(reference, changes, based_on=based_on)
+            )
+        self.wake()
+        return memory
+
+    async def link(self, reference: str, kind: str, target: str) -> Memory:
+        try:
+            memory = await self.local.link(reference, kind, target)
+        except NotFound as unknown:
+            return await self._elsewhere(unknown, lambda: self.remote.link(reference, kind, target))
+        self.wake()
+        return memory
+
+    async def unlink(self, reference: str, kind: str, target: str) -> Memory:
+        try:
+            memory = await self.local.unlink(reference, kind, target)
+        except NotFound as unknown:
+            return await self._elsewhere(
+                unknown, lambda: self.remote.unlink(reference, kind, target)
+            )
+        self.wake()
+        return memory
+
+    async def forget(self, reference: str, *, forever: bool = False) -> UUID:
+        try:
+            id = await self.local.forget(reference, forever=forever)
+        except NotFound as unknown:
+            return await self._elsewhere(
+                unknown, lambda: self.remote.forget(reference, forever=forever)
+            )
+        self.wake()
+        return id
+
+    async def project_meant(self, name: str, here: str | None = None) -> str:
+        return await self.local.project_meant(name, here)
+
+    async def stats(self) -> Stats:
+        return await self.local.stats()
+
+    async def settings(self) -> RecallSettings:
+        return await self._followed(await self.remote.settings())
+
+    async def change_settings(self, changes: Mapping[str, object]) -> RecallSettings:
+        return await self._followed(await self.remote.change_settings(changes))
+
+    async def _followed(self, settings: RecallSettings) -> RecallSettings:
+        """The next recall obeys here, too. What cannot be kept now comes with the next sync."""
+        with suppress(StoreError):
+            await self.sync.follow_settings(settings.as_dict())
+        return settings
+
+    async def settings_log(self, limit: int) -> list[SettingChange]:
+        return await self.remote.settings_log(limit)
+
+    async def conflicts(self) -> list[ConflictReport]:
+        return await self.local.conflicts()
+
+    async def resolve(self, reference: str, keep: Keep) -> ConflictReport:
+        report = await self.local.resolve(reference, keep)
+        self.wake()
+        return report
+
+    async def status(self) -> SyncStatus:
+        return await self.sync.status()
+
+    async def _elsewhere(self, unknown: NotFound, ask: Callable[[], Awaitable[T]]) -> T:
+        """What was not pulled yet may be on the server; without it, it is not found."""
+        try:
+            return await ask()
+        except (StoreError, NotAllowed) as error:
+            raise unknown from error
+
+
+async def _alone(
+    here: asyncio.Task[Recollection],
+    request: RecallRequest,
+    status: LegStatus,
+    error: RecollectError,
+) -> Recollection:
+    """The local store's answer in the place of the server's."""
+    try:
+        return recalled_here(await here, request, status, str(error))
+    except InvalidInput:  # only the server has a leg that was to be asked
+        raise error from None
+
+
+async def _found(here: asyncio.Task[Recollection]) -> tuple[Sequence[Hit], str | None]:
+    """What the local store found beside a server that has answered, and what to say of it. Where
+    none of the store's own legs is to be asked, that is nothing.
+    """
+    try:
+        return (await here).hits, None
+    except InvalidInput:
+        return (), None
+    except StoreError as error:
+        return (), f"without what only the local store has: {error}"
+
+
+def _late() -> StoreUnavailable:
+    return StoreUnavailable(
+        "the server did not answer in time",
+        remedy="Try again; if it stays slow, see `recollect doctor` on the server.",
+    )

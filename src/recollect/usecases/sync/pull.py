@@ -1,0 +1,48 @@
+"""Tell a client what changed since it last asked: the server's side of a pull."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from recollect.core.errors import InvalidInput
+from recollect.usecases.admin import settings as tune
+from recollect.usecases.sync.push import may_leave
+
+if TYPE_CHECKING:
+    from recollect.core.sync.model import ChangePage
+    from recollect.ports.sync import ChangeStore
+    from recollect.usecases.context import Parts
+
+MAX_PULL = 500
+
+
+async def pull(
+    parts: Parts,
+    changes: ChangeStore,
+    owner: str,
+    store: UUID,
+    cursor: int,
+    limit: int,
+    *,
+    sensitive: bool,
+    count: bool,
+) -> ChangePage:
+    """One page of changes behind a cursor. Whoever has read a page has seen all changes before it,
+    also those whose transaction took long (docs/adr/0018). With each page goes how recall ranks
+    here, for a client's own recall to rank so, too.
+    """
+    if not 1 <= limit <= MAX_PULL:
+        raise InvalidInput(
+            f"limit {limit} is outside 1..{MAX_PULL}",
+            field="limit",
+            remedy=f"Ask for 1 to {MAX_PULL} changes at once.",
+        )
+    page = await changes.page(owner, store, cursor, limit, sensitive=sensitive, count=count)
+    memories = (may_leave(one, sensitive=sensitive) for one in page.memories)
+    return replace(
+        page,
+        memories=tuple(one for one in memories if one is not None),
+        settings=(await tune.settings(parts)).as_dict(),
+    )

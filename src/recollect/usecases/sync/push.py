@@ -1,0 +1,64 @@
+"""Take in what a client wrote while it was elsewhere: the server's side of a push."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from recollect.core.errors import InvalidInput
+from recollect.core.sync.decide import can_be_kept, decide
+from recollect.core.sync.model import Outgoing, Pushed, Remote, Revision
+
+if TYPE_CHECKING:
+    from recollect.ports.sync import ChangeStore
+    from recollect.usecases.context import Parts
+
+MAX_PUSH = 500
+
+
+async def push(
+    parts: Parts,
+    changes: ChangeStore,
+    owner: str,
+    store: UUID,
+    items: Sequence[Outgoing],
+    revisions: Sequence[Revision],
+    *,
+    sensitive: bool,
+    epoch: UUID | None = None,
+) -> Pushed:
+    """Apply each write that is based on what is current, and answer every one with what is current
+    now. The text of a sensitive memory goes into an answer only when it may leave. What is based on
+    another epoch is not applied: after a restore a version may mean something else.
+    """
+    check_push_size(len(items), len(revisions))
+    now = parts.clock.now()
+    peer = await changes.peer(owner)
+    if epoch is not None and epoch != peer.epoch:
+        return Pushed(peer, ())
+    answers = await changes.apply(
+        owner, store, items, lambda item, current: decide(owner, item, current, parts.limits, now)
+    )
+    # One that cannot be kept here stays with the client that made it.
+    storable = [one for one in revisions if can_be_kept(one, parts.limits)]
+    kept = await changes.keep_revisions(owner, storable)
+    told = [replace(one, remote=may_leave(one.remote, sensitive=sensitive)) for one in answers]
+    return Pushed(peer, tuple(told), tuple(kept))
+
+
+def check_push_size(items: int, revisions: int) -> None:
+    if items > MAX_PUSH or revisions > MAX_PUSH:
+        raise InvalidInput(
+            f"a push holds at most {MAX_PUSH} writes and {MAX_PUSH} revisions",
+            field="memories",
+            remedy="Send several smaller pushes.",
+        )
+
+
+def may_leave(remote: Remote | None, *, sensitive: bool) -> Remote | None:
+    """Of a sensitive memory that stays here, no more than that it exists."""
+    if remote is None or remote.state is None or sensitive:
+        return remote
+    return replace(remote, state=None) if remote.state.memory.is_sensitive else remote

@@ -1,0 +1,152 @@
+"""Bring the local store and the server to the same state.
+
+Two directions that do not wait for each other: `push_all` sends what waits here, `pull_all` reads
+what changed there. Whatever the server says goes through `core/sync/merge.py`, so their order is of
+no matter, and each may be broken off anywhere and begun again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from recollect.core.errors import Forbidden, InvalidInput, StoreBusy, StoreError
+from recollect.usecases.workers.tasks import end
+
+if TYPE_CHECKING:
+    from recollect.core.sync.model import Outgoing, Revision
+    from recollect.ports.stores import Clock
+    from recollect.ports.sync import SyncServer, SyncStore
+
+# One request carries so many writes: large enough that a request is not what costs, small enough
+# that a page fits into memory many times.
+PAGE = 200
+# Merging may make new writes, which may meet other writers again; nobody needs more rounds.
+_ROUNDS = 20
+
+Tell = Callable[[str, int, int | None], None]
+"""Told of each step: what is done, how much of it just now, and how much is left, if known."""
+
+
+def silent(_what: str, _done: int, _left: int | None) -> None:
+    return None
+
+
+async def sync(local: SyncStore, server: SyncServer, clock: Clock, tell: Tell = silent) -> None:
+    """Both directions until nothing is left to send or to read. With a key that may not write,
+    what waits stays here, and the status says why.
+    """
+    await pull_page(local, server, silent)  # before anything is sent: is it our server?
+    for _ in range(_ROUNDS):
+        sent = await _both(_push_if_allowed(local, server, tell), pull_all(local, server, tell))
+        if isinstance(sent, Forbidden):
+            await local.note_success(clock.now())
+            await local.note_trouble(str(sent), sent.remedy, key_refused=False)
+            return
+        if sent == 0:
+            await local.note_success(clock.now())
+            return
+    raise StoreError(
+        "sync did not come to an end: others write to the same memories without pause",
+        remedy="Run `recollect sync` again in a moment; nothing is lost.",
+    )
+
+
+async def _push_if_allowed(local: SyncStore, server: SyncServer, tell: Tell) -> int | Forbidden:
+    try:
+        return await push_all(local, server, tell)
+    except Forbidden as error:
+        return error
+
+
+async def _both(
+    push: Coroutine[Any, Any, int | Forbidden], pull: Coroutine[Any, Any, None]
+) -> int | Forbidden:
+    """Side by side; when one fails the other ends, too, and the error is the failing one's."""
+    pushing, pulling = asyncio.create_task(push), asyncio.create_task(pull)
+    try:
+        await asyncio.gather(pushing, pulling)
+    finally:
+        await end(pushing, pulling)
+    return pushing.result()
+
+
+async def push_all(local: SyncStore, server: SyncServer, tell: Tell = silent) -> int:
+    """Send what waits, page by page; how much was sent."""
+    store = await local.store_id()
+    sent = repeats = 0
+    former: Sequence[UUID] = ()
+    while True:
+        items, revisions = await local.claim(PAGE)
+        if not items and not revisions:
+            return sent
+        ids = [*(item.id for item in items), *(one.id for one in revisions)]
+        repeats = repeats + 1 if ids == former else 0
+        if repeats == _ROUNDS:
+            raise StoreError(
+                "the server's answers do not settle what was sent",
+                remedy="Upgrade Recollect on the older side; what waits is kept.",
+            )
+        former = ids
+        await _push(local, server, store, items, revisions)
+        sent += len(ids)
+        tell("pushed", len(ids), None)
+
+
+async def _push(
+    local: SyncStore,
+    server: SyncServer,
+    store: UUID,
+    items: Sequence[Outgoing],
+    revisions: Sequence[Revision],
+) -> None:
+    """One request; where the whole of it is refused, smaller ones, down to the write that is at
+    fault. That one is parked, or stays here if it is a revision, and the others go on.
+    """
+    try:
+        pushed = await server.push(store, items, revisions, await local.epoch())
+    except InvalidInput as error:
+        if error.field == "protocol":
+            raise
+        if len(items) + len(revisions) == 1:
+            for item in items:
+                await local.park(item, str(error), error.remedy)
+            for revision in revisions:
+                await local.keep_here(revision)
+            return
+        half, other = -(-len(items) // 2), len(revisions) // 2
+        await _push(local, server, store, items[:half], revisions[:other])
+        await _push(local, server, store, items[half:], revisions[other:])
+        return
+    if not await local.meet(pushed.peer):
+        raise StoreBusy(
+            "the server was restored from a backup",
+            remedy="Run `recollect sync`: it compares everything anew, and nothing is lost.",
+        )
+    await local.absorb_answers(items, revisions, pushed)
+
+
+async def pull_all(local: SyncStore, server: SyncServer, tell: Tell = silent) -> None:
+    """Read changes to the last one, page by page; the first page also tells how many there are."""
+    is_first = True
+    while await pull_page(local, server, tell, count=is_first and tell is not silent):
+        is_first = False
+
+
+async def pull_page(
+    local: SyncStore, server: SyncServer, tell: Tell, *, count: bool = False
+) -> bool:
+    """Take in one page; whether there are more."""
+    store, cursor = await local.store_id(), await local.cursor()
+    page = await server.pull(store, cursor, PAGE, count=count)
+    is_same = await local.meet(page.peer)
+    if page.is_reset or not is_same:
+        await local.reset()
+        return True
+    await local.absorb_page(page)
+    if page.settings is not None:
+        await local.follow_settings(page.settings)
+    tell("pulled", len(page.memories) + len(page.revisions), page.remaining)
+    return page.has_more

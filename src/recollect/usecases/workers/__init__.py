@@ -1,0 +1,1 @@
+"""Background work: embedding and the graph."""

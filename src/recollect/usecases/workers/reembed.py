@@ -1,0 +1,208 @@
+"""Change the embedding model without a moment's downtime: fill a new space beside the old one, make
+it fast, then switch in one transaction.
+
+Every step can be killed and done again: what is filled stays filled. Until the switch recall asks
+the old space alone, so it is never worse than before; after it the old space is the former one,
+kept for the way back. Older ones than that are removed, and what a killed removal left is removed
+by the next change.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+from recollect.core.errors import (
+    Conflict,
+    InvalidInput,
+    ModelBusy,
+    ModelUnavailable,
+    NotFound,
+    StoreError,
+)
+from recollect.core.recall.space import EmbeddingProgress, StoredSpace
+from recollect.core.text.analysis import counted
+from recollect.usecases.workers.backoff import Sleep
+from recollect.usecases.workers.embed import NO_EMBEDDER, EmbeddingParts, Tell, Trouble, embed_batch
+
+_PAUSE: Final = 1.0
+# After this many failures in a row of the whole model, which take about a minute with their pauses,
+# a person is told instead of being kept waiting. One that says how long it wants to be left alone
+# has not failed.
+_FAILURES: Final = 6
+_AGAIN: Final = "Then run the same command again: it goes on where it stopped."
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceStatus:
+    """One space and how far it is."""
+
+    space: StoredSpace
+    progress: EmbeddingProgress
+
+
+async def status(parts: EmbeddingParts) -> list[SpaceStatus]:
+    """Every space, oldest first."""
+    return [SpaceStatus(one, await parts.queue.progress(one)) for one in await parts.queue.spaces()]
+
+
+async def reembed(
+    parts: EmbeddingParts,
+    name: str,
+    tell: Tell = lambda _: None,
+    *,
+    accept_parked: bool = False,
+    sleep: Sleep = asyncio.sleep,
+) -> StoredSpace:
+    """Make the model called `name` the one that recall asks. Returns when it is.
+
+    `accept_parked`: switch even though the new model could not read some texts that the old one
+    could.
+    """
+    if name == NO_EMBEDDER:
+        raise InvalidInput(
+            f"{NO_EMBEDDER!r} is not a model",
+            field="model",
+            remedy="Set dense_weight to 0 to recall without embeddings, or name a model.",
+        )
+    await _check_alone(parts, name)
+    embedder = await parts.embedders.embedder(name)
+    space = await parts.queue.open_space(name, embedder.space)
+    return await _switch_to(parts, space, tell, accept_parked=accept_parked, sleep=sleep)
+
+
+async def cancel(parts: EmbeddingParts) -> StoredSpace:
+    """Drop the space that is being filled; the active one was never touched. The former one, when
+    it is filled to go back to it, is put back. What an earlier cancelling left is removed, too.
+    """
+    spaces = await parts.queue.spaces()
+    filling = [one for one in spaces if one.state == "filling"]
+    ended = filling or [one for one in spaces if one.is_given_up]
+    if not ended:
+        raise NotFound(
+            "no re-embedding is under way",
+            remedy="To go back to the former model, run `recollect reembed --rollback`.",
+        )
+    for space in filling:
+        if space.is_former:
+            await parts.queue.retire(space)
+        else:
+            await parts.queue.drop_space(space)
+    await _clean_up(parts)
+    return ended[-1]
+
+
+async def rollback(
+    parts: EmbeddingParts,
+    tell: Tell = lambda _: None,
+    *,
+    accept_parked: bool = False,
+    sleep: Sleep = asyncio.sleep,
+) -> StoredSpace:
+    """Go back to the former space. What was stored since is embedded first."""
+    former = next((one for one in await parts.queue.spaces() if one.is_former), None)
+    if former is None:
+        raise NotFound(
+            "there is no former space to go back to",
+            remedy="Run `recollect reembed --model NAME` with the model you want.",
+        )
+    await _check_alone(parts, former.embedder)
+    # A retired space gets no new memories: from here on it is filled like a new one.
+    space = await parts.queue.open_space(former.embedder, former.space)
+    return await _switch_to(parts, space, tell, accept_parked=accept_parked, sleep=sleep)
+
+
+async def _check_alone(parts: EmbeddingParts, name: str) -> None:
+    for one in await parts.queue.spaces():
+        if one.state == "filling" and one.embedder != name:
+            raise Conflict(
+                f"re-embedding with {one.embedder} is under way",
+                remedy=f"Finish it with `recollect reembed --model {one.embedder}`, or give it up "
+                "with `recollect reembed --cancel`.",
+            )
+
+
+async def _switch_to(
+    parts: EmbeddingParts, space: StoredSpace, tell: Tell, *, accept_parked: bool, sleep: Sleep
+) -> StoredSpace:
+    if not accept_parked:
+        await parts.queue.retry_parked(space)
+    await _fill(parts, space, tell, sleep)
+    try:
+        await parts.queue.build_index(space)
+    except StoreError:
+        await _current(parts, space)  # cancelling a change also ends the build
+        raise
+    # Building takes long, and memories go on being stored.
+    filled = await _fill(parts, space, tell, sleep)
+    while await _lacks_any(parts, space, filled, accept_parked=accept_parked):
+        await parts.queue.wait_for_work(_PAUSE)
+        filled = await _fill(parts, space, tell, sleep)
+    await parts.queue.activate(space)
+    await _clean_up(parts)
+    return await _current(parts, space)
+
+
+async def _lacks_any(
+    parts: EmbeddingParts, space: StoredSpace, filled: EmbeddingProgress, *, accept_parked: bool
+) -> bool:
+    """Whether a memory that the active space knows is still on its way to this one. Refuse to
+    switch when any failed, unless that is accepted.
+    """
+    gap = await parts.queue.gap(space)
+    if gap.failed and not accept_parked:
+        raise ModelUnavailable(
+            f"the model could not embed {counted(gap.failed, 'memory')}; "
+            f"the last error: {filled.last_error}",
+            remedy=f"Correct the cause. {_AGAIN} Or switch without them: --accept-parked.",
+        )
+    return gap.missing > gap.failed
+
+
+async def _clean_up(parts: EmbeddingParts) -> None:
+    """Remove what was given up. Removing takes long: look anew each time."""
+    while given_up := [one for one in await parts.queue.spaces() if one.is_given_up]:
+        with suppress(Conflict):  # somebody else has removed it, or uses it again
+            await parts.queue.drop_space(given_up[0])
+
+
+async def _fill(
+    parts: EmbeddingParts, space: StoredSpace, tell: Tell, sleep: Sleep
+) -> EmbeddingProgress:
+    """Embed until nothing waits but what failed, whoever tried it, and is not tried again soon:
+    the queue tries it more often, but takes hours for it.
+    """
+    failures, works = 0, False
+    while True:
+        await _current(parts, space)
+        try:
+            done = await embed_batch(parts, space, known_to_work=works)
+        except ModelUnavailable as error:
+            asked = error.seconds if isinstance(error, ModelBusy) else 0.0
+            failures, works = failures + (asked == 0.0), False
+            if failures == _FAILURES:
+                raise ModelUnavailable(str(error), remedy=f"{error.remedy} {_AGAIN}") from error
+            seconds = max(_PAUSE * 2**failures, asked)
+            tell(Trouble(space, error, seconds))
+            await sleep(seconds)
+            continue
+        failures, works = 0, True
+        if done is not None:
+            tell(done)
+            continue
+        progress = await parts.queue.progress(space)
+        if progress.waiting <= progress.failing - progress.soon:
+            return progress
+        await parts.queue.wait_for_work(_PAUSE)  # somebody else has the rest in hand, or it is soon
+
+
+async def _current(parts: EmbeddingParts, space: StoredSpace) -> StoredSpace:
+    for one in await parts.queue.spaces():
+        if one.id == space.id and one.state != "retired":
+            return one
+    raise Conflict(
+        "the re-embedding was cancelled meanwhile",
+        remedy="Nothing has changed for recall; run it again if you still want it.",
+    )

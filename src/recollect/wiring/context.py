@@ -1,0 +1,106 @@
+"""What every way of running Recollect is put together from: clock, models, the use cases' parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from recollect.core.errors import InvalidInput
+from recollect.ports.recall import Reranker
+from recollect.ports.stores import MemoryStore, SettingsStore
+from recollect.usecases.context import Parts
+from recollect.usecases.recall.lexical import lexical_leg
+from recollect.usecases.workers.priority import GiveWay, nobody_waits
+
+if TYPE_CHECKING:
+    from recollect.adapters.models.embedders.catalogue import Catalogue
+    from recollect.ports.graph import FactReader
+    from recollect.settings import Settings
+
+Progress = Callable[[str, float], None]
+"""Told what is being done to a model and which share of it, 0 to 1, is done."""
+
+
+class SystemClock:
+    """The machine's clock."""
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+
+class _Store(MemoryStore, SettingsStore, Protocol):
+    """Both stores keep the run-time settings beside the memories."""
+
+
+def parts_on(store: _Store, settings: Settings) -> Parts:
+    """The use cases' parts over one store."""
+    return Parts(
+        store=store,
+        settings=store,
+        clock=SystemClock(),
+        legs={"lexical": lexical_leg(store)},
+        limits=settings.limits,
+    )
+
+
+def catalogue(
+    settings: Settings, progress: Progress, give_way: GiveWay = nobody_waits
+) -> Catalogue:
+    """The embedding models that these settings allow; documents `give_way` where calls wait."""
+    from recollect.adapters.models.embedders.catalogue import Account, Catalogue
+
+    accounts = {
+        "voyage": (settings.voyage_api_key, settings.voyage_url),
+        "openai": (settings.openai_api_key, settings.openai_url),
+        "cohere": (settings.cohere_api_key, settings.cohere_url),
+        "compatible": (settings.compatible_api_key, settings.compatible_url),
+    }
+    return Catalogue(
+        settings.models_folder,
+        egress=settings.egress,
+        accounts={
+            name: Account(key.get_secret_value() if key else None, url or "")
+            for name, (key, url) in accounts.items()
+        },
+        progress=progress,
+        give_way=give_way,
+    )
+
+
+def open_reranker(settings: Settings) -> AbstractAsyncContextManager[Reranker | None]:
+    """The model of the second stage, when one is named; its files are read at its first use."""
+    kind, _, name = (settings.reranker or "").partition(":")
+    if not kind:
+        return nullcontext()
+    if kind == "folder" and name:
+        from recollect.adapters.models.rerankers.folder import folder_reranker
+
+        return folder_reranker(Path(name).expanduser())
+    if kind == "hub" and name:
+        from recollect.adapters.models.rerankers.hub import hub_reranker
+
+        return hub_reranker(name, cache=settings.models_folder)
+    raise InvalidInput(
+        f"RECOLLECT_RERANKER cannot be {settings.reranker!r}",
+        field="RECOLLECT_RERANKER",
+        remedy="Name a folder with model.onnx and tokenizer.json as folder:/path, or one of the "
+        "hub's models as hub:BAAI/bge-reranker-v2-m3.",
+    )
+
+
+def open_reader(settings: Settings) -> AbstractAsyncContextManager[FactReader | None]:
+    """The language model that reads memories for the concept graph, when one is to."""
+    if settings.graph != "llm":
+        return nullcontext()
+    from recollect.adapters.models.readers.compatible import compatible_reader
+
+    key = settings.graph_llm_api_key
+    return compatible_reader(
+        settings.graph_llm_url,
+        settings.graph_llm_model,
+        egress=settings.egress,
+        key=key.get_secret_value() if key else None,
+    )

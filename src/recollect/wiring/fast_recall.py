@@ -1,0 +1,177 @@
+"""From the environment to a recall without pydantic, httpx or an event loop: a hook's own wiring.
+
+The settings of a process are read in `settings.py`, and this is the one exception: importing that
+takes longer than a hook may run. Only what a hook needs is read, and a test holds every value equal
+to what `settings.py` reads.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from recollect.adapters.files.hook_log import home_path
+from recollect.core.errors import InvalidInput, RecollectError
+from recollect.core.memory.owner import check_owner
+from recollect.core.recall.ranking import woven
+from recollect.core.recall.relevance import Measure
+from recollect.core.recall.request import Hit, RecallRequest
+
+# Of what is left of the budget, what a server may use: the rest is for answering without it.
+_SHARE_FOR_SERVER: Final = 0.7
+
+
+@dataclass(frozen=True, slots=True)
+class QuickSettings:
+    """What a hook needs of the settings; the names are those of `settings.py`."""
+
+    home: Path
+    owner: str
+    api_url: str | None
+    api_key: str | None
+    sync: str
+    hook_budget_ms: int
+    measure: Measure
+
+    @property
+    def has_local_store(self) -> bool:
+        return self.api_url is None or self.sync == "on"
+
+    @property
+    def sqlite_path(self) -> Path:
+        return self.home / "memories.db"
+
+
+def home_folder(environ: Mapping[str, str]) -> Path:
+    """RECOLLECT_HOME, else the user's data directory."""
+    return Path(home_path(environ))
+
+
+def read_settings(environ: Mapping[str, str]) -> QuickSettings:
+    """InvalidInput names the variable that cannot be used."""
+    sync = environ.get("RECOLLECT_SYNC") or "on"
+    if sync not in ("on", "off"):
+        raise InvalidInput(
+            "RECOLLECT_SYNC cannot be used", field="RECOLLECT_SYNC", remedy="Say on or off."
+        )
+    owner = environ.get("RECOLLECT_OWNER") or "me"
+    check_owner(owner, field="RECOLLECT_OWNER")
+    fallback = Measure()
+    return QuickSettings(
+        home=home_folder(environ),
+        owner=owner,
+        api_url=environ.get("RECOLLECT_API_URL") or None,
+        api_key=environ.get("RECOLLECT_API_KEY") or None,
+        sync=sync,
+        hook_budget_ms=int(_number(environ, "RECOLLECT_HOOK_BUDGET_MS", 300, 50, 60_000)),
+        measure=Measure(
+            tokens=int(_number(environ, "RECOLLECT_HOOK_TOKENS", fallback.tokens, 100, 2_500)),
+            floor=_number(environ, "RECOLLECT_HOOK_FLOOR", fallback.floor, 0, 1_000),
+            cosine_floor=_number(
+                environ, "RECOLLECT_HOOK_COSINE_FLOOR", fallback.cosine_floor, -1, 2
+            ),
+        ),
+    )
+
+
+def _number(
+    environ: Mapping[str, str], name: str, fallback: float, low: float, high: float
+) -> float:
+    text = environ.get(name) or str(fallback)
+    try:
+        value = float(text)
+    except ValueError:
+        value = low - 1
+    if not low <= value <= high:
+        raise InvalidInput(
+            f"{name} cannot be used",
+            field=name,
+            remedy=f"Give a number from {low:g} to {high:g}, or unset it.",
+        )
+    return value
+
+
+@dataclass(slots=True)
+class QuickRecall:
+    """Recall in each mode, with what there is to say of it afterwards in `note`. `until` is the
+    moment of the monotonic clock at which an answer is of no use any more.
+    """
+
+    settings: QuickSettings
+    until: float
+    note: str = ""
+
+    def __call__(self, request: RecallRequest) -> list[Hit]:
+        chosen = self.settings
+        if chosen.api_url is None:
+            return self._local(request)
+        if not chosen.has_local_store:
+            return self._server(request, 1.0)
+        return self._cached(request)
+
+    def _cached(self, request: RecallRequest) -> list[Hit]:
+        """As `usecases/sync/offline_first.py` does it: the server's hits, as far as they are still
+        true here, and those that it cannot know; without the server, what is here.
+        """
+        from recollect.adapters.sqlite.fast_recall import QuickStore
+
+        chosen = self.settings
+        if not chosen.sqlite_path.exists():  # nothing was synced yet
+            return self._server(request, 1.0)
+        store = QuickStore(os.fspath(chosen.sqlite_path), chosen.owner, self._left())
+        try:
+            request = store.in_project_meant(request)
+            here = store.recall(request)
+            try:
+                there = self._server(request, _SHARE_FOR_SERVER)
+            except RecollectError as error:
+                self.note = f"without the server: {type(error).__name__}"
+                return here
+            own = store.unsent_ids()
+            known = store.get_many([hit.memory.id for hit in there])
+            theirs = [
+                replace(
+                    hit,
+                    memory=known.get(hit.memory.id, hit.memory),
+                    attached=tuple(one for one in hit.attached if one.id not in own),
+                )
+                for hit in there
+                if hit.memory.id not in own
+            ]
+            # Links that the server has not heard of are followed here.
+            merged = woven(theirs, here, own, request.sort_by)
+            return store.follow(request, merged)[: request.limit]
+        finally:
+            store.close()
+
+    def _local(self, request: RecallRequest) -> list[Hit]:
+        from recollect.adapters.sqlite.fast_recall import QuickStore
+
+        chosen = self.settings
+        if not chosen.sqlite_path.exists():
+            self.note = "no store yet"
+            return []
+        store = QuickStore(os.fspath(chosen.sqlite_path), chosen.owner, self._left())
+        try:
+            return store.recall(request)
+        finally:
+            store.close()
+
+    def _server(self, request: RecallRequest, share: float) -> list[Hit]:
+        from recollect.adapters.http.fast_recall import recall
+
+        chosen = self.settings
+        if chosen.api_key is None:
+            raise InvalidInput(
+                "RECOLLECT_API_URL names a server, but there is no key for it",
+                field="RECOLLECT_API_KEY",
+                remedy="Set RECOLLECT_API_KEY.",
+            )
+        return recall(chosen.api_url or "", chosen.api_key, request, self._left() * share)
+
+    def _left(self) -> float:
+        return max(self.until - time.monotonic(), 0.001)

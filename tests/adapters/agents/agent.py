@@ -1,0 +1,103 @@
+"""A stand-in for a coding agent: it runs the hooks as Claude Code does, and writes its transcript.
+
+Each hook is a process of its own that gets an event on stdin. What `recall` and `brief` answer is
+put into the context beside the prompt, and so into the transcript, where the hook that captures
+will read it again.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.shells.cli.commands import COMMAND, environment
+from tests.waiting import SECONDS
+
+from recollect.adapters.files.hook_log import last_lines
+
+UNHURRIED = {"RECOLLECT_HOOK_BUDGET_MS": "60000", "RECOLLECT_HOOK_START_MS": "60000"}
+
+
+@dataclass
+class ScriptedAgent:
+    """One session in one folder, with one home."""
+
+    home: Path
+    folder: Path
+    session: str = "session-1"
+    settings: dict[str, str] = field(default_factory=dict)
+    contexts: list[str] = field(default_factory=list)
+
+    @property
+    def transcript(self) -> Path:
+        return self.home / f"{self.session}.jsonl"
+
+    def start(self, source: str = "startup") -> str:
+        return self._context("brief", "SessionStart", source=source)
+
+    def ask(self, prompt: str) -> str:
+        """What was put beside the prompt."""
+        context = self._context("recall", "UserPromptSubmit", prompt=prompt)
+        self.contexts.append(context)
+        added = f"\n<system-reminder>\n{context}\n</system-reminder>" if context else ""
+        self._write("user", prompt + added)
+        return context
+
+    def answer(self, text: str) -> None:
+        """The agent's own answer, and the end of the exchange; the work behind it is awaited."""
+        self._write("assistant", [{"type": "text", "text": text}])
+        before = self._works()
+        assert self._run("capture", "Stop", stop_hook_active=False) == ""
+        self._await_work(before)
+
+    def compact(self) -> str:
+        """A compaction that takes no time at all: the brief has to wait for what is still kept."""
+        assert self._run("compact", "PreCompact", trigger="auto", custom_instructions="") == ""
+        return self.start("compact")
+
+    def _context(self, hook: str, event: str, **fields: object) -> str:
+        said = self._run(hook, event, **fields)
+        if not said:
+            return ""
+        output = json.loads(said)["hookSpecificOutput"]
+        assert output["hookEventName"] == event
+        return str(output["additionalContext"])
+
+    def _run(self, hook: str, event: str, **fields: object) -> str:
+        told = {
+            "session_id": self.session,
+            "transcript_path": str(self.transcript),
+            "cwd": str(self.folder),
+            "permission_mode": "default",
+            "hook_event_name": event,
+            **fields,
+        }
+        done = subprocess.run(
+            [*COMMAND, "hook", hook],
+            input=json.dumps(told).encode(),
+            capture_output=True,
+            env=environment(RECOLLECT_HOME=str(self.home), **{**UNHURRIED, **self.settings}),
+            timeout=SECONDS,
+            check=False,
+        )
+        assert done.stderr.decode() == ""
+        assert done.returncode == 0
+        return done.stdout.decode()
+
+    def _write(self, role: str, content: Any) -> None:
+        entry = {"type": role, "message": {"role": role, "content": content}}
+        with self.transcript.open("a") as file:
+            file.write(json.dumps(entry) + "\n")
+
+    def _works(self) -> int:
+        return sum(
+            " capture work " in line for line in last_lines(str(self.home / "hooks"), 1_000_000)
+        )
+
+    def _await_work(self, before: int) -> None:
+        from tests.waiting import wait_until
+
+        wait_until(lambda: self._works() > before)

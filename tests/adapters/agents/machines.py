@@ -1,0 +1,38 @@
+"""A machine of a test's own, with the files of one client on it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.adapters.agents.samples import FILES
+
+from recollect.adapters.agents.clients import CLIENTS, Client, Machine, Scope, slots
+from recollect.adapters.agents.command import Command
+
+COMMAND = Command("/opt/recollect/bin/recollect")
+
+
+def machine_in(folder: Path) -> Machine:
+    return Machine("linux", folder / "home", folder / "project", {})
+
+
+def paths(client: Client, machine: Machine, scope: Scope = "user") -> list[Path]:
+    return [Path(slot.path) for slot in slots(client, machine, scope)]
+
+
+def furnished(name: str, folder: Path, scope: Scope = "user") -> tuple[Client, Machine]:
+    """The client with its real-looking files in their places."""
+    client, machine = CLIENTS[name], machine_in(folder)
+    for path, text in zip(paths(client, machine, scope), FILES[name], strict=True):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode())
+    return client, machine
+
+
+def folder_texts(folder: Path) -> dict[str, bytes]:
+    """Every file below, by its name: what must not change when something is refused."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }

@@ -1,0 +1,354 @@
+"""The remote client against a real server: the same port, exact round trips, the same errors."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TypeVar
+from uuid import uuid4
+
+import pytest
+from tests.serving import Running, running
+from tests.strategies import new_id
+from tests.waiting import SECONDS
+
+from recollect.adapters.http.client import RemoteRecollect
+from recollect.core.errors import (
+    AmbiguousId,
+    Conflict,
+    InvalidInput,
+    NotAllowed,
+    NotFound,
+    RecollectError,
+    StoreError,
+    StoreUnavailable,
+)
+from recollect.core.memory.memory import EVERYWHERE, Draft, Memory, Scope
+from recollect.core.recall.request import RecallRequest
+from recollect.core.recall.settings import RecallSettings
+from recollect.ports.service import Recollect
+from recollect.wire.problems import KINDS, Problem
+
+Answer = TypeVar("Answer")
+
+
+@pytest.fixture
+def server(database_url: str, tmp_path: Path) -> Iterator[Running]:
+    with running(database_url, tmp_path) as up:
+        yield up
+
+
+def ask(url: str, key: str, question: Callable[[Recollect], Awaitable[Answer]]) -> Answer:
+    async def asking() -> Answer:
+        async with RemoteRecollect(url, key) as remote:
+            return await question(remote)
+
+    return asyncio.run(asking())
+
+
+async def both(server: Running, remote: Recollect, reference: str) -> tuple[Memory, Memory]:
+    """One memory as the client sees it, and as the server's own use case does."""
+    there = await remote.get(reference)
+    local = asyncio.wrap_future(
+        asyncio.run_coroutine_threadsafe(
+            server.server.for_owner(there.owner).get(reference), server.loop
+        )
+    )
+    return there, await local
+
+
+def test_the_whole_port_works_and_nothing_is_lost_on_the_way(server: Running) -> None:
+    async def life(remote: Recollect) -> None:
+        draft = Draft(
+            content="Ünïcode 🐘 \u202eright to left\n\ttab \u2028 separator",
+            category="episode",
+            tags=("α", "b c"),
+            expanded_keywords=("elephant",),
+            importance=0.1 + 0.2,
+            is_sensitive=True,
+            project="shop",
+            session="s1",
+            id=new_id(),
+        )
+        stored = await remote.remember(draft)
+        assert await remote.remember(draft) == stored
+        assert stored.importance == 0.1 + 0.2
+        assert stored.created_at.tzinfo is UTC
+        there, local = await both(server, remote, str(stored.id)[:20])
+        assert there == local == stored
+
+        changed = await remote.update(str(stored.id), {"project": None, "tags": ()}, based_on=1)
+        assert (changed.project, changed.tags, changed.session) == (None, (), "s1")
+        assert (changed.version, changed.created_at) == (2, stored.created_at)
+
+        found = await remote.recall(RecallRequest("elephant"))
+        assert [hit.memory for hit in found.hits] == [changed]
+        assert found.hits[0].legs["lexical"].rank == 1
+        assert found.hits[0].score == found.hits[0].fused * found.hits[0].prior
+        assert found.legs["lexical"].status == "ran"
+        assert (await remote.stats()).sensitive == 1
+
+        assert await remote.forget(str(stored.id)) == stored.id
+        assert (await remote.stats()).forgotten == 1
+        assert await remote.forget(str(stored.id), forever=True) == stored.id
+        assert (await remote.stats()).forgotten == 0
+
+    ask(server.url, server.new_key(), life)
+
+
+def test_pages_and_scopes_reach_the_server(server: Running) -> None:
+    async def listing(remote: Recollect) -> None:
+        for number in range(3):
+            await remote.remember(
+                Draft(f"number {number}", project="a & b=c", tags=("x", str(number)))
+            )
+        last = (await remote.page(EVERYWHERE, None, 1)).memories[0]
+        first = await remote.page(Scope(project="a & b=c", tags=("x",)), None, 2)
+        rest = await remote.page(Scope(project="a & b=c", tags=("x",)), first.next_cursor, 2)
+        contents = [memory.content for page in (first, rest) for memory in page.memories]
+        assert contents == ["number 2", "number 1", "number 0"]
+        assert rest.next_cursor is None
+
+        microsecond = timedelta(microseconds=1)
+        until = Scope(until=last.created_at)
+        assert last not in (await remote.page(until, None, 10)).memories
+        since = Scope(since=last.created_at, until=last.created_at + microsecond)
+        assert (await remote.page(since, None, 10)).memories == (last,)
+        scoped = RecallRequest("number", scope=since, exclude=frozenset([uuid4()]))
+        assert [hit.memory for hit in (await remote.recall(scoped)).hits] == [last]
+        excluded = RecallRequest("number", scope=since, exclude=frozenset([last.id]))
+        assert (await remote.recall(excluded)).hits == ()
+        skipped = await remote.recall(RecallRequest("number", weights={"lexical": 0.0}))
+        assert skipped.legs["lexical"].status == "skipped"
+
+    ask(server.url, server.new_key(), listing)
+
+
+def test_settings_typed_as_text_are_sent_as_numbers(server: Running) -> None:
+    async def tuning(remote: Recollect) -> None:
+        assert await remote.settings() == RecallSettings()
+        changed = await remote.change_settings({"rrf_k": "10", "fusion": "convex"})
+        assert changed == RecallSettings(rrf_k=10, fusion="convex")
+        assert await remote.settings() == changed
+        await remote.change_settings({"rerank": "on"})
+        log = await remote.settings_log(10)
+        assert [(one.name, one.old, one.new) for one in log] == [
+            ("rerank", None, True),
+            ("rrf_k", None, 10),
+            ("fusion", None, "convex"),
+        ]
+        assert log[0].at.tzinfo is UTC
+
+    ask(server.url, server.new_key(), tuning)
+
+
+def test_why_comes_back_as_the_server_said_it(server: Running) -> None:
+    async def asking(remote: Recollect) -> None:
+        stored = await remote.remember(Draft("lunch is at noon", project="kitchen"))
+        request = RecallRequest("lunch", scope=Scope(project="garden"), is_sensitive=True)
+        there = await remote.why(str(stored.id)[:20], request)
+        here = await asyncio.wrap_future(
+            asyncio.run_coroutine_threadsafe(
+                server.server.for_owner(stored.owner).why(str(stored.id), request), server.loop
+            )
+        )
+        assert there == here
+        assert there.kept_out[0].kind == "out_of_scope"
+        found = await remote.recall(RecallRequest("lunch"))
+        assert (found.hits[0].bonus, found.hits[0].rerank, found.rerank) == (1.0, None, None)
+
+    ask(server.url, server.new_key(), asking)
+
+
+@pytest.mark.parametrize("text", ["\ud800", "a \x00 b", "🐘" * 30_000, "x" * 1_000_000])
+def test_any_text_can_be_asked_and_what_cannot_be_stored_is_refused_in_words(
+    server: Running, text: str
+) -> None:
+    async def asking(remote: Recollect) -> None:
+        await remote.recall(RecallRequest(text, expanded_query=text))
+        with pytest.raises(InvalidInput) as caught:
+            await remote.remember(Draft(text))
+        assert caught.value.remedy
+        with pytest.raises(InvalidInput):
+            await remote.get(text)
+
+    ask(server.url, server.new_key(), asking)
+
+
+def test_errors_are_those_of_the_server(server: Running) -> None:
+    async def failing(remote: Recollect) -> None:
+        one, other = [await remote.remember(Draft(text)) for text in ("one", "other")]
+
+        async def refused(kind: type[RecollectError], question: Awaitable[object]) -> str:
+            with pytest.raises(kind) as caught:
+                await question
+            assert type(caught.value) is kind
+            assert caught.value.remedy
+            return str(caught.value)
+
+        assert "there is no memory" in await refused(NotFound, remote.get(str(uuid4())))
+        assert "fits several" in await refused(AmbiguousId, remote.get(str(one.id)[:4]))
+        late = remote.update(str(one.id), {"content": "x"}, based_on=7)
+        assert "version 1 is current" in await refused(Conflict, late)
+        await refused(Conflict, remote.remember(Draft("third", id=other.id)))
+        await refused(InvalidInput, remote.update(str(one.id), {}))
+        with pytest.raises(InvalidInput) as caught:
+            await remote.remember(Draft("x", importance=7))
+        assert caught.value.field == "importance"
+        with pytest.raises(InvalidInput) as caught:
+            await remote.recall(RecallRequest("x", scope=Scope(categories=("rumour",))))
+        assert caught.value.field == "category"
+
+    ask(server.url, server.new_key(), failing)
+    with pytest.raises(NotAllowed):
+        ask(server.url, "rk_unknown", lambda remote: remote.stats())
+
+
+def test_every_error_survives_the_way_through_a_problem() -> None:
+    for cls in KINDS:
+        made = (
+            cls("what", field="which", remedy="how")
+            if issubclass(cls, InvalidInput)
+            else cls("what", remedy="how")
+        )
+        back = Problem.model_validate_json(Problem.from_error(made).model_dump_json()).to_error()
+        assert (type(back), str(back), back.remedy) == (cls, "what", "how")
+        assert getattr(back, "field", None) == getattr(made, "field", None)
+
+
+def test_problems_of_an_unknown_kind_are_told_apart_by_status() -> None:
+    def back(status: int) -> RecollectError:
+        told = Problem(type="urn:new", title="t", status=status, detail="d", remedy="r")
+        return told.to_error()
+
+    assert type(back(418)) is InvalidInput
+    assert type(back(500)) is StoreError
+
+
+def test_no_server_is_told_with_how_to_start_one() -> None:
+    with socket.socket() as taken:  # bound and not listening: a connection is refused
+        taken.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(StoreUnavailable) as caught:
+            ask(url, "rk_x", lambda remote: remote.stats())
+    assert "recollect serve" in caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["http://192.0.2.1:8420", "http://memory.example", "http://127.0.0.1.evil.example/"],
+)
+def test_a_key_is_never_sent_unencrypted_over_a_network(url: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        RemoteRecollect(url, "rk_x")
+    assert "https" in caught.value.remedy
+    assert "A tunnel counts as this machine" in caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["", "ftp://x", "localhost:8420", "http://", "http://[::1", "x\0y"]
+    + ["http://127.0.0.1:99999", "https://memory.example:0"]
+    + [f"http://127.0.0.1:8420/{part}" for part in ("mcp", "api/v1", "api/v1/", "api/v1/docs")]
+    + ["https://memory.example/team/api/v1/"],
+)
+def test_what_is_no_url_is_refused(url: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        RemoteRecollect(url, "rk_x")
+    assert caught.value.field == "RECOLLECT_API_URL"
+
+
+@pytest.mark.parametrize("key", ["", "two words", "новый", "line\nbreak"])
+def test_what_cannot_be_a_key_is_refused(key: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        RemoteRecollect("http://127.0.0.1:1", key)
+    assert caught.value.field == "RECOLLECT_API_KEY"
+
+
+@contextmanager
+def answering(answer: bytes) -> Iterator[tuple[str, list[bytes]]]:
+    """Something on loopback that is not Recollect: it answers every connection alike."""
+    import threading
+
+    received: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.settimeout(SECONDS)
+
+        def serve() -> None:
+            while True:
+                try:
+                    connection, _ = listening.accept()
+                except OSError:
+                    return
+                with connection:
+                    received.append(connection.recv(65_536))
+                    connection.sendall(answer)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}", received
+        listening.shutdown(socket.SHUT_RDWR)
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 6\r\n\r\n<html>",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nbroken",
+        b"SSH-2.0-OpenSSH_9.2\r\n",
+    ],
+)
+def test_what_is_not_recollect_is_told_so(answer: bytes) -> None:
+    with answering(answer) as (url, _), pytest.raises(StoreUnavailable) as caught:
+        ask(url, "rk_x", lambda remote: remote.stats())
+    assert "RECOLLECT_API_URL" in caught.value.remedy
+
+
+def test_a_redirect_is_not_followed_with_the_key() -> None:
+    with answering(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}") as (elsewhere, received):
+        redirect = f"HTTP/1.1 307 Go\r\nLocation: {elsewhere}/x\r\nContent-Length: 0\r\n\r\n"
+        with answering(redirect.encode()) as (url, asked), pytest.raises(StoreUnavailable):
+            ask(url, "rk_secret", lambda remote: remote.stats())
+    assert b"Bearer rk_secret" in asked[0]
+    assert received == []
+
+
+def test_the_time_of_a_memory_keeps_its_microseconds(server: Running) -> None:
+    async def asking(remote: Recollect) -> None:
+        stored = await remote.remember(Draft("when"))
+        assert abs(datetime.now(UTC) - stored.created_at) < timedelta(minutes=5)
+        there, local = await both(server, remote, str(stored.id))
+        assert there.created_at == local.created_at == stored.created_at
+
+    ask(server.url, server.new_key(), asking)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        lambda remote: remote.remember(Draft("the safe's code", is_sensitive=True)),
+        lambda remote: remote.update(
+            str(uuid4()), {"content": "the safe's code", "is_sensitive": True}
+        ),
+        lambda remote: remote.recall(RecallRequest("the safe's code", is_sensitive=True)),
+        lambda remote: remote.why(str(uuid4()), RecallRequest("the safe", is_sensitive=True)),
+    ],
+)
+def test_a_sensitive_text_is_not_sent_to_another_machine(
+    question: Callable[[Recollect], Awaitable[object]],
+) -> None:
+    """The refusal comes before any connection: the name does not even resolve."""
+    with pytest.raises(InvalidInput, match="stays on this machine") as raised:
+        ask("https://recollect.invalid", "rk_x", question)
+    assert raised.value.field == "is_sensitive"
+
+
+def test_a_sensitive_memory_may_go_to_a_server_on_this_machine(server: Running) -> None:
+    draft = Draft("the safe's code", is_sensitive=True)
+    assert ask(server.url, server.new_key(), lambda remote: remote.remember(draft)).is_sensitive

@@ -1,0 +1,94 @@
+"""A server that asks for patience gets it: Retry-After is honoured, within limits."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from recollect.adapters.http.client import RemoteRecollect
+from recollect.core.errors import Conflict, Overloaded, RateLimited, RecollectError
+from recollect.core.memory.memory import Draft
+from recollect.wire.problems import Problem
+
+REFUSED = Overloaded("the server is overloaded", remedy="Try again.")
+
+
+@contextmanager
+def refusing(*errors: RecollectError, retry_after: str) -> Iterator[tuple[str, list[str]]]:
+    """A server that answers with these errors, one after the other, and then says nothing is here;
+    its URL, and the paths that it was asked for.
+    """
+    asked: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            asked.append(self.path)
+            self.rfile.read(int(self.headers["Content-Length"]))
+            error = errors[min(len(asked), len(errors)) - 1]
+            told = Problem.from_error(error)
+            body = json.dumps(told.model_dump()).encode()
+            self.send_response(told.status)
+            self.send_header("Retry-After", retry_after)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}", asked
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def remember(url: str) -> tuple[RecollectError, list[float]]:
+    """What became of a write, and how long was waited before each retry."""
+    pauses: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+
+    async def run() -> None:
+        async with RemoteRecollect(url, "rk_x", sleep) as remote:
+            await remote.remember(Draft("something"))
+
+    with pytest.raises(RecollectError) as caught:
+        asyncio.run(run())
+    return caught.value, pauses
+
+
+def test_a_refused_request_is_sent_again_after_the_pause_it_was_asked_for() -> None:
+    done = Conflict("it was changed", remedy="Read it again.")
+    with refusing(REFUSED, REFUSED, done, retry_after="2") as (url, asked):
+        error, pauses = remember(url)
+    assert isinstance(error, Conflict)
+    assert len(asked) == 3
+    assert all(pause >= 2 for pause in pauses)
+    assert len(pauses) == 2
+
+
+def test_a_server_that_stays_overloaded_is_given_up() -> None:
+    with refusing(REFUSED, retry_after="0") as (url, asked):
+        error, pauses = remember(url)
+    assert isinstance(error, Overloaded)
+    assert 1 < len(asked) <= 5
+    assert sum(pauses) <= 10
+
+
+def test_a_pause_that_is_too_long_is_not_waited_for() -> None:
+    limited = RateLimited("this key writes too often", remedy="Write less often.")
+    with refusing(limited, retry_after="60") as (url, asked):
+        error, pauses = remember(url)
+    assert isinstance(error, RateLimited)
+    assert (len(asked), pauses) == (1, [])

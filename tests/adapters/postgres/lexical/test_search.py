@@ -1,0 +1,293 @@
+"""The lexical leg on a Postgres with enough memories that it may not look at all of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import timedelta
+from statistics import mean
+from uuid import UUID
+
+import psycopg
+import pytest
+from psycopg import AsyncConnection
+from tests.conformance.samples import memory
+from tests.conftest import TEMPLATE, Cluster
+
+from recollect.adapters.postgres.lexical import search as lexical
+from recollect.adapters.postgres.lexical.plan import (
+    MAX_LEXEMES,
+    SMALL_SCOPE,
+    all_of,
+    any_of,
+)
+from recollect.adapters.postgres.pipeline import ask
+from recollect.adapters.postgres.rows import within
+from recollect.adapters.postgres.store import PostgresStore
+from recollect.bench.speed.corpus import KINDS, OWNER, Corpus
+from recollect.core.memory.memory import EVERYWHERE, Memory, Scope
+from recollect.core.recall.settings import LexicalRanking, WordQuery
+
+pytestmark = pytest.mark.anyio
+
+ROWS = 5_000
+QUERIES = 15
+TOP = 10
+CORPUS = Corpus.seeded(3)
+COMMON = CORPUS.words[0]  # in nearly every memory
+OTHER_OWNER = "somebody else"
+FIRST = next(CORPUS.memories(0, 1))
+# A project that is read whole, and the younger three quarters of the store, which are not.
+SMALL = Scope(project="medium")
+LARGE = Scope(since=FIRST.created_at + timedelta(seconds=ROWS // 4))
+RANKINGS: tuple[LexicalRanking, ...] = ("idf", "idf_exhaustive", "ts_rank")
+on_both_paths = pytest.mark.parametrize("scope", [SMALL, LARGE], ids=["small", "large"])
+
+# Words that stand nowhere in the corpus, in memories of the small and of the large scope.
+WANTED = "lighthouse"
+PATH = "example.com/it's"
+
+
+def _extra() -> list[Memory]:
+    """Beside the corpus: what single tests look for, in the small scope and in the large one."""
+    at = FIRST.created_at + timedelta(days=1)
+    contents = {
+        1: f"{WANTED} {COMMON}",
+        2: f"{WANTED} {COMMON} {COMMON} {COMMON} {' '.join(CORPUS.words[1000:1040])}",
+        3: f"see {PATH} about the {COMMON}",
+    }
+    kept = replace(memory(0), owner=OWNER, created_at=at, updated_at=at)
+    mine = [
+        replace(kept, id=UUID(int=number + offset), content=content, project=project)
+        for number, content in contents.items()
+        for offset, project in ((0, "medium"), (10, None))
+    ]
+    forgotten = replace(mine[0], id=UUID(int=90), deleted_at=at)
+    early = replace(mine[1], id=UUID(int=91), created_at=FIRST.created_at)
+    others = [replace(one, id=UUID(int=one.id.int + 100), owner=OTHER_OWNER) for one in mine]
+    return [*mine, forgotten, early, *others]
+
+
+@pytest.fixture(scope="module")
+async def url(cluster: Cluster) -> AsyncIterator[str]:
+    name = "postgres_words"
+    yield cluster.create(name, TEMPLATE)
+    cluster.drop(name)
+
+
+@pytest.fixture(scope="module")
+async def store(url: str) -> AsyncIterator[PostgresStore]:
+    async with PostgresStore(url) as opened:
+        await opened.add_many(CORPUS.memories(0, ROWS))
+        await opened.add_many(_extra())
+        await opened.maintain()
+        yield opened
+
+
+async def found(
+    store: PostgresStore,
+    text: str,
+    scope: Scope = EVERYWHERE,
+    *,
+    ranking: LexicalRanking = "idf",
+    depth: int = TOP,
+    owner: str = OWNER,
+) -> list[UUID]:
+    query = WordQuery(text, depth=depth, ranking=ranking)
+    return [one.id for one in await store.search_words(owner, scope, query)]
+
+
+async def _scope_rows(store: PostgresStore, scope: Scope) -> int:
+    condition, params = within(OWNER, scope)
+    async with store._transaction() as connection:
+        (explained,) = await ask(connection, params, lexical.scope_size(condition))
+        return lexical.rows_of(explained)
+
+
+async def test_the_scopes_of_these_tests_take_both_paths(store: PostgresStore) -> None:
+    assert await _scope_rows(store, SMALL) <= SMALL_SCOPE
+    assert await _scope_rows(store, LARGE) > SMALL_SCOPE
+    assert await _scope_rows(store, EVERYWHERE) > SMALL_SCOPE
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_the_bounded_query_finds_what_the_unbounded_one_finds(
+    store: PostgresStore, kind: str
+) -> None:
+    shares: list[float] = []
+    for question in CORPUS.queries(kind, QUERIES, ROWS):
+        wanted = set(await found(store, question, ranking="idf_exhaustive"))
+        got = set(await found(store, question))
+        assert wanted
+        shares.append(len(wanted & got) / len(wanted))
+    assert mean(shares) >= 0.95
+
+
+async def test_a_score_is_divided_by_the_fourth_root_of_how_many_words_there_are(
+    store: PostgresStore, url: str
+) -> None:
+    """Each as often as it stands there: in some of these memories one does three times."""
+    scores = await store.search_words(OWNER, EVERYWHERE, WordQuery(WANTED, depth=TOP))
+    with psycopg.connect(url) as connection:
+        told: dict[UUID, float] = dict(
+            connection.execute(
+                """
+                select id, ts_rank(search_vector, to_tsquery('english', %(word)s)) / (
+                    select sum(cardinality(positions)) from unnest(search_vector)
+                ) ^ 0.25
+                from memories where id = any(%(ids)s)
+                """,
+                {"word": WANTED, "ids": [one.id for one in scores]},
+            ).fetchall()
+        )
+    assert len(told) > 2
+    weights = {round(one.score / told[one.id], 5) for one in scores}
+    assert len(weights) == 1, "the weight of the word, the same for every memory"
+
+
+async def test_ts_rank_scores_every_row_that_holds_a_word(store: PostgresStore, url: str) -> None:
+    """The baseline: every word first, then any word, in the order of ts_rank itself."""
+    text = f"{WANTED} {COMMON}"
+    everything = await found(store, text, ranking="ts_rank", depth=2 * ROWS)
+    with psycopg.connect(url) as connection:
+        rows = connection.execute(
+            """
+            select id from memories, to_tsquery(%(any)s) any_word, to_tsquery(%(all)s) every_word
+            where owner = %(owner)s and deleted_at is null and search_vector @@ any_word
+            order by search_vector @@ every_word desc,
+                case when search_vector @@ every_word then ts_rank(search_vector, every_word)
+                    else ts_rank(search_vector, any_word) end desc, id
+            """,
+            {"any": f"{WANTED} | {COMMON}", "all": f"{WANTED} & {COMMON}", "owner": OWNER},
+        ).fetchall()
+    assert len(rows) > SMALL_SCOPE
+    assert everything == [id for (id,) in rows]
+
+
+async def test_the_bounded_query_looks_at_fewer_rows(store: PostgresStore) -> None:
+    """Two words in more than 2,000 rows each: only rows with both are looked at."""
+    text = f"{CORPUS.words[1]} {CORPUS.words[2]}"
+    bounded = await found(store, text, depth=2 * ROWS)
+    unbounded = await found(store, text, ranking="idf_exhaustive", depth=2 * ROWS)
+    assert len(unbounded) > SMALL_SCOPE
+    assert 0 < len(bounded) < len(unbounded)
+
+
+@on_both_paths
+async def test_a_rare_word_beats_a_common_one(store: PostgresStore, scope: Scope) -> None:
+    told = " ".join([COMMON] * 3)
+    hits = await found(store, f"{told} {WANTED}", scope)
+    assert set(hits[:2]) <= {UUID(int=n) for n in (1, 2, 11, 12)}
+    assert hits[0].int in (1, 11)  # the shorter of the two
+
+
+@on_both_paths
+@pytest.mark.parametrize("ranking", RANKINGS)
+async def test_results_stay_inside_scope_and_owner(
+    store: PostgresStore, scope: Scope, ranking: LexicalRanking
+) -> None:
+    inside = {1, 2} if scope == SMALL else {1, 2, 11, 12}
+    hits = await found(store, WANTED, scope, ranking=ranking, depth=50)
+    assert {id.int for id in hits} == inside
+    hits = await found(store, WANTED, scope, ranking=ranking, depth=50, owner=OTHER_OWNER)
+    assert {id.int for id in hits} == {number + 100 for number in inside}
+    assert await found(store, WANTED, scope, ranking=ranking, owner="nobody") == []
+
+
+@on_both_paths
+async def test_what_is_excluded_costs_no_place(store: PostgresStore, scope: Scope) -> None:
+    text = " ".join(CORPUS.words[20:23])
+    (best, *others) = await found(store, text, scope)
+    query = WordQuery(text, depth=TOP, exclude=frozenset({best}))
+    hits = [one.id for one in await store.search_words(OWNER, scope, query)]
+    assert hits[: TOP - 1] == others
+    assert len(hits) == TOP
+
+
+@on_both_paths
+async def test_the_floor_drops_what_only_shares_a_common_word(
+    store: PostgresStore, scope: Scope
+) -> None:
+    """By weight the common word is worth less than a twentieth of the five rare ones."""
+    rare = CORPUS.words[1000:1040]
+    hits = await store.search_words(
+        OWNER, scope, WordQuery(f"{COMMON} {WANTED} {' '.join(rare)}", depth=2 * ROWS)
+    )
+    best = hits[0].score
+    assert {hits[0].id.int, hits[1].id.int} & {2, 12}
+    assert all(one.score >= lexical.MIN_SHARE_OF_BEST * best for one in hits)
+    asked = {WANTED, *rare}
+    kept = await store.get_many(OWNER, [one.id for one in hits])
+    assert all(asked & set(each.content.split()) for each in kept.values())
+
+
+async def test_the_floor_of_ts_rank(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    hits = await store.search_words(OWNER, SMALL, WordQuery(COMMON, depth=TOP, ranking="ts_rank"))
+    monkeypatch.setattr(lexical, "MIN_TS_RANK", hits[0].score + 0.001)
+    assert await found(store, COMMON, SMALL, ranking="ts_rank") == []
+
+
+@on_both_paths
+@pytest.mark.parametrize("ranking", RANKINGS)
+async def test_a_word_with_quotes_in_it_is_found(
+    store: PostgresStore, scope: Scope, ranking: LexicalRanking
+) -> None:
+    hits = await found(store, f"where is {PATH}", scope, ranking=ranking)
+    assert {id.int for id in hits} >= {3}
+    assert hits[0].int in (3, 13)
+
+
+@on_both_paths
+@pytest.mark.parametrize("ranking", RANKINGS)
+async def test_a_page_of_words_is_one_bounded_question(
+    store: PostgresStore, scope: Scope, ranking: LexicalRanking
+) -> None:
+    page = " ".join([*CORPUS.words[: 4 * MAX_LEXEMES], "a'b\\c & | ! ( <-> :*", WANTED])
+    hits = await found(store, page, scope, ranking=ranking)
+    assert len(hits) == TOP
+
+
+async def test_any_lexeme_can_be_asked_of_postgres(url: str) -> None:
+    """As Postgres reads it: the quoted text holds for the vector of that word and no other."""
+    hostile = ["'", "\\", "\\'", "a' | 'b", " ", "a b", "!", "&", ":*", "<->", "'a':1A", "ü", "🎉"]
+    with psycopg.connect(url) as connection:
+        for lexeme in hostile:
+            row = connection.execute(
+                "select array_to_tsvector(%(one)s) @@ %(query)s::tsquery,"
+                " array_to_tsvector(%(other)s) @@ %(query)s::tsquery",
+                {"one": [lexeme], "other": [f"{lexeme}x"], "query": any_of([lexeme])},
+            ).fetchone()
+            assert row == (True, False), lexeme
+        row = connection.execute(
+            "select array_to_tsvector(%(some)s) @@ %(all)s::tsquery,"
+            " array_to_tsvector(%(every)s) @@ %(all)s::tsquery",
+            {"some": hostile[1:], "every": hostile, "all": all_of(hostile)},
+        ).fetchone()
+        assert row == (False, True)
+
+
+async def test_compiling_is_off_for_the_search_alone(store: PostgresStore, url: str) -> None:
+    condition, params = within(OWNER, EVERYWHERE)
+    async with await AsyncConnection.connect(url) as connection:
+        await connection.execute("set jit = on")
+        await connection.commit()
+        hits = await lexical.search(
+            connection, WANTED, where=condition, params=params, depth=TOP, ranking="idf"
+        )
+        assert hits
+        assert await _jit(connection) == "off"
+        await connection.commit()
+        assert await _jit(connection) == "on"
+
+
+async def _jit(connection: AsyncConnection) -> str:
+    row = await (await connection.execute("show jit")).fetchone()
+    assert row is not None
+    return str(row[0])
+
+
+async def test_searches_side_by_side_do_not_disturb_each_other(store: PostgresStore) -> None:
+    questions = CORPUS.queries("7 words", 8, ROWS)
+    alone = [await found(store, question) for question in questions]
+    assert await asyncio.gather(*(found(store, question) for question in questions)) == alone

@@ -1,0 +1,110 @@
+"""Building the index of a space: in memory, within a bound, and never for anybody else."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+from psycopg import AsyncConnection, sql
+from psycopg.rows import dict_row
+from tests.adapters.vectors import embed_all, opened
+from tests.conformance.samples import memory
+from tests.conftest import Cluster
+
+from recollect.adapters.postgres.vectors import hnsw as space_index
+from recollect.core.recall.space import Space, StoredSpace
+
+LONG = Space("long", "1", 4_000)
+# Of 4,000 numbers so many take more than two megabytes.
+MANY = 300
+
+
+@pytest.fixture
+def little_room_url(database_url: str) -> str:
+    """A database whose sessions begin with the least memory that Postgres allows."""
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        name = sql.Identifier(connection.info.dbname)
+        connection.execute(
+            sql.SQL("alter database {} set maintenance_work_mem = '1MB'").format(name)
+        )
+    return database_url
+
+
+async def filled_space(url: str) -> StoredSpace:
+    async with opened(url) as (store, vectors):
+        space = await vectors.open_space("long", LONG)
+        await vectors.drop_index(space)
+        await store.add_many([memory(number) for number in range(1, MANY + 1)])
+        await embed_all(vectors, space, [1.0] * LONG.dimension)
+    return space
+
+
+async def room_after_building(url: str, space: StoredSpace) -> str:
+    """What the session that built the index was allowed at its end."""
+    async with (
+        await AsyncConnection.connect(url, autocommit=True, row_factory=dict_row) as guard,
+        await AsyncConnection.connect(url, autocommit=True, row_factory=dict_row) as connection,
+    ):
+        await space_index.build_index(guard, connection, space)
+        cursor = await connection.execute("show maintenance_work_mem")
+        row = await cursor.fetchone() or {}
+    return str(row["maintenance_work_mem"])
+
+
+def index_is_valid(url: str, space: StoredSpace) -> bool:
+    query = "select indisvalid from pg_index where indexrelid = to_regclass(%s)"
+    with psycopg.connect(url) as connection:
+        return connection.execute(query, [f"embeddings_space_{space.id}"]).fetchone() == (True,)
+
+
+def test_who_builds_asks_for_the_memory_that_the_graph_takes(little_room_url: str) -> None:
+    space = asyncio.run(filled_space(little_room_url))
+    assert not index_is_valid(little_room_url, space)
+    # 1 + 300 × (820 + 2 × 4,000) bytes, in whole megabytes
+    assert asyncio.run(room_after_building(little_room_url, space)) == "3MB"
+    assert index_is_valid(little_room_url, space)
+
+
+def test_nobody_asks_for_more_than_the_bound(
+    little_room_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(space_index, "MOST_ROOM_MB", 2)
+    space = asyncio.run(filled_space(little_room_url))
+    assert asyncio.run(room_after_building(little_room_url, space)) == "2MB"
+
+
+def test_more_memory_than_that_is_left_as_it_is(database_url: str) -> None:
+    space = asyncio.run(filled_space(database_url))
+    assert asyncio.run(room_after_building(database_url, space)) == "256MB"
+
+
+@pytest.fixture
+def stingy_url(little_room_url: str, cluster: Cluster) -> Iterator[str]:
+    """Where Postgres refuses to build with more than its own setting, as it does when the shared
+    memory of a container is too small.
+    """
+    with psycopg.connect(little_room_url) as connection:
+        name = connection.info.dbname
+    with psycopg.connect(cluster.admin_url, dbname=name, autocommit=True) as connection:
+        connection.execute("""
+            create function refuse() returns event_trigger language plpgsql as $$
+            begin
+                if current_setting('maintenance_work_mem') <> '1MB' then
+                    raise exception 'no room' using errcode = 'disk_full';
+                end if;
+            end
+            $$
+        """)
+        connection.execute("""
+            create event trigger refuse on ddl_command_start when tag in ('CREATE INDEX')
+            execute function refuse()
+        """)
+        yield little_room_url
+
+
+def test_memory_that_cannot_be_had_is_done_without(stingy_url: str) -> None:
+    space = asyncio.run(filled_space(stingy_url))
+    assert asyncio.run(room_after_building(stingy_url, space)) == "1MB"
+    assert index_is_valid(stingy_url, space)

@@ -1,0 +1,202 @@
+"""Everything works through a real PgBouncer that lends a connection for one transaction only."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pwd
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from tests.adapters.vectors import NORTH, SPACE, active, embed_all, nearest, opened
+from tests.conformance.samples import OWNER, fill_background, ids, memory, search
+from tests.real_parts import PGBOUNCER
+from tests.waiting import SECONDS, wait_until
+
+from recollect.adapters.postgres.vectors import hnsw as space_index
+from recollect.core.recall.settings import RecallSettings
+from recollect.core.recall.space import EmbeddingProgress, Space
+
+PORT = 6432
+_OPERATIONS = Path(__file__).parents[3] / "docs" / "operations.md"
+
+
+@pytest.fixture
+def pooled_url(database_url: str, open_folder: Path) -> Iterator[str]:
+    """The test's database behind PgBouncer in transaction mode, on a socket of its own: a port that
+    is free now may be another's in a moment.
+    """
+    program = PGBOUNCER.path()
+    target = conninfo_to_dict(database_url)
+    folder = open_folder / f"pgbouncer-{target['dbname']}"
+    folder.mkdir()
+    _configure(folder, target)
+    identity: dict[str, Any] = {}
+    if os.geteuid() == 0:  # it refuses to run as root, as Postgres does
+        entry = pwd.getpwnam("nobody")
+        for path in (folder, *folder.iterdir()):
+            os.chown(path, entry.pw_uid, entry.pw_gid)
+        identity = {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
+    with (folder / "log").open("wb") as log:
+        pooler = subprocess.Popen(
+            [program, str(folder / "pgbouncer.ini")], stdout=log, stderr=log, **identity
+        )
+    url = make_conninfo(database_url, host=str(folder), port=PORT)
+    try:
+        wait_until(lambda: _answers(url, pooler))
+        yield url
+    finally:
+        pooler.terminate()
+        pooler.wait(SECONDS)
+        shutil.rmtree(folder)
+
+
+def _configure(folder: Path, target: dict[str, Any]) -> None:
+    """As the document tells it, for the test's database, places and number of connections."""
+    ini, users = _documented()
+    here = {
+        "recollect = host=db.example port=5432 dbname=recollect": (
+            f"{target['dbname']} = host={target['host']} port={target['port']}"
+        ),
+        "listen_addr = 127.0.0.1": f"listen_addr =\nunix_socket_dir = {folder}",
+        "/etc/pgbouncer/userlist.txt": str(folder / "users"),
+        "default_pool_size = 20": "default_pool_size = 3",
+    }
+    for told, used in here.items():
+        assert told in ini
+        ini = ini.replace(told, used)
+    assert f"listen_port = {PORT}" in ini  # in the name of the socket
+    (folder / "pgbouncer.ini").write_text(ini)
+    named = users.replace("recollect", target["user"]).replace("PASSWORD", target["password"])
+    (folder / "users").write_text(named)
+    for path in folder.iterdir():
+        path.chmod(0o600)
+
+
+def _documented() -> tuple[str, str]:
+    """The two files of docs/operations.md: pgbouncer.ini and userlist.txt."""
+    section = _OPERATIONS.read_text().partition("### Behind PgBouncer\n")[2].partition("\n### ")[0]
+    _install, ini, users = re.findall(r"^```\n(.*?)^```$", section, re.DOTALL | re.MULTILINE)
+    return ini, users
+
+
+def _answers(url: str, pooler: subprocess.Popen[bytes]) -> bool:
+    assert pooler.poll() is None, "PgBouncer ended: see its log"
+    try:
+        psycopg.connect(url, connect_timeout=30).close()
+    except psycopg.OperationalError:
+        return False
+    return True
+
+
+def test_memories_words_and_vectors(pooled_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # More sessions than the pooler has connections: whoever leaves something behind is found out.
+    async def run() -> None:
+        async with (
+            opened(pooled_url) as (store, vectors),
+            opened(pooled_url) as (other_store, other),
+        ):
+            space = await vectors.open_space("compass", SPACE)
+            await fill_background(store)
+            await store.add_many([memory(1, "The harbour is deep"), memory(2, "A violin sings")])
+            assert await search(store, "harbour deep") == ids(1, 1009)
+            counts = await asyncio.gather(
+                *(embed_all(one, space) for one in (vectors, other, vectors, other))
+            )
+            assert sum(counts) == 14
+            assert await vectors.progress(space) == EmbeddingProgress(14, 0, 0)
+            everyone = await asyncio.gather(
+                *(nearest(one, space, depth=14) for one in (vectors, other) * 5)
+            )
+            assert all(len(found) == 14 for found in everyone)
+            await other_store.replace(memory(1, "It is shallow", version=2), based_on=1)
+            assert ids(1)[0] not in await nearest(vectors, space)
+            jobs = await other.claim(space, 10)
+            assert [job.text for job in jobs] == ["It is shallow"]
+            await other.fail(space, jobs, "not now")
+            assert (await vectors.progress(space)).last_error == "not now"
+
+    asyncio.run(run())
+
+
+def test_a_new_space_is_filled_indexed_and_switched_to(pooled_url: str) -> None:
+    async def run() -> None:
+        async with opened(pooled_url) as (store, vectors):
+            await store.add(memory(1))
+            old = await vectors.open_space("compass", SPACE)
+            new = await vectors.open_space("other", Space("other", "1", 3))
+            await embed_all(vectors, old)
+            await embed_all(vectors, new, [0.0, 1.0, 0.0])
+            await asyncio.gather(vectors.build_index(new), vectors.build_index(new))
+            await vectors.activate(new)
+            serving = await active(vectors)
+            assert serving is not None
+            assert await nearest(vectors, serving, [0.0, 1.0, 0.0]) == ids(1)
+            await vectors.drop_space(old)
+            assert [one.id for one in await vectors.spaces()] == [new.id]
+
+    asyncio.run(run())
+
+
+def test_a_build_leaves_no_setting_with_the_pooled_sessions(
+    pooled_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # One vector would take that much.
+    monkeypatch.setattr(space_index, "_ELEMENT_BYTES", 400 * 2**20)
+
+    async def run() -> None:
+        async with opened(pooled_url) as (store, vectors):
+            await store.add(memory(1))
+            await vectors.open_space("compass", SPACE)
+            new = await vectors.open_space("other", Space("other", "1", 3))
+            await embed_all(vectors, new, [0.0, 1.0, 0.0])
+            await vectors.build_index(new)
+
+    asyncio.run(run())
+    with ExitStack() as open_transactions:  # each holds one of the pooler's three sessions
+        for _ in range(3):
+            connection = open_transactions.enter_context(psycopg.connect(pooled_url))
+            assert connection.execute("show maintenance_work_mem").fetchone() == ("256MB",)
+
+
+def test_polling_carries_what_listening_cannot(pooled_url: str) -> None:
+    """No notification comes through a pooler: a worker looks again by itself, and soon."""
+
+    async def run() -> None:
+        async with opened(pooled_url) as (store, vectors):
+            space = await vectors.open_space("compass", SPACE)
+            await store.add(memory(1))
+            async with asyncio.timeout(SECONDS):
+                await vectors.wait_for_work(600)  # learns that nobody will ring
+                await vectors.wait_for_work(600)
+            (job,) = await vectors.claim(space, 1)
+            assert await vectors.finish(space, [(job, NORTH)]) == 1
+            async with store._transaction() as connection:
+                cursor = await connection.execute("select pg_listening_channels()")
+                assert await cursor.fetchall() == []
+
+    asyncio.run(run())
+
+
+def test_settings_of_one_search_do_not_reach_the_next(pooled_url: str) -> None:
+    async def run() -> None:
+        async with opened(pooled_url) as (store, vectors):
+            space = await vectors.open_space("compass", SPACE)
+            await store.add(memory(1))
+            await embed_all(vectors, space)
+            for _ in range(4):
+                assert await nearest(vectors, space, depth=RecallSettings().depth) == ids(1)
+                async with store._transaction() as connection:
+                    cursor = await connection.execute("show enable_sort")
+                    assert await cursor.fetchall() == [{"enable_sort": "on"}]
+            assert await store.get(OWNER, ids(1)[0]) is not None
+
+    asyncio.run(run())

@@ -1,0 +1,253 @@
+"""Word frequencies stay fresh enough, and nobody who only wants to write notices."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import psycopg
+import pytest
+from tests.conformance.samples import OWNER, memory, search
+from tests.waiting import SECONDS
+
+from recollect.adapters.postgres import statistics as module
+from recollect.adapters.postgres.lexical import statistics as lexeme_stats
+from recollect.adapters.postgres.store import PostgresStore
+from recollect.core.errors import Conflict
+from recollect.core.memory.memory import Memory
+
+pytestmark = pytest.mark.anyio
+
+LIMIT = SECONDS  # reached only by a write that waits for a lock
+
+
+@pytest.fixture
+async def store(database_url: str) -> AsyncIterator[PostgresStore]:
+    async with PostgresStore(database_url) as opened:
+        yield opened
+
+
+def frequencies(url: str) -> dict[str, int]:
+    """The words that have a frequency; '' is how many memories there were."""
+    with psycopg.connect(url) as connection:
+        found = connection.execute("select lexeme, ndoc from lexeme_stats")
+        return {word: count for word, count in found if not word.startswith(" ")}
+
+
+def rows(url: str) -> int | None:
+    return frequencies(url).get("")
+
+
+def many(first: int, last: int, content: str = "a harbour") -> list[Memory]:
+    return [memory(number, content) for number in range(first, last)]
+
+
+@contextmanager
+def held(url: str, lock: str) -> Iterator[None]:
+    """A lock in the hands of another session."""
+    with psycopg.connect(url) as connection:
+        connection.execute(lock.encode())
+        yield
+
+
+async def refreshed(store: PostgresStore) -> None:
+    """When the refresh beside the work is done."""
+    task = store._statistics._refresh
+    assert task is not None
+    async with asyncio.timeout(LIMIT):
+        await task
+
+
+async def test_a_small_store_has_its_frequencies_with_the_write(
+    store: PostgresStore, database_url: str
+) -> None:
+    """Taken again when the store has grown by half: from 3 memories at the fifth, 5 >= 1.5 × 3."""
+    taken: list[int | None] = []
+    for number in range(1, 13):
+        await store.add(memory(number))
+        taken.append(rows(database_url))
+    assert taken == [1, 2, 3, 3, 5, 5, 5, 8, 8, 8, 8, 12]
+
+
+async def test_a_word_of_one_memory_alone_is_not_kept(
+    store: PostgresStore, database_url: str
+) -> None:
+    await store.add_many([memory(1, "blue harbour"), memory(2, "red harbour"), memory(3, "green")])
+    assert frequencies(database_url) == {"": 3, "harbour": 2, "fact": 3}
+
+
+async def test_a_large_store_has_them_beside_the_work(
+    store: PostgresStore, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_SMALL", 10)
+    await store.add_many(many(1, 11))
+    assert store._statistics._refresh is None
+    assert rows(database_url) == 10
+    await store.add_many(many(11, 15))  # 14 < 1.5 × 10
+    assert store._statistics._refresh is None
+    await store.add(memory(15))  # 15 >= 1.5 × 10
+    await refreshed(store)
+    assert frequencies(database_url).items() >= {"": 15, "harbour": 14}.items()
+
+
+async def test_a_store_that_grew_unseen_is_noticed_when_it_is_opened(database_url: str) -> None:
+    async with PostgresStore(database_url) as store:
+        await store.add_many(many(1, 5))
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute("delete from lexeme_stats")
+        connection.execute("analyze memories")
+    async with PostgresStore(database_url):
+        assert rows(database_url) == 4
+
+
+async def test_closing_does_not_wait_for_a_refresh(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_SMALL", 0)
+    async with asyncio.timeout(LIMIT), PostgresStore(database_url) as store:
+        await store.add_many(many(1, 100))
+        assert store._statistics._refresh is not None
+    assert store._statistics._refresh.done()
+
+
+async def test_maintaining_waits_for_a_refresh_under_way(
+    store: PostgresStore, database_url: str
+) -> None:
+    """Which may have begun before the last write, and would keep maintaining from its work."""
+    await store.add_many(many(1, 4))
+    await store.add(memory(4))
+    ready, finish = asyncio.Event(), asyncio.Event()
+
+    async def under_way() -> None:
+        with held(database_url, f"select pg_advisory_xact_lock({lexeme_stats._LOCK})"):
+            ready.set()
+            await finish.wait()
+
+    store._statistics._refresh = asyncio.create_task(under_way())
+    await ready.wait()
+    maintaining = asyncio.create_task(store.maintain())
+    done, _ = await asyncio.wait([maintaining], timeout=0.2)
+    finish.set()
+    await maintaining
+    assert not done
+    assert rows(database_url) == 4
+
+
+async def test_two_stores_on_one_database(store: PostgresStore, database_url: str) -> None:
+    async with PostgresStore(database_url) as other:
+        await asyncio.gather(
+            *(store.add(one) for one in many(1, 11)), *(other.add(one) for one in many(11, 21))
+        )
+        await asyncio.gather(store.maintain(), other.maintain())
+    assert frequencies(database_url).items() >= {"": 20, "harbour": 20}.items()
+
+
+async def test_while_one_process_takes_them_no_other_does(
+    store: PostgresStore, database_url: str
+) -> None:
+    await store.add(memory(1))
+    async with asyncio.timeout(LIMIT):
+        with held(database_url, f"select pg_advisory_xact_lock({lexeme_stats._LOCK})"):
+            await store.add(memory(2))
+            await store.maintain()
+            assert rows(database_url) == 1
+    await store.maintain()
+    assert rows(database_url) == 2
+
+
+async def test_a_process_that_wrote_little_sees_that_another_wrote_much(
+    store: PostgresStore, database_url: str
+) -> None:
+    """It would take the store for a small one, and make its write wait for a large one's words."""
+    async with PostgresStore(database_url) as other:
+        await other.add_many(many(1, 101))
+    await store.add(memory(101))
+    assert rows(database_url) == 100
+
+
+LOCKS = {
+    "the frequencies, by whoever rewrites the table": "lock table lexeme_stats",
+    "the frequencies, by a long transaction": "update lexeme_stats set ndoc = ndoc",
+    "the memories, by an index being built": "lock memories in share update exclusive mode",
+}
+
+
+@pytest.mark.parametrize("lock", LOCKS.values(), ids=LOCKS)
+async def test_no_lock_on_the_frequencies_holds_up_a_write(
+    store: PostgresStore, database_url: str, lock: str
+) -> None:
+    await store.add(memory(1))
+    async with asyncio.timeout(LIMIT):
+        with held(database_url, lock):
+            await store.add(memory(2))
+            await store.add_many(many(3, 6))
+            await store.maintain()
+            assert len(await store.get_many(OWNER, [one.id for one in many(1, 6)])) == 5
+    await store.maintain()
+    assert rows(database_url) == 5
+
+
+async def test_a_locked_table_does_not_keep_a_store_from_opening(database_url: str) -> None:
+    async with asyncio.timeout(LIMIT):
+        with held(database_url, "lock table lexeme_stats"):
+            async with PostgresStore(database_url) as store:
+                await store.add(memory(1))
+
+
+async def test_a_refresh_that_fails_costs_nobody_a_memory(
+    store: PostgresStore, database_url: str
+) -> None:
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute("alter table lexeme_stats rename to elsewhere")
+        await store.add(memory(1))
+        connection.execute("alter table elsewhere rename to lexeme_stats")
+    await store.add(memory(2))
+    assert rows(database_url) == 2
+
+
+async def test_forgotten_memories_are_not_counted(store: PostgresStore, database_url: str) -> None:
+    anchors = many(1, 3, "an anchor in the harbour")
+    await store.add_many([*anchors, *many(3, 6)])
+    assert frequencies(database_url) == {"": 5, "fact": 5, "harbour": 5, "anchor": 2}
+    for one in anchors:
+        forgotten = replace(one, version=2, deleted_at=one.created_at)
+        assert await store.replace(forgotten, based_on=one.version)
+    await store.maintain()
+    assert frequencies(database_url) == {"": 3, "fact": 3, "harbour": 3}
+
+
+async def test_words_leave_with_the_last_memory_that_held_them(
+    store: PostgresStore, database_url: str
+) -> None:
+    secret = "hunter example.com/it's"
+    await store.add_many([*many(1, 4, f"{secret} harbour"), *many(4, 20)])
+    words = {"hunter", "example.com", "/it's", "example.com/it's"}
+    before = frequencies(database_url)
+    assert words <= before.keys()
+    for number in (1, 2):
+        assert await store.erase(OWNER, memory(number).id)
+        assert before.keys() == frequencies(database_url).keys()
+    assert await store.erase(OWNER, memory(3).id)
+    assert frequencies(database_url).keys() == before.keys() - words
+    assert await search(store, "hunter") == []
+
+
+async def test_only_its_owner_erases(store: PostgresStore, database_url: str) -> None:
+    await store.add_many(many(1, 3))
+    before = frequencies(database_url)
+    assert not await store.erase("somebody else", memory(1).id)
+    assert frequencies(database_url) == before
+
+
+async def test_many_are_added_all_or_none(store: PostgresStore, database_url: str) -> None:
+    await store.add(memory(5, "the first to have this id"))
+    with pytest.raises(Conflict):
+        await store.add_many(many(1, 10))
+    kept = await store.get_many(OWNER, [one.id for one in many(1, 10)])
+    assert [one.content for one in kept.values()] == ["the first to have this id"]
+    assert store._statistics._added == 0
+    await store.add_many(many(1, 5))
+    assert len(await search(store, "harbour")) == 4
+    await store.add_many([])

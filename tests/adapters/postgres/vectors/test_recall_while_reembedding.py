@@ -1,0 +1,112 @@
+"""Recall asked over and over while the model is changed, on the real store: every answer is wholly
+the old space's or wholly the new one's, whatever the change is doing, and there is no way back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import cos, sin
+
+from tests.adapters.vectors import opened
+from tests.conformance.samples import OWNER
+
+from recollect.core.errors import ModelUnavailable
+from recollect.core.memory.memory import Draft
+from recollect.core.recall.request import RecallRequest, Recollection
+from recollect.core.recall.space import Space
+from recollect.ports.embedding import Embedder
+from recollect.usecases.context import Parts
+from recollect.usecases.recall.dense import dense_leg
+from recollect.usecases.service import OwnedRecollect
+from recollect.usecases.workers.embed import EmbeddingParts
+from recollect.usecases.workers.embedding import Worker
+from recollect.usecases.workers.reembed import reembed
+from recollect.wiring import SystemClock
+
+COUNT = 40
+ASKED = RecallRequest("0", limit=COUNT)
+
+
+@dataclass
+class Circle:
+    """Texts are numbers and lie on an arc, in their order or in the reverse of it. Documents wait
+    at the `gate`, one by one.
+    """
+
+    name: str
+    direction: int
+    is_hosted: bool = False
+    gate: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(2 * COUNT))
+
+    @property
+    def space(self) -> Space:
+        return Space(self.name, "1", 2)
+
+    def at_once(self, texts: Sequence[str]) -> int:
+        return len(texts)
+
+    async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
+        for _ in texts:
+            await self.gate.acquire()
+        return [self._vector(text) for text in texts]
+
+    async def embed_query(self, text: str) -> list[float]:
+        return self._vector(text)
+
+    def _vector(self, text: str) -> list[float]:
+        number = int(text) if text.isdigit() else 0  # a new model is tried with a word first
+        # 0 is at one end of the arc in both; the text next to it is 1 here, COUNT - 1 there.
+        place = number if self.direction > 0 else (COUNT - number) % COUNT
+        return [cos(place / COUNT), sin(place / COUNT)]
+
+
+@dataclass(frozen=True)
+class Models:
+    known: dict[str, Circle]
+
+    async def embedder(self, name: str) -> Embedder:
+        if name not in self.known:
+            raise ModelUnavailable(name, remedy="Name another.")
+        return self.known[name]
+
+
+def _order(answer: Recollection) -> list[int]:
+    assert answer.legs["dense"].status == "ran", answer.legs
+    return [int(hit.memory.content) for hit in answer.hits]
+
+
+def test_recall_is_the_old_space_s_until_it_is_the_new_one_s(emptied_database_url: str) -> None:
+    old, new = Circle("old", 1), Circle("new", -1, gate=asyncio.Semaphore(0))
+    of_old = list(range(COUNT))
+    of_new = [0, *range(COUNT - 1, 0, -1)]
+
+    async def run() -> None:
+        async with opened(emptied_database_url) as (store, vectors):
+            models = Models({"old": old, "new": new})
+            parts = Parts(store, store, SystemClock(), {"dense": dense_leg(vectors, models)})
+            recollect = OwnedRecollect(parts, OWNER)
+            for number in range(COUNT):
+                await recollect.remember(Draft(str(number), importance=0.5))
+            await Worker(EmbeddingParts(vectors, models, "old")).work_off()
+            assert _order(await recollect.recall(ASKED)) == of_old
+
+            changing = asyncio.create_task(
+                reembed(EmbeddingParts(vectors, models, "new"), "new", sleep=_at_once)
+            )
+            seen: list[list[int]] = []
+            while not changing.done():
+                new.gate.release()  # one text further
+                seen.append(_order(await recollect.recall(ASKED)))
+            await changing
+            seen.append(_order(await recollect.recall(ASKED)))
+        switch = seen.index(of_new)
+        assert seen == [of_old] * switch + [of_new] * (len(seen) - switch)
+        assert switch >= COUNT  # it was asked while the new space was filling, too
+
+    asyncio.run(run())
+
+
+async def _at_once(_seconds: float) -> None:
+    await asyncio.sleep(0)

@@ -1,0 +1,142 @@
+"""Concepts found without a language model: what each rule takes, and what it leaves."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.core.graph.concepts import Relation, concept_key, mentions, relations
+
+
+def found(content: str, kind: str) -> list[str]:
+    return [mention.label for mention in mentions(content) if mention.kind == kind]
+
+
+@pytest.mark.parametrize(
+    ("content", "names"),
+    [
+        ("I met Ludwig van Beethoven in Bonn.", ["Ludwig van Beethoven", "Bonn"]),
+        ("the University of Copenhagen, in Denmark", ["University of Copenhagen", "Denmark"]),
+        ("Anna works at Siemens.", ["Anna", "Siemens"]),
+        ("When Anna left, Tom stayed.", ["Anna", "Tom"]),
+        ("Alterations of the brain", []),
+        ("I read about Alterations. Alterations came later.", ["Alterations"]),
+        ("He served in the U.S. Navy", ["U.S. Navy"]),
+        ("Caroline: Hey Mel! Thanks!", ["Caroline", "Mel"]),
+        ("On Monday in March I was there", []),
+        ("Get Low (song)\nA song by DJ Snake.", ["Get Low", "DJ Snake"]),
+        ("Person-centered therapy\nIt was made by Rogers.", ["Person-centered therapy", "Rogers"]),
+        ("It rained all day.\nThen it stopped.", []),
+        ("she saw Apollo 11 and 3M", ["Apollo 11", "3M"]),
+    ],
+)
+def test_names_are_runs_of_capitalised_words_and_titles(content: str, names: list[str]) -> None:
+    assert found(content, "name") == names
+
+
+@pytest.mark.parametrize(
+    ("content", "phrases"),
+    [
+        (
+            "we found a support group nearby",
+            ["support group", "support group nearby", "group nearby"],
+        ),
+        ("i really like it", []),
+        ("white matter, brain", ["white matter"]),
+        ("the cat sat on the mat", ["cat sat"]),
+    ],
+)
+def test_phrases_are_words_in_a_row_without_a_filler(content: str, phrases: list[str]) -> None:
+    assert sorted(found(content, "phrase")) == sorted(phrases)
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "labels"),
+    [
+        ("see https://example.org/a_b/c.", "url", ["https://example.org/a_b/c"]),
+        ("in src/recollect/core.py or ~/notes", "path", ["src/recollect/core.py", "~/notes"]),
+        ("this and/or that", "path", []),
+        ("set graph_weight, call recall()", "code", ["graph_weight", "recall()"]),
+        ("run `pg dump` with --dry-run", "code", ["pg dump", "--dry-run"]),
+        ("class RecallSettings, useEffect", "code", ["RecallSettings", "useEffect"]),
+        ("moved to v2.1.0-rc.1 from 1.9.3", "version", ["v2.1.0-rc.1", "1.9.3"]),
+        ("needs Python 3.11 for 0.35", "version", ["Python 3.11"]),
+        ("between 1960 and 2018, for 1,200 days", "year", ["1960", "2018"]),
+    ],
+)
+def test_what_shows_by_its_shape(content: str, kind: str, labels: list[str]) -> None:
+    assert found(content, kind) == labels
+
+
+def test_a_writers_own_words_are_concepts_too() -> None:
+    said = mentions("ok", tags=("work",), expanded_keywords=("maintenance window", "work"))
+    assert [(mention.label, mention.kind) for mention in said] == [
+        ("work", "tag"),
+        ("maintenance window", "keyword"),
+    ]
+
+
+def test_a_concept_is_told_once_as_it_is_first_written() -> None:
+    assert found("we like Postgres. The Postgres of today, POSTGRES!", "name") == ["Postgres"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The Beatles", "beatles"),
+        ("J. K. Rowling's", "J.K. Rowling"),
+        ("Beyoncé", "Beyonce"),
+        ("U.S. Navy", "US Navy"),
+        ("support-groups", "support group"),
+        ("New  York", "new york"),
+        ("Anna’s", "Anna"),
+        ("cities", "city"),
+    ],
+)
+def test_two_spellings_share_a_key(one: str, other: str) -> None:
+    assert concept_key(one) == concept_key(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("v2.1", "v21"), ("C++", "C"), ("C#", "C"), ("Python 3.11", "Python 3.12"), ("glass", "glas")],
+)
+def test_two_concepts_do_not_share_a_key(one: str, other: str) -> None:
+    assert concept_key(one) != concept_key(other)
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("Anna works at Siemens.", [("anna", "works at", "siemen")]),
+        ("Anna moved to the Hague.", [("anna", "lives in", "hague")]),
+        (
+            "Jaws (1975) is a film directed by Steven Spielberg",
+            [("jaw", "directed by", "steven spielberg")],
+        ),
+        ("Paris is the capital of France and Rome of Italy", [("paris", "capital of", "france")]),
+        ("Anna talked about Siemens. Bonn was nice.", []),
+        ("Anna works at Anna", []),
+    ],
+)
+def test_relations_are_those_plainly_stated(
+    content: str, expected: list[tuple[str, str, str]]
+) -> None:
+    assert relations(content) == tuple(Relation(*each) for each in expected)
+
+
+@given(st.text(max_size=300))
+def test_any_text_has_concepts_that_can_be_kept(content: str) -> None:
+    said = mentions(content)
+    assert len({mention.key for mention in said}) == len(said)
+    assert all(mention.key == concept_key(mention.label) and mention.label for mention in said)
+    keys = {relation.source for relation in relations(content)}
+    assert all(keys)
+
+
+def test_a_long_text_costs_no_more_than_its_length() -> None:
+    """Every rule is linear: what would take minutes if one were not ends at once."""
+    for piece in ("A ", "a.", "x_", "/a", "A of ", "v1.", "( ", "`", "www.", "a-", "Aa of the "):
+        mentions(piece * 20_000)
+        relations(piece * 20_000)

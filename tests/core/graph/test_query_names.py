@@ -1,0 +1,49 @@
+"""Which names a query holds when its capitals tell nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from recollect.core.graph.query_names import LONGEST_NAME, MOST_WORDS, named_among, runs
+
+KNOWN = {
+    "john lennon": "John Lennon",
+    "brother of john lennon": "The Brother of John Lennon",
+    "lennon play": "Lennon play",
+    "bank of england": "Bank of England",
+    "band": "Band",
+    "john": "John",
+    "gene expression": "Gene expression",
+    "vitamin d": "Vitamin D",
+    "type 1": "Type 1",
+    "new york": "New York",
+    "ada lovelace": "Ada Lovelace",
+    "what is": "What Is",
+}
+
+
+@pytest.mark.parametrize(
+    ("query", "keys"),
+    [
+        ("which band did john lennon play in", ["john lennon"]),
+        ("which band did the brother of john lennon play in", ["brother of john lennon"]),
+        ("was john lennon's brother in new york?", ["john lennon", "new york"]),
+        ("where is the bank of england", ["bank of england"]),
+        ("JOHN LENNON AND ADA LOVELACE", ["john lennon", "ada lovelace"]),
+        ("did john, lennon and ada; lovelace meet", []),  # no name runs on behind a comma
+        ("what is the band that john plays in", []),  # one word alone is no name
+        ("does gene expression depend on vitamin d in type 1", []),
+        ("john lennon or john lennon", ["john lennon"]),
+        ("Did john lennon play?", []),  # who writes one capital writes those of names
+        ("", []),
+    ],
+)
+def test_the_names_in_a_query_of_whatever_case(query: str, keys: list[str]) -> None:
+    assert named_among(runs(query), KNOWN) == keys
+
+
+def test_what_is_looked_up_for_a_query_is_bounded() -> None:
+    found = runs("lorem ipsum, dolor " * 10_000)
+    assert len(found) < MOST_WORDS * LONGEST_NAME
+    assert len(found[0].key.split()) <= LONGEST_NAME
+    assert max(run.after for run in found) <= MOST_WORDS

@@ -1,0 +1,75 @@
+"""What a language model says is taken only where the text itself speaks of it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from recollect.core.graph.extraction import ExtractionJob
+from recollect.core.graph.triples import extraction_of
+
+JOB = ExtractionJob(
+    UUID(int=1), "ada", "", "Since 2019 Ada Lovelace works at Initech in Rome.", (), ()
+)
+
+
+def triple(subject: object, relation: object, object_: object, **dates: object) -> dict[str, Any]:
+    return {"subject": subject, "relation": relation, "object": object_, **dates}
+
+
+def facts(*triples: object) -> list[tuple[str, str, str]]:
+    read = extraction_of(JOB, list(triples)).facts
+    by_rules = {(one.source, one.relation, one.target) for one in extraction_of(JOB, []).facts}
+    found = [(one.source, one.relation, one.target) for one in read]
+    return [one for one in found if one not in by_rules]
+
+
+def test_a_stated_triple_is_taken_in_one_spelling() -> None:
+    assert facts(triple("Ada Lovelace", "Lives_In", "Rome")) == [
+        ("ada lovelace", "lives in", "rome")
+    ]
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        triple("Ada", "knows", "Mallory"),  # of whom the text says nothing
+        triple("Mallory", "knows", "Ada"),
+        triple("Ada", "", "Rome"),
+        triple("Ada", "x" * 101, "Rome"),
+        triple("Rome", "is", "Rome"),
+        triple("…", "is", "Rome"),
+        triple(7, "is", "Rome"),
+        triple("Ada", None, "Rome"),
+        "Ada knows Rome",
+        None,
+    ],
+)
+def test_anything_else_is_not(odd: object) -> None:
+    assert facts(odd) == []
+
+
+def test_whatever_is_no_list_says_nothing() -> None:
+    assert extraction_of(JOB, {"subject": "Ada"}) == extraction_of(JOB, [])
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("2019", datetime(2019, 1, 1, tzinfo=UTC)),
+        ("2019-07", datetime(2019, 7, 1, tzinfo=UTC)),
+        ("2019-07-31", datetime(2019, 7, 31, tzinfo=UTC)),
+        ("2019-02-31", None),
+        ("0000", None),
+        ("last week", None),
+        (2019, None),
+        (None, None),
+    ],
+)
+def test_dates_are_taken_where_they_are_dates(said: object, meant: datetime | None) -> None:
+    read = extraction_of(JOB, [triple("Ada Lovelace", "employed by", "Initech", since=said)])
+    (fact,) = [one for one in read.facts if one.relation == "employed by"]
+    assert (fact.valid_from, fact.valid_to) == (meant, None)

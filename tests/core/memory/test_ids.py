@@ -1,0 +1,114 @@
+"""Ids any writer can make, and the prefixes people type."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta, timezone
+from uuid import RFC_4122, UUID, uuid4
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from tests.strategies import MOMENT, any_text, moments
+
+from recollect.core.errors import InvalidInput
+from recollect.core.memory.ids import IdPrefix, check_uuid7, short, uuid7
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+ten_bytes = st.binary(min_size=10, max_size=10)
+WHOLE = "019a8f4e-2b7c-7d11-8a3f-0123456789ab"
+
+
+def test_the_example_of_the_standard() -> None:
+    """RFC 9562, appendix A.6: 2022-02-22 14:22:22 in New York, with its random bits."""
+    moment = datetime(2022, 2, 22, 14, 22, 22, tzinfo=timezone(timedelta(hours=-5)))
+    rand_a, rand_b = 0xCC3, 0x18C4DC0C0C07398F
+    entropy = ((rand_a << 68) | rand_b).to_bytes(10, "big")
+    assert uuid7(moment, entropy) == UUID("017f22e2-79b0-7cc3-98c4-dc0c0c07398f")
+
+
+@given(moments, ten_bytes)
+def test_version_and_variant_are_the_standards(now: datetime, entropy: bytes) -> None:
+    made = uuid7(now, entropy)
+    assert (made.version, made.variant) == (7, RFC_4122)
+
+
+@given(st.integers(0, 2**43), st.integers(0, 999), ten_bytes)
+@example(4318274125372, 0, bytes(10))  # in floating point it falls into the millisecond before
+def test_it_begins_with_its_millisecond(milliseconds: int, more: int, entropy: bytes) -> None:
+    now = EPOCH + timedelta(milliseconds=milliseconds, microseconds=more)
+    assert uuid7(now, entropy).int >> 80 == milliseconds
+
+
+@given(moments, moments, ten_bytes, ten_bytes)
+def test_ids_sort_by_age(one: datetime, other: datetime, first: bytes, second: bytes) -> None:
+    earlier, later = sorted((one, other))
+    if later - earlier >= timedelta(milliseconds=1):
+        assert uuid7(earlier, first) < uuid7(later, second)
+
+
+@given(ten_bytes, ten_bytes)
+def test_74_random_bits_tell_ids_of_one_moment_apart(first: bytes, second: bytes) -> None:
+    """Twelve bits and 62 of the 80 given are used; the six between them are not."""
+
+    def used(entropy: bytes) -> tuple[int, int]:
+        bits = int.from_bytes(entropy, "big")
+        return bits >> 68, bits & ((1 << 62) - 1)
+
+    same = uuid7(MOMENT, first) == uuid7(MOMENT, second)
+    assert same == (used(first) == used(second))
+
+
+def test_people_see_the_millisecond() -> None:
+    assert short(UUID(WHOLE)) == "019a8f4e-2b7c"
+
+
+@pytest.mark.parametrize(
+    ("text", "low", "high"),
+    [
+        ("019a", "019a0000-0000-0000-0000-000000000000", "019affff-ffff-ffff-ffff-ffffffffffff"),
+        (
+            " 019A8F4E-2b7 ",
+            "019a8f4e-2b70-0000-0000-000000000000",
+            "019a8f4e-2b7f-ffff-ffff-ffffffffffff",
+        ),
+        (WHOLE, WHOLE, WHOLE),
+        (WHOLE.replace("-", ""), WHOLE, WHOLE),
+    ],
+)
+def test_a_prefix_is_a_closed_range(text: str, low: str, high: str) -> None:
+    prefix = IdPrefix.parse(text)
+    assert (prefix.low, prefix.high) == (UUID(low), UUID(high))
+
+
+@pytest.mark.parametrize("text", ["", "019", "   ", "019g", WHOLE + "0", "latest", "٠١٢٣"])
+def test_what_is_no_id_is_refused_with_a_remedy(text: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        IdPrefix.parse(text)
+    assert refused.value.field == "id"
+    assert "recollect list" in refused.value.remedy
+
+
+@given(any_text)
+def test_any_text_is_a_prefix_or_refused(text: str) -> None:
+    digits = text.strip().lower().replace("-", "")
+    try:
+        prefix = IdPrefix.parse(text)
+    except InvalidInput:
+        assert not re.fullmatch("[0-9a-f]{4,32}", digits)
+    else:
+        assert prefix.low.hex.startswith(digits)
+        assert prefix.high.hex.startswith(digits)
+
+
+@given(st.uuids(), st.integers(4, 36))
+def test_every_beginning_of_an_id_covers_it(id: UUID, length: int) -> None:
+    prefix = IdPrefix.parse(str(id)[:length])
+    assert prefix.low <= id <= prefix.high
+
+
+@pytest.mark.parametrize("id", [UUID(int=0), uuid4(), UUID(int=(1 << 128) - 1)])
+def test_only_ids_that_sort_by_age_are_accepted(id: UUID) -> None:
+    with pytest.raises(InvalidInput, match="not a UUIDv7"):
+        check_uuid7(id)
+    check_uuid7(uuid7(datetime.now(UTC), bytes(10)))

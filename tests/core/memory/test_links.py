@@ -1,0 +1,204 @@
+"""Links as values: what may be stored, how two sides' links become one set, and what every kind of
+knot makes of a recall's hits.
+"""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+from tests.conformance.samples import memory
+
+from recollect.core.errors import InvalidInput
+from recollect.core.memory.links import (
+    MAX_LINKS,
+    Link,
+    Pointer,
+    as_values,
+    check_kinds,
+    checked_links,
+    last,
+    merged,
+)
+from recollect.core.memory.memory import Memory, Scope
+from recollect.core.recall.request import Hit, RecallRequest
+from recollect.core.recall.successors import Followed, served
+from recollect.core.sync.merge import merge
+from recollect.core.sync.model import State
+
+ME = UUID(int=99)
+EVERYWHERE = RecallRequest("anything")
+
+
+def link(kind: str, number: int) -> Link:
+    return Link(kind, UUID(int=number))
+
+
+def see(*numbers: int) -> list[dict[str, str]]:
+    return as_values(link("see_also", number) for number in numbers)
+
+
+def hit(one: Memory, score: float = 1.0) -> Hit:
+    return Hit(one, score, score, 1.0, {})
+
+
+def test_links_are_a_set_in_one_order() -> None:
+    given = [link("see_also", 2), link("part_of", 3), link("see_also", 1), link("see_also", 2)]
+    tidy = (link("part_of", 3), link("see_also", 1), link("see_also", 2))
+    assert checked_links(given, ME) == checked_links(reversed(given), ME) == tidy
+
+
+@pytest.mark.parametrize(
+    ("links", "told"),
+    [
+        ([Link("see_also", ME)], "linked to itself"),
+        ([link("not a word", 1)], "no kind of link"),
+        ([link("x" * 41, 1)], "no kind of link"),
+        ([link("see_also", n) for n in range(MAX_LINKS + 1)], f"limit is {MAX_LINKS}"),
+    ],
+)
+def test_what_no_memory_may_hold(links: list[Link], told: str) -> None:
+    with pytest.raises(InvalidInput, match=told) as refused:
+        checked_links(links, ME)
+    assert refused.value.field == "links"
+
+
+def test_a_kind_of_a_newer_version_is_carried_but_cannot_be_written() -> None:
+    newer = [link("contradicts", 1)]
+    assert checked_links(newer, ME) == tuple(newer)
+    with pytest.raises(InvalidInput, match="contradicts") as refused:
+        check_kinds(newer)
+    assert "supersedes, resolved_by, part_of, see_also" in refused.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("before", "local", "remote", "both"),
+    [
+        ((), (1,), (2,), (1, 2)),
+        ((1,), (), (1, 2), (2,)),
+        ((1, 2), (1,), (2,), ()),
+        ((1,), (1,), (), ()),
+        ((1,), (1, 3), (1,), (1, 3)),
+    ],
+)
+def test_both_sides_additions_and_removals_stand(
+    before: tuple[int, ...],
+    local: tuple[int, ...],
+    remote: tuple[int, ...],
+    both: tuple[int, ...],
+) -> None:
+    assert merged(see(*before), see(*local), see(*remote)) == see(*both)
+    assert merged(see(*before), see(*remote), see(*local)) == see(*both)
+
+
+def test_merging_keeps_both_sides_links_and_loses_nothing() -> None:
+    base = State(memory(1, links=(link("see_also", 5),))).fields
+    local = {**base, "links": see(5, 6), "content": "mine"}
+    remote = {**base, "links": see(7)}
+    result = merge(base, local, remote)
+    assert result.fields["links"] == see(6, 7)
+    assert result.fields["content"] == "mine"
+    assert result.lost == {}
+    assert merge(None, local, remote).fields["links"] == see(5, 6, 7)
+
+
+def test_more_links_than_a_memory_may_hold_are_a_conflict() -> None:
+    base = State(memory(1)).fields
+    local = {**base, "links": see(*range(10, 10 + MAX_LINKS))}
+    remote = {**base, "links": see(5)}
+    result = merge(base, local, remote)
+    assert result.fields["links"] == see(5)
+    assert result.lost == {"links": local["links"]}
+
+
+@pytest.mark.parametrize(
+    ("steps", "start", "end"),
+    [
+        ({}, 1, 1),
+        ({1: 2}, 1, 2),
+        ({1: 2, 2: 3, 3: 4}, 1, 4),
+        ({1: 1}, 1, 1),
+        ({1: 2, 2: 1}, 1, 1),
+        ({1: 2, 2: 1}, 2, 2),
+        ({1: 2, 2: 3, 3: 1}, 2, 2),
+        ({1: 2, 2: 3, 3: 2}, 1, 1),  # it leads into a circle, where nobody is the last
+        ({n: n + 1 for n in range(1, 5_000)}, 1, 5_000),
+    ],
+)
+def test_the_last_of_a_chain(steps: dict[int, int], start: int, end: int) -> None:
+    successors = {UUID(int=one): UUID(int=other) for one, other in steps.items()}
+    assert last(UUID(int=start), successors) == UUID(int=end)
+
+
+OLD, NEW, OTHER = memory(1), memory(2), memory(3)
+TO_NEW = Followed({OLD.id: NEW.id}, {NEW.id: NEW})
+
+
+def test_a_successor_takes_the_best_place_once() -> None:
+    hits = [hit(OLD, 3.0), hit(OTHER, 2.0), hit(NEW, 1.0)]
+    first, second = served(EVERYWHERE, hits, TO_NEW)
+    assert (first.memory, first.score, first.stands_for, first.ranked_as) == (
+        NEW,
+        3.0,
+        (OLD.id,),
+        OLD.id,
+    )
+    assert second.memory == OTHER
+
+
+def test_a_successor_with_the_better_place_keeps_its_own_score() -> None:
+    (only,) = served(EVERYWHERE, [hit(NEW, 3.0), hit(OLD, 2.0)], TO_NEW)
+    assert (only.memory, only.score, only.stands_for, only.ranked_as) == (NEW, 3.0, (OLD.id,), None)
+
+
+def test_one_stands_for_all_that_it_follows() -> None:
+    followed = Followed({OLD.id: OTHER.id, NEW.id: OTHER.id}, {OTHER.id: OTHER})
+    (only,) = served(EVERYWHERE, [hit(NEW), hit(OLD)], followed)
+    assert only.stands_for == (NEW.id, OLD.id)
+    assert only.ranked_as == NEW.id
+
+
+def test_a_successor_in_the_prompt_already_is_not_repeated_by_its_old_text() -> None:
+    request = RecallRequest("anything", exclude=frozenset({NEW.id}))
+    assert [one.memory for one in served(request, [hit(OLD), hit(OTHER)], TO_NEW)] == [OTHER]
+
+
+def test_a_successor_outside_the_scope_is_named_and_not_shown() -> None:
+    new = memory(2, project="secret")
+    request = RecallRequest("anything", scope=Scope(until=new.created_at))
+    (only,) = served(request, [hit(OLD)], Followed({OLD.id: new.id}, {new.id: new}))
+    assert only.memory == OLD
+    assert only.pointers == (Pointer("superseded_by", new.id),)
+
+
+def test_what_resolves_a_hit_is_attached_in_its_latest_state() -> None:
+    trouble = memory(9, links=(link("resolved_by", 1), link("see_also", 3), link("part_of", 77)))
+    followed = Followed({OLD.id: NEW.id}, {OLD.id: OLD, NEW.id: NEW, OTHER.id: OTHER})
+    (only,) = served(EVERYWHERE, [hit(trouble)], followed)
+    assert only.attached == (NEW,)
+    assert only.pointers == (
+        Pointer("part_of", UUID(int=77), is_dangling=True),
+        Pointer("see_also", OTHER.id),
+    )
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        RecallRequest("anything", exclude=frozenset({OTHER.id})),
+        RecallRequest("anything", scope=Scope(until=OTHER.created_at)),
+    ],
+)
+def test_what_a_hit_may_not_be_is_not_attached_either(request_: RecallRequest) -> None:
+    trouble = memory(0, links=(link("resolved_by", 3),))
+    (only,) = served(request_, [hit(trouble)], Followed({}, {OTHER.id: OTHER}))
+    assert only.attached == ()
+    assert only.pointers == (Pointer("resolved_by", OTHER.id),)
+
+
+def test_memories_that_resolve_each_other_are_attached_and_not_endless() -> None:
+    one = memory(4, links=(link("resolved_by", 5),))
+    two = memory(5, links=(link("resolved_by", 4),))
+    followed = Followed({}, {one.id: one, two.id: two})
+    first, second = served(EVERYWHERE, [hit(one), hit(two)], followed)
+    assert (first.attached, second.attached) == ((two,), (one,))

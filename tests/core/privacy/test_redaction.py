@@ -1,0 +1,66 @@
+"""A foreign error's text is never told: neither alone, nor as a cause, nor inside a group."""
+
+from __future__ import annotations
+
+import errno
+
+from recollect.core.errors import StoreBusy
+from recollect.core.privacy.redaction import explained, places, traced
+
+TEXT = "text-of-a-memory"
+
+
+def _foreign() -> None:
+    raise ValueError(TEXT) from ExceptionGroup(TEXT, [LookupError(TEXT)])
+
+
+def _fails() -> None:
+    try:
+        _foreign()
+    except ValueError as error:
+        raise StoreBusy("the store is busy", remedy="Wait.") from error
+
+
+def _caught() -> Exception:
+    try:
+        _fails()
+    except StoreBusy as error:
+        return error
+    raise AssertionError
+
+
+def test_a_traceback_has_every_kind_and_place_and_no_foreign_text() -> None:
+    told = traced(_caught())
+    assert TEXT not in told
+    for part in ("ExceptionGroup", "LookupError", "ValueError", "StoreBusy: the store is busy"):
+        assert part in told
+    assert told.index("ValueError\n") < told.index("StoreBusy")
+    assert told.count("in _foreign") == 1
+
+
+def test_a_context_that_was_not_the_cause_is_shown_too() -> None:
+    def careless() -> None:
+        try:
+            _foreign()
+        except ValueError:
+            raise KeyError(TEXT)  # noqa: B904  # the context is what is looked at
+
+    try:
+        careless()
+    except KeyError as error:
+        told = traced(error)
+    assert "ValueError\n" in told
+    assert TEXT not in told
+
+
+def test_errors_explain_themselves_only_in_words_that_are_known() -> None:
+    assert explained(StoreBusy("the store is busy", remedy="Wait.")) == "the store is busy"
+    assert explained(KeyError(TEXT)) == "KeyError"
+    assert explained(OSError(TEXT)) == "OSError"
+    full = OSError(errno.ENOSPC, "No space left on device", TEXT)
+    assert explained(full) == "OSError (No space left on device)"
+
+
+def test_places_end_where_it_was_raised() -> None:
+    line = _fails.__code__.co_firstlineno + 4
+    assert places(_caught())[-1] == f"{__file__}:{line}"

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from tests.strategies import MOMENT, new_id
+
+from recollect.core.memory.memory import Memory
+from recollect.core.recall.explain import LegFacts, Obstacle, WhyLeg, WhyReport
+from recollect.core.recall.offline import explained_here, recalled_here
+from recollect.core.recall.request import (
+    LegName,
+    LegReport,
+    LegStatus,
+    RecallRequest,
+    Recollection,
+    RerankReport,
+)
+
+PRESENT = RecallRequest("harbour")
+BY_DATE = RecallRequest("harbour", sort_by="recency")
+PAST = RecallRequest("harbour", as_of=datetime(2026, 1, 1, tzinfo=UTC))
+RAN = LegReport("ran", 1.0, 3, 0.5)
+
+
+def found(dense: LegStatus = "absent", weight: float = 0.85) -> Recollection:
+    legs: dict[LegName, LegReport] = {
+        "lexical": RAN,
+        "dense": LegReport(dense, weight),
+        "graph": LegReport("absent", 1.5),
+    }
+    return Recollection((), legs, "standout", 1.0, RerankReport("absent", note="no model for it"))
+
+
+@pytest.mark.parametrize(
+    ("here", "request_", "status", "dense", "graph", "degraded"),
+    [
+        (found(), PRESENT, "late", "late", "late", ("dense", "graph")),
+        (found(), PRESENT, "failed", "failed", "failed", ("dense", "graph")),
+        (found(), PRESENT, "skipped", "skipped", "skipped", ()),
+        # A leg that nobody wanted is not missed.
+        (found("skipped", 0.0), PRESENT, "late", "skipped", "late", ("graph",)),
+        # Nor one that the server would not have asked.
+        (found(), PAST, "failed", "skipped", "failed", ("graph",)),
+        (found(), BY_DATE, "failed", "failed", "skipped", ("dense",)),
+    ],
+)
+def test_only_legs_that_should_have_answered_are_missed(
+    here: Recollection,
+    request_: RecallRequest,
+    status: LegStatus,
+    dense: str,
+    graph: str,
+    degraded: tuple[str, ...],
+) -> None:
+    told = recalled_here(here, request_, status, "the server sleeps")
+    assert told.legs["lexical"] == RAN
+    assert (told.legs["dense"].status, told.legs["graph"].status) == (dense, graph)
+    assert told.legs["dense"].weight == here.legs["dense"].weight
+    assert told.degraded == degraded
+    assert told.note == "answered by the local store, by words alone: the server sleeps"
+
+
+def test_the_second_stage_is_left_to_the_server_and_named() -> None:
+    stage = recalled_here(found(), PRESENT, "late", "it sleeps").rerank
+    assert stage is not None
+    assert (stage.status, stage.note) == ("absent", "the second stage is the server's")
+
+
+def test_why_names_the_server_where_a_leg_is_missing() -> None:
+    absent = Obstacle("leg_absent", "there is no dense leg here", "See the doctor.", "dense")
+    forgotten = Obstacle("forgotten", "it was forgotten", "Remember it again.")
+    legs: dict[LegName, WhyLeg] = {
+        "lexical": WhyLeg(LegFacts("ran", 1.0, 100), 0.0),
+        "dense": WhyLeg(LegFacts("absent", 0.85, 100), None, absent),
+    }
+    memory = Memory(new_id(), "me", "the harbour", MOMENT, MOMENT)
+    report = WhyReport(
+        memory, False, None, 10, None, 1.0, 1.0, None, legs, kept_out=(forgotten, absent)
+    )
+    told = explained_here(report, PRESENT, "failed", "the server cannot be reached")
+    assert told.note == "answered by the local store, by words alone: the server cannot be reached"
+    assert told.legs["lexical"] == legs["lexical"]
+    assert told.legs["dense"].facts.status == "failed"
+    assert [one.what for one in told.kept_out] == [
+        "it was forgotten",
+        "the dense leg failed: the server cannot be reached",
+    ]
+    assert told.kept_out[1] == told.legs["dense"].obstacle
+
+
+@pytest.mark.parametrize(
+    ("request_", "status", "remedies"),
+    [
+        (PRESENT, "absent", ("`recollect sync`", "`recollect sync`")),
+        (PRESENT, "skipped", ("marking the query as sensitive", "marking the query as sensitive")),
+        (PAST, "failed", ("Ask about the present.", "`recollect doctor`")),
+        (BY_DATE, "failed", ("`recollect doctor`", "Sort by relevance.")),
+    ],
+)
+def test_what_to_do_about_a_missing_leg_fits_why_it_is_missing(
+    request_: RecallRequest, status: LegStatus, remedies: tuple[str, str]
+) -> None:
+    absent = WhyLeg(LegFacts("absent", 1.0, 100))
+    legs: dict[LegName, WhyLeg] = {"dense": absent, "graph": absent}
+    memory = Memory(new_id(), "me", "the harbour", MOMENT, MOMENT)
+    stage = RerankReport("absent", note="no model for it")
+    report = WhyReport(
+        memory, False, None, 10, None, 1.0, 1.0, None, legs, kept_out=(), second_stage=stage
+    )
+    told = explained_here(report, request_, status, "it is so")
+    for leg, remedy in zip(told.legs.values(), remedies, strict=True):
+        assert leg.obstacle is not None
+        assert remedy in leg.obstacle.remedy
+    assert told.second_stage is not None
+    assert told.second_stage.note == "the second stage is the server's"

@@ -1,0 +1,228 @@
+"""From fused scores to the order a caller asked for."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.strategies import MOMENT, any_text
+
+from recollect.core.memory.memory import Memory
+from recollect.core.recall.fusion import Fused
+from recollect.core.recall.ranking import exactness, place_if_vital, prior, rank, rearranged, woven
+from recollect.core.recall.request import Candidate, Hit, LegPlace, SortBy
+
+
+def fused(number: int, score: float, importance: float = 0.5, age: int = 0) -> Fused:
+    moment = MOMENT - timedelta(hours=age)
+    place = LegPlace(rank=number, score=score, contribution=score)
+    candidate = Candidate(UUID(int=number), score, importance, moment)
+    return Fused(candidate, score, {"lexical": place})
+
+
+def order(entries: list[Fused], sort_by: SortBy) -> list[int]:
+    return [one.fused.candidate.id.int for one in rank(entries, sort_by)]
+
+
+@pytest.mark.parametrize(
+    ("importance", "factor"),
+    [(0.0, 0.7 + 0.3 * 0.0), (0.5, 0.7 + 0.3 * 0.5), (1.0, 0.7 + 0.3 * 1.0)],
+)
+def test_the_prior_moves_a_score_by_at_most_thirty_percent(
+    importance: float, factor: float
+) -> None:
+    assert prior(importance) == factor
+
+
+def test_relevance_is_the_fused_score_times_the_prior() -> None:
+    (first, second) = rank(
+        [fused(1, 0.020, importance=0.0), fused(2, 0.016, importance=1.0)], "relevance"
+    )
+    assert (first.fused.candidate.id.int, first.prior, first.score) == (2, 1.0, 0.016 * 1.0)
+    assert (second.fused.candidate.id.int, second.prior, second.score) == (1, 0.7, 0.020 * 0.7)
+
+
+def test_importance_cannot_bring_an_unrelated_memory_to_the_top() -> None:
+    assert order([fused(1, 1.0, importance=0.0), fused(2, 0.69, importance=1.0)], "relevance") == [
+        1,
+        2,
+    ]
+
+
+TABLE: list[tuple[SortBy, list[int]]] = [
+    # final scores: 1 → .9 × .7 = .63, 2 → .8 × 1 = .8, 3 → .7 × 1 = .7, 4 → .1 × .85 = .085
+    ("relevance", [2, 3, 1, 4]),
+    # importance 1, 1, 0.5, 0; the two vital ones by relevance
+    ("importance", [2, 3, 4, 1]),
+    # hours ago: 4 → 0, 3 → 1, 1 → 2, 2 → 9
+    ("recency", [4, 3, 1, 2]),
+]
+
+
+@pytest.mark.parametrize(("sort_by", "expected"), TABLE)
+def test_sort_orders(sort_by: SortBy, expected: list[int]) -> None:
+    entries = [
+        fused(1, 0.9, importance=0.0, age=2),
+        fused(2, 0.8, importance=1.0, age=9),
+        fused(3, 0.7, importance=1.0, age=1),
+        fused(4, 0.1, importance=0.5, age=0),
+    ]
+    assert order(entries, sort_by) == expected
+
+
+@pytest.mark.parametrize("sort_by", ["relevance", "importance", "recency"])
+def test_ties_keep_the_order_of_fusion(sort_by: SortBy) -> None:
+    assert order([fused(number, 0.5) for number in (3, 1, 2)], sort_by) == [3, 1, 2]
+
+
+@given(st.lists(st.floats(0.0, 1.0), max_size=10), st.floats(0.0, 1.0))
+def test_equal_importance_never_changes_the_order_of_fusion(
+    scores: list[float], importance: float
+) -> None:
+    entries = [
+        fused(number, score, importance)
+        for number, score in enumerate(sorted(scores, reverse=True), start=1)
+    ]
+    assert order(entries, "relevance") == [one.candidate.id.int for one in entries]
+
+
+EXACT: list[tuple[str, str, float]] = [
+    ("staging database", "The staging database is read-only", 1.0),
+    ("Staging DATABASE", "the staging database", 1.0),
+    # not the words around it that stand in every sentence, but those inside it
+    ("what is the staging database?", "Our staging database moved", 1.0),
+    ("head of sales", "Ada is head of sales", 1.0),
+    ("head of sales", "sales has a new head", 0.5),
+    # every telling word, in another order or apart
+    ("database staging", "the staging database", 0.5),
+    ("staging database", "the database of the staging machines", 0.5),
+    # one telling word is missing, or only similar
+    ("staging database", "the staging machine", 0.0),
+    ("staging database", "the staging databases", 0.0),
+    ("read-only", "It is read only on Fridays", 1.0),
+    ("state_of_the_art", "state of the art", 1.0),
+    # a word is a word, not a part of one
+    ("art", "The party starts", 0.0),
+    # stop words alone are taken at their word
+    ("to be or not to be", "To be, or not to be: that is the question", 1.0),
+    ("who are you", "you are late", 0.0),
+    ("", "anything", 0.0),
+    ("?!", "anything", 0.0),
+    ("caf\u00e9", "the cafe\u0301 opens", 1.0),
+]
+
+
+@pytest.mark.parametrize(("query", "content", "expected"), EXACT)
+def test_how_exactly_a_content_says_what_was_asked(
+    query: str, content: str, expected: float
+) -> None:
+    assert exactness(query, content) == expected
+
+
+@given(any_text, any_text)
+def test_exactness_is_one_of_three_for_any_text(query: str, content: str) -> None:
+    assert exactness(query, content) in (0.0, 0.5, 1.0)
+
+
+def test_a_bonus_raises_the_fused_score() -> None:
+    entries = [fused(1, 0.020), fused(2, 0.019)]
+    first, second = rank(entries, "relevance", {UUID(int=2): 1 + 0.2 * 0.5})
+    assert (first.id.int, first.bonus, first.score) == (2, 1.1, 0.019 * 1.1 * 0.85)
+    assert (second.id.int, second.bonus, second.score) == (1, 1.0, 0.020 * 0.85)
+
+
+# Of 1 → .9 × .85, 2 → .8 × .85, 3 → .7 × .85 and 4 → .1 × .85, the third with importance 1 has .7,
+# and more than the second, but not than the first; the last has .1.
+VITAL: list[tuple[int, SortBy, float, int]] = [
+    (3, "relevance", 0.3, 2),
+    (3, "relevance", 0.0, 3),
+    (4, "relevance", 0.3, 4),
+    (4, "importance", 0.3, 1),
+    (3, "recency", 0.3, 3),
+]
+
+
+@pytest.mark.parametrize(("number", "sort_by", "strength", "place"), VITAL)
+def test_the_place_with_the_highest_importance(
+    number: int, sort_by: SortBy, strength: float, place: int
+) -> None:
+    entries = [fused(n, score, age=n) for n, score in ((1, 0.9), (2, 0.8), (3, 0.7), (4, 0.1))]
+    ranked = rank(entries, sort_by, strength=strength)
+    assert place_if_vital(ranked, UUID(int=number), sort_by, strength) == place
+
+
+def test_the_place_with_the_highest_importance_counts_the_bonus() -> None:
+    ranked = rank([fused(1, 0.9), fused(2, 0.8)], "relevance", {UUID(int=1): 1.5})
+    assert place_if_vital(ranked, UUID(int=2), "relevance") == 2
+
+
+REARRANGED: list[tuple[dict[int, float], list[int]]] = [
+    ({1: 0.1, 2: 0.2, 3: 0.3, 4: 0.4}, [4, 3, 2, 1]),
+    ({}, [1, 2, 3, 4]),
+    # those without a score keep their places
+    ({1: 0.1, 3: 0.3, 4: 0.2}, [3, 2, 4, 1]),
+    ({2: 5.0}, [1, 2, 3, 4]),
+    # ties keep the order they had
+    ({1: 1.0, 2: 1.0, 3: 1.0, 4: 2.0}, [4, 1, 2, 3]),
+]
+
+
+@pytest.mark.parametrize(("scores", "expected"), REARRANGED)
+def test_the_second_stage_shares_out_the_places_it_judged(
+    scores: dict[int, float], expected: list[int]
+) -> None:
+    ranked = rank([fused(number, 1 / number) for number in (1, 2, 3, 4)], "relevance")
+    order = rearranged(ranked, {UUID(int=number): score for number, score in scores.items()})
+    assert [one.id.int for one in order] == expected
+    for one in order:
+        if one.id.int in scores:
+            assert one.rerank is not None
+            assert (one.rerank.score, one.rerank.former_place) == (scores[one.id.int], one.id.int)
+        else:
+            assert one.rerank is None
+
+
+def hit(number: int, score: float, importance: float = 0.5, age: int = 0) -> Hit:
+    moment = MOMENT - timedelta(hours=age)
+    memory = Memory(UUID(int=number), "me", "text", moment, moment, importance=importance)
+    return Hit(memory, score, score, 1.0, {})
+
+
+THEIRS = [hit(1, 22.0, 0.9, age=1), hit(2, 20.0, 0.5, age=5), hit(3, 9.0, 0.1, age=9)]
+
+
+@pytest.mark.parametrize(
+    ("here", "merged"),
+    [
+        # The only one that holds the word has the least that a leg gives, and is still the first.
+        ([hit(8, 5.1)], [8, 1, 2, 3]),
+        # Others that are found by the same words stay before it, here as there.
+        ([hit(1, 60.0), hit(8, 50.0), hit(2, 7.0), hit(9, 6.0)], [1, 8, 2, 9, 3]),
+        ([hit(5, 9.0), hit(6, 9.0), hit(7, 9.0), hit(4, 9.0), hit(8, 9.0)], [1, 2, 3, 8]),
+        ([hit(2, 5.0)], [1, 2, 3]),
+        ([], [1, 2, 3]),
+    ],
+)
+def test_what_only_this_store_has_is_where_this_store_places_it(
+    here: list[Hit], merged: list[int]
+) -> None:
+    order = woven(THEIRS, here, {UUID(int=8), UUID(int=9)}, "relevance")
+    assert [one.memory.id.int for one in order] == merged
+
+
+@pytest.mark.parametrize(
+    ("sort_by", "importance", "merged"),
+    [
+        ("importance", 0.7, [1, 8, 2, 3]),
+        ("importance", 0.5, [1, 2, 8, 3]),  # as important, and no score to tell them apart
+        ("recency", 0.7, [1, 2, 8, 3]),
+    ],
+)
+def test_importance_and_age_can_be_compared_across_stores(
+    sort_by: SortBy, importance: float, merged: list[int]
+) -> None:
+    order = woven(THEIRS, [hit(8, 99.0, importance, age=7)], {UUID(int=8)}, sort_by)
+    assert [one.memory.id.int for one in order] == merged

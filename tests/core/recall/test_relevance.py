@@ -1,0 +1,87 @@
+"""The floor: a prompt that has nothing to do with a memory does not bring it."""
+
+from __future__ import annotations
+
+import pytest
+from tests.conformance.samples import memory
+
+from recollect.core.recall.relevance import COSINE_FLOOR, FLOOR, is_relevant, relevance, stem
+from recollect.core.recall.request import Hit, LegPlace
+
+FRIDAY = "The staging database is read-only on Fridays."
+
+
+@pytest.mark.parametrize(
+    ("prompt", "text"),
+    [
+        ("Can I write to the staging database on a Friday?", FRIDAY),
+        ("is the staging database up?", FRIDAY),
+        ("Install the packages of the web frontend", "We use pnpm, not npm, for the web frontend."),
+        ("deploy to staging", "Deploys to staging go through the blue pipeline."),
+    ],
+)
+def test_related_prompts_clear_the_floor(prompt: str, text: str) -> None:
+    assert relevance(prompt, text) >= FLOOR
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "continue",
+        "fix the failing test",
+        "yes",
+        "",
+        "??",
+        "what does this error mean?",
+        "thanks",
+        "write a poem about the sea on a sunny friday morning please",
+        "run it again",
+    ],
+)
+def test_unrelated_prompts_do_not(prompt: str) -> None:
+    assert relevance(prompt, FRIDAY) < FLOOR
+
+
+def test_nothing_in_common_is_nothing() -> None:
+    assert relevance("violin lessons", FRIDAY) == 0.0
+
+
+def test_as_the_sum_says() -> None:
+    # Two of two telling words, once each, in a text of two words.
+    dampened = 1.2 * (1 - 0.75 + 0.75 * 2 / 60)
+    word = 1 * 2.2 / (1 + dampened)
+    assert relevance("staging database", "staging database") == pytest.approx(
+        2 * word * (1 + 1 / 2)
+    )
+
+
+def test_a_long_text_needs_more() -> None:
+    prompt = "staging database friday"
+    assert relevance(prompt, FRIDAY) > relevance(prompt, FRIDAY + " padding" * 300)
+
+
+def test_meaning_clears_the_floor_where_a_dense_leg_found_it() -> None:
+    def hit(score: float) -> Hit:
+        return Hit(memory(1, FRIDAY), 1.0, 1.0, 1.0, {"dense": LegPlace(1, score, 1.0)})
+
+    assert is_relevant("when may rows be changed?", hit(COSINE_FLOOR))
+    assert not is_relevant("when may rows be changed?", hit(COSINE_FLOOR - 0.01))
+
+
+def test_keywords_and_tags_count() -> None:
+    one = memory(1, "Ask Ada.", expanded_keywords=("printer", "toner"), tags=("office",))
+    assert is_relevant("printer toner", Hit(one, 1.0, 1.0, 1.0, {}))
+
+
+@pytest.mark.parametrize(
+    ("forms"),
+    [
+        ("deploy", "deploys", "deployed", "deploying"),
+        ("database", "databases"),
+        ("query", "queries"),
+        ("run", "running"),
+        ("fail", "failing", "failed"),
+    ],
+)
+def test_the_forms_of_a_word_have_one_stem(forms: tuple[str, ...]) -> None:
+    assert len({stem(form) for form in forms}) == 1

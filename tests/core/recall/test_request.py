@@ -1,0 +1,52 @@
+"""What a recall may ask, and which legs of an answer count as degraded."""
+
+from __future__ import annotations
+
+import pytest
+
+from recollect.core.errors import InvalidInput
+from recollect.core.memory.memory import Scope
+from recollect.core.recall.request import LegReport, LegStatus, RecallRequest, Recollection
+
+REFUSED: list[tuple[RecallRequest, str]] = [
+    (RecallRequest("q", limit=0), "limit"),
+    (RecallRequest("q", limit=101), "limit"),
+    (RecallRequest("q", weights={"dense": -1.0}), "dense_weight"),
+    (RecallRequest("q", weights={"graph": 5.1}), "graph_weight"),
+    (RecallRequest("q", weights={"lexical": float("nan")}), "lexical_weight"),
+    (RecallRequest("q", weights={"lexcal": 1.0}), "weights"),  # type: ignore[dict-item]  # a typo
+    (RecallRequest("q", scope=Scope(categories=("gossip",))), "category"),
+    (RecallRequest("q", scope=Scope(project="\x00")), "project"),
+]
+
+
+@pytest.mark.parametrize(("request_", "culprit"), REFUSED)
+def test_what_cannot_be_asked_is_refused(request_: RecallRequest, culprit: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        request_.checked()
+    assert refused.value.field == culprit
+
+
+@pytest.mark.parametrize("limit", [1, 100])
+@pytest.mark.parametrize("weight", [0.0, 5.0])
+@pytest.mark.parametrize("query", ["", "AND", "\x00", "x" * 1_000_000])
+def test_any_text_within_the_ranges_can_be_asked(limit: int, weight: float, query: str) -> None:
+    request = RecallRequest(query, limit=limit, weights={"dense": weight})
+    assert request.checked() == request
+
+
+def test_the_scopes_names_are_trimmed() -> None:
+    request = RecallRequest("q", scope=Scope(project=" web "))
+    assert request.checked().scope == Scope(project="web")
+
+
+@pytest.mark.parametrize(
+    ("status", "degraded"),
+    [("ran", ()), ("skipped", ()), ("absent", ()), ("failed", ("dense",)), ("late", ("dense",))],
+)
+def test_degraded_names_the_legs_that_should_have_answered(
+    status: LegStatus, degraded: tuple[str, ...]
+) -> None:
+    reports = {"lexical": LegReport("ran", 1.0), "dense": LegReport(status, 1.0)}
+    answer = Recollection((), reports, "rrf", 1.0)  # type: ignore[arg-type]  # mypy widens the keys
+    assert answer.degraded == degraded

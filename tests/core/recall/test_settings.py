@@ -1,0 +1,124 @@
+"""Run-time settings: ranges, texts from a command line, and rows of another version."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.strategies import any_text
+
+from recollect.core.errors import InvalidInput
+from recollect.core.recall.settings import LEGAL, RecallSettings
+
+
+def test_every_setting_has_its_legal_values_and_a_legal_default() -> None:
+    assert {field.name for field in fields(RecallSettings)} == set(LEGAL)
+    defaults = RecallSettings()
+    assert defaults.changed(defaults.as_dict()) == defaults
+
+
+def test_the_benchmarks_defaults() -> None:
+    defaults = RecallSettings()
+    assert defaults.weights() == {"lexical": 1.0, "dense": 0.85, "graph": 1.5}
+    assert (defaults.fusion, defaults.vote, defaults.rrf_k) == ("standout", 6.0, 60)
+    assert defaults.depth == 100
+    assert (defaults.exact_bonus, defaults.rerank) == (0.0, False)
+    assert 20 <= defaults.rerank_depth <= 30
+
+
+def test_each_fusion_goes_with_its_constant() -> None:
+    settings = RecallSettings(vote=3.0, rrf_k=10)
+    assert settings.changed({"fusion": "standout"}).constant == 3.0
+    assert settings.changed({"fusion": "rrf"}).constant == 10
+
+
+ACCEPTED: list[tuple[str, object, object]] = [
+    ("lexical_weight", 0, 0.0),
+    ("dense_weight", 5, 5.0),
+    ("graph_weight", "0.35", 0.35),
+    ("fusion", "convex", "convex"),
+    ("fusion", "rrf", "rrf"),
+    ("vote", 0, 0.0),
+    ("vote", "100", 100.0),
+    ("rrf_k", "10", 10),
+    ("rrf_k", 10.0, 10),
+    ("depth", 1_000, 1_000),
+    ("deadline_ms", 10, 10),
+    ("lexical_ranking", "ts_rank", "ts_rank"),
+    ("exact_bonus", 1, 1.0),
+    ("rerank", True, True),
+    ("rerank", "on", True),
+    ("rerank", "Off", False),
+    ("rerank", "true", True),
+    ("rerank_depth", "30", 30),
+    ("rerank_timeout_ms", 10, 10),
+]
+
+
+@pytest.mark.parametrize(("name", "given_value", "kept"), ACCEPTED)
+def test_a_legal_value_is_kept(name: str, given_value: object, kept: object) -> None:
+    changed = RecallSettings().changed({name: given_value}).as_dict()
+    assert changed == {**RecallSettings().as_dict(), name: kept}
+    assert type(changed[name]) is type(RecallSettings().as_dict()[name])
+
+
+REFUSED: list[tuple[str, object, str]] = [
+    ("lexical_weight", -0.1, "Give a number from 0 to 5."),
+    ("lexical_weight", 5.1, "Give a number from 0 to 5."),
+    ("lexical_weight", float("nan"), "Give a number from 0 to 5."),
+    ("lexical_weight", "heavy", "Give a number from 0 to 5."),
+    ("lexical_weight", True, "Give a number from 0 to 5."),
+    ("lexical_weight", None, "Give a number from 0 to 5."),
+    ("lexical_weight", 10**400, "Give a number from 0 to 5."),
+    ("rrf_k", 0, "Give a whole number from 1 to 1000."),
+    ("rrf_k", 1.5, "Give a whole number from 1 to 1000."),
+    ("rrf_k", "inf", "Give a whole number from 1 to 1000."),
+    ("fusion", "max", "Choose one of: standout, rrf, convex."),
+    ("fusion", [], "Choose one of: standout, rrf, convex."),
+    ("vote", -0.1, "Give a number from 0 to 100."),
+    ("vote", 100.1, "Give a number from 0 to 100."),
+    ("lexical_ranking", "bm25", "Choose one of: idf, idf_exhaustive, ts_rank."),
+    ("wieght", 1, "The settings are: lexical_weight,"),
+    ("exact_bonus", 1.1, "Give a number from 0 to 1."),
+    ("exact_bonus", -0.1, "Give a number from 0 to 1."),
+    ("rerank", 1, "Say on or off."),
+    ("rerank", "maybe", "Say on or off."),
+    ("rerank", None, "Say on or off."),
+    ("rerank_depth", 4, "Give a whole number from 5 to 50."),
+    ("rerank_depth", 51, "Give a whole number from 5 to 50."),
+    ("rerank_timeout_ms", 0, "Give a whole number from 10 to 10000."),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "remedy"), REFUSED)
+def test_an_illegal_value_is_refused_with_its_remedy(name: str, value: object, remedy: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        RecallSettings().changed({name: value})
+    assert refused.value.field == name
+    assert refused.value.remedy.startswith(remedy)
+    assert len(str(refused.value)) < 200
+
+
+anything = st.none() | st.booleans() | st.integers() | st.floats() | any_text | st.lists(st.none())
+
+
+@given(st.dictionaries(st.sampled_from([*LEGAL, "unknown"]), anything))
+def test_any_change_is_legal_or_refused(changes: dict[str, object]) -> None:
+    try:
+        changed = RecallSettings().changed(changes)
+    except InvalidInput:
+        return
+    assert RecallSettings().changed(changed.as_dict()) == changed
+
+
+@given(st.dictionaries(st.sampled_from([*LEGAL, "of_a_newer_version"]), anything))
+def test_rows_this_version_cannot_use_do_not_stop_it(rows: dict[str, object]) -> None:
+    stored = RecallSettings.stored(rows)
+    assert RecallSettings().changed(stored.as_dict()) == stored
+
+
+def test_usable_rows_are_used_beside_unusable_ones() -> None:
+    rows = {"rrf_k": 10, "fusion": "of a newer version", "of_a_newer_version": 1}
+    assert RecallSettings.stored(rows) == RecallSettings(rrf_k=10)

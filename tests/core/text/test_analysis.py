@@ -1,0 +1,138 @@
+"""Any text is a legal query: what becomes of it, and that nothing of it is an operator."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.strategies import any_text
+
+from recollect.core.text.analysis import (
+    MAX_QUERY_CHARS,
+    MAX_QUERY_WORDS,
+    STOP_WORDS,
+    clean_query,
+    counted,
+    fts5_match,
+    query_words,
+    unstorable,
+)
+
+QUERIES: list[tuple[str, tuple[str, ...]]] = [
+    ("Where is the staging database?", ("staging", "database")),
+    ("database Database DATABASE", ("database",)),
+    ('staging AND "database" OR prod*', ("staging", "database", "prod")),
+    ("content:frozen NEAR(a, b)", ("content", "frozen", "near", "b")),
+    ("a & b | !c <-> d:*", ("b", "c", "d")),
+    ("snake_case-and.dots", ("snake", "case", "dots")),
+    ("to be or not to be", ("to", "be", "or", "not")),
+    ("naïve café", ("naïve", "café")),
+    ("cafe\u0301", ("café",)),
+    ("İstanbul", ("i̇stanbul",)),
+    ("שלום עולם", ("שלום", "עולם")),
+    ("東京 2026", ("東京", "2026")),
+    ("🚀", ()),
+    ("", ()),
+    ("\x00 \n ' \" ; --", ()),
+    ("nul\x00byte", ("nul", "byte")),
+    ("half\ud800surrogate", ("half", "surrogate")),
+]
+
+
+@pytest.mark.parametrize(("query", "words"), QUERIES)
+def test_the_words_of_a_query(query: str, words: tuple[str, ...]) -> None:
+    assert query_words(query) == words
+
+
+def test_a_pasted_megabyte_is_cut() -> None:
+    assert len(clean_query("x" * 1_000_000)) == MAX_QUERY_CHARS
+    many = " ".join(f"word{number}" for number in range(1_000))
+    assert query_words(many) == tuple(f"word{number}" for number in range(MAX_QUERY_WORDS))
+
+
+@given(any_text)
+def test_a_clean_query_can_be_stored_and_stays_clean(text: str) -> None:
+    clean = clean_query(text)
+    assert unstorable(clean) is None
+    assert clean_query(clean) == clean
+
+
+@given(any_text)
+def test_words_are_distinct_and_stop_words_stand_only_alone(text: str) -> None:
+    words = query_words(text)
+    assert len(set(words)) == len(words)
+    assert words == tuple(word for word in words if word.strip())
+    stopped = STOP_WORDS.intersection(words)
+    assert not stopped or stopped == set(words)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("plain", None),
+        ("emoji 🚀 and שלום", None),
+        ("a\x00", "a NUL character"),
+        ("a\udc80", "half of a surrogate pair (broken UTF-8)"),
+        ("\ud800", "half of a surrogate pair (broken UTF-8)"),
+    ],
+)
+def test_what_cannot_be_stored_is_named(text: str, found: str | None) -> None:
+    assert unstorable(text) == found
+
+
+@given(any_text)
+def test_storable_means_that_it_can_be_encoded(text: str) -> None:
+    try:
+        text.encode()
+        encodable = "\x00" not in text
+    except UnicodeEncodeError:
+        encodable = False
+    assert (unstorable(text) is None) == encodable
+
+
+@pytest.fixture(scope="module")
+def fts5() -> Iterator[sqlite3.Connection]:
+    connection = sqlite3.connect(":memory:")
+    connection.execute(
+        "create virtual table texts using fts5(content, tokenize='porter unicode61')"
+    )
+    connection.execute("insert into texts values ('near the staging database and not prod')")
+    yield connection
+    connection.close()
+
+
+def test_words_are_quoted() -> None:
+    assert fts5_match(("staging", 'say "hi"'), "AND") == '"staging" AND "say ""hi"""'
+    assert fts5_match(("not", "near"), "OR") == '"not" OR "near"'
+
+
+@pytest.mark.parametrize("word", ["AND", "NOT", "NEAR", "near"])
+def test_an_operator_is_only_a_word(fts5: sqlite3.Connection, word: str) -> None:
+    found = fts5.execute("select 1 from texts where texts match ?", [fts5_match((word,), "AND")])
+    assert found.fetchall() == [(1,)]
+
+
+@given(text=any_text, operator=st.sampled_from(("AND", "OR")))
+def test_no_query_makes_fts5_raise(fts5: sqlite3.Connection, text: str, operator: str) -> None:
+    words = query_words(text)
+    if words:
+        match = fts5_match(words, "AND" if operator == "AND" else "OR")
+        fts5.execute("select 1 from texts where texts match ?", [match]).fetchall()
+
+
+@pytest.mark.parametrize(
+    ("number", "noun", "told"),
+    [
+        (0, "memory", "0 memories"),
+        (1, "memory", "1 memory"),
+        (2, "sensitive memory", "2 sensitive memories"),
+        (1, "key", "1 key"),
+        (3, "key", "3 keys"),
+        (5051, "file", "5,051 files"),
+    ],
+)
+def test_things_are_counted_in_singular_and_plural(number: int, noun: str, told: str) -> None:
+    assert counted(number, noun) == told

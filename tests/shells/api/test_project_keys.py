@@ -1,0 +1,220 @@
+"""A key that is limited to a project: nothing outside it can be read or changed over any way in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import httpx
+import pytest
+from tests.serving import Running
+from tests.shells.api.test_roles import call, outgoing
+from tests.strategies import new_id
+
+SECRET = "the heron nests in the boathouse"
+
+
+@dataclass(frozen=True)
+class Sides:
+    """One owner's server: `whole` opens everything, `shop` the project "shop" alone."""
+
+    server: Running
+    whole: httpx.Client
+    shop: httpx.Client
+    key: str
+    inside: dict[str, Any]
+    outside: list[dict[str, Any]]
+
+
+@pytest.fixture
+def sides(own_server: Running) -> Iterator[Sides]:
+    key = own_server.new_key("ada", role="member", project="shop")
+    with (
+        own_server.client(own_server.new_key("ada")) as whole,
+        own_server.client(key) as shop,
+    ):
+        inside = stored(whole, "the heron is our logo", project="shop")
+        other = stored(whole, SECRET, project="web")
+        everywhere = stored(whole, f"{SECRET}, everywhere")
+        yield Sides(own_server, whole, shop, key, inside, [other, everywhere])
+
+
+def stored(client: httpx.Client, content: str, **fields: Any) -> dict[str, Any]:
+    answer = client.post("memories", json={"content": content, **fields})
+    assert answer.status_code == 201, answer.text
+    made: dict[str, Any] = answer.json()
+    return made
+
+
+def test_a_key_may_name_its_project_in_short(own_server: Running) -> None:
+    whole = "github.com/ada/shop"
+    key = own_server.new_key("ada", role="member", project=whole)
+    with own_server.client(key) as shop:
+        made = stored(shop, "the heron is our logo", project="shop")
+        assert made["project"] == whole
+        listed = shop.get("memories", params={"project": "shop"}).json()["memories"]
+        assert [one["id"] for one in listed] == [made["id"]]
+        changed = shop.patch(f"memories/{made['id']}", json={"project": "ada/shop"})
+        assert changed.json()["project"] == whole
+        assert shop.get("memories", params={"project": "web"}).status_code == 403
+
+
+def test_reads_stay_inside(sides: Sides) -> None:
+    shop, inside = sides.shop, sides.inside["id"]
+    scopes: list[dict[str, Any]] = [
+        {},
+        {"project": "shop"},
+        {"project": "shop", "with_global": True},
+    ]
+    for scope in scopes:
+        hits = shop.post("recall", json={"query": "heron", "scope": scope}).json()["hits"]
+        assert [hit["memory"]["id"] for hit in hits] == [inside]
+        listed = shop.get("memories", params=scope).json()["memories"]
+        assert [one["id"] for one in listed] == [inside]
+    assert shop.get(f"memories/{inside}").status_code == 200
+    # What all ids have in common is unambiguous here: there is only one.
+    assert shop.get(f"memories/{inside[:4]}").status_code == 200
+    for one in sides.outside:
+        assert shop.get(f"memories/{one['id']}").status_code == 404
+        why = shop.post("why", json={"query": "heron", "id": one["id"]})
+        assert why.status_code == 404
+    stats = shop.get("stats").json()
+    assert (stats["memories"], stats["by_project"]) == (1, {"shop": 1})
+    assert stats["embedding"] is stats["graph"] is None
+
+
+def test_another_project_is_refused_with_a_remedy(sides: Sides) -> None:
+    for answer in (
+        sides.shop.post("recall", json={"query": "heron", "scope": {"project": "web"}}),
+        sides.shop.get("memories", params={"project": "web"}),
+        sides.shop.get("episodes/search", params={"q": "heron", "project": "web"}),
+        sides.shop.post("memories", json={"content": "x", "project": "web"}),
+        sides.shop.patch(f"memories/{sides.inside['id']}", json={"project": "web"}),
+        sides.shop.patch(f"memories/{sides.inside['id']}", json={"project": None}),
+    ):
+        assert answer.status_code == 403, answer.text
+        assert "limited to the project 'shop'" in answer.json()["detail"]
+        assert SECRET not in answer.text
+
+
+def test_writes_stay_inside(sides: Sides) -> None:
+    shop, inside = sides.shop, sides.inside["id"]
+    assert stored(shop, "open from nine to five")["project"] == "shop"
+    assert shop.patch(f"memories/{inside}", json={"importance": 1}).status_code == 200
+    for one in sides.outside:
+        path = f"memories/{one['id']}"
+        assert shop.patch(path, json={"content": "x"}).status_code == 404
+        assert shop.patch(path, json={"project": "shop"}).status_code == 404
+        assert shop.delete(path).status_code == 404
+        assert shop.delete(path, params={"forever": True}).status_code == 404
+        assert shop.put(f"memories/{inside}/links/see_also/{one['id']}").status_code == 404
+        assert sides.whole.get(path).json() == one
+    assert shop.post("erase", json={"owner": "ada"}).status_code == 403
+    assert sides.whole.get("stats").json()["memories"] == 4
+
+
+def test_links_do_not_lead_outside(sides: Sides) -> None:
+    inside, other = sides.inside["id"], sides.outside[0]["id"]
+    sides.whole.put(f"memories/{other}/links/supersedes/{inside}")
+    sides.whole.put(f"memories/{inside}/links/resolved_by/{other}")
+    answer = sides.shop.post("recall", json={"query": "heron"})
+    assert [hit["memory"]["id"] for hit in answer.json()["hits"]] == [inside]
+    assert SECRET not in answer.text
+
+
+def test_the_past_does_not_lead_outside(sides: Sides) -> None:
+    moved = stored(sides.whole, "the heron key is under the mat", project="shop")
+    before = datetime.now(UTC).isoformat()
+    sides.whole.patch(f"memories/{moved['id']}", json={"project": "web"})
+    asked = {"query": "heron", "as_of": before}
+    assert len(sides.whole.post("recall", json=asked).json()["hits"]) == 4
+    hits = sides.shop.post("recall", json=asked).json()["hits"]
+    assert [hit["memory"]["id"] for hit in hits] == [sides.inside["id"]]
+
+
+def test_the_concept_graph_needs_a_key_for_all_projects(sides: Sides) -> None:
+    for path, query in (
+        ("graph/stats", {}),
+        ("graph/concept", {"name": "heron"}),
+        ("graph/path", {"source": "heron", "target": "boathouse"}),
+    ):
+        answer = sides.shop.get(path, params=query)
+        assert answer.status_code == 403
+        assert "covers all projects" in answer.json()["detail"]
+    report = sides.shop.post("recall", json={"query": "heron"}).json()["legs"]
+    assert report["graph"]["status"] == "absent"
+
+
+def test_mcp_stays_inside(sides: Sides) -> None:
+    server, key = sides.server, sides.key
+    for tool, arguments in (
+        ("memory_recall", {"query": "heron"}),
+        ("memory_list", {}),
+        ("memory_stats", {}),
+        ("memory_get", {"id": sides.outside[0]["id"]}),
+        ("memory_delete", {"id": sides.outside[0]["id"], "forever": True}),
+    ):
+        assert SECRET not in call(server, key, tool, arguments)
+    assert sides.whole.get(f"memories/{sides.outside[0]['id']}").status_code == 200
+
+
+def test_a_pull_stays_inside(sides: Sides) -> None:
+    query: dict[str, Any] = {"protocol": 1, "store": str(new_id()), "cursor": 0, "count": True}
+    page = sides.shop.get("sync/pull", params=query).json()
+    assert [one["id"] for one in page["memories"]] == [sides.inside["id"]]
+    assert page["remaining"] is None
+    assert SECRET not in str(page)
+    whole = sides.whole.get("sync/pull", params=query).json()
+    assert len(whole["memories"]) == 3
+    assert page["cursor"] == whole["cursor"]  # the next pull goes on behind all of them
+
+
+def test_a_push_stays_inside(sides: Sides) -> None:
+    other = sides.outside[0]
+    change = {**outgoing("overwritten"), "id": other["id"], "based_on": 1, "version": 2}
+    items = [
+        outgoing("tea", project="shop"),
+        outgoing("coffee", project="web"),
+        outgoing("milk"),
+        change,
+        {**change, "id": sides.outside[1]["id"], "fields": {"project": "shop"}},
+        {**change, "id": sides.inside["id"], "fields": {"project": "web"}},
+    ]
+    body = {"protocol": 1, "store": str(new_id()), "memories": items, "revisions": []}
+    answers = sides.shop.post("sync/push", json=body)
+    refused = [one["refused"] is not None for one in answers.json()["answers"]]
+    assert refused == [False, True, True, True, True, True]
+    assert SECRET not in answers.text
+    erase = {**change, "fields": None, "edit": str(new_id())}
+    sides.shop.post("sync/push", json={**body, "memories": [erase]})
+    kept = {one["id"]: one["content"] for one in sides.whole.get("memories").json()["memories"]}
+    assert kept.pop(items[0]["id"]) == "tea"
+    assert kept == {one["id"]: one["content"] for one in (sides.inside, *sides.outside)}
+
+
+def test_conflicts_stay_inside(sides: Sides) -> None:
+    kept = [
+        {
+            "id": str(new_id()),
+            "memory_id": one["id"],
+            "kind": "edit",
+            "fields": {"content": f"{one['content']}, once"},
+            "made_at": "2026-03-06T09:30:00Z",
+            "resolved_at": None,
+        }
+        for one in (sides.inside, *sides.outside)
+    ]
+    body = {"protocol": 1, "store": str(new_id()), "memories": [], "revisions": kept}
+    taken = sides.shop.post("sync/push", json=body).json()["revisions"]
+    assert [one["id"] for one in taken] == [kept[0]["id"]]
+    assert len(sides.whole.post("sync/push", json=body).json()["revisions"]) == 3
+    found = sides.shop.get("conflicts").json()["conflicts"]
+    assert [one["id"] for one in found] == [kept[0]["id"]]
+    for other in kept[1:]:
+        path = f"conflicts/{other['id']}/resolve"
+        assert sides.shop.post(path, json={"keep": "other"}).status_code == 404
+    query: dict[str, Any] = {"protocol": 1, "store": str(new_id()), "cursor": 0}
+    page = sides.shop.get("sync/pull", params=query).json()
+    assert [one["id"] for one in page["revisions"]] == [kept[0]["id"]]

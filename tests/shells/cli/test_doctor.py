@@ -1,0 +1,115 @@
+"""The doctor on homes that are well, and on homes where everything is broken."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.serving import running
+from tests.shells.cli.commands import Cli
+
+from recollect.core.admin.checks import Check
+from recollect.shells.cli import health
+
+MICROSECONDS = 1_000_000
+
+
+def checks(cli: Cli, *options: str) -> dict[str, Any]:
+    result = cli("doctor", *options, "--json")
+    assert result.exit_code in (0, 1), result.stderr
+    return {one["name"]: one for one in json.loads(result.stdout)["checks"]}
+
+
+@pytest.fixture(autouse=True)
+def _own_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "person"))
+
+
+def test_a_home_in_use(cli: Cli) -> None:
+    cli.json("remember", "the harbour opens at six")
+    found = checks(cli)
+    for name in ("room", "permissions", "clock"):
+        assert found[name]["status"] == "ok", found[name]
+    assert "budget is 300 ms" in found["speed"]["detail"]
+    (cli.home / "memories.db").chmod(0o644)
+    told = checks(cli)["permissions"]
+    assert told["status"] == "warn"
+    assert "chmod go-rwx" in told["remedy"]
+
+
+def test_a_memory_from_the_future_means_a_wrong_clock(cli: Cli) -> None:
+    cli.json("remember", "the harbour opens at six")
+    with closing(sqlite3.connect(cli.home / "memories.db")) as file, file:
+        file.execute("UPDATE memories SET updated_at = updated_at + ?", (3600 * MICROSECONDS,))
+    assert checks(cli)["clock"]["status"] == "warn"
+
+
+@pytest.mark.parametrize(
+    "command", [("remember", "x"), ("keys", "create", "--start"), ("worker", "--once")]
+)
+def test_a_home_that_cannot_be_made(command: tuple[str, ...]) -> None:
+    """Root, too, can make no folder in /proc, though it may write there by its rights."""
+    nowhere = Cli(Path("/proc/below"))
+    code, error = nowhere.error(*command)
+    assert code == 6
+    assert "/proc/below" in error["detail"]
+    assert "RECOLLECT_HOME" in error["remedy"]
+    assert checks(nowhere)["home"]["status"] == "fail"
+
+
+def test_settings_that_cannot_be_read(cli: Cli) -> None:
+    broken = Cli(cli.home, {"RECOLLECT_PORT": "a harbour"})
+    found = checks(broken)
+    assert list(found) == ["settings"]
+    assert "RECOLLECT_PORT" in found["settings"]["remedy"]
+    assert broken("doctor").exit_code == 1
+
+
+def test_everything_broken_at_once(cli: Cli, tmp_path: Path) -> None:
+    cli.home.mkdir()
+    (cli.home / "memories.db").write_bytes(b"no database" * 1000)
+    agent = tmp_path / "person" / ".claude"
+    agent.mkdir(parents=True)
+    (agent / "settings.json").write_text("{broken")
+    away = {"RECOLLECT_API_URL": "http://127.0.0.1:9", "RECOLLECT_EMBEDDER": "no such model"}
+    found = checks(Cli(cli.home, away))
+    for name in ("local store", "key", "server", "sync", "embedder", "speed"):
+        assert found[name]["status"] == "fail", found[name]
+    assert found["clock"]["status"] == "ok"  # the store is at fault, and says so itself
+    assert found["agent claude-code"]["status"] == "warn"
+    assert "Mend the file" in found["agent claude-code"]["remedy"]
+    assert all(one["remedy"] for one in found.values() if one["status"] != "ok")
+    assert found["python"]["status"] == "ok"
+
+
+def test_an_agent_that_has_it(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "person" / ".claude").mkdir(parents=True)
+    assert "recollect install" in checks(cli)["agent claude-code"]["detail"]
+
+
+def test_sync_with_a_server_and_with_none(tmp_path: Path, database_url: str) -> None:
+    with running(database_url, tmp_path / "server") as server:
+        named = {"RECOLLECT_API_URL": server.url, "RECOLLECT_API_KEY": server.new_key()}
+        cli = Cli(tmp_path / "home", named)
+        cli.json("remember", "the harbour opens at six")
+        cli.json("sync")
+        found = checks(cli)
+        assert (found["sync"]["status"], found["key"]["status"]) == ("ok", "ok")
+        assert "0 writes waiting" in found["sync"]["detail"]
+
+
+def test_little_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health, "_LITTLE_ROOM", 10**18)
+    assert health.check_room(tmp_path / "not" / "there").status == "warn"
+    monkeypatch.setattr(health, "_NO_ROOM", 10**18)
+    assert health.check_room(tmp_path).status == "fail"
+
+
+def test_a_check_that_raises_is_a_finding() -> None:
+    found = health.failed("speed", ZeroDivisionError())
+    assert isinstance(found, Check)
+    assert (found.status, "ZeroDivisionError" in found.detail) == ("fail", True)

@@ -1,0 +1,292 @@
+"""The commands on embedding models: worker, reembed, models, and what status and doctor tell."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from tests.adapters.models.embedders.local_tiny import tiny_files, tiny_model
+from tests.loopback import Loopback
+from tests.serving import running
+from tests.shells.cli.commands import Cli, client_of
+
+from recollect.adapters.models.embedders.local_cache import build
+from recollect.adapters.models.embedders.local_models import MINILM
+
+TEXTS = ("Anna prefers tea over coffee", "The cat sleeps at night", "Deploys happen on Tuesday")
+
+
+@pytest.fixture
+def server() -> Iterator[Loopback]:
+    with Loopback("compatible") as started:
+        yield started
+
+
+@pytest.fixture
+def admin(tmp_path: Path, database_url: str, server: Loopback) -> Cli:
+    """The command on a server's database, with models on a loopback server."""
+    return Cli(
+        tmp_path / "admin",
+        {
+            "RECOLLECT_DATABASE_URL": database_url,
+            "RECOLLECT_EMBEDDER": "compatible/x@8",
+            "RECOLLECT_COMPATIBLE_URL": server.base_url,
+        },
+    )
+
+
+@pytest.fixture
+def stored(database_url: str, tmp_path: Path) -> Callable[[str], Any]:
+    """Stores a text through a server that has no worker."""
+
+    def store(text: str) -> Any:
+        with running(database_url, tmp_path / "server") as up:
+            return client_of(up, tmp_path / "client", up.new_key("ada")).json("remember", text)
+
+    return store
+
+
+def spaces(admin: Cli) -> list[tuple[str, str, int, int]]:
+    told = admin.json("reembed", "--status")["spaces"]
+    return [(one["embedder"], one["state"], one["embedded"], one["waiting"]) for one in told]
+
+
+def run(admin: Cli, *arguments: str) -> Any:
+    """What a command prints with --json; it may log to stderr."""
+    done = admin.process(*arguments, "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_a_worker_embeds_and_the_model_is_changed_and_changed_back(
+    admin: Cli, stored: Callable[[str], Any], database_url: str, tmp_path: Path
+) -> None:
+    assert spaces(admin) == []
+    stored(TEXTS[0])
+    assert run(admin, "worker", "--once") == {"embedded": 1, "read": 1, "failed": 0, "failing": 0}
+    assert spaces(admin) == [("compatible/x@8", "active", 1, 0)]
+
+    changed = admin.json("reembed", "--model", "compatible/y@8")["active"]
+    assert changed == {"embedder": "compatible/y@8", "space": "compatible/y/8"}
+    assert spaces(admin) == [
+        ("compatible/x@8", "retired", 1, 0),
+        ("compatible/y@8", "active", 1, 0),
+    ]
+    stored(TEXTS[1])
+    with psycopg.connect(database_url) as connection:
+        (former,) = connection.execute("select id from spaces where is_former").fetchone() or (0,)
+        connection.execute("update spaces set is_former = false")  # as by a removal that was killed
+        connection.commit()
+        assert [state for _, state, *_ in spaces(admin)] == ["given up", "active"]
+        connection.execute("update spaces set is_former = true where id = %s", (former,))
+    assert admin.json("reembed", "--rollback")["active"]["embedder"] == "compatible/x@8"
+    active, retired = spaces(admin)
+    assert active == ("compatible/x@8", "active", 2, 0)
+    assert retired[:2] == ("compatible/y@8", "retired")
+
+    with running(database_url, tmp_path / "server") as up:
+        client = client_of(up, tmp_path / "client", up.new_key("ada"))
+        assert client.json("status")["stats"]["embedding"] == {
+            "space": "compatible/x/8",
+            "embedded": 2,
+            "waiting": 0,
+            "parked": 0,
+            "last_error": None,
+        }
+        assert "2 embedded, 0 waiting" in client("status").stdout
+        told = {one["name"]: one for one in client.json("doctor")["checks"]}
+        assert "0 waiting to be embedded, 0 parked" in told["server"]["detail"]
+
+
+def test_what_is_parked_is_told_with_its_remedy_and_tried_again_when_asked(
+    admin: Cli, stored: Callable[[str], Any], database_url: str, tmp_path: Path
+) -> None:
+    stored(TEXTS[0])
+    run(admin, "worker", "--once")
+    stored(TEXTS[1])
+    with psycopg.connect(database_url) as connection:
+        connection.execute(
+            "update embeddings set attempts = 8, due_at = 'infinity', last_error = 'it choked'"
+            " where vector is null"
+        )
+        connection.execute(
+            "update extractions set attempts = 8, due_at = 'infinity', last_error = 'it is odd'"
+            " where extracted_by = 0"
+        )
+    done = {"embedded": 0, "read": 0, "failed": 0, "failing": 0}
+    assert run(admin, "worker", "--once") == done, "not by itself"
+
+    command = "recollect worker --once --retry"
+    with running(database_url, tmp_path / "server") as up:
+        client = client_of(up, tmp_path / "client", up.new_key("ada"))
+        said = " ".join(client("status").stdout.split())
+        assert "1 embedded, 0 waiting, 1 parked" in said
+        assert "1 read, 0 waiting, 1 parked" in said
+        assert said.count(command) == 2
+        told = {one["name"]: one for one in client.json("doctor")["checks"]}["server"]
+        assert told["status"] == "warn"
+        assert "1 parked; 1 parked that could not be read for the graph" in told["detail"]
+        assert "last error: it choked" in told["detail"]
+        assert command in told["remedy"]
+
+        again = run(admin, "worker", "--once", "--retry")
+        assert again == {**done, "embedded": 1, "read": 1, "retried": 2}
+        assert "parked" not in client("status").stdout
+        told = {one["name"]: one for one in client.json("doctor")["checks"]}["server"]
+        assert told["status"] == "ok"
+
+
+def test_what_failed_is_told_at_the_end_and_not_waited_for(
+    admin: Cli, stored: Callable[[str], Any], database_url: str
+) -> None:
+    stored(TEXTS[0])
+    run(admin, "worker", "--once")
+    stored(TEXTS[1])
+    with psycopg.connect(database_url) as connection:
+        connection.execute(
+            "update embeddings set attempts = 7, due_at = now() + interval '1 hour',"
+            " last_error = 'it choked' where vector is null"
+        )
+    done = admin.process("worker", "--once")
+    assert done.stdout.decode().strip() == (
+        "embedded 0 memories, read 1 for the graph; 1 to be retried later"
+    )
+    changed = admin.process("reembed", "--model", "compatible/x@8", "--accept-parked")
+    assert "1 memory to be retried later, 0 parked" in changed.stderr.decode()
+
+
+def test_a_change_can_be_cancelled_and_only_one_thing_asked(
+    admin: Cli, stored: Callable[[str], Any], server: Loopback
+) -> None:
+    stored(TEXTS[0])
+    run(admin, "worker", "--once")
+    assert admin.error("reembed", "--cancel")[0] == 3
+    assert admin.error("reembed", "--rollback")[0] == 3
+    for arguments in ((), ("--cancel", "--status"), ("--model", "x", "--rollback")):
+        code, error = admin.error("reembed", *arguments)
+        assert (code, error["type"]) == (2, "urn:recollect:problem:invalid-input")
+    code, error = admin.error("reembed", "--model", "voyage/voyage-3.5")
+    assert code == 2
+    assert "RECOLLECT_VOYAGE_API_KEY" in error["remedy"]
+    code, error = admin.error("reembed", "--model", f"folder:{admin.home}")
+    assert code == 6
+    assert "model.onnx" in error["detail"]
+    assert spaces(admin) == [("compatible/x@8", "active", 1, 0)]
+
+
+def test_a_worker_needs_a_model_and_a_place_for_vectors(admin: Cli) -> None:
+    settings = {**admin.settings, "RECOLLECT_EMBEDDER": "none", "RECOLLECT_GRAPH": "off"}
+    code, error = Cli(admin.home, settings).error("worker")
+    assert (code, error["field"]) == (2, "RECOLLECT_EMBEDDER")
+
+
+def test_a_worker_without_a_model_reads_for_the_graph(
+    admin: Cli, stored: Callable[[str], Any]
+) -> None:
+    stored(TEXTS[0])
+    none = Cli(admin.home, {**admin.settings, "RECOLLECT_EMBEDDER": "none"})
+    assert run(none, "worker", "--once") == {"embedded": 0, "read": 1, "failed": 0, "failing": 0}
+
+
+def test_the_default_model_in_processes_of_their_own(
+    home_with_model: Path, database_url: str, stored: Callable[[str], Any], tmp_path: Path
+) -> None:
+    for text in TEXTS:
+        stored(text)
+    settings = {"RECOLLECT_DATABASE_URL": database_url}
+    admin = Cli(home_with_model, settings)
+    assert run(admin, "worker", "--once") == {"embedded": 3, "read": 3, "failed": 0, "failing": 0}
+    assert [one["built"] for one in admin.json("models")["models"]] == [True, False, False]
+    assert admin.json("models", "get", "minilm")["space"] == MINILM.space.name
+    with running(database_url, home_with_model) as up:
+        client = client_of(up, tmp_path / "client", up.new_key("ada"))
+        found = client.json("recall", "what does she like to drink")
+        assert found["hits"][0]["memory"]["content"] == TEXTS[0]
+
+
+def test_models_are_listed_and_others_refused(cli: Cli) -> None:
+    assert cli.json("models", "list") == cli.json("models")
+    listed = cli("models").stdout
+    assert "all-MiniLM-L6-v2" in listed
+    assert "no" in listed
+    code, error = cli.error("models", "get", "gpt")
+    assert code == 2
+    assert "minilm, minilm-fp32, mpnet" in error["remedy"]
+    assert not cli.home.exists()
+
+
+@pytest.mark.parametrize(
+    ("settings", "status", "said"),
+    [
+        ({}, "ok", "83 MB to fetch"),
+        ({"RECOLLECT_EMBEDDER": "mpnet"}, "warn", "recollect models get mpnet"),
+        ({"RECOLLECT_EMBEDDER": "none"}, "ok", "found by words"),
+        ({"RECOLLECT_EMBEDDER": "nonsense"}, "fail", "Use minilm"),
+        ({"RECOLLECT_EMBEDDER": "openai/text-embedding-3-small"}, "fail", "OPENAI_API_KEY"),
+        (
+            {"RECOLLECT_EMBEDDER": "openai/text-embedding-3-small", "OPENAI_API_KEY": "k"},
+            "fail",
+            "RECOLLECT_EGRESS=hosted",
+        ),
+        (
+            {
+                "RECOLLECT_EMBEDDER": "openai/text-embedding-3-small",
+                "OPENAI_API_KEY": "k",
+                "RECOLLECT_EGRESS": "hosted",
+            },
+            "ok",
+            "openai/text-embedding-3-small/1536",
+        ),
+    ],
+)
+def test_doctor_looks_at_the_embedder(
+    cli: Cli, settings: dict[str, str], status: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    result = Cli(cli.home, settings)("doctor", "--json")
+    (check,) = [one for one in json.loads(result.stdout)["checks"] if one["name"] == "embedder"]
+    assert check["status"] == status
+    assert said in f"{check['detail']} {check['remedy']}"
+
+
+def test_doctor_looks_at_the_model_that_recall_needs(
+    admin: Cli, stored: Callable[[str], Any]
+) -> None:
+    """The active space's, whatever is configured since."""
+
+    def embedder(cli: Cli, *options: str) -> dict[str, str]:
+        told = json.loads(cli("doctor", "--json", *options).stdout)["checks"]
+        (check,) = [one for one in told if one["name"] == "embedder"]
+        return dict(check)
+
+    stored(TEXTS[0])
+    run(admin, "worker", "--once")
+    active = admin.settings["RECOLLECT_EMBEDDER"]
+    assert embedder(admin, "--full")["status"] == "ok"
+    elsewhere = Cli(admin.home, {**admin.settings, "RECOLLECT_EMBEDDER": "no such model"})
+    assert "--full asks the database" in embedder(elsewhere)["detail"]
+    found = embedder(elsewhere, "--full")
+    assert found["status"] == "warn"
+    assert found["detail"].startswith(f"{active} writes ")
+    assert found["detail"].endswith("and RECOLLECT_EMBEDDER names no such model")
+    assert f"RECOLLECT_EMBEDDER={active}" in found["remedy"]
+    closed = {name: value for name, value in elsewhere.settings.items() if "COMPATIBLE" not in name}
+    missing = embedder(Cli(admin.home, closed), "--full")
+    assert (missing["status"], active in missing["detail"]) == ("fail", True)
+
+
+def test_doctor_loads_a_folder(cli: Cli, tmp_path: Path) -> None:
+    published = tmp_path / "published"
+    published.mkdir()
+    for name, content in tiny_files().items():
+        (published / name).write_bytes(content)
+    build(tiny_model(), published, tmp_path / "built")
+    shutil.rmtree(published)
+    named = Cli(cli.home, {"RECOLLECT_EMBEDDER": f"folder:{tmp_path / 'built'}"})
+    checks = {one["name"]: one for one in named.json("doctor")["checks"]}
+    assert checks["embedder"]["status"] == "ok"

@@ -1,0 +1,84 @@
+"""`recollect why`, sensitive queries and the settings log, on a real SQLite store."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from tests.shells.cli.commands import Cli
+
+from recollect.core.recall.settings import RecallSettings
+
+
+def test_why_says_what_kept_a_memory_out_and_what_would_bring_it_in(cli: Cli) -> None:
+    stored = cli.json("remember", "Lunch is at [bold]noon\x1b[2J", "--project", "kitchen")
+    options = ("--query", "lunch", "--project", "garden")
+    report = cli.json("why", stored["id"][:18], *options)
+    assert (report["recalled"], report["place"]) == (False, 1)
+    assert [one["kind"] for one in report["kept_out"][:1]] == ["out_of_scope"]
+    shown = cli("why", stored["id"], *options).stdout
+    assert "project is kitchen, and garden was asked for" in shown
+    assert "→ Ask for project kitchen, or for no project." in shown
+    assert re.search(r"lexical\s+1\s+1 ", shown)
+    assert "[bold]noon" in shown
+    assert "\x1b" not in shown
+
+
+def test_why_of_a_hit_shows_its_score_as_a_product(cli: Cli) -> None:
+    stored = cli.json("remember", "Lunch is at noon", "--importance", "1")
+    shown = cli("why", stored["id"], "--query", "lunch").stdout
+    assert "yes, at place 1 of at most 10" in shown
+    alone = f"{RecallSettings().vote:.2f}"
+    assert f"fused {alone} × prior 1.000 = {alone}" in shown
+    cli.json("settings", "set", "exact_bonus", "0.5")
+    assert "× bonus 1.500" in cli("why", stored["id"], "--query", "lunch").stdout
+
+
+def test_why_reads_a_long_query_from_stdin(cli: Cli) -> None:
+    stored = cli.json("remember", "Lunch is at noon")
+    assert cli.json("why", stored["id"], "--query", "-", input="lunch?\n")["recalled"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("why", "0193a5f0", "--query", "q"), 3),
+        (("why", "0193a5f0"), 2),
+        (("why", "0193a5f0", "--query", "q", "--sort-by", "luck"), 2),
+        (("settings", "log", "--limit", "0"), 2),
+    ],
+)
+def test_what_cannot_be_answered_is_refused(
+    cli: Cli, arguments: tuple[str, ...], code: int
+) -> None:
+    assert cli.error(*arguments)[0] == code
+
+
+def test_a_sensitive_query_is_answered_from_the_local_store(cli: Cli) -> None:
+    stored = cli.json("remember", "The safe is behind the painting")
+    found = cli.json("recall", "safe", "--sensitive")
+    assert [hit["memory"] for hit in found["hits"]] == [stored]
+
+
+def test_the_settings_log_names_who_and_what(cli: Cli) -> None:
+    assert cli.json("settings", "log") == {"changes": []}
+    assert cli("settings", "log").stderr == "no setting was changed yet\n"
+    cli.json("settings", "set", "dense_weight", "0.5")
+    cli.json("settings", "set", "rerank", "on")
+    changes = cli.json("settings", "log", "--limit", "1")["changes"]
+    assert [(one["name"], one["old"], one["new"], one["by"]) for one in changes] == [
+        ("rerank", None, True, "me")
+    ]
+    shown = cli("settings", "log").stdout
+    assert re.search(r"me\s+rerank\s+default → on", shown)
+    assert re.search(r"me\s+dense_weight\s+default → 0.5", shown)
+    assert re.search(r"rerank\s+on", cli("settings").stdout)
+
+
+def test_a_recall_that_should_be_reranked_and_is_not_says_so(cli: Cli) -> None:
+    cli.json("remember", "Lunch is at noon")
+    cli.json("settings", "set", "rerank", "on")
+    said = cli("recall", "lunch")
+    assert "not reranked (absent)" in said.stderr
+    assert "rerank absent" in cli("recall", "lunch", "--explain").stdout
+    assert cli.json("recall", "lunch")["rerank"]["status"] == "absent"

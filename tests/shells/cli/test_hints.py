@@ -1,0 +1,39 @@
+"""Who recalls by words only is told so, once, and how to get more."""
+
+from __future__ import annotations
+
+import json
+
+from tests.serving import Running
+from tests.shells.cli.commands import Cli, client_of
+
+from recollect.core.admin.checks import MORE_THAN_WORDS, WORDS_ONLY
+
+
+def test_json_always_says_that_a_local_recall_goes_by_words(cli: Cli) -> None:
+    cli("remember", "Tea is in the shed.")
+    for _ in range(2):
+        assert cli.json("recall", "tea")["hint"] == WORDS_ONLY
+
+
+def test_people_are_told_once_a_day(cli: Cli) -> None:
+    cli("remember", "Tea is in the shed.")
+    assert cli("recall", "tea").stderr == f"{WORDS_ONLY}\n"
+    assert cli("recall", "tea").stderr == ""
+    shown = cli.home / "hints-shown.json"
+    shown.write_text(json.dumps({**json.loads(shown.read_text()), "day": "2020-01-01"}))
+    assert cli("recall", "tea").stderr == f"{WORDS_ONLY}\n"
+    shown.write_text("[]")
+    assert cli("recall", "tea").stderr == f"{WORDS_ONLY}\n"
+
+
+def test_the_doctor_notes_it_and_is_content(cli: Cli) -> None:
+    told = cli.json("doctor")
+    (check,) = [one for one in told["checks"] if one["name"] == "recall"]
+    assert (check["status"], check["remedy"]) == ("ok", MORE_THAN_WORDS)
+
+
+def test_a_server_where_nothing_is_embedded_says_so(cli: Cli, server: Running) -> None:
+    there = client_of(server, cli.home)
+    there("remember", "Tea is in the shed.")
+    assert "no memory is embedded yet" in there.json("recall", "tea")["hint"]

@@ -1,0 +1,80 @@
+"""The command around the installing: what it prints, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from tests.shells.cli.commands import Cli
+
+from recollect.adapters.agents.clients import CLIENTS
+
+
+@pytest.fixture
+def at_home(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """The command with a home and a folder of its own, whatever the machine has."""
+    home = tmp_path / "person"
+    (home / "app").mkdir(parents=True)
+    monkeypatch.chdir(home / "app")
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    return Cli(cli.home, {"HOME": str(home)})
+
+
+def test_without_a_client_they_are_listed(at_home: Cli) -> None:
+    listed = at_home.json("install")["clients"]
+    assert [one["client"] for one in listed] == list(CLIENTS)
+    assert {one["status"] for one in listed} == {"absent"}
+    told = at_home("install")
+    assert all(name in told.stdout for name in CLIENTS)
+    projects = at_home.json("install", "--scope", "project")["clients"]
+    assert "claude-desktop" not in [one["client"] for one in projects]
+
+
+@pytest.mark.parametrize("name", CLIENTS)
+def test_in_and_out(name: str, at_home: Cli) -> None:
+    shown = at_home.json("install", name, "--print")["files"]
+    assert not any(Path(one["path"]).exists() for one in shown)
+    done = at_home.json("install", name)["files"]
+    assert [Path(one["path"]).read_text() for one in done] == [one["text"] for one in shown]
+    assert str(Path(sys.executable).parent / "recollect") in shown[0]["text"]
+    (state,) = [one for one in at_home.json("install")["clients"] if one["client"] == name]
+    assert state["status"] == "installed"
+    assert "already in" in at_home("install", name).stdout
+    assert all(one["changed"] for one in at_home.json("install", name, "--uninstall")["files"])
+    assert "not in" in at_home("install", name, "--uninstall").stdout
+
+
+def test_what_a_project_shares_names_no_place_of_this_machine(at_home: Cli) -> None:
+    at_home.json("install", "claude-code", "--scope", "project")
+    shared = json.loads(Path(".mcp.json").read_text())
+    assert shared == {"mcpServers": {"recollect": {"command": "recollect", "args": ["mcp"]}}}
+    assert sys.prefix not in Path(".claude/settings.json").read_text()
+
+
+def test_a_person_is_told_where_the_former_file_is(at_home: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "person" / ".gemini" / "settings.json"
+    path.parent.mkdir()
+    path.write_text("{ }")
+    told = at_home("install", "gemini").stdout
+    (backup,) = path.parent.glob("*.recollect-backup-*")
+    assert str(backup) in told
+    assert "Restart Gemini CLI" in told
+
+
+def test_refusals(at_home: Cli, tmp_path: Path) -> None:
+    code, error = at_home.error("install", "emacs")
+    assert code == 2
+    assert "claude-code" in error["remedy"]
+    code, error = at_home.error("install", "claude-desktop", "--scope", "project")
+    assert code == 2
+    code, error = at_home.error("install", "cursor", "--scope", "team")
+    assert code == 2
+    path = tmp_path / "person" / ".cursor" / "mcp.json"
+    path.parent.mkdir()
+    path.write_text('{"mcpServers": {"recollect": {"url": "https://example.org"}}}')
+    code, error = at_home.error("install", "cursor")
+    assert code == 5
+    assert str(path) in error["detail"]

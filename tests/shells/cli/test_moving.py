@@ -1,0 +1,256 @@
+"""Memories leave and come back as they were: by file, between stores, and through a server."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from tests.core.imports.test_importers import FILES
+from tests.serving import running
+from tests.shells.cli.commands import Cli, client_of
+
+ODD = "tabs\there, “quotes”, \u2028 a separator, 𝄞 and a back\\slash\nsecond line"
+
+
+def filled(cli: Cli) -> Cli:
+    first = cli.json(
+        "remember", ODD, "--tag", "a", "--tag", "ü", "--keyword", "k", "--project", "p"
+    )
+    cli.json("update", first["id"], "--importance", "0.25")
+    talk = cli.json("remember", "an episode", "--category", "episode", "--session", "s1")
+    secret = cli.json("remember", "the door code is secret", "--sensitive")
+    gone = cli.json("remember", "an old address")
+    cli.json("forget", gone["id"])
+    cli.json("link", first["id"], "supersedes", secret["id"])
+    cli.json("link", first["id"], "see_also", talk["id"])
+    return cli
+
+
+def exported(cli: Cli, path: Path, *options: str) -> bytes:
+    cli.json("export", str(path), "--force", *options)
+    return path.read_bytes()
+
+
+def test_a_round_trip_gives_the_same_bytes(tmp_path: Path) -> None:
+    there = filled(Cli(tmp_path / "there"))
+    everything = ("--sensitive", "--forgotten")
+    first = exported(there, tmp_path / "first.jsonl", *everything)
+    assert len(first.splitlines()) == 1 + 4
+    back = Cli(tmp_path / "back")
+    done = back.json("import", str(tmp_path / "first.jsonl"))
+    assert (done["new"], done["same"], done["failed"]) == (4, 0, 0)
+    assert exported(back, tmp_path / "second.jsonl", *everything) == first
+    again = back.json("import", str(tmp_path / "first.jsonl"))
+    assert (again["new"], again["same"]) == (0, 4)
+    # What is forgotten stays forgotten, what is sensitive stays sensitive.
+    assert back.json("status")["stats"]["memories"] == 3
+    (hit,) = back.json("recall", "door code")["hits"]
+    assert [link["kind"] for link in hit["memory"]["links"]] == ["see_also", "supersedes"]
+    assert back.json("show", hit["stands_for"][0])["is_sensitive"]
+
+
+def test_a_successor_stands_in_its_place_after_a_round_trip(tmp_path: Path) -> None:
+    there = Cli(tmp_path / "there")
+    old = there.json("remember", "the staging port is 7000")["id"]
+    new = there.json("remember", "the staging port is 7001", "--supersedes", old)["id"]
+    exported(there, tmp_path / "file.jsonl")
+    back = Cli(tmp_path / "back")
+    back.json("import", str(tmp_path / "file.jsonl"))
+    (hit,) = back.json("recall", "staging port")["hits"]
+    assert (hit["memory"]["id"], hit["stands_for"]) == (new, [old])
+
+
+def test_stdout_holds_the_same_bytes_as_a_file(tmp_path: Path) -> None:
+    cli = filled(Cli(tmp_path / "home"))
+    result = cli("export")
+    assert result.exit_code == 0
+    assert result.stdout_bytes == exported(cli, tmp_path / "file.jsonl")
+    assert "left out 1 sensitive" in result.stderr
+    header = json.loads(result.stdout.splitlines()[0])
+    assert header == {"format": "recollect-export", "version": 1}
+
+
+def test_a_file_is_its_owners_and_is_not_overwritten(tmp_path: Path) -> None:
+    cli = filled(Cli(tmp_path / "home"))
+    path = tmp_path / "file.jsonl"
+    document = cli.json("export", str(path))
+    assert document == {"file": str(path), "exported": 2, "left_out": 1}
+    assert path.stat().st_mode & 0o777 == 0o600
+    before = path.read_bytes()
+    code, error = cli.error("export", str(path), "--project", "p")
+    assert code == 2
+    assert "--force" in error["remedy"]
+    assert path.read_bytes() == before
+    assert cli.json("export", str(path), "--project", "p", "--force")["exported"] == 1
+    assert [one.name for one in tmp_path.iterdir() if one.name.startswith(".")] == []
+    code, _ = cli.error("export", str(tmp_path / "no" / "folder.jsonl"))
+    assert code == 6
+
+
+def test_markdown_for_people(tmp_path: Path) -> None:
+    cli = filled(Cli(tmp_path / "home"))
+    page = cli("export", "--format", "md").stdout
+    assert page.startswith("# Memories\n")
+    assert "- an episode\n  <small>" in page
+    assert "session s1" in page
+    assert "door code" not in page
+    assert cli.error("export", str(tmp_path / "x"), "--format", "xml")[0] == 2
+
+
+def test_what_is_here_is_not_overwritten_by_an_older_file(tmp_path: Path) -> None:
+    cli = Cli(tmp_path / "home")
+    memory = cli.json("remember", "the harbour opens at six")
+    exported(cli, tmp_path / "old.jsonl")
+    cli.json("update", memory["id"], "--content", "the harbour opens at seven")
+    assert cli.json("import", str(tmp_path / "old.jsonl"))["kept"] == 1
+    assert cli.json("show", memory["id"])["content"] == "the harbour opens at seven"
+
+
+def test_bad_lines_are_named_and_the_rest_is_kept(tmp_path: Path) -> None:
+    cli = filled(Cli(tmp_path / "home"))
+    lines = exported(cli, tmp_path / "file.jsonl").splitlines()
+    good = json.loads(lines[1])
+    bad = [
+        b"{not json",
+        b'{"id": 1}',
+        json.dumps({**good, "id": "0193a5f0-7c1e-4d3a-9a55-2f0e6b7c8d9e"}).encode(),
+        json.dumps({**good, "content": "nul \x00"}).encode(),
+        json.dumps({**good, "importance": 7}).encode(),
+        json.dumps({**good, "created_at": "yesterday"}).encode(),
+        json.dumps({**good, "surprise": 1}).encode(),
+        json.dumps({**good, "links": [{"kind": "see_also"}]}).encode(),
+        json.dumps({**good, "links": [{"kind": "see_also", "target": good["id"]}]}).encode(),
+        b"\xff\xfe",
+    ]
+    path = tmp_path / "mixed.jsonl"
+    path.write_bytes(b"\r\n".join([lines[0], lines[1], *bad, lines[2]]))
+    fresh = Cli(tmp_path / "fresh")
+    result = fresh("import", str(path), "--json")
+    assert result.exit_code == 2
+    document = json.loads(result.stdout)
+    assert (document["new"], document["failed"]) == (2, len(bad))
+    assert sorted(one["place"] for one in document["failures"]) == sorted(
+        f"line {number}" for number in range(3, 3 + len(bad))
+    )
+    assert all(one["remedy"] and one["file"] == str(path) for one in document["failures"])
+    shown = fresh("import", str(path))
+    assert shown.exit_code == 2
+    assert f"{path}, line 3: the line is not JSON" in shown.stderr
+
+
+@pytest.mark.parametrize(
+    ("header", "word"),
+    [({"format": "recollect-export", "version": 2}, "Upgrade"), ({"id": "x"}, "first line")],
+)
+def test_another_versions_export_is_not_guessed_at(
+    tmp_path: Path, header: dict[str, object], word: str
+) -> None:
+    path = tmp_path / "file.jsonl"
+    path.write_text(json.dumps(header) + "\n")
+    result = Cli(tmp_path / "home")("import", str(path), "--format", "recollect")
+    assert result.exit_code == 2
+    assert word in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "new", "sensitive"),
+    [
+        ("memory.jsonl", 7, 0),
+        ("mem0.json", 3, 1),
+        ("conversations.json", 3, 0),
+        ("notes.md", 7, 0),
+        ("CLAUDE.md", 3, 0),
+        ("claude-home", 2, 0),
+    ],
+)
+def test_foreign_files_twice_add_nothing(
+    tmp_path: Path, name: str, new: int, sensitive: int
+) -> None:
+    cli = Cli(tmp_path / "home")
+    path = str(FILES / name)
+
+    def brought(*options: str) -> tuple[int, int, int]:
+        document = json.loads(cli("import", path, *options, "--json").stdout)
+        return document["new"], document["same"], document["sensitive"]
+
+    assert brought("--dry-run") == (new, 0, sensitive)
+    assert cli.json("status")["stats"]["memories"] == 0
+    assert brought() == (new, 0, sensitive)
+    assert brought() == (0, new, 0)
+    assert brought("--dry-run") == (0, new, 0)
+    assert cli.json("status")["stats"]["memories"] == new
+
+
+def test_short_ids_of_imported_memories_differ(tmp_path: Path) -> None:
+    cli = Cli(tmp_path / "home")
+    cli.json("import", str(FILES / "notes.md"), "--project", "shop")
+    memories = cli.json("list", "--project", "shop")["memories"]
+    assert len({one["id"][:13] for one in memories}) == len(memories) == 7
+
+
+def test_through_a_server_that_is_asked_directly(tmp_path: Path, database_url: str) -> None:
+    everything = ("--sensitive", "--forgotten")
+    first = exported(filled(Cli(tmp_path / "local")), tmp_path / "first.jsonl", *everything)
+    with running(database_url, tmp_path / "server") as server:
+        client = client_of(server, tmp_path / "client")
+        done = client.json("import", str(tmp_path / "first.jsonl"))
+        assert (done["new"], done["failed"]) == (4, 0)
+        assert exported(client, tmp_path / "second.jsonl", *everything) == first
+        assert client.json("import", str(tmp_path / "first.jsonl"))["same"] == 4
+        other = client_of(server, tmp_path / "other")
+        refused = json.loads(other("import", str(tmp_path / "first.jsonl"), "--json").stdout)
+        assert (refused["new"], refused["failed"]) == (0, 4)
+
+
+def test_what_is_imported_is_synced(tmp_path: Path, database_url: str) -> None:
+    with running(database_url, tmp_path / "server") as server:
+        key = server.new_key()
+        named = {"RECOLLECT_API_URL": server.url, "RECOLLECT_API_KEY": key}
+        here = Cli(tmp_path / "here", named)
+        first = exported(filled(Cli(tmp_path / "local")), tmp_path / "first.jsonl", "--forgotten")
+        assert here("import", str(tmp_path / "first.jsonl")).exit_code == 0
+        here.json("sync")
+        there = client_of(server, tmp_path / "there", key)
+        assert exported(there, tmp_path / "second.jsonl", "--forgotten") == first
+
+
+def test_an_export_takes_no_devices_place(cli: Cli, tmp_path: Path) -> None:
+    cli.json("remember", "a text")
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    code, error = cli.error("export", str(pipe), "--force")
+    assert (code, error["field"]) == (2, "file")
+    assert pipe.is_fifo()
+
+
+def test_a_pipe_in_a_folder_is_not_waited_for(cli: Cli, tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "plain.md").write_text("- the harbour opens at six\n")
+    (notes / "gone.md").symlink_to(notes / "nowhere")
+    os.mkfifo(notes / "pipe.md")
+    done = cli.process("import", str(notes), "--json")
+    told = json.loads(done.stdout)
+    assert (done.returncode, told["new"]) == (2, 1)
+    assert [Path(one["file"]).name for one in told["failures"]] == ["gone.md"]
+
+
+def test_import_says_what_a_file_was_read_as(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "facts.jsonl"
+    path.write_text('{"content": "Nadia prefers tea.", "tags": ["drinks"]}\n')
+    done = cli.json("import", str(path))
+    (told,) = done["formats"]
+    assert (told["file"], told["format"], told["confidence"]) == (str(path), "jsonl", "certain")
+    (stored,) = cli.json("list")["memories"]
+    assert stored["tags"] == ["drinks"]
+    plain = tmp_path / "facts.txt"
+    plain.write_text("The office is in Odense.\nReleases go out on Tuesdays.\n")
+    shown = cli("import", str(plain), "--dry-run").stderr
+    assert "facts.txt: read as lines (guess:" in shown
+    assert "--format" in shown
+    code, error = cli.error("import", str(path), "--format", "yaml")
+    assert code == 2
+    assert "claude-code" in error["remedy"]
+    assert "jsonl" in error["remedy"]

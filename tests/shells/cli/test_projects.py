@@ -1,0 +1,157 @@
+"""One project in every shell: what one of them stores, the others find in the same repository."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.adapters.agents.agent import ScriptedAgent
+from tests.adapters.files.test_repository import repository
+from tests.serving import Running
+from tests.shells.cli.commands import Cli, client_of
+
+from recollect import Client, Scope
+
+SHOP = "github.com/ada/shop"
+FRIDAY = "The staging database is read-only on Fridays."
+ASKING = "Can I write to the staging database on a Friday?"
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository, in which the commands are run."""
+    folder = repository(tmp_path / "shop", "git@github.com:ada/shop.git")
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def contents(cli: Cli, *arguments: str) -> set[str]:
+    return {one["content"] for one in cli.json("list", *arguments)["memories"]}
+
+
+@pytest.mark.parametrize("named", [(), ("--project", "shop"), ("--project", SHOP)])
+def test_hooks_find_what_was_stored_in_their_repository(
+    cli: Cli, shop: Path, named: tuple[str, ...]
+) -> None:
+    assert cli.json("remember", FRIDAY, *named)["project"] == SHOP
+    assert FRIDAY in ScriptedAgent(cli.home, shop).ask(ASKING)
+
+
+def test_remembering_says_where(cli: Cli, shop: Path) -> None:
+    assert f" in {SHOP} (version 1)" in cli("remember", FRIDAY).stdout
+    assert " (version 1)" in (told := cli("remember", "Tea is in the shed.", "--global").stdout)
+    assert " in " not in told
+
+
+def test_a_recall_in_a_repository_finds_its_memories_and_global_ones(
+    cli: Cli, shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cli("remember", FRIDAY)
+    cli("remember", "The staging kettle is everybody's.", "--global")
+    cli("remember", "Their staging database moves.", "--project", "gitlab.com/bob/lab")
+    found = cli.json("recall", "staging")
+    assert {one["memory"]["project"] for one in found["hits"]} == {SHOP, None}
+    assert (found["project"], found["with_global"]) == (SHOP, True)
+    told, *_ = cli("recall", "staging").stderr.splitlines()
+    assert told == f"searched {SHOP} and global memories; use --everywhere to search all projects"
+    assert f"nothing found in {SHOP} and global memories" in cli("recall", "zebra").stderr
+    assert len(cli.json("recall", "staging", "--everywhere")["hits"]) == 3
+    assert len(cli.json("recall", "staging", "--global")["hits"]) == 1
+    assert len(cli.json("recall", "staging", "--project", "lab")["hits"]) == 1
+    assert len(contents(cli)) == 2
+    assert len(contents(cli, "--everywhere")) == 3
+    monkeypatch.chdir("/")
+    assert len(contents(cli)) == 3
+    assert contents(cli, "--project", "shop") == {FRIDAY}
+    assert "looked" not in cli("recall", "staging").stderr
+
+
+def test_an_ambiguous_project_is_an_error_that_lists_the_candidates(cli: Cli) -> None:
+    for project in (SHOP, "gitlab.com/bob/shop"):
+        cli.json("remember", f"It is {project}.", "--project", project)
+    for command in (
+        ("recall", "it"),
+        ("list",),
+        ("remember", "A third one."),
+        ("export",),
+        ("why", "0000", "--query", "it"),
+    ):
+        result = cli(*command, "--project", "shop")
+        assert result.exit_code == 2, command
+        assert f"{SHOP}, gitlab.com/bob/shop" in result.stderr
+    assert cli.json("remember", "A third one.", "--project", "ada/shop")["project"] == SHOP
+
+
+def test_options_that_name_different_scopes_exclude_each_other(cli: Cli) -> None:
+    for command in (("recall", "x"), ("list",)):
+        assert cli(*command, "--global", "--everywhere").exit_code == 2
+        assert cli(*command, "--project", "shop", "--everywhere").exit_code == 2
+    assert cli("remember", "x", "--project", "shop", "--global").exit_code == 2
+
+
+def test_an_update_moves_a_memory_by_a_short_name_and_out_of_all_projects(
+    cli: Cli, shop: Path
+) -> None:
+    id = cli.json("remember", FRIDAY, "--global")["id"]
+    assert cli.json("update", id, "--project", "shop")["project"] == SHOP
+    assert cli.json("update", id, "--global")["project"] is None
+    cli.json("update", id, "--project", "shop")
+    assert cli.json("update", id, "--project", "")["project"] is None
+
+
+def test_an_import_files_by_a_short_name_and_an_export_takes_everything(
+    cli: Cli, shop: Path, tmp_path: Path
+) -> None:
+    notes = tmp_path / "notes.md"
+    notes.write_text("- Tea is in the shed.\n")
+    cli.json("import", str(notes), "--project", "shop")
+    cli.json("remember", "Elsewhere it rains.", "--project", "gitlab.com/bob/lab")
+    assert contents(cli, "--project", SHOP) == {"Tea is in the shed."}
+    assert cli.json("export", str(tmp_path / "all.jsonl"))["exported"] == 2
+
+
+@pytest.mark.parametrize("sync", ["on", "off"])
+def test_a_server_knows_short_names_too(
+    server: Running, tmp_path: Path, shop: Path, monkeypatch: pytest.MonkeyPatch, sync: str
+) -> None:
+    client = client_of(server, tmp_path / "home")
+    cli = Cli(client.home, {**client.settings, "RECOLLECT_SYNC": sync})
+    assert cli.json("remember", FRIDAY, "--project", "shop")["project"] == SHOP
+    monkeypatch.chdir("/")
+    assert cli.json("remember", "Tea is in the shed.", "--project", "shop")["project"] == SHOP
+    found = cli.json("recall", "staging database", "--project", "shop")
+    assert [one["memory"]["content"] for one in found["hits"]] == [FRIDAY]
+    assert found["project"] == SHOP
+
+
+def test_a_hook_whose_project_is_named_shortly_finds_it(
+    server: Running, tmp_path: Path, cli: Cli
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    there = client_of(server, tmp_path / "other home")
+    for shell in (cli, there):
+        shell.json("remember", FRIDAY, "--project", SHOP)
+        agent = ScriptedAgent(
+            shell.home, elsewhere, settings={**shell.settings, "RECOLLECT_PROJECT": "shop"}
+        )
+        assert FRIDAY in agent.ask(ASKING)
+
+
+def test_a_python_program_works_in_its_folder_as_the_command_does(
+    cli: Cli, shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RECOLLECT_HOME", str(cli.home))
+    cli("remember", "Elsewhere the staging database rests.", "--project", "gitlab.com/bob/lab")
+    with Client() as client:
+        assert client.remember(FRIDAY).project == SHOP
+        assert client.remember("Tea is in the shed.", is_global=True).project is None
+        assert client.remember("Deploys use make.", project="shop").project == SHOP
+        assert {hit.memory.project for hit in client.recall("staging").hits} == {SHOP}
+        assert len(client.recall("staging", scope=Scope()).hits) == 2
+        assert len(client.page(Scope(project="lab")).memories) == 1
+        assert len(client.page().memories) == 3
+        assert client.brief().project == SHOP
+    with Client(home=cli.home) as own:  # a program with a store of its own works in no project
+        assert own.remember("Coffee is in the attic.").project is None
+        assert len(own.page().memories) == 5

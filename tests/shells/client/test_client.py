@@ -1,0 +1,358 @@
+"""The clients on a local store and on a real server: the same methods, answers and errors."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from tests.serving import Running
+from tests.waiting import SECONDS, wait_until
+
+import recollect
+from recollect import (
+    AsyncClient,
+    Client,
+    Conflict,
+    InvalidInput,
+    Memory,
+    MemoryTool,
+    NotAllowed,
+    NotFound,
+    RecollectError,
+    Scope,
+)
+from recollect.shells.client.asynchronous import Asked, Options
+from recollect.shells.client.blocking import _LoopThread
+
+EXAMPLE = Path(__file__).parents[3] / "examples" / "chat.py"
+
+
+def said(*memories: Memory) -> list[tuple[UUID, str]]:
+    """What a cached store's engine, working beside the test, does not change."""
+    return [(one.id, one.content) for one in memories]
+
+
+def test_a_memory_from_its_first_day_to_its_last(options: Options) -> None:
+    with Client(**options) as memory:
+        stored = memory.remember("Nadia prefers tea.", tags=["drinks"], project="office")
+        assert said(memory.get(stored.id)) == said(stored)
+        assert said(memory.get(str(stored.id)[:13])) == said(stored)
+        found = memory.recall("what does Nadia drink, tea?", scope=Scope(project="office"))
+        assert said(*(hit.memory for hit in found.hits)) == said(stored)
+        assert memory.recall("tea", exclude=[stored.id]).hits == ()
+        assert memory.why(stored.id, "tea").memory.id == stored.id
+        asked = Asked(limit=1, sort_by="recency", exclude=[stored.id], weights={"dense": 0.0})
+        told = memory.why(stored.id, "tea", **asked)
+        assert (told.limit, told.kept_out[0].kind) == (1, "excluded")
+        assert told.legs["dense"].facts.weight == 0.0
+        changed = memory.update(stored.id, content="Nadia prefers coffee.")
+        assert changed.version > stored.version
+        assert changed.tags == ("drinks",)
+        assert said(*memory.page(Scope(tags=("drinks",))).memories) == said(changed)
+        assert said(*memory.brief("office").memories) == said(changed)
+        assert memory.stats().memories == 1
+        assert memory.settings().deadline_ms > 0
+        assert memory.forget(stored.id) == stored.id
+        assert memory.page().memories == ()
+
+
+def test_the_same_errors_everywhere(options: Options) -> None:
+    with Client(**options) as memory:
+        with pytest.raises(InvalidInput, match="empty") as refused:
+            memory.remember(" ")
+        assert refused.value.field == "content"
+        assert refused.value.remedy
+        with pytest.raises(NotFound):
+            memory.get("01a1dd17-97d6-7000-8000-000000000000")
+        stored = memory.remember("A fact.")
+        memory.update(stored.id, importance=0.9)
+        with pytest.raises(Conflict):
+            memory.update(stored.id, importance=0.1, based_on=1)
+
+
+def test_a_slip_is_told_and_not_taken_for_something_else(options: Options) -> None:
+    """Of a text in the place of a list its letters, of a field with a slip in its name nothing."""
+    slips: list[tuple[str, Callable[[Client, Memory], object]]] = [
+        ("tags", lambda memory, _: memory.remember("Tea.", **slip(tags="drinks"))),
+        ("tags", lambda memory, one: memory.update(one.id, **slip(tags="drinks"))),
+        (
+            "importnce",
+            lambda memory, one: memory.update(one.id, **slip(importnce=1.0, content="T")),
+        ),
+        ("owner", lambda memory, one: memory.update(one.id, **slip(owner="you"))),
+        ("sessions", lambda memory, _: memory.recall("tea", scope=Scope(**slip(sessions="s1")))),
+        ("tags", lambda memory, _: memory.page(Scope(**slip(tags="drinks")))),
+        ("sort_by", lambda memory, _: memory.recall("tea", **slip(sort_by="date"))),
+    ]
+    with Client(**options) as memory:
+        stored = memory.remember("Nadia prefers tea.", tags=["drinks"])
+        for field, slipped in slips:
+            with pytest.raises(InvalidInput) as refused:
+                slipped(memory, stored)
+            assert (refused.value.field, bool(refused.value.remedy)) == (field, True)
+        assert said(*memory.page().memories) == said(stored)
+        assert memory.get(stored.id).tags == ("drinks",)
+        memory.update(stored.id, **slip(tags=(tag for tag in ("tea", "hot"))))
+        assert memory.get(stored.id).tags == ("tea", "hot")
+
+
+def slip(**fields: Any) -> Any:
+    """Arguments that a type checker would refuse."""
+    return fields
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments", "field", "remedy"),
+    [
+        ("remember", {"content": 5}, "content", "Give a text"),
+        ("remember", {"content": "x", "importance": "high"}, "importance", "0 (trivial)"),
+        ("remember", {"content": "x", "importance": True}, "importance", "0 (trivial)"),
+        ("remember", {"content": "x", "tags": 5}, "tags", "a list of texts"),
+        ("remember", {"content": "x", "tags": [5]}, "tags", "a list of texts"),
+        ("remember", {"content": "x", "category": 5}, "category", "preference"),
+        ("remember", {"content": "x", "is_sensitive": "no"}, "is_sensitive", "true or false"),
+        ("remember", {"content": "x", "id": "0193a5f0"}, "id", "36 characters"),
+        ("recall", {"query": 5}, "query", "Give a text"),
+        ("recall", {"query": "x", "limit": "ten"}, "limit", "whole number"),
+        ("recall", {"query": "x", "as_of": "yesterday"}, "as_of", "2026-01-31T09:30"),
+        ("recall", {"query": "x", "exclude": ["0193a5f0"]}, "exclude", "whole ids"),
+        ("recall", {"query": "x", "weights": {"lexical": "high"}}, "weights", "lexical"),
+        ("recall", {"query": "x", "scope": "shop"}, "scope", "Scope(project="),
+        ("recall", {"query": "x", "scope": Scope(since="monday")}, "since", "2026-01-31T09:30"),  # type: ignore[arg-type]  # the slip
+        ("page", {"limit": "ten"}, "limit", "whole number"),
+        ("update", {"reference": "0193a5f0", "importance": "high"}, "importance", "0 (trivial)"),
+    ],
+)
+def test_a_value_of_the_wrong_kind_is_told_with_a_remedy(
+    options: Options, method: str, arguments: dict[str, Any], field: str, remedy: str
+) -> None:
+    with Client(**options) as client, pytest.raises(InvalidInput) as refused:
+        getattr(client, method)(**arguments)
+    assert refused.value.field == field
+    assert remedy in refused.value.remedy
+
+
+def test_a_key_without_a_server_opens_no_local_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("RECOLLECT_API_URL", raising=False)
+    monkeypatch.setenv("RECOLLECT_HOME", str(tmp_path / "home"))
+    with pytest.raises(InvalidInput, match="no server"):
+        Client(key="rk_x")
+    Client(**slip(key=None))  # as whoever reads it from an environment that has none
+    monkeypatch.setenv("RECOLLECT_API_URL", "http://127.0.0.1:9")
+    Client(key="rk_x")
+
+
+@pytest.mark.anyio
+async def test_the_asynchronous_one_does_the_same(options: Options) -> None:
+    async with AsyncClient(**options) as memory:
+        stored = await memory.remember("The staging database is read-only on Fridays.")
+        found = await memory.recall("staging on Fridays")
+        assert said(*(hit.memory for hit in found.hits)) == said(stored)
+        with pytest.raises(NotFound):
+            await memory.forget("01a1dd17-97d6-7000-8000-000000000000")
+
+
+def test_every_method_has_its_blocking_twin_made_of_it() -> None:
+    methods = {
+        name: method
+        for name, method in inspect.getmembers(AsyncClient, inspect.isfunction)
+        if not name.startswith("_")
+    }
+    assert len(methods) >= 19
+    for name, method in methods.items():
+        twin = getattr(Client, name)
+        assert inspect.unwrap(twin) is method
+        assert inspect.signature(twin) == inspect.signature(method)
+        assert twin.__doc__
+    public = {name for name in vars(Client) if not name.startswith("_")}
+    assert public == set(methods)
+
+
+def test_threads_share_a_client(tmp_path: Path) -> None:
+    with Client(home=tmp_path) as memory:
+        with ThreadPoolExecutor(8) as pool:
+            stored = list(pool.map(lambda n: memory.remember(f"Fact number {n}."), range(40)))
+        assert len({one.id for one in stored}) == 40
+        assert memory.stats().memories == 40
+
+
+def test_a_thread_that_comes_while_another_closes_is_told_so() -> None:
+    """The loop still takes work while it ends what is left, but nobody would ever do it."""
+    begun, ending, go_on = threading.Event(), threading.Event(), threading.Event()
+    refused: Future[str] = Future()
+
+    async def slow_to_end() -> None:
+        try:
+            begun.set()
+            await asyncio.Event().wait()
+        finally:
+            ending.set()
+            go_on.wait(SECONDS)
+
+    def come_late() -> None:
+        with pytest.raises(InvalidInput) as told:
+            loop.wait(asyncio.Event().wait())
+        refused.set_result(str(told.value))
+
+    loop = _LoopThread()
+    with ThreadPoolExecutor(2) as pool:
+        pool.submit(loop.wait, slow_to_end())
+        assert begun.wait(SECONDS)
+        stopping = pool.submit(loop.stop)
+        try:
+            assert ending.wait(SECONDS)
+            threading.Thread(target=come_late, daemon=True).start()
+            assert refused.result(60) == "the client is not open"
+        finally:
+            go_on.set()
+            stopping.result(SECONDS)
+
+
+@pytest.mark.anyio
+async def test_the_blocking_one_works_beside_a_running_loop(tmp_path: Path) -> None:
+    with Client(home=tmp_path) as memory:
+        assert memory.remember("Here.").version == 1
+
+
+def _own_threads() -> list[str]:
+    """The client's loop and the local store's lanes; servers of other tests have threads, too."""
+    names = [thread.name for thread in threading.enumerate()]
+    return [name for name in names if name.startswith("recollect-")]
+
+
+def test_a_closed_client_says_so_and_leaves_no_thread(tmp_path: Path) -> None:
+    memory = Client(home=tmp_path)
+    with pytest.raises(InvalidInput, match="not open"):
+        memory.stats()
+    for _ in range(2):  # it can be opened again
+        with memory:
+            memory.stats()
+            assert _own_threads()
+    with pytest.raises(InvalidInput, match="not open"):
+        memory.stats()
+    wait_until(lambda: not _own_threads())  # a lane's last one ends by itself, soon
+
+
+def test_one_that_cannot_be_opened_leaves_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RECOLLECT_API_KEY", raising=False)
+    with pytest.raises(InvalidInput, match="no key"), Client(url="http://127.0.0.1:9"):
+        raise AssertionError("it was opened")
+    wait_until(lambda: not _own_threads())
+
+
+def test_a_wrong_key_is_not_allowed(server: Running) -> None:
+    with Client(url=server.url, key="rk_wrong") as memory, pytest.raises(NotAllowed):
+        memory.stats()
+
+
+def test_a_folder_rules_out_the_server_of_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RECOLLECT_API_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("RECOLLECT_API_KEY", "rk_x")
+    monkeypatch.setenv("RECOLLECT_SYNC", "off")
+    with Client(home=tmp_path, owner="ada") as memory:
+        assert memory.remember("Local.").owner == "ada"
+    with pytest.raises(RecollectError), Client(home=tmp_path, owner="") as memory:
+        raise AssertionError("it was opened")
+
+
+def test_importing_the_package_costs_next_to_nothing() -> None:
+    program = (
+        "import sys, recollect\n"
+        "loaded = [name for name in sys.modules if name.startswith('recollect.')]\n"
+        "assert loaded == [], loaded\n"
+        "assert not {'pydantic', 'asyncio', 'httpx', 'typer'} & set(sys.modules)\n"
+        "from recollect import Client, NotFound\n"
+        "assert 'recollect.shells.client.blocking' in sys.modules\n"
+        "assert 'recollect.wiring' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=SECONDS)
+
+
+def test_the_front_door_lists_what_it_has() -> None:
+    for name in recollect.__all__:
+        assert getattr(recollect, name)
+    assert {"Client", "AsyncClient", "Draft", "__version__"} <= set(dir(recollect))
+    assert set(recollect.__all__) <= set(dir(recollect))
+    with pytest.raises(AttributeError, match="Klient"):
+        _ = recollect.Klient  # type: ignore[attr-defined]  # that is the point
+
+
+def test_a_tool_loop(tmp_path: Path) -> None:
+    """What a program does with the blocks of a model's message."""
+    blocks: list[dict[str, Any]] = [
+        {
+            "type": "tool_use",
+            "id": "toolu_1",
+            "name": "memory",
+            "input": {"command": "create", "path": "/memories/a.md", "file_text": "One."},
+        },
+        {"type": "text", "text": "I noted it."},
+        {
+            "type": "tool_use",
+            "id": "toolu_2",
+            "name": "memory",
+            "input": {"command": "view", "path": "/memories/b.md"},
+        },
+    ]
+    with Client(home=tmp_path) as client:
+        tool = MemoryTool(client, project="shop")
+        assert tool.to_dict() == {"type": "memory_20250818", "name": tool.name}
+        results = [
+            tool.result(block["id"], block["input"])
+            for block in blocks
+            if block["type"] == "tool_use" and block["name"] == tool.name
+        ]
+        assert results == [
+            {
+                "type": "tool_result",
+                "tool_use_id": "toolu_1",
+                "content": "File created successfully at: /memories/a.md",
+                "is_error": False,
+            },
+            {
+                "type": "tool_result",
+                "tool_use_id": "toolu_2",
+                "content": "The path /memories/b.md does not exist. Please provide a valid path.",
+                "is_error": True,
+            },
+        ]
+        assert tool.call({"command": "view", "path": "/memories/a.md"}).endswith("\tOne.")
+        assert client.recall("one").hits[0].memory.project == "shop"
+
+
+def test_the_chat_remembers_its_session_and_no_other(tmp_path: Path) -> None:
+    def chat(session: str, *lines: str) -> list[str]:
+        done = subprocess.run(
+            [sys.executable, EXAMPLE, "--session", session, "--home", tmp_path / "home"],
+            input="\n".join(lines),
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=SECONDS,
+        )
+        return [line for line in done.stdout.splitlines() if not line.startswith(">")]
+
+    with Client(home=tmp_path / "home") as memory:
+        memory.change_settings({"deadline_ms": 60_000})
+    (first,) = chat("ada", "My train to Porto leaves at nine.")
+    assert first.startswith("I know nothing of that yet.")
+    (second,) = chat("ada", "When does my train leave?")
+    assert second.startswith("You told me: My train to Porto leaves at nine.")
+    (third,) = chat("bob", "When does my train leave?")
+    assert third.startswith("I know nothing of that yet.")
+    with Client(home=tmp_path / "home") as memory:
+        episodes = memory.page(Scope(sessions=("ada",), categories=("episode",))).memories
+        assert len(episodes) == 4

@@ -1,0 +1,77 @@
+"""A session's own injections, fed back for fifty rounds, add nothing to the store.
+
+The way is the hooks' own: recall and inject on a real store, the transcript as the agent writes it,
+the reading of it, the rules, and the use case that stores. Only the processes around it are left
+out; `test_session_hooks.py` has those.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from recollect.core.agents.capture import statements
+from recollect.core.agents.injection import RECALL_SENTENCE, block
+from recollect.core.agents.transcript import own_words
+from recollect.core.memory.memory import EVERYWHERE, Draft
+from recollect.settings import load
+from recollect.usecases.agents.capture import capture
+from recollect.usecases.agents.inject import inject
+from recollect.wiring import open_recollect
+from recollect.wiring.fast_recall import QuickRecall, read_settings
+
+pytestmark = pytest.mark.anyio
+
+ROUNDS = 50
+# Each is phrased so that the rules would keep it, were it anybody's own words.
+SEEDS = (
+    "Remember that the staging database is read-only on Fridays.",
+    "We decided to use Postgres for the audit log of the staging cluster.",
+    "Always run the linter before committing to the staging branch.",
+    "No, use pnpm instead of npm for the staging frontend.",
+)
+PROMPT = "what should I know of the staging database, audit log, linter, frontend and branch?"
+
+
+def transcript(context: str, number: int) -> list[bytes]:
+    """One exchange in which everybody quotes what was injected, in every way there is."""
+    lines = context.split("\n")
+    entries = [
+        ("user", f"{PROMPT}\n<system-reminder>\n{context}\n</system-reminder>"),
+        ("assistant", [{"type": "text", "text": f"I was told:\n{context}"}]),
+        ("user", f"You said in round {number}:\n{context}\nIs that right?"),
+        ("user", "Half of it:\n" + context[: len(context) * 2 // 3]),
+        ("user", "Only the entries:\n" + "\n".join(lines[3:-1])),
+        # Even in the person's own words, without any mark, it is known already.
+        ("user", "\n".join(line.removeprefix("  | ") for line in lines if line.startswith("  | "))),
+        ("user", [{"type": "tool_result", "content": context}]),
+    ]
+    return [
+        json.dumps({"type": role, "message": {"role": role, "content": content}}).encode()
+        for role, content in entries
+    ]
+
+
+async def test_fifty_rounds_of_its_own_injections_do_not_grow_the_store(tmp_path: Path) -> None:
+    find = QuickRecall(
+        read_settings({"RECOLLECT_HOME": str(tmp_path)}), time.monotonic() + 1_000_000
+    )
+    stored = []
+    async with open_recollect(load(home=tmp_path)) as recollect:
+        for seed in SEEDS:
+            await recollect.remember(Draft(seed))
+        for number in range(ROUNDS):
+            injection = inject(find, PROMPT, None)
+            assert len(injection.memories) == len(SEEDS)
+            context = block(RECALL_SENTENCE, injection.memories)
+            said = own_words(transcript(context, number))
+            found = [one for text in said for one in statements(text)]
+            assert found, "the person's own repetition is judged by the use case"
+            told = await capture(recollect, found, project=None, session="s", allowance=100)
+            stored.append(told.stored)
+        page = await recollect.page(EVERYWHERE, None, 500)
+    assert {memory.content for memory in page.memories} == set(SEEDS)
+    assert not any(stored)

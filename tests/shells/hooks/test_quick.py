@@ -1,0 +1,230 @@
+"""The quick way to recall answers as the long way does, in every mode, with the same settings."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.serving import Running, running
+from tests.shells.cli.commands import unhurried_home
+
+from recollect.adapters.http.client import RemoteRecollect
+from recollect.adapters.http.fast_recall import recall as recall_there
+from recollect.adapters.sqlite.fast_recall import QuickStore
+from recollect.core.errors import InvalidInput, StoreUnavailable
+from recollect.core.memory.links import RESOLVED_BY, SUPERSEDES, Link
+from recollect.core.memory.memory import Draft, Scope
+from recollect.core.recall.relevance import Measure
+from recollect.core.recall.request import Hit, RecallRequest
+from recollect.ports.service import Recollect
+from recollect.settings import load
+from recollect.usecases.agents.inject import inject
+from recollect.wiring import open_cached, open_recollect
+from recollect.wiring.fast_recall import QuickRecall, read_settings
+
+pytestmark = pytest.mark.anyio
+
+TEXTS = (
+    "the staging database is read-only",
+    "the staging database moves on Friday",
+    "lunch is at noon",
+    "database backups are kept for a week",
+    "the harbour master keeps a database of ships",
+)
+QUESTIONS = (
+    "staging database",
+    "which database is read-only on Friday?",
+    'ships AND "harbour"',
+    "",
+)
+LATER = time.monotonic() + 1_000_000
+
+
+def shown(hits: list[Hit]) -> list[tuple[object, ...]]:
+    return [
+        (hit.memory, hit.score, hit.fused, hit.prior, hit.bonus, hit.legs, hit.attached)
+        for hit in hits
+    ]
+
+
+async def fill(recollect: Recollect) -> None:
+    for number, text in enumerate(TEXTS):
+        project = ("shop", None, "other")[number % 3]
+        await recollect.remember(Draft(text, importance=number / 10, project=project))
+
+
+async def supersede_and_resolve(recollect: Recollect) -> None:
+    """A chain of two, both of whose ends are found, and a memory that another resolves."""
+    old, *_, ships = (await recollect.recall(RecallRequest("database", limit=10))).hits
+    for text in ("no database is read-only any more", "every database is read-only again"):
+        successor = Link(SUPERSEDES, old.memory.id)
+        draft = Draft(text, project=old.memory.project, links=(successor,))
+        old = replace(old, memory=await recollect.remember(draft))
+    answer = await recollect.remember(Draft("ask the pilot", project=ships.memory.project))
+    await recollect.link(str(ships.memory.id), RESOLVED_BY, str(answer.id))
+
+
+@pytest.mark.parametrize("has_links", [False, True])
+@pytest.mark.parametrize("changes", [{}, {"exact_bonus": 0.5}, {"fusion": "rrf"}])
+async def test_the_local_store_is_asked_as_the_use_case_asks_it(
+    tmp_path: Path, changes: dict[str, object], *, has_links: bool
+) -> None:
+    scopes = (Scope(), Scope(project="shop"), Scope(project="shop", with_global=True))
+    async with open_recollect(load(home=tmp_path)) as recollect:
+        await fill(recollect)
+        if has_links:
+            await supersede_and_resolve(recollect)
+        if changes:
+            await recollect.change_settings(changes)
+        store = QuickStore(str(tmp_path / "memories.db"), "me", 60.0)
+        for question in QUESTIONS:
+            for scope in scopes:
+                request = RecallRequest(question, limit=3, scope=scope)
+                long = await recollect.recall(request)
+                assert shown(store.recall(request)) == shown([*long.hits])
+        store.close()
+
+
+async def test_a_superseded_memory_is_not_injected_and_a_resolution_is(tmp_path: Path) -> None:
+    async with open_recollect(load(home=tmp_path)) as recollect:
+        port = await recollect.remember(Draft("the staging port is 7000"))
+        link = Link(SUPERSEDES, port.id)
+        await recollect.remember(Draft("the staging port is 7001", links=(link,)))
+        slow = await recollect.remember(Draft("the nightly export of invoices is slow"))
+        index = await recollect.remember(Draft("create the missing index by hand"))
+        secret = await recollect.remember(Draft("the door code", is_sensitive=True))
+        await recollect.link(str(slow.id), RESOLVED_BY, str(index.id))
+        await recollect.link(str(slow.id), RESOLVED_BY, str(secret.id))
+    find = QuickRecall(read_settings({"RECOLLECT_HOME": str(tmp_path)}), LATER)
+
+    def injected(prompt: str) -> list[str]:
+        return [memory.content for memory in inject(find, prompt, None).memories]
+
+    assert injected("which port does staging have?") == ["the staging port is 7001"]
+    assert injected("why is the nightly export of invoices slow?") == [slow.content, index.content]
+
+
+@pytest.fixture(scope="module")
+def server(cluster: object, open_folder: Path) -> Iterator[Running]:
+    from tests.conftest import TEMPLATE, Cluster
+
+    assert isinstance(cluster, Cluster)
+    url = cluster.create("quick", TEMPLATE)
+    with running(url, unhurried_home(open_folder / "quick")) as answering:
+        yield answering
+    cluster.drop("quick")
+
+
+async def test_a_server_is_asked_as_the_usual_client_asks_it(server: Running) -> None:
+    key = server.new_key()
+    async with RemoteRecollect(server.url, key) as remote:
+        await fill(remote)
+        await supersede_and_resolve(remote)
+        for question in QUESTIONS:
+            scope = Scope(project="shop", with_global=True)
+            request = RecallRequest(question, limit=5, scope=scope)
+            long = await remote.recall(request)
+            assert shown(recall_there(server.url, key, request, 60.0)) == shown([*long.hits])
+            assert {hit.memory.project for hit in long.hits} <= {"shop", None}
+    with pytest.raises(StoreUnavailable):
+        recall_there(server.url, "rk_wrong", RecallRequest("x"), 60.0)
+
+
+async def test_a_cached_store_answers_with_the_server_and_what_only_it_knows(
+    server: Running, tmp_path: Path
+) -> None:
+    key = server.new_key()
+    async with RemoteRecollect(server.url, key) as remote:
+        await remote.remember(Draft("the staging database is read-only"))
+    async with open_cached(load(home=tmp_path, api_url=server.url, api_key=key)) as cached:
+        await cached.recollect.remember(Draft("the staging database moves on Friday"))
+    environ = {
+        "RECOLLECT_HOME": str(tmp_path),
+        "RECOLLECT_API_URL": server.url,
+        "RECOLLECT_API_KEY": key,
+    }
+    request = RecallRequest("staging database")
+    found = QuickRecall(read_settings(environ), LATER)(request)
+    assert {hit.memory.content for hit in found} == {
+        "the staging database is read-only",
+        "the staging database moves on Friday",
+    }
+    environ["RECOLLECT_API_URL"] = "http://127.0.0.1:9"
+    alone = QuickRecall(read_settings(environ), LATER)
+    assert [hit.memory.content for hit in alone(request)] == [
+        "the staging database moves on Friday"
+    ]
+    assert alone.note == "without the server: StoreUnavailable"
+
+
+def test_nothing_sensitive_and_no_bare_key_leaves_this_machine() -> None:
+    secret = RecallRequest("is ghp_0123456789abcdefghijABCDEFGHIJ012345 still valid?")
+    with pytest.raises(InvalidInput):
+        recall_there("https://memory.example.org", "rk_x", secret, 1.0)
+    with pytest.raises(InvalidInput) as caught:
+        recall_there("http://memory.example.org", "rk_x", RecallRequest("x"), 1.0)
+    with pytest.raises(InvalidInput) as told:
+        RemoteRecollect("http://memory.example.org", "rk_x")
+    assert caught.value.remedy == told.value.remedy
+
+
+ENVIRONMENTS: list[dict[str, str]] = [
+    {},
+    {"RECOLLECT_HOME": "~/somewhere", "RECOLLECT_OWNER": "ada"},
+    {"RECOLLECT_HOME": "relative/place", "RECOLLECT_SYNC": "off"},
+    {"XDG_DATA_HOME": "/data"},
+    {"XDG_DATA_HOME": "relative", "RECOLLECT_HOME": "", "RECOLLECT_OWNER": ""},
+    {"RECOLLECT_API_URL": "http://127.0.0.1:1", "RECOLLECT_API_KEY": "rk_x"},
+    {
+        "RECOLLECT_HOOK_BUDGET_MS": "500",
+        "RECOLLECT_HOOK_TOKENS": "400",
+        "RECOLLECT_HOOK_FLOOR": "2.5",
+        "RECOLLECT_HOOK_COSINE_FLOOR": "0.3",
+    },
+]
+
+
+@pytest.mark.parametrize("environ", ENVIRONMENTS)
+def test_the_quick_settings_are_the_settings(
+    environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import os
+
+    for name in [*os.environ]:
+        if name.startswith("RECOLLECT_") or name == "XDG_DATA_HOME":
+            monkeypatch.delenv(name)
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    quick, full = read_settings(os.environ), load()
+    key = full.api_key
+    assert (quick.home, quick.owner, quick.sqlite_path) == (full.home, full.owner, full.sqlite_path)
+    assert (quick.api_url, quick.sync) == (full.api_url, full.sync)
+    assert quick.api_key == (key.get_secret_value() if key else None)
+    assert quick.hook_budget_ms == full.hook_budget_ms
+    assert quick.measure == Measure(full.hook_tokens, full.hook_floor, full.hook_cosine_floor)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("RECOLLECT_HOOK_TOKENS", "99"),
+        ("RECOLLECT_HOOK_TOKENS", "many"),
+        ("RECOLLECT_HOOK_FLOOR", "-1"),
+        ("RECOLLECT_HOOK_COSINE_FLOOR", "3"),
+        ("RECOLLECT_HOOK_BUDGET_MS", "1"),
+        ("RECOLLECT_SYNC", "maybe"),
+        ("RECOLLECT_OWNER", " "),
+        ("RECOLLECT_OWNER", "x" * 201),
+    ],
+)
+def test_what_the_settings_refuse_the_quick_ones_refuse(
+    name: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(InvalidInput):
+        load()
+    with pytest.raises(InvalidInput):
+        read_settings({name: value})

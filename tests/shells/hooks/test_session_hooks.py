@@ -1,0 +1,235 @@
+"""A session as an agent lives it: start, prompts, answers, a compaction, and another project."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+from tests.adapters.agents.agent import ScriptedAgent
+from tests.adapters.files.test_repository import repository
+from tests.shells.cli.commands import Cli
+from tests.shells.hooks.completions import Completions
+
+from recollect.adapters.files.hook_files import SessionFile
+from recollect.shells.hooks.events import parse_event
+from recollect.shells.hooks.session import briefed
+
+FRIDAY = "The staging database is read-only on Fridays."
+ASKING = "Can I write to the staging database on a Friday?"
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    return repository(tmp_path / "shop", "git@example.org:ada/shop.git")
+
+
+@pytest.fixture
+def agent(tmp_path: Path, shop: Path) -> ScriptedAgent:
+    return ScriptedAgent(tmp_path / "home", shop)
+
+
+@pytest.fixture
+def cli(agent: ScriptedAgent) -> Cli:
+    return Cli(agent.home)
+
+
+def contents(cli: Cli) -> list[str]:
+    return [one["content"] for one in cli.json("list")["memories"]]
+
+
+def test_a_memory_is_injected_once_until_the_context_is_compacted(
+    agent: ScriptedAgent, cli: Cli
+) -> None:
+    cli.json("remember", FRIDAY, "--project", "example.org/ada/shop")
+    first = agent.ask(ASKING)
+    assert "project example.org/ada/shop" in first
+    assert FRIDAY in first
+    assert agent.ask(ASKING) == ""
+    other = ScriptedAgent(agent.home, agent.folder, session="session-2")
+    assert FRIDAY in other.ask(ASKING)
+    assert FRIDAY in agent.compact()  # restored with the brief
+    assert agent.ask(ASKING) == ""
+
+
+def test_what_was_said_last_is_in_the_brief_after_a_compaction(agent: ScriptedAgent) -> None:
+    agent.ask("Remember that the invoices live in the eu-west bucket.")
+    assert "The invoices live in the eu-west bucket." in agent.compact()
+
+
+def test_a_capture_that_was_killed_does_not_keep_a_brief_waiting(
+    agent: ScriptedAgent, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cli.json("remember", FRIDAY, "--project", "example.org/ada/shop")
+    session = SessionFile(agent.home / "hooks", agent.session)
+    session.note_begun("killed")
+    assert session.state().is_at_work
+    monkeypatch.setenv("RECOLLECT_HOME", str(agent.home))
+    event = parse_event(json.dumps({"cwd": str(agent.folder), "source": "compact"}).encode())
+    until = time.monotonic() + 0.1
+    (told,) = asyncio.run(briefed(event, os.environ, session, until))
+    assert told.content == FRIDAY
+    assert time.monotonic() >= until
+
+
+def test_the_project_comes_first_global_memories_are_marked_and_others_stay_out(
+    agent: ScriptedAgent, cli: Cli
+) -> None:
+    cli.json("remember", "Globally, the staging database is backed up on Friday.")
+    cli.json("remember", FRIDAY, "--project", "example.org/ada/shop")
+    cli.json("remember", "Their staging database moves on Friday.", "--project", "other")
+    cli.json("remember", "The staging database password on Friday: hunter2hunter2", "--sensitive")
+    told = agent.ask(ASKING)
+    assert told.index(FRIDAY) < told.index("backed up on Friday")
+    assert " · global · " in told
+    assert "moves on Friday" not in told
+    assert "hunter2" not in told
+
+
+def test_an_unrelated_prompt_injects_nothing(agent: ScriptedAgent, cli: Cli) -> None:
+    cli.json("remember", FRIDAY)
+    assert agent.ask("fix the failing test") == ""
+    assert agent.ask("/compact") == ""
+
+
+def test_a_session_starts_with_a_brief_that_is_not_repeated(agent: ScriptedAgent, cli: Cli) -> None:
+    cli.json("remember", FRIDAY, "--importance", "0.9", "--project", "example.org/ada/shop")
+    cli.json("remember", "The token is ghp_0123456789abcdefghijABCDEFGHIJ012345")
+    brief = agent.start()
+    assert FRIDAY in brief
+    assert "ghp_" not in brief
+    assert agent.ask(ASKING) == ""
+    assert agent.start("resume") == brief
+    assert agent.ask(ASKING) == ""
+
+
+def test_what_a_person_says_to_remember_is_kept_for_the_project(
+    agent: ScriptedAgent, cli: Cli
+) -> None:
+    agent.ask("Remember that the invoices live in the eu-west bucket. What is next?")
+    agent.answer("Remember that I, the agent, said nothing.")
+    assert contents(cli) == ["The invoices live in the eu-west bucket."]
+    (kept,) = cli.json("list")["memories"]
+    assert kept["project"] == "example.org/ada/shop"
+    assert (kept["session"], kept["tags"]) == ("session-1", ["captured"])
+    agent.ask("Remember that invoices live in the eu-west bucket!")
+    agent.answer("Known.")
+    agent.ask("Remember that the invoices live in the eu-west bucket for seven years.")
+    agent.answer("Refined.")
+    assert contents(cli) == ["The invoices live in the eu-west bucket for seven years."]
+
+
+def test_a_secret_that_is_captured_is_sensitive(agent: ScriptedAgent, cli: Cli) -> None:
+    agent.ask("Remember that the deploy token is ghp_0123456789abcdefghijABCDEFGHIJ012345")
+    agent.answer("Fine.")
+    (kept,) = cli.json("list")["memories"]
+    assert kept["is_sensitive"]
+    assert agent.ask("what is the deploy token?") == ""
+
+
+def test_the_day_has_a_cap_that_people_can_see(agent: ScriptedAgent, cli: Cli) -> None:
+    agent.settings["RECOLLECT_CAPTURE_DAILY"] = "2"
+    agent.ask("\n".join(f"Remember that host number {n} builds the images." for n in range(4)))
+    agent.answer("Fine.")
+    assert len(contents(cli)) == 2
+    told = json.loads(Cli(agent.home, agent.settings)("hook", "status", "--json").stdout)
+    assert (told["captured_today"], told["daily_cap"]) == (2, 2)
+    assert any("over_cap=2" in line for line in told["log"])
+
+
+def test_capturing_can_be_turned_off(agent: ScriptedAgent, cli: Cli) -> None:
+    agent.settings["RECOLLECT_CAPTURE"] = "off"
+    agent.ask("Remember that the invoices live in the eu-west bucket.")
+    agent._write("assistant", "Fine.")
+    assert agent._run("capture", "Stop") == ""
+    assert contents(cli) == []
+
+
+def test_a_model_on_this_machine_extracts_what_rules_cannot(agent: ScriptedAgent, cli: Cli) -> None:
+    answer = {
+        "memories": [
+            {
+                "content": "Invoices go to the eu-west bucket.",
+                "category": "fact",
+                "importance": 0.6,
+            },
+            {"content": "Passwords were leaked to the press.", "category": "fact", "importance": 1},
+        ]
+    }
+    with Completions(json.dumps(answer)) as model:
+        agent.settings |= {"RECOLLECT_CAPTURE_URL": model.url, "RECOLLECT_CAPTURE_MODEL": "small"}
+        agent.ask("since the audit our invoices go to the eu-west bucket by the way")
+        agent.answer("Noted.")
+    assert contents(cli) == ["Invoices go to the eu-west bucket."]
+    (request,) = model.requests
+    assert request["model"] == "small"
+    assert "eu-west" in request["messages"][1]["content"]
+
+
+def test_a_model_elsewhere_is_not_asked_unless_egress_is_opened(
+    agent: ScriptedAgent, cli: Cli
+) -> None:
+    agent.settings["RECOLLECT_CAPTURE_URL"] = "https://models.example.org/v1"
+    agent.ask("Remember that the invoices live in the eu-west bucket.")
+    agent.answer("Fine.")
+    assert contents(cli) == ["The invoices live in the eu-west bucket."]  # by rule
+    status = Cli(agent.home)("hook", "status").stdout
+    assert "model=InvalidInput" in status
+
+
+def test_an_agent_s_own_command_can_extract_and_its_hooks_stay_still(
+    agent: ScriptedAgent, cli: Cli, tmp_path: Path
+) -> None:
+    script = tmp_path / "model.sh"
+    script.write_text(
+        '#!/bin/sh\ncat > "$0.read"\n[ "$RECOLLECT_CAPTURING" = 1 ] || exit 1\n'
+        'echo \'{"memories": [{"content": "Invoices go to the eu-west bucket.",'
+        ' "category": "fact", "importance": 0.6}]}\'\n'
+    )
+    script.chmod(0o755)
+    agent.settings["RECOLLECT_CAPTURE_COMMAND"] = str(script)
+    agent.ask("since the audit our invoices go to the eu-west bucket by the way")
+    agent.ask("sign in with ghp_0123456789abcdefghijABCDEFGHIJ012345 then")
+    agent.answer("Noted.")
+    assert contents(cli) == ["Invoices go to the eu-west bucket."]
+    told = Path(f"{script}.read").read_text()
+    assert "invoices go to" in told
+    assert "ghp_" not in told
+
+
+@pytest.mark.parametrize("answer", ["nonsense", "", '{"memories": [1]}'])
+def test_a_model_that_talks_nonsense_changes_nothing(
+    agent: ScriptedAgent, cli: Cli, answer: str
+) -> None:
+    with Completions(answer) as model:
+        agent.settings["RECOLLECT_CAPTURE_URL"] = model.url
+        agent.ask("Remember that the invoices live in the eu-west bucket.")
+        agent.answer("Noted.")
+    assert contents(cli) == ["The invoices live in the eu-west bucket."]
+
+
+def test_calls_without_a_session_are_not_taken_for_one(agent: ScriptedAgent, cli: Cli) -> None:
+    cli.json("remember", FRIDAY, "--project", "example.org/ada/shop")
+    for transcript in ("", ""):  # nothing tells them apart: each may be another's first prompt
+        agent.session = ""
+        assert FRIDAY in agent._context(
+            "recall", "UserPromptSubmit", prompt=ASKING, transcript_path=transcript
+        )
+    for transcript in ("/tmp/one.jsonl", "/tmp/two.jsonl"):
+        asked = {"prompt": ASKING, "transcript_path": transcript}
+        assert FRIDAY in agent._context("recall", "UserPromptSubmit", **asked)
+        assert agent._context("recall", "UserPromptSubmit", **asked) == ""
+
+
+def test_what_a_session_without_a_name_says_is_captured_once(
+    agent: ScriptedAgent, cli: Cli
+) -> None:
+    agent.session = ""
+    agent.ask("Remember that the invoices live in the eu-west bucket.")
+    agent.answer("I shall.")
+    agent.answer("Anything else?")
+    (memory,) = cli.json("list")["memories"]
+    assert memory["session"] is None

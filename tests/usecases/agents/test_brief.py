@@ -1,0 +1,90 @@
+"""A brief holds the most important and most recent memories that fit, and nothing it must not."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+from tests.conformance.samples import OWNER, memory
+from tests.strategies import MOMENT
+
+from recollect.adapters.in_memory import InMemoryStore
+from recollect.core.agents.injection import BRIEF_SENTENCE, block, tokens
+from recollect.core.memory.links import SUPERSEDES, Link
+from recollect.core.memory.memory import Memory, Scope
+from recollect.usecases.agents.brief import Brief, brief
+from recollect.usecases.context import Parts
+from recollect.usecases.service import OwnedRecollect
+
+pytestmark = pytest.mark.anyio
+SCOPE = Scope(project="alpha", with_global=True)
+NOW = MOMENT + timedelta(days=100)
+
+
+async def briefed(parts: Parts, *memories: Memory, budget: int = 1200) -> Brief:
+    assert isinstance(parts.store, InMemoryStore)
+    for one in memories:
+        await parts.store.add(one)
+    return await brief(OwnedRecollect(parts, OWNER), SCOPE, budget_tokens=budget, now=NOW)
+
+
+def old(number: int, days: int, importance: float, **fields: object) -> Memory:
+    at = NOW - timedelta(days=days)
+    stated = {"project": "alpha", **fields}
+    return memory(number, f"memory {number}", updated_at=at, importance=importance, **stated)
+
+
+async def test_importance_and_youth_both_count_and_global_ones_come_last(parts: Parts) -> None:
+    told = await briefed(
+        parts,
+        old(1, days=90, importance=0.9),  # 0.9 + 1/8
+        old(2, days=0, importance=0.2),  # 0.2 + 1
+        old(3, days=60, importance=0.2),  # 0.2 + 1/4
+        old(4, days=0, importance=1.0, project=None),
+        old(5, days=0, importance=1.0, project="beta"),
+    )
+    assert [one.id.int for one in told.memories] == [2, 1, 3, 4]
+    assert told.project == "alpha"
+
+
+async def test_sensitive_memories_and_episodes_are_left_out(parts: Parts) -> None:
+    told = await briefed(
+        parts,
+        old(1, days=0, importance=1.0, is_sensitive=True),
+        old(2, days=0, importance=1.0, category="episode", session="s"),
+        old(3, days=0, importance=0.1),
+    )
+    assert [one.id.int for one in told.memories] == [3]
+
+
+async def test_superseded_memories_are_left_out_unless_they_supersede_each_other(
+    parts: Parts,
+) -> None:
+    def after(number: int, former: int, **fields: object) -> Memory:
+        links = (Link(SUPERSEDES, UUID(int=former)),)
+        return old(number, days=number, importance=0.5, links=links, **fields)
+
+    told = await briefed(
+        parts,
+        old(1, days=1, importance=1.0),
+        after(2, former=1),
+        after(3, former=4),
+        after(4, former=3),
+        old(5, days=5, importance=1.0),
+        after(6, former=5, project="beta"),  # which is not here, so 5 still holds
+    )
+    assert {one.id.int for one in told.memories} == {2, 3, 4, 5}
+
+
+async def test_the_budget_holds_and_what_is_left_out_is_counted(parts: Parts) -> None:
+    told = await briefed(parts, *(old(n, days=n, importance=0.5) for n in range(1, 90)), budget=400)
+    assert 0 < len(told.memories) < 89
+    assert told.left_out == 89 - len(told.memories)
+    assert tokens(block(BRIEF_SENTENCE, told.memories)) <= 400
+
+
+async def test_more_than_one_page_is_looked_at(parts: Parts) -> None:
+    many = [old(n, days=0, importance=0.1) for n in range(2, 700)]
+    told = await briefed(parts, old(1, days=0, importance=1.0), *many, budget=200)
+    assert told.memories[0].id.int == 1

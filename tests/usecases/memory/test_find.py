@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+
+from recollect.core.errors import AmbiguousId, InvalidInput, NotFound
+from recollect.core.memory.memory import EVERYWHERE, Draft, Memory, Scope
+from recollect.usecases.context import Parts
+from recollect.usecases.memory import find
+from recollect.usecases.memory.forget import forget
+from recollect.usecases.memory.remember import remember
+
+pytestmark = pytest.mark.anyio
+
+ONE = UUID("019a8f4e-2b7c-7000-8000-000000000001")
+TWIN = UUID("019a8f4e-2b7c-7000-8000-000000000002")
+OTHER = UUID("019b0000-0000-7000-8000-000000000003")
+
+
+async def stored(parts: Parts, id: UUID, owner: str = "me", **fields: str) -> Memory:
+    return await remember(parts, owner, Draft(f"memory {id.int % 16}", id=id, **fields))  # type: ignore[arg-type]  # mypy takes a keyword for any field
+
+
+async def test_an_id_or_any_unambiguous_prefix_finds_a_memory(parts: Parts) -> None:
+    memory = await stored(parts, OTHER)
+    await stored(parts, ONE)
+    for reference in (str(OTHER), OTHER.hex, "019b", " 019B0000-0 ", str(OTHER)[:13]):
+        assert await find.get(parts, "me", reference) == memory
+
+
+async def test_an_ambiguous_prefix_shows_what_it_fits(parts: Parts) -> None:
+    await stored(parts, ONE)
+    await stored(parts, TWIN)
+    with pytest.raises(AmbiguousId) as refused:
+        await find.get(parts, "me", "019a8f4e-2b7c")
+    assert str(ONE) in str(refused.value)
+    assert str(TWIN) in str(refused.value)
+    assert refused.value.remedy == "Give more digits of the id."
+
+
+async def test_of_very_many_only_a_few_are_shown(parts: Parts) -> None:
+    for number in range(20):
+        await stored(parts, UUID(int=ONE.int + number))
+    with pytest.raises(AmbiguousId) as refused:
+        await find.resolve(parts, "me", "019a")
+    assert str(refused.value).count("019a8f4e") == 5
+
+
+async def test_a_forgotten_twin_makes_no_prefix_ambiguous(parts: Parts) -> None:
+    memory = await stored(parts, ONE)
+    await stored(parts, TWIN)
+    await forget(parts, "me", str(TWIN))
+    assert await find.get(parts, "me", "019a") == memory
+    with pytest.raises(AmbiguousId):
+        await find.resolve(parts, "me", "019a", forgotten=True)
+
+
+@pytest.mark.parametrize("reference", ["019c", str(TWIN), str(ONE)])
+async def test_what_is_not_there_is_not_found(parts: Parts, reference: str) -> None:
+    """Never stored, another owner's, and forgotten: all three look alike."""
+    await stored(parts, ONE)
+    await forget(parts, "me", str(ONE))
+    await stored(parts, TWIN, owner="you")
+    with pytest.raises(NotFound) as missing:
+        await find.get(parts, "me", reference)
+    assert reference in str(missing.value)
+    assert "recollect list" in missing.value.remedy
+
+
+async def test_what_is_no_id_is_bad_input(parts: Parts) -> None:
+    with pytest.raises(InvalidInput):
+        await find.get(parts, "me", "latest")
+
+
+async def test_pages_show_everything_once_newest_first(parts: Parts) -> None:
+    made = [await remember(parts, "me", Draft(f"number {number}")) for number in range(7)]
+    await remember(parts, "you", Draft("not mine"))
+    shown: list[Memory] = []
+    sizes: list[int] = []
+    cursor: str | None = None
+    while True:
+        page = await find.page(parts, "me", EVERYWHERE, cursor, 3)
+        shown.extend(page.memories)
+        sizes.append(len(page.memories))
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+    assert shown == made[::-1]
+    assert sizes == [3, 3, 1]
+
+
+async def test_a_page_that_just_fits_has_no_next(parts: Parts) -> None:
+    for number in range(3):
+        await remember(parts, "me", Draft(f"number {number}"))
+    assert (await find.page(parts, "me", EVERYWHERE, None, 3)).next_cursor is None
+    assert (await find.page(parts, "me", EVERYWHERE, None, 2)).next_cursor is not None
+
+
+async def test_what_is_written_between_pages_shifts_nothing(parts: Parts) -> None:
+    made = [await remember(parts, "me", Draft(f"number {number}")) for number in range(4)]
+    first = await find.page(parts, "me", EVERYWHERE, None, 2)
+    await remember(parts, "me", Draft("newer than all"))
+    await forget(parts, "me", str(made[3].id))
+    second = await find.page(parts, "me", EVERYWHERE, first.next_cursor, 2)
+    assert second.memories == (made[1], made[0])
+
+
+async def test_a_listing_stays_in_its_scope(parts: Parts) -> None:
+    web = await stored(parts, ONE, project="web")
+    await stored(parts, TWIN, project="app")
+    await stored(parts, OTHER)
+    page = await find.page(parts, "me", Scope(project=" web "), None, 10)
+    assert page.memories == (web,)
+
+
+@pytest.mark.parametrize(
+    ("scope", "cursor", "limit", "culprit"),
+    [
+        (EVERYWHERE, None, 0, "limit"),
+        (EVERYWHERE, None, 501, "limit"),
+        (EVERYWHERE, "page 2", 10, "cursor"),
+        (Scope(categories=("gossip",)), None, 10, "category"),
+        (Scope(project="\x00"), None, 10, "project"),
+    ],
+)
+async def test_a_page_that_cannot_be_asked_for_is_refused(
+    parts: Parts, scope: Scope, cursor: str | None, limit: int, culprit: str
+) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        await find.page(parts, "me", scope, cursor, limit)
+    assert refused.value.field == culprit

@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from uuid import UUID
+
+import pytest
+from tests.usecases.conftest import parts_on
+
+from recollect.adapters.in_memory import InMemoryStore
+from recollect.core.errors import Conflict, InvalidInput, NotFound
+from recollect.core.memory.links import Link
+from recollect.core.memory.memory import Changes, Draft, Memory
+from recollect.usecases.context import Parts
+from recollect.usecases.memory.forget import forget
+from recollect.usecases.memory.remember import remember
+from recollect.usecases.memory.update import update
+
+pytestmark = pytest.mark.anyio
+
+DRAFT = Draft("staging is frozen", tags=("ops",), project="web", session="s1", importance=0.4)
+
+
+class MeetingStore(InMemoryStore):
+    """Hands over to other tasks between reading and writing, as a store behind a wire does."""
+
+    async def replace(self, memory: Memory, *, based_on: int) -> bool:
+        await asyncio.sleep(0)
+        return await super().replace(memory, based_on=based_on)
+
+
+async def test_only_named_fields_change(parts: Parts) -> None:
+    before = await remember(parts, "me", DRAFT)
+    after = await update(parts, "me", str(before.id)[:13], {"importance": 0.9, "session": None})
+    assert after == replace(
+        before, importance=0.9, session=None, version=2, updated_at=after.updated_at
+    )
+    assert after.updated_at > before.updated_at
+    assert await parts.store.get("me", before.id) == after
+
+
+async def test_every_field_can_be_changed(parts: Parts) -> None:
+    before = await remember(parts, "me", DRAFT)
+    changes: Changes = {
+        "content": "staging is open",
+        "category": "episode",
+        "tags": ("db",),
+        "expanded_keywords": ("thaw",),
+        "importance": 1.0,
+        "is_sensitive": True,
+        "project": None,
+        "session": "s2",
+        "links": (Link("see_also", UUID(int=7)),),
+    }
+    assert set(changes) == set(Changes.__annotations__)
+    after = await update(parts, "me", str(before.id), changes)
+    assert after == replace(before, **changes, version=2, updated_at=after.updated_at)
+
+
+async def test_each_change_is_a_new_version(parts: Parts) -> None:
+    memory = await remember(parts, "me", DRAFT)
+    for version in (2, 3, 4):
+        memory = await update(parts, "me", str(memory.id), {"importance": 0.5})
+        assert memory.version == version
+
+
+@pytest.mark.parametrize(
+    ("changes", "culprit"),
+    [
+        ({}, "changes"),
+        ({"content": " "}, "content"),
+        ({"importance": 7.0}, "importance"),
+        ({"category": "gossip"}, "category"),
+        ({"category": "episode", "session": None}, "session"),
+    ],
+)
+async def test_a_change_that_breaks_the_rules_changes_nothing(
+    parts: Parts, changes: Changes, culprit: str
+) -> None:
+    before = await remember(parts, "me", DRAFT)
+    with pytest.raises(InvalidInput) as refused:
+        await update(parts, "me", str(before.id), changes)
+    assert refused.value.field == culprit
+    assert await parts.store.get("me", before.id) == before
+
+
+async def test_a_change_based_on_the_current_version_is_applied(parts: Parts) -> None:
+    memory = await remember(parts, "me", DRAFT)
+    memory = await update(parts, "me", str(memory.id), {"importance": 0.5}, based_on=1)
+    memory = await update(parts, "me", str(memory.id), {"importance": 0.6}, based_on=2)
+    assert (memory.importance, memory.version) == (0.6, 3)
+
+
+@pytest.mark.parametrize("based_on", [1, 3, 0, -1])
+async def test_a_change_based_on_another_version_is_a_conflict(parts: Parts, based_on: int) -> None:
+    memory = await remember(parts, "me", DRAFT)
+    current = await update(parts, "me", str(memory.id), {"importance": 0.5})
+    with pytest.raises(Conflict) as clash:
+        await update(parts, "me", str(memory.id), {"importance": 0.6}, based_on=based_on)
+    assert "version 2 is current" in str(clash.value)
+    assert await parts.store.get("me", memory.id) == current
+
+
+async def test_writers_that_meet_all_keep_their_fields() -> None:
+    parts = parts_on(MeetingStore())
+    memory = await remember(parts, "me", DRAFT)
+    changes: list[Changes] = [
+        {"content": "staging is open"},
+        {"importance": 0.9},
+        {"tags": ("db",)},
+        {"project": "app"},
+        {"is_sensitive": True},
+    ]
+    await asyncio.gather(*(update(parts, "me", str(memory.id), change) for change in changes))
+    after = await parts.store.get("me", memory.id)
+    assert after is not None
+    assert (after.content, after.importance, after.tags) == ("staging is open", 0.9, ("db",))
+    assert (after.project, after.is_sensitive) == ("app", True)
+    assert after.version == 1 + len(changes)
+
+
+async def test_of_writers_on_one_version_one_wins_and_the_others_hear_of_it() -> None:
+    parts = parts_on(MeetingStore())
+    memory = await remember(parts, "me", DRAFT)
+    outcomes = await asyncio.gather(
+        *(
+            update(parts, "me", str(memory.id), {"importance": number / 10}, based_on=1)
+            for number in range(4)
+        ),
+        return_exceptions=True,
+    )
+    winners = [outcome for outcome in outcomes if isinstance(outcome, Memory)]
+    losers = [outcome for outcome in outcomes if isinstance(outcome, Conflict)]
+    assert (len(winners), len(losers)) == (1, 3)
+    assert await parts.store.get("me", memory.id) == winners[0]
+
+
+async def test_a_memory_that_others_never_let_go_of_is_a_conflict() -> None:
+    class ContestedStore(InMemoryStore):
+        async def replace(self, memory: Memory, *, based_on: int) -> bool:
+            return False
+
+    parts = parts_on(ContestedStore())
+    memory = await remember(parts, "me", DRAFT)
+    with pytest.raises(Conflict, match="without pause"):
+        await update(parts, "me", str(memory.id), {"importance": 0.9})
+    with pytest.raises(Conflict, match="without pause"):
+        await forget(parts, "me", str(memory.id))
+
+
+async def test_nobody_changes_what_is_another_owners_or_forgotten(parts: Parts) -> None:
+    theirs = await remember(parts, "you", DRAFT)
+    mine = await remember(parts, "me", DRAFT)
+    await forget(parts, "me", str(mine.id))
+    for id in (theirs.id, mine.id):
+        with pytest.raises(NotFound):
+            await update(parts, "me", str(id), {"importance": 0.9})
+    assert await parts.store.get("you", theirs.id) == theirs
+
+
+async def test_a_memory_forgotten_while_it_is_changed_stays_forgotten() -> None:
+    parts = parts_on(MeetingStore())
+    memory = await remember(parts, "me", DRAFT)
+    outcomes = await asyncio.gather(
+        forget(parts, "me", str(memory.id)),
+        update(parts, "me", str(memory.id), {"importance": 0.9}),
+        return_exceptions=True,
+    )
+    assert outcomes[0] == memory.id
+    assert isinstance(outcomes[1], NotFound)
+    after = await parts.store.get("me", memory.id)
+    assert after is not None
+    assert after.deleted_at is not None

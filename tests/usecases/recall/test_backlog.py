@@ -1,0 +1,69 @@
+"""A recall tells what is not embedded yet, from a count that it does not wait for."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from uuid import UUID
+
+import pytest
+from tests.usecases.queues import InMemoryQueue, Model
+
+from recollect.core.recall.request import RecallRequest
+from recollect.core.recall.space import EmbeddingProgress, StoredSpace
+from recollect.usecases.context import Parts
+from recollect.usecases.recall.backlog import REFRESH_SECONDS, Backlog
+from recollect.usecases.recall.recall import recall
+
+pytestmark = pytest.mark.anyio
+
+
+class CountedQueue(InMemoryQueue):
+    counts = 0
+
+    async def progress(self, space: StoredSpace, owner: str | None = None) -> EmbeddingProgress:
+        self.counts += 1
+        return await super().progress(space, owner)
+
+
+async def test_a_recall_tells_the_backlog_without_counting_it(parts: Parts) -> None:
+    queue = CountedQueue({UUID(int=number): f"text {number}" for number in range(1, 4)})
+    space = await queue.open_space("m", Model("m").space)
+    (job, *_) = await queue.claim(space, 1)
+    await queue.finish(space, [(job, [1.0, 1.0])])
+    async with Backlog(queue) as backlog:
+        told = replace(parts, hint=backlog.hint)
+        assert (await recall(told, "me", RecallRequest("anything"))).hint is None
+        await asyncio.sleep(1)
+        for _ in range(5):
+            found = await recall(told, "me", RecallRequest("anything"))
+            assert found.hint is not None
+            assert found.hint.startswith("1 of 3 memories are embedded")
+        assert queue.counts == 1
+        for job in await queue.claim(space, 5):
+            await queue.finish(space, [(job, [1.0, 1.0])])
+        await asyncio.sleep(REFRESH_SECONDS + 1)
+        assert (await recall(told, "me", RecallRequest("anything"))).hint is None
+        assert queue.counts == 2
+        await asyncio.sleep(REFRESH_SECONDS * 10)
+        assert queue.counts == 3  # the recall above asked for it; nobody else did
+
+
+async def test_a_count_that_fails_is_made_again(parts: Parts) -> None:
+    class BrokenQueue(InMemoryQueue):
+        is_broken = True
+
+        async def spaces(self) -> list[StoredSpace]:
+            if self.is_broken:
+                raise OSError
+            return await super().spaces()
+
+    queue = BrokenQueue({UUID(int=1): "text"})
+    await queue.open_space("m", Model("m").space)
+    async with Backlog(queue) as backlog:
+        assert backlog.hint("me") is None
+        await asyncio.sleep(1)
+        assert backlog.hint("me") is None
+        queue.is_broken = False
+        await asyncio.sleep(REFRESH_SECONDS + 1)
+        assert backlog.hint("me") is not None

@@ -1,0 +1,138 @@
+"""The dense leg's model works while the store is asked which model it must be."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Mapping
+from dataclasses import dataclass, field
+
+import pytest
+from tests.usecases.vectors import SPACE, AllVectors, MeaningEmbedder
+
+from recollect.adapters.in_memory import InMemoryStore
+from recollect.core.errors import ModelUnavailable
+from recollect.core.memory.memory import Scope
+from recollect.core.recall.request import Candidate, Declined, RecallRequest
+from recollect.core.recall.settings import RecallSettings
+from recollect.core.recall.space import Space, StoredSpace, Survey
+from recollect.ports.embedding import Embedder
+from recollect.ports.recall import Leg
+from recollect.usecases.recall.dense import dense_leg
+
+pytestmark = pytest.mark.anyio
+
+OTHER = Space("others", "1", 3)
+FIRST, SECOND = StoredSpace(1, "first", SPACE, "active"), StoredSpace(2, "second", OTHER, "active")
+
+
+@dataclass
+class Watched(AllVectors):
+    """Writes down what the models were asked before it answered."""
+
+    models: Mapping[str, MeaningEmbedder] = field(default_factory=dict)
+    asked_before: list[str] = field(default_factory=list)
+
+    async def survey(self, owner: str, scope: Scope) -> Survey:
+        for _ in range(3):
+            await asyncio.sleep(0)  # whoever is to work meanwhile gets to it
+        self.asked_before = [name for name, model in self.models.items() if model.asked]
+        return await super().survey(owner, scope)
+
+
+@dataclass(frozen=True)
+class Named:
+    """Implements Embedders."""
+
+    models: Mapping[str, MeaningEmbedder]
+
+    async def embedder(self, name: str) -> Embedder:
+        return self.models[name]
+
+
+@dataclass
+class Setup:
+    vectors: Watched
+    models: Mapping[str, MeaningEmbedder]
+    leg: Leg
+
+    async def ask(self, query: str) -> list[Candidate] | Declined:
+        for model in self.models.values():
+            model.asked.clear()
+        found = await self.leg("me", RecallRequest(query), RecallSettings())
+        return found if isinstance(found, Declined) else [*found]
+
+    @property
+    def asked(self) -> dict[str, list[str]]:
+        return {name: model.asked for name, model in self.models.items() if model.asked}
+
+
+@pytest.fixture
+def setup(store: InMemoryStore) -> Setup:
+    models = {"first": MeaningEmbedder(), "second": MeaningEmbedder(space=OTHER)}
+    vectors = Watched(store, stored=FIRST, models=models)
+    return Setup(vectors, models, dense_leg(vectors, Named(models)))
+
+
+async def test_the_model_that_was_right_the_last_time_does_not_wait(setup: Setup) -> None:
+    await setup.ask("car")
+    assert setup.vectors.asked_before == []
+    await setup.ask("lunch")
+    assert setup.vectors.asked_before == ["first"]
+    assert setup.asked == {"first": ["lunch"]}
+    assert setup.vectors.queries[-1].vector == [0.0, 1.0, 0.0]
+
+
+async def test_it_is_asked_before_the_store_is(setup: Setup) -> None:
+    """Whatever the other legs have to put together, it works already."""
+    await setup.ask("car")
+    begun: list[str] = []
+
+    def embed_query(text: str) -> Coroutine[None, None, list[float]]:
+        begun.append(text)
+        return MeaningEmbedder.embed_query(setup.models["first"], text)
+
+    async def survey(owner: str, scope: Scope) -> Survey:
+        assert begun == ["lunch"]
+        return await AllVectors.survey(setup.vectors, owner, scope)
+
+    setup.models["first"].embed_query = embed_query  # type: ignore[method-assign]
+    setup.vectors.survey = survey  # type: ignore[method-assign]
+    await setup.ask("lunch")
+    assert begun == ["lunch"]
+
+
+async def test_when_it_is_another_its_vector_is_thrown_away(setup: Setup) -> None:
+    await setup.ask("car")
+    setup.vectors.stored = SECOND
+    await setup.ask("lunch")
+    assert setup.asked == {"first": ["lunch"], "second": ["lunch"]}
+    assert setup.vectors.queries[-1].space == SECOND
+    await setup.ask("lunch")
+    assert setup.asked == {"second": ["lunch"]}
+
+
+async def test_a_model_that_is_gone_and_not_needed_harms_nothing(setup: Setup) -> None:
+    await setup.ask("car")
+    setup.vectors.stored = SECOND
+    setup.models["first"].error = ModelUnavailable("it is gone", remedy="Name another.")
+    assert await setup.ask("lunch") == []
+    setup.vectors.stored = None
+    assert isinstance(await setup.ask("lunch"), Declined)
+
+
+async def test_an_error_of_the_right_one_is_told(setup: Setup) -> None:
+    await setup.ask("car")
+    setup.models["first"].error = ModelUnavailable("it is gone", remedy="Name another.")
+    with pytest.raises(ModelUnavailable, match="gone"):
+        await setup.ask("lunch")
+    assert setup.asked == {"first": ["lunch"]}, "it is not asked twice"
+
+
+async def test_nothing_is_sent_to_another_machine_before_it_is_known_to_be_right(
+    setup: Setup,
+) -> None:
+    setup.models["first"].is_hosted = True
+    await setup.ask("car")
+    await setup.ask("lunch")
+    assert setup.vectors.asked_before == []
+    assert setup.asked == {"first": ["lunch"]}

@@ -1,0 +1,85 @@
+"""The exact-match bonus in a recall: what it costs when it is on, and nothing when it is off."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
+from uuid import UUID
+
+import pytest
+from tests.usecases.conftest import parts_on
+from tests.usecases.legs import Saying, candidates
+
+from recollect.adapters.in_memory import InMemoryStore
+from recollect.core.memory.memory import Draft, Memory
+from recollect.core.recall.request import RecallRequest
+from recollect.core.recall.successors import AsOf, Fetched
+from recollect.usecases.admin.settings import change_settings
+from recollect.usecases.context import Parts
+from recollect.usecases.memory.remember import remember
+from recollect.usecases.recall.recall import recall
+
+pytestmark = pytest.mark.anyio
+QUERY = RecallRequest("the staging database", limit=1)
+
+
+@dataclass(slots=True)
+class CountingStore(InMemoryStore):
+    read: list[int] = field(default_factory=list)
+
+    async def fetch(self, owner: str, ids: Collection[UUID], as_of: AsOf = None) -> Fetched:
+        self.read.append(len(ids))
+        return await InMemoryStore.fetch(self, owner, ids, as_of)
+
+
+async def three(parts: Parts) -> tuple[Parts, list[Memory]]:
+    texts = ("staging", "database of staging", "the staging database")
+    memories = [await remember(parts, "me", Draft(text)) for text in texts]
+    return replace(parts, legs={"lexical": Saying(candidates(*memories))}), memories
+
+
+async def test_off_by_default_and_only_what_is_shown_is_read() -> None:
+    store = CountingStore()
+    parts, (first, *_) = await three(parts_on(store))
+    (hit,) = (await recall(parts, "me", QUERY)).hits
+    assert (hit.memory, hit.bonus) == (first, 1.0)
+    assert store.read == [1]
+
+
+async def test_an_exact_match_is_raised_above_a_better_rank() -> None:
+    store = CountingStore()
+    parts, (first, words, phrase) = await three(parts_on(store))
+    await change_settings(parts, "me", {"exact_bonus": 0.5, "fusion": "rrf"})
+    answer = await recall(parts, "me", replace(QUERY, limit=3))
+    assert [hit.memory for hit in answer.hits] == [phrase, words, first]
+    assert [hit.fused for hit in answer.hits] == [1 / (60 + 3), 1 / (60 + 2), 1 / (60 + 1)]
+    assert [hit.bonus for hit in answer.hits] == [1 + 0.5 * 1.0, 1 + 0.5 * 0.5, 1.0]
+    assert answer.hits[0].score == 1 / (60 + 3) * (1 + 0.5 * 1.0) * (0.7 + 0.3 * 0.5)
+    assert store.read == [3]  # all candidates, and the hits not once more
+
+
+async def test_scores_that_stand_out_are_not_passed_by_a_small_bonus(parts: Parts) -> None:
+    """Scores of .9, .89 and .88 are closer than the least deviation of .009 allows: the first is
+    two and the second one hundredth above the floor, and each has its vote, here of 7.
+    """
+    parts, (first, words, phrase) = await three(parts)
+    for bonus, order in ((0.5, [first, phrase, words]), (1.0, [phrase, words, first])):
+        await change_settings(parts, "me", {"exact_bonus": bonus, "vote": 7})
+        answer = await recall(parts, "me", replace(QUERY, limit=3))
+        assert [hit.memory for hit in answer.hits] == order
+        by_memory = {hit.memory.id: hit.score / hit.prior for hit in answer.hits}
+        assert by_memory == pytest.approx(
+            {
+                first.id: (0.02 / 0.009) ** 2 + 7,
+                words.id: ((0.01 / 0.009) ** 2 + 7) * (1 + bonus / 2),
+                phrase.id: (0 + 7) * (1 + bonus),
+            }
+        )
+
+
+async def test_by_date_nothing_is_judged() -> None:
+    store = CountingStore()
+    parts, _ = await three(parts_on(store))
+    await change_settings(parts, "me", {"exact_bonus": 0.5})
+    (hit,) = (await recall(parts, "me", replace(QUERY, sort_by="recency"))).hits
+    assert (hit.bonus, store.read) == (1.0, [1])

@@ -1,0 +1,297 @@
+"""`why` for memories that are recalled and for memories that are not, one obstacle at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+import pytest
+from tests.strategies import new_id
+from tests.usecases.legs import Hanging, Raising
+from tests.usecases.setups import TwoLegs
+from tests.usecases.vectors import TableReranker
+
+from recollect.adapters.in_memory import InMemoryStore
+from recollect.core.errors import NotFound, StoreUnavailable
+from recollect.core.memory.memory import Memory, Scope
+from recollect.core.recall.explain import WhyReport
+from recollect.core.recall.request import Candidate, Declined, RecallRequest
+from recollect.core.recall.settings import RecallSettings
+from recollect.usecases.admin.settings import change_settings
+from recollect.usecases.memory.forget import forget
+from recollect.usecases.recall import why_context as question
+from recollect.usecases.recall.recall import recall
+from recollect.usecases.recall.why import why
+
+pytestmark = pytest.mark.anyio
+VOTE, DENSE = RecallSettings().vote, RecallSettings().dense_weight
+
+
+class Setup(TwoLegs):
+    async def why(self, memory: Memory, query: str = "car", **fields: Any) -> WhyReport:
+        """Held against the recall itself each time: the two must agree."""
+        request = replace(RecallRequest(query), **fields)
+        report = await why(self.parts, "me", str(memory.id), request)
+        hits = {
+            hit.memory.id: (place, hit)
+            for place, hit in enumerate((await recall(self.parts, "me", request)).hits, start=1)
+        }
+        assert report.recalled == (memory.id in hits)
+        if report.recalled:
+            place, hit = hits[memory.id]
+            assert (report.place, report.score, report.fused) == (place, hit.score, hit.fused)
+            assert {name: leg.contribution for name, leg in report.legs.items()} == {
+                name: hit.legs[name].contribution if name in hit.legs else None
+                for name in report.legs
+            }
+        return report
+
+
+@pytest.fixture
+def setup(store: InMemoryStore) -> Setup:
+    return Setup.on(store)
+
+
+def kinds(report: WhyReport) -> list[tuple[str, str | None]]:
+    """Without the graph leg, which is absent throughout (`test_why_graph.py` has one)."""
+    graph = {one.kind for one in report.kept_out if one.leg == "graph"}
+    assert graph <= {"leg_absent", "sensitive"}
+    return [(one.kind, one.leg) for one in report.kept_out if one.leg != "graph"]
+
+
+async def test_of_a_recalled_memory_it_says_what_each_leg_gave(setup: Setup) -> None:
+    memory = await setup.remember("car")
+    await setup.remember("automobile")
+    report = await setup.why(memory)
+    assert (report.recalled, report.place, report.kept_out) == (True, 1, ())
+    # By words one of two stands out by 4, and has its vote; by meaning the two are nearly equal:
+    # less apart than the least deviation, 0.01 of the way from −1.
+    words, meaning = 1.0 / (1.0 + DENSE), DENSE / (1.0 + DENSE)
+    height = (1.0 - 0.9 / (0.9**2 + 0.1**2) ** 0.5) / (0.01 * 2.0)
+    assert report.fused is not None
+    assert report.fused == pytest.approx(words * (4 + VOTE) + meaning * (height**2 + VOTE))
+    assert report.score == report.fused * (0.7 + 0.3 * 0.5)
+    assert {name: leg.facts.rank for name, leg in report.legs.items()} == {
+        "lexical": 1,
+        "dense": 1,
+        "graph": None,
+    }
+
+
+async def test_a_memory_found_by_meaning_alone(setup: Setup) -> None:
+    memory = await setup.remember("automobile")
+    report = await setup.why(memory)
+    assert report.recalled
+    lexical = report.legs["lexical"]
+    assert (lexical.facts.score, lexical.obstacle and lexical.obstacle.kind) == (None, "no_match")
+
+
+async def test_out_of_scope_it_says_which_condition_and_which_place_it_would_have(
+    setup: Setup,
+) -> None:
+    memory = await setup.remember("car", project="home")
+    await setup.remember("automobile car parks", project="shop")
+    await setup.remember("automobile", project="shop")
+    report = await setup.why(memory, scope=Scope(project="shop"))
+    assert kinds(report) == [("out_of_scope", None)]
+    assert (report.place, report.legs["dense"].facts.rank) == (1, 1)
+    assert report.legs["lexical"].facts.rank in (1, 2)
+
+
+async def test_excluded(setup: Setup) -> None:
+    memory = await setup.remember("car")
+    await setup.remember("automobile")
+    report = await setup.why(memory, exclude=frozenset([memory.id]))
+    assert kinds(report) == [("excluded", None)]
+    assert (report.place, report.legs["dense"].facts.rank) == (1, 1)
+
+
+async def test_forgotten(setup: Setup) -> None:
+    memory = await setup.remember("car")
+    await forget(setup.parts, "me", str(memory.id))
+    report = await setup.why(memory)
+    assert kinds(report) == [("forgotten", None)]
+    assert report.memory.deleted_at is not None
+
+
+async def test_sensitive_it_is_not_in_the_dense_leg(setup: Setup) -> None:
+    memory = await setup.remember("automobile", is_sensitive=True)
+    report = await setup.why(memory)
+    assert kinds(report) == [("no_match", "lexical"), ("sensitive", "dense")]
+    assert report.kept_out[-1].kind == "sensitive"  # the graph, too
+
+
+async def test_not_embedded_yet(setup: Setup) -> None:
+    memory = await setup.remember("automobile")
+    setup.vectors.vectors.clear()
+    report = await setup.why(memory)
+    assert kinds(report) == [("no_match", "lexical"), ("not_embedded", "dense")]
+
+
+async def test_below_the_depth_its_rank_is_told_all_the_same(setup: Setup) -> None:
+    for _ in range(12):
+        await setup.remember("car automobile", id=new_id())
+    memory = await setup.remember("vehicle")
+    await change_settings(setup.parts, "me", {"depth": 5})
+    report = await setup.why(memory, limit=5)
+    assert kinds(report) == [("no_match", "lexical"), ("below_depth", "dense")]
+    assert report.legs["dense"].facts.rank == 13
+    assert "depth 13" in report.kept_out[1].remedy
+    assert report.place is None
+
+
+async def test_within_the_depth_but_below_the_limit(setup: Setup) -> None:
+    for _ in range(3):
+        await setup.remember("car automobile", id=new_id())
+    memory = await setup.remember("vehicle")
+    report = await setup.why(memory, limit=2)
+    assert kinds(report) == [("below_limit", None), ("no_match", "lexical")]
+    assert report.place == 4
+    assert "limit of 4" in report.kept_out[0].remedy
+
+
+async def test_what_cannot_be_tried_is_not_named(setup: Setup) -> None:
+    """In the scope that it is told to ask for, others may be before it."""
+    for _ in range(6):
+        await setup.remember("car automobile", project="shop", id=new_id())
+    memory = await setup.remember("vehicle", project="home")
+    shop = Scope(project="shop")
+    low = (await setup.why(memory, limit=2, scope=shop)).kept_out
+    assert [one.kind for one in low[:2]] == ["out_of_scope", "below_limit"]
+    assert low[1].remedy == "Ask more precisely, or within a narrower scope."
+    await change_settings(setup.parts, "me", {"depth": 5})
+    deep = await setup.why(memory, limit=2, scope=shop)
+    assert kinds(deep)[-1] == ("below_depth", "dense")
+    assert deep.kept_out[-2].remedy == "Ask more precisely, or within a narrower scope."
+
+
+async def test_a_leg_that_declines_says_what_to_do_about_its_reason(setup: Setup) -> None:
+    memory = await setup.remember("automobile")
+    past = await setup.why(memory, as_of=memory.created_at)
+    assert kinds(past) == [("no_match", "lexical"), ("leg_skipped", "dense")]
+    assert past.kept_out[1].remedy == "Ask about the present."
+    setup.model.is_hosted = True
+    secret = await setup.why(memory, is_sensitive=True)
+    assert kinds(secret) == [("no_match", "lexical"), ("leg_skipped", "dense")]
+    assert "local model" in secret.kept_out[1].remedy
+    setup.vectors.stored = None
+    assert "`recollect worker`" in (await setup.why(memory)).kept_out[1].remedy
+
+
+async def test_beyond_the_bound_it_does_not_pretend(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(question, "BOUND", 8)
+    for _ in range(12):
+        await setup.remember("car automobile", id=new_id())
+    memory = await setup.remember("vehicle")
+    await change_settings(setup.parts, "me", {"depth": 5})
+    facts = (await setup.why(memory, limit=5)).legs["dense"].facts
+    assert facts.score is not None
+    assert (facts.rank, facts.searched) == (None, 8)
+    outside = await setup.why(memory, limit=5, scope=Scope(project="other"))
+    assert outside.legs["dense"].facts.rank == 1  # of nobody else in that scope
+
+
+async def test_a_leg_that_is_not_run_fails_or_hangs(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(question, "PATIENCE_SECONDS", 0.05)
+    memory = await setup.remember("automobile")
+    report = await setup.why(memory, weights={"dense": 0.0})
+    assert kinds(report) == [("no_match", "lexical"), ("leg_skipped", "dense")]
+    gone = StoreUnavailable("the index is gone", remedy="Mend it.")
+    for leg, kind in ((Raising(gone), "leg_failed"), (Hanging(), "leg_late")):
+        parts = replace(setup.parts, legs={**setup.parts.legs, "dense": leg})
+        report = await why(parts, "me", str(memory.id), RecallRequest("car"))
+        assert kinds(report) == [("no_match", "lexical"), (kind, "dense")]
+
+
+async def test_a_leg_that_fails_when_asked_again_is_not_taken_for_one_that_found_nothing(
+    setup: Setup,
+) -> None:
+    car, lunch = await setup.remember("car"), await setup.remember("lunch")
+    dense, asked = setup.parts.legs["dense"], 0
+
+    async def failing_the_second_time(
+        owner: str, request: RecallRequest, settings: RecallSettings
+    ) -> Sequence[Candidate] | Declined:
+        nonlocal asked
+        asked += 1
+        if asked % 2 == 0:
+            raise StoreUnavailable("the index is gone", remedy="Mend it.")
+        return (await dense(owner, request, settings))[:1]  # type: ignore[index]  # it answers
+
+    parts = replace(setup.parts, legs={**setup.parts.legs, "dense": failing_the_second_time})
+    report = await why(parts, "me", str(lunch.id), RecallRequest("car"))
+    assert kinds(report) == [("no_match", "lexical"), ("leg_failed", "dense")]
+    report = await why(parts, "me", str(car.id), RecallRequest("car"))
+    assert (report.recalled, report.legs["dense"].facts.rank) == (True, 1)
+
+
+@pytest.mark.parametrize("query", ["", " \x00"])
+async def test_without_a_text_to_look_for_an_embedded_memory_is_not_called_unembedded(
+    setup: Setup, query: str
+) -> None:
+    memory = await setup.remember("automobile")
+    report = await setup.why(memory, query)
+    assert kinds(report) == [("no_match", "lexical"), ("no_match", "dense")]
+    assert "no text" in report.kept_out[1].what
+
+
+async def test_at_weight_0_nothing_is_embedded(setup: Setup) -> None:
+    memory = await setup.remember("automobile")
+    await setup.why(memory, weights={"dense": 0.0})
+    assert (setup.model.asked, setup.vectors.queries) == ([], [])
+
+
+async def test_the_bonus_and_the_second_stage_are_part_of_the_place(setup: Setup) -> None:
+    for text in ("car", "car automobile"):
+        await setup.remember(text)
+    memory = await setup.remember("vehicle car parks")
+    await change_settings(setup.parts, "me", {"exact_bonus": 0.5, "rerank": True})
+    setup.parts = replace(setup.parts, reranker=TableReranker({"parks": 1.0}))
+    report = await setup.why(memory)
+    assert (report.place, report.bonus) == (1, 1.5)
+    assert report.rerank is not None
+    assert (report.rerank.score, report.rerank.former_place) == (1.0, 3)
+    assert report.second_stage is not None
+    assert (report.second_stage.status, report.second_stage.reranked) == ("ran", 3)
+
+
+async def test_what_the_second_stage_kept_out_is_said_to_be_kept_out_by_it(setup: Setup) -> None:
+    memory = await setup.remember("car")
+    await setup.remember("vehicle parks")
+    await change_settings(setup.parts, "me", {"rerank": True})
+    setup.parts = replace(setup.parts, reranker=TableReranker({"parks": 1.0}))
+    (low,) = (await setup.why(memory, limit=1)).kept_out[:1]
+    assert low.what == "it has place 2 in the second stage's order, and 1 were asked for"
+    assert "settings set rerank off" in low.remedy
+    await change_settings(setup.parts, "me", {"rerank": False})
+    assert (await setup.why(memory, limit=1)).recalled
+
+
+async def test_parked(setup: Setup) -> None:
+    memory = await setup.remember("automobile")
+    setup.vectors.vectors.clear()
+
+    async def parked(owner: str, id: UUID) -> str | None:
+        return "the model choked" if (owner, id) == ("me", memory.id) else None
+
+    setup.parts = replace(setup.parts, parked=parked)
+    report = await setup.why(memory)
+    assert kinds(report) == [("no_match", "lexical"), ("parked", "dense")]
+    assert "the model choked" in report.kept_out[1].what
+    other = await setup.remember("vehicle")
+    setup.vectors.vectors.clear()
+    assert kinds(await setup.why(other))[1] == ("not_embedded", "dense")
+
+
+async def test_any_beginning_of_the_id_will_do_and_nobody_elses(setup: Setup) -> None:
+    memory = await setup.remember("car")
+    request = RecallRequest("car")
+    assert (await why(setup.parts, "me", str(memory.id)[:20], request)).memory == memory
+    with pytest.raises(NotFound):
+        await why(setup.parts, "you", str(memory.id), request)

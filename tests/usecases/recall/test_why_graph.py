@@ -1,0 +1,168 @@
+"""What `why` says of a memory that only the graph leads to: the same as the recall does, and what
+kept it out is true of the graph, too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+import pytest
+from tests.usecases.conftest import parts_on
+from tests.usecases.walking import Walking, mentioning
+
+from recollect.adapters.in_memory import InMemoryStore
+from recollect.adapters.walkers.naming import NO_NAME, UNKNOWN
+from recollect.core.memory.memory import Changes, Draft, Memory, Scope
+from recollect.core.recall.explain import Obstacle, WhyReport
+from recollect.core.recall.request import Declined, Hit, RecallRequest
+from recollect.usecases.admin.settings import change_settings
+from recollect.usecases.context import Parts
+from recollect.usecases.memory.forget import forget
+from recollect.usecases.memory.remember import remember
+from recollect.usecases.memory.update import update
+from recollect.usecases.recall.recall import recall
+from recollect.usecases.recall.why import why
+
+pytestmark = pytest.mark.anyio
+# Found by its word; then led to from there, over one concept and over two; and a stranger.
+TEXTS = ("the car is red", "Anna sings", "Anna cooks", "rain")
+
+
+class Setup:
+    def __init__(self, parts: Parts, memories: list[Memory]) -> None:
+        self.walker = mentioning(memories, [0], [0, 1], [1], [])
+        self.parts = replace(parts, walker=self.walker)
+        self.found, self.near, self.far, self.stranger = memories
+
+    async def why(self, memory: Memory, **fields: Any) -> WhyReport:
+        request = replace(RecallRequest("car"), **fields)
+        return await why(self.parts, "me", str(memory.id), request)
+
+    async def recalled(self, **fields: Any) -> dict[UUID, tuple[int, Hit]]:
+        hits = (await recall(self.parts, "me", replace(RecallRequest("car"), **fields))).hits
+        return {hit.memory.id: (place, hit) for place, hit in enumerate(hits, start=1)}
+
+
+@pytest.fixture
+async def setup(store: InMemoryStore) -> Setup:
+    parts = parts_on(store)
+    memories = [await remember(parts, "me", Draft(text, project="home")) for text in TEXTS]
+    return Setup(parts, memories)
+
+
+def of_graph(report: WhyReport) -> Obstacle:
+    (one,) = [one for one in report.kept_out if one.leg == "graph"]
+    return one
+
+
+async def test_recalled_by_the_graph_alone(setup: Setup) -> None:
+    hits = await setup.recalled()
+    assert len(hits) == 3
+    for memory in (setup.found, setup.near, setup.far):
+        place, hit = hits[memory.id]
+        report = await setup.why(memory)
+        assert (report.recalled, report.place, report.score) == (True, place, hit.score)
+        facts = report.legs["graph"].facts
+        assert (facts.rank, facts.score) == (hit.legs["graph"].rank, hit.legs["graph"].score)
+        assert report.legs["graph"].obstacle is None
+    assert setup.walker.depths[-1] == 100, "what is found is not looked for further"
+
+
+async def test_excluded_it_has_the_place_that_it_would_have(setup: Setup) -> None:
+    for memory in (setup.found, setup.near, setup.far):
+        free = await setup.why(memory)
+        report = await setup.why(memory, exclude=frozenset([memory.id, setup.stranger.id]))
+        assert (report.recalled, report.kept_out[0].kind) == (False, "excluded")
+        assert (report.place, report.score) == (free.place, free.score)
+        assert report.legs["graph"] == free.legs["graph"]
+        assert [one.kind for one in report.kept_out if one.leg == "graph"] == []
+
+
+async def test_out_of_scope_it_has_the_place_that_it_would_have(setup: Setup) -> None:
+    await update(setup.parts, "me", str(setup.near.id), {"project": "shop"})
+    report = await setup.why(setup.near, scope=Scope(project="home"))
+    assert [one.kind for one in report.kept_out] == ["out_of_scope", "no_match", "leg_absent"]
+    assert (report.place, report.legs["graph"].facts.rank) == (2, 2)
+    others = await setup.recalled(scope=Scope(project="home"))
+    assert list(others) == [setup.found.id, setup.far.id], "nobody else comes in with it"
+
+
+async def test_beyond_the_depth_it_has_a_rank(setup: Setup) -> None:
+    await change_settings(setup.parts, "me", {"depth": 1})
+    report = await setup.why(setup.far, limit=1)
+    assert (report.place, report.legs["graph"].facts.rank) == (None, 3)
+    told = of_graph(report)
+    assert (told.kind, told.what) == (
+        "below_depth",
+        "it has rank 3 in the graph leg, which is asked for 1",
+    )
+    assert "depth 3" in told.remedy
+    await change_settings(setup.parts, "me", {"depth": 3})
+    assert setup.far.id in await setup.recalled(limit=3)
+
+
+async def test_where_the_walk_does_not_come_to_there_is_no_way(setup: Setup) -> None:
+    report = await setup.why(setup.stranger)
+    assert (report.place, report.legs["graph"].facts.rank) == (None, None)
+    assert of_graph(report).kind == "no_match"
+
+
+async def test_a_sensitive_memory_is_in_no_graph(setup: Setup) -> None:
+    """Though the one that is walked may be older than that."""
+    changes: Changes = {"is_sensitive": True, "project": "shop"}
+    await update(setup.parts, "me", str(setup.near.id), changes)
+    report = await setup.why(setup.near)
+    assert (report.place, of_graph(report).kind) == (None, "sensitive")
+    assert "tags" not in of_graph(report).remedy
+    outside = await setup.why(setup.near, scope=Scope(project="home"))
+    assert (outside.place, of_graph(outside).kind) == (None, "sensitive")
+
+
+async def test_a_forgotten_memory_is_in_no_graph(setup: Setup) -> None:
+    await forget(setup.parts, "me", str(setup.near.id))
+    report = await setup.why(setup.near)
+    assert [one.kind for one in report.kept_out] == ["forgotten", "leg_absent"]
+    assert report.place is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "remedy"),
+    [(NO_NAME, "Name somebody"), (UNKNOWN, "`recollect graph show NAME`")],
+)
+async def test_a_query_that_names_nothing_is_told_to_name_something(
+    setup: Setup, answer: Declined, remedy: str
+) -> None:
+    setup.walker.answer = answer
+    told = of_graph(await setup.why(setup.near))
+    assert (told.kind, told.what) == ("leg_skipped", f"the graph leg was not asked: {answer.note}")
+    assert remedy in told.remedy
+
+
+async def test_in_another_order_the_graph_is_not_walked(setup: Setup) -> None:
+    told = of_graph(await setup.why(setup.near, sort_by="recency"))
+    assert (told.kind, told.remedy) == ("leg_skipped", "Sort by relevance.")
+    nothing = of_graph(await setup.why(setup.near, query="zebra"))
+    assert (nothing.kind, nothing.remedy) == (
+        "leg_skipped",
+        "Ask with words that some memory contains.",
+    )
+
+
+async def test_a_walk_that_fails_the_second_time_is_not_taken_for_one_that_finds_no_way(
+    setup: Setup,
+) -> None:
+    setup.walker.raises = RuntimeError("gone")
+    assert of_graph(await setup.why(setup.stranger)).kind == "leg_failed"
+
+
+async def test_a_hit_that_the_walk_does_not_come_to_has_no_rank_in_it(setup: Setup) -> None:
+    setup.parts = replace(setup.parts, walker=Walking({setup.near.id: [0], setup.far.id: [0]}))
+    _, hit = (await setup.recalled())[setup.found.id]
+    place = hit.legs["graph"]
+    assert (place.rank, place.score) == (None, 0.0)
+    assert hit.fused == pytest.approx(sum(one.contribution for one in hit.legs.values()))
+    report = await setup.why(setup.found)
+    assert report.legs["graph"].contribution == place.contribution
+    assert report.legs["graph"].facts.rank is None

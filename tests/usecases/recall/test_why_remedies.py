@@ -1,0 +1,119 @@
+"""What `why` says would bring a memory in does bring it in, in every fusion, with and without a
+graph, also of a memory that is excluded: each remedy that names a number is followed, and the
+recall asked again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+from uuid import UUID
+
+import pytest
+from tests.usecases.conftest import parts_on
+from tests.usecases.walking import Walking
+
+from recollect.adapters.in_memory import InMemoryStore
+from recollect.core.memory.memory import Draft, Memory
+from recollect.core.recall.fusion import FUSIONS, Fusion
+from recollect.core.recall.request import Candidate, LegName, RecallRequest
+from recollect.core.recall.settings import RecallSettings
+from recollect.ports.recall import Leg
+from recollect.usecases.admin.settings import change_settings
+from recollect.usecases.context import Parts
+from recollect.usecases.memory.remember import remember
+from recollect.usecases.memory.update import update
+from recollect.usecases.recall.recall import recall
+from recollect.usecases.recall.why import why
+
+pytestmark = pytest.mark.anyio
+MEMORIES, ROUNDS, DEPTH_AT_FIRST = 14, 3, 6
+LIMIT = re.compile(r"(?:with|and ask with) a limit of (\d+) or more")
+DEPTH = re.compile(r"settings set depth (\d+)")
+
+
+@dataclass
+class Listing:
+    """A leg that has a score for some of the memories, and obeys scope and depth."""
+
+    memories: Mapping[UUID, Memory]
+    scores: Mapping[UUID, float]
+
+    async def __call__(
+        self, owner: str, request: RecallRequest, settings: RecallSettings
+    ) -> Sequence[Candidate]:
+        found = [
+            Candidate(id, score, self.memories[id].importance, self.memories[id].created_at)
+            for id, score in self.scores.items()
+            if request.scope.covers(self.memories[id]) and id not in request.exclude
+        ]
+        found.sort(key=lambda one: (-one.score, one.id))
+        return found[: max(settings.depth, request.limit)]
+
+
+async def known(
+    store: InMemoryStore, random: Random, fusion: Fusion, *, walks: bool
+) -> tuple[Parts, list[Memory]]:
+    parts = parts_on(store)
+    stored = [
+        await remember(parts, "me", Draft(f"memory {number}", importance=random.random()))
+        for number in range(MEMORIES)
+    ]
+    memories = {one.id: one for one in stored}
+    by_words = {id: random.paretovariate(2) for id in random.sample(list(memories), 9)}
+    by_meaning = {id: random.uniform(0.1, 0.7) for id in random.sample(list(memories), 12)}
+    legs: dict[LegName, Leg] = {
+        "lexical": Listing(memories, by_words),
+        "dense": Listing(memories, by_meaning),
+    }
+    await change_settings(parts, "me", {"fusion": fusion, "depth": DEPTH_AT_FIRST})
+    walker = Walking({id: random.sample(range(6), 2) for id in memories}) if walks else None
+    return replace(parts, legs=legs, walker=walker), stored
+
+
+async def is_recalled(parts: Parts, memory: Memory, limit: int) -> bool:
+    hits = (await recall(parts, "me", RecallRequest("q", limit=limit))).hits
+    return memory.id in [hit.memory.id for hit in hits]
+
+
+async def vital(parts: Parts, memory: Memory) -> Parts:
+    """The same legs and a store for whom this memory has become as important as can be."""
+    raised = await update(parts, "me", str(memory.id), {"importance": 1.0})
+    legs = {
+        name: replace(leg, memories={**leg.memories, memory.id: raised})
+        for name, leg in parts.legs.items()
+        if isinstance(leg, Listing)
+    }
+    return replace(parts, legs=legs)
+
+
+@pytest.mark.parametrize("walks", [False, True])
+@pytest.mark.parametrize("fusion", FUSIONS)
+async def test_whoever_follows_a_remedy_gets_the_memory(fusion: Fusion, walks: bool) -> None:
+    random = Random(fusion)
+    followed = {"limit": 0, "importance": 0, "depth": 0, "depth and limit": 0}
+    for limit in (1, 2, 4) * ROUNDS:
+        parts, memories = await known(InMemoryStore(), random, fusion, walks=walks)
+        for memory in memories:
+            excluded = frozenset([memory.id] if random.random() < 0.3 else [])
+            request = RecallRequest("q", limit=limit, exclude=excluded)
+            report = await why(parts, "me", str(memory.id), request)
+            for told in report.kept_out:
+                more, deeper = LIMIT.search(told.remedy), DEPTH.search(told.remedy)
+                wanted = int(more[1]) if more else limit
+                if deeper:
+                    await change_settings(parts, "me", {"depth": int(deeper[1])})
+                    assert await is_recalled(parts, memory, wanted), told
+                    await change_settings(parts, "me", {"depth": DEPTH_AT_FIRST})
+                    followed["depth and limit" if more else "depth"] += 1
+                elif more:
+                    assert await is_recalled(parts, memory, wanted), told
+                    followed["limit"] += 1
+                if told.kind == "below_limit":
+                    would_do = await is_recalled(await vital(parts, memory), memory, limit)
+                    await update(parts, "me", str(memory.id), {"importance": memory.importance})
+                    assert would_do == ("importance" in told.remedy)
+                    followed["importance"] += would_do
+    assert all(followed.values()), followed

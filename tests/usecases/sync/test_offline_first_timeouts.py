@@ -1,0 +1,128 @@
+"""How long a client waits for its server: for what a server says that has a leg which hangs, and no
+longer. Both sides are real but for the network between them, on a clock that the test owns.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+import pytest
+from tests.strategies import new_id
+from tests.usecases.conftest import parts_on
+from tests.usecases.legs import Hanging
+
+from recollect.adapters.in_memory import InMemoryStore
+from recollect.core.graph.walk import Walked
+from recollect.core.memory.memory import Draft
+from recollect.core.recall.explain import WhyReport
+from recollect.core.recall.fusion import Fused
+from recollect.core.recall.request import LegName, RecallRequest, Recollection
+from recollect.core.recall.settings import RecallSettings
+from recollect.usecases.context import Parts
+from recollect.usecases.recall.why_context import PATIENCE_SECONDS
+from recollect.usecases.service import OwnedRecollect
+from recollect.usecases.sync.offline_first import CachedRecollect
+
+pytestmark = pytest.mark.anyio
+DEADLINE_MS = 1_000
+
+
+@dataclass
+class Far:
+    """A server whose answers are `seconds` on their way."""
+
+    server: OwnedRecollect
+    seconds: float
+
+    async def recall(self, request: RecallRequest) -> Recollection:
+        answer = await self.server.recall(request)
+        await asyncio.sleep(self.seconds)
+        return answer
+
+    async def why(self, reference: str, request: RecallRequest) -> WhyReport:
+        return await self.server.why(reference, request)
+
+
+class NothingWaits:
+    """All that is here has been sent."""
+
+    async def unsent_ids(self) -> frozenset[UUID]:
+        return frozenset()
+
+
+async def never_walking(
+    owner: str,
+    request: RecallRequest,
+    settings: RecallSettings,
+    weight: float,
+    fused: Awaitable[Sequence[Fused]],
+) -> Sequence[Walked]:
+    await asyncio.Event().wait()
+    return ()
+
+
+def with_one_that_hangs(parts: Parts, leg: LegName) -> Parts:
+    if leg == "graph":
+        return replace(parts, walker=never_walking)
+    return replace(parts, legs={**parts.legs, leg: Hanging()})
+
+
+async def client_of(server: Parts, seconds: float = 0.0) -> CachedRecollect:
+    """A client with nothing of its own, which has copied the server's deadline."""
+    store = InMemoryStore()
+    local = OwnedRecollect(parts_on(store), "me")
+    await local.change_settings({"deadline_ms": DEADLINE_MS})
+    remote = Far(OwnedRecollect(server, "me"), seconds)
+    return CachedRecollect(local, remote, store, "me", NothingWaits())  # type: ignore[arg-type]  # these are only asked
+
+
+@pytest.mark.parametrize("leg", ["dense", "graph"])
+async def test_the_answer_of_a_server_with_a_leg_that_hangs_is_waited_for(
+    parts: Parts, leg: LegName
+) -> None:
+    server = with_one_that_hangs(parts, leg)
+    owned = OwnedRecollect(server, "me")
+    memory = await owned.remember(Draft("the harbour"))
+    await owned.change_settings({"deadline_ms": DEADLINE_MS})
+    client = await client_of(server, seconds=0.3)
+    answer = await client.recall(RecallRequest("harbour"))
+    assert [hit.memory.id for hit in answer.hits] == [memory.id]
+    assert (answer.note, answer.legs[leg].status) == (None, "late")
+    assert answer.degraded == (leg,)
+
+
+async def test_a_server_that_says_nothing_is_given_up_soon_after_the_deadline(
+    parts: Parts,
+) -> None:
+    client = await client_of(parts, seconds=3_600)
+    memory = await client.remember(Draft("the harbour"))
+    now = asyncio.get_running_loop().time
+    begun = now()
+    answer = await client.recall(RecallRequest("harbour"))
+    assert now() - begun == pytest.approx(DEADLINE_MS / 1000 + 0.5)
+    assert [hit.memory.id for hit in answer.hits] == [memory.id]
+    assert "the server did not answer in time" in str(answer.note)
+
+
+@pytest.mark.parametrize("leg", ["dense", "graph"])
+async def test_why_waits_once_for_a_leg_that_hangs(parts: Parts, leg: LegName) -> None:
+    """Also of a memory below the depth, for which the other legs are asked again."""
+    server = with_one_that_hangs(parts, leg)
+    owned = OwnedRecollect(server, "me")
+    await owned.change_settings({"depth": 5})
+    for _ in range(6):
+        await owned.remember(Draft("harbour harbour", id=new_id()))
+    memory = await owned.remember(Draft("harbour and quay and mole and pier and beacon"))
+    client = await client_of(server)
+    now = asyncio.get_running_loop().time
+    begun = now()
+    report = await client.why(str(memory.id), RecallRequest("harbour", limit=5))
+    assert now() - begun == pytest.approx(PATIENCE_SECONDS)
+    assert report.note is None
+    told = {one.leg: one for one in report.kept_out}
+    assert told[leg].kind == "leg_late"
+    assert told["lexical"].kind == "below_depth"
+    assert "depth 7" in told["lexical"].remedy

@@ -24,10 +24,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from recollect.adapters.http.client import RemoteRecollect
+from recollect.adapters.http.client import RemoteService
 from recollect.core.memory.memory import Draft
 from recollect.core.recall.request import Hit, LegPlace, LegReport, RecallRequest, Recollection
-from recollect.ports.service import Recollect
+from recollect.ports.service import Service
 
 START_SECONDS = 120.0
 EMBED_SECONDS = 300.0
@@ -181,7 +181,7 @@ def wait_until_ready(process: subprocess.Popen[bytes], ready: Path, log: Path) -
 
 
 async def show(server: Connection) -> None:
-    async with RemoteRecollect(server.url, server.key) as recollect:
+    async with RemoteService(server.url, server.key) as recollect:
         await store_samples(recollect)
         console.rule("by word: the dense leg waits for its model, recall does not", align="left")
         await show_recalls(recollect, BY_WORD)
@@ -194,7 +194,7 @@ async def show(server: Connection) -> None:
                 sys.exit(f"{query!r} did not find the memory about {word}.")
 
 
-async def show_recalls(recollect: Recollect, queries: Sequence[str]) -> list[Recollection]:
+async def show_recalls(recollect: Service, queries: Sequence[str]) -> list[Recollection]:
     answers = []
     for query in queries:
         answers.append(await recollect.recall(RecallRequest(query, limit=3)))
@@ -202,7 +202,7 @@ async def show_recalls(recollect: Recollect, queries: Sequence[str]) -> list[Rec
     return answers
 
 
-async def wait_until_embedded(recollect: Recollect) -> None:
+async def wait_until_embedded(recollect: Service) -> None:
     """The worker embeds beside the server; the first time it fetches and builds the model."""
     console.print("\nEmbedding in the background; the model is fetched and built once …")
     started = time.perf_counter()
@@ -217,7 +217,7 @@ async def wait_until_embedded(recollect: Recollect) -> None:
     sys.exit(f"The memories were not embedded within {EMBED_SECONDS:.0f} s: {why}")
 
 
-async def store_samples(recollect: Recollect) -> None:
+async def store_samples(recollect: Service) -> None:
     started = time.perf_counter()
     for draft in MEMORIES:
         await recollect.remember(draft)

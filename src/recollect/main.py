@@ -73,9 +73,9 @@ def _is_for_agents(arguments: list[str]) -> bool:
 def build() -> typer.Typer:
     """The command with everything it can do."""
     from recollect.shells.cli.app import build as build_cli
-    from recollect.shells.cli.others import Doors
+    from recollect.shells.cli.others import EntryPoints
 
-    return build_cli(Doors(_serve, _worker, _mcp, _bench, _hook))
+    return build_cli(EntryPoints(_serve, _worker, _mcp, _bench, _hook))
 
 
 def _serve(settings: Settings, *, ready_file: Path | None, as_json: bool) -> None:

@@ -26,11 +26,11 @@ from recollect.core.recall.request import Candidate, Declined, LegPlace, RecallR
 from recollect.core.recall.settings import RecallSettings
 from recollect.ports.graph import Walker
 from recollect.settings import load
-from recollect.usecases.context import Parts
+from recollect.usecases.context import Context
 from recollect.usecases.recall import recall as recall_module
 from recollect.usecases.recall.recall import recall
 from recollect.usecases.recall.why import why
-from recollect.wiring import parts_on
+from recollect.wiring import build_context
 
 pytestmark = pytest.mark.anyio
 
@@ -277,7 +277,7 @@ async def store(emptied_database_url: str) -> AsyncIterator[PostgresStore]:
 
 
 @pytest.fixture(params=["pagerank", "hops"])
-async def parts(store: PostgresStore, request: pytest.FixtureRequest) -> AsyncIterator[Parts]:
+async def context(store: PostgresStore, request: pytest.FixtureRequest) -> AsyncIterator[Context]:
     """Babbage leads from the first memory to the second, which has no word of the query."""
     await fill(
         store,
@@ -289,23 +289,23 @@ async def parts(store: PostgresStore, request: pytest.FixtureRequest) -> AsyncIt
     async with PageRank(store.graph) as pagerank:
         await pagerank.ready(OWNER)
         walker = pagerank if request.param == "pagerank" else hops_walker(store.graph)
-        yield replace(parts_on(store, load()), walker=walker)
+        yield replace(build_context(store, load()), walker=walker)
 
 
-async def found(parts: Parts, request: RecallRequest) -> list[int]:
-    return [hit.memory.id.int for hit in (await recall(parts, OWNER, request)).hits]
+async def found(context: Context, request: RecallRequest) -> list[int]:
+    return [hit.memory.id.int for hit in (await recall(context, OWNER, request)).hits]
 
 
 QUERY = "what did Ada Lovelace dream of?"
 
 
 async def test_recall_finds_what_only_the_graph_leads_to(
-    parts: Parts, request: pytest.FixtureRequest
+    context: Context, request: pytest.FixtureRequest
 ) -> None:
-    without = await recall(parts, OWNER, RecallRequest(QUERY, weights={"graph": 0.0}))
+    without = await recall(context, OWNER, RecallRequest(QUERY, weights={"graph": 0.0}))
     assert [hit.memory.id.int for hit in without.hits] == [1]
     assert without.legs["graph"].status == "skipped"
-    answer = await recall(parts, OWNER, RecallRequest(QUERY))
+    answer = await recall(context, OWNER, RecallRequest(QUERY))
     assert (answer.legs["graph"].status, answer.degraded) == ("ran", ())
     first, second = answer.hits
     assert (first.memory.id.int, second.memory.id.int) == (1, 2)
@@ -315,26 +315,26 @@ async def test_recall_finds_what_only_the_graph_leads_to(
         assert second.legs["graph"].path == (str(UUID(int=1)), "Charles Babbage")
 
 
-async def test_a_query_in_lower_case_is_led_as_far(parts: Parts) -> None:
-    assert await found(parts, RecallRequest(QUERY.lower())) == [1, 2]
-    assert await found(parts, RecallRequest("what did lovelace dream of?")) == [1]
+async def test_a_query_in_lower_case_is_led_as_far(context: Context) -> None:
+    assert await found(context, RecallRequest(QUERY.lower())) == [1, 2]
+    assert await found(context, RecallRequest("what did lovelace dream of?")) == [1]
 
 
-async def test_scope_exclude_and_order_hold_for_the_graph(parts: Parts) -> None:
-    assert await found(parts, RecallRequest(QUERY)) == [1, 2]
-    assert await found(parts, RecallRequest(QUERY, exclude=frozenset({UUID(int=2)}))) == [1]
-    assert await found(parts, RecallRequest(QUERY, scope=Scope(project="engines"))) == [1]
-    assert await found(parts, RecallRequest(QUERY, sort_by="recency")) == [1]
+async def test_scope_exclude_and_order_hold_for_the_graph(context: Context) -> None:
+    assert await found(context, RecallRequest(QUERY)) == [1, 2]
+    assert await found(context, RecallRequest(QUERY, exclude=frozenset({UUID(int=2)}))) == [1]
+    assert await found(context, RecallRequest(QUERY, scope=Scope(project="engines"))) == [1]
+    assert await found(context, RecallRequest(QUERY, sort_by="recency")) == [1]
 
 
-async def test_what_became_sensitive_or_forgotten_since_is_not_led_to(parts: Parts) -> None:
+async def test_what_became_sensitive_or_forgotten_since_is_not_led_to(context: Context) -> None:
     """The matrix may be older than the memory: the store has the last word."""
     second = memory(2, "Charles Babbage hated street music", project="habits")
-    assert await parts.store.replace(replace(second, version=2, is_sensitive=True), based_on=1)
-    assert await found(parts, RecallRequest(QUERY)) == [1]
+    assert await context.store.replace(replace(second, version=2, is_sensitive=True), based_on=1)
+    assert await found(context, RecallRequest(QUERY)) == [1]
     gone = replace(second, version=3, deleted_at=NOW)
-    assert await parts.store.replace(gone, based_on=2)
-    assert await found(parts, RecallRequest(QUERY)) == [1]
+    assert await context.store.replace(gone, based_on=2)
+    assert await found(context, RecallRequest(QUERY)) == [1]
 
 
 class Broken:
@@ -350,21 +350,21 @@ class Late:
 
 @pytest.mark.parametrize("walker", [Broken(), Late()])
 async def test_a_walk_that_fails_or_is_late_leaves_the_fused_order(
-    parts: Parts, walker: Walker, monkeypatch: pytest.MonkeyPatch
+    context: Context, walker: Walker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # For the walk little or nothing, for the rest as long as a busy machine takes.
     monkeypatch.setattr(recall_module, "_SHARE_FOR_WALK", 0.005)
-    answer = await recall(replace(parts, walker=walker), OWNER, RecallRequest(QUERY))
+    answer = await recall(replace(context, walker=walker), OWNER, RecallRequest(QUERY))
     assert answer.degraded == ("graph",)
     assert answer.legs["graph"].note
     assert [hit.memory.id.int for hit in answer.hits] == [1]
 
 
-async def test_why_tells_what_the_graph_says(parts: Parts) -> None:
-    told = await why(parts, OWNER, str(UUID(int=2)), RecallRequest(QUERY))
+async def test_why_tells_what_the_graph_says(context: Context) -> None:
+    told = await why(context, OWNER, str(UUID(int=2)), RecallRequest(QUERY))
     assert (told.recalled, told.place) == (True, 2)
     assert (told.legs["graph"].facts.status, told.legs["graph"].facts.rank) == ("ran", 2)
-    far = await why(parts, OWNER, str(UUID(int=3)), RecallRequest(QUERY))
+    far = await why(context, OWNER, str(UUID(int=3)), RecallRequest(QUERY))
     assert (far.recalled, far.legs["graph"].facts.rank) == (False, None)
 
 
@@ -391,10 +391,10 @@ async def test_as_of_a_moment_the_graph_leads_by_what_was_mentioned_then(
     mentioning = (await store.graph.snapshot(OWNER, at(30))).memories
     assert {id.int for id in mentioning} == {1, 2, 3}
     async with PageRank(store.graph) as walker:
-        parts = replace(parts_on(store, load()), walker=walker)
+        context = replace(build_context(store, load()), walker=walker)
         then = RecallRequest(QUERY, as_of=at(30))
-        answer = await recall(parts, OWNER, then)
+        answer = await recall(context, OWNER, then)
         assert answer.legs["graph"].status == "ran"
         assert {hit.memory.id.int for hit in answer.hits} == {1, 2, 3}
         assert answer.hits[0].memory.content == first.content
-        assert await found(parts, RecallRequest(QUERY)) == [1]
+        assert await found(context, RecallRequest(QUERY)) == [1]

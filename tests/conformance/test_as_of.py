@@ -12,7 +12,7 @@ from uuid import UUID
 import pytest
 from tests.conformance.conftest import Store
 from tests.conformance.samples import OWNER, fill, ids, memory
-from tests.conformance.test_links import links, parts
+from tests.conformance.test_links import context, links
 from tests.strategies import MOMENT
 
 from recollect.core.memory.memory import Memory, Scope
@@ -42,7 +42,7 @@ async def changed(store: Store, number: int, minutes: float, **fields: Any) -> M
 
 async def known(store: Store, query: str, minutes: float, **asked: Any) -> list[Memory]:
     request = RecallRequest(query, as_of=at(minutes), **asked)
-    return [hit.memory for hit in (await recall(parts(store), OWNER, request)).hits]
+    return [hit.memory for hit in (await recall(context(store), OWNER, request)).hits]
 
 
 async def test_what_was_stored_later_is_left_out(store: Store) -> None:
@@ -115,7 +115,7 @@ async def test_before_the_successor_existed_the_old_one_is_served(store: Store) 
     assert await known(store, "harbour", 15) == [new]
     assert await known(store, "harbour", 25) == [old]
     request = RecallRequest("dredged", as_of=at(25))
-    (hit,) = (await recall(parts(store), OWNER, request)).hits
+    (hit,) = (await recall(context(store), OWNER, request)).hits
     assert [one.id for one in hit.attached] == ids(11)
 
 
@@ -132,9 +132,9 @@ async def test_why_knows_what_was_not_known_then(store: Store) -> None:
     await store.add(memory(1, "the harbour"))
     await changed(store, 1, 10, content="the port")
     early = RecallRequest("harbour", as_of=at(0))
-    report = await why(parts(store), OWNER, str(UUID(int=1)), early)
+    report = await why(context(store), OWNER, str(UUID(int=1)), early)
     assert (report.recalled, report.kept_out[0].kind) == (False, "not_known_then")
-    report = await why(parts(store), OWNER, str(UUID(int=1)), replace(early, as_of=at(5)))
+    report = await why(context(store), OWNER, str(UUID(int=1)), replace(early, as_of=at(5)))
     assert (report.recalled, report.memory.content) == (True, "the harbour")
 
 

@@ -17,7 +17,7 @@ from tests.strategies import MOMENT
 from recollect.core.memory.links import Link, Pointer
 from recollect.core.memory.memory import Memory
 from recollect.core.recall.request import RecallRequest, Recollection
-from recollect.usecases.context import Parts
+from recollect.usecases.context import Context
 from recollect.usecases.recall.lexical import lexical_leg
 from recollect.usecases.recall.recall import recall
 from recollect.usecases.recall.why import why
@@ -40,12 +40,12 @@ def links(**targets: int | tuple[int, ...]) -> tuple[Link, ...]:
     )
 
 
-def parts(store: Store) -> Parts:
-    return Parts(store, store, SystemClock(), {"lexical": lexical_leg(store)})
+def context(store: Store) -> Context:
+    return Context(store, store, SystemClock(), {"lexical": lexical_leg(store)})
 
 
 async def recalled(store: Store, query: str = "harbour", **asked: Any) -> Recollection:
-    return await recall(parts(store), OWNER, RecallRequest(query, **asked))
+    return await recall(context(store), OWNER, RecallRequest(query, **asked))
 
 
 async def shown(store: Store, query: str = "harbour", **asked: Any) -> list[UUID]:
@@ -186,11 +186,11 @@ async def test_a_successors_own_links_are_followed(store: Store) -> None:
 async def test_why_tells_what_stands_in_a_memorys_place(store: Store) -> None:
     await chain(store, 1, 2, 3)
     request = RecallRequest("harbour")
-    old = await why(parts(store), OWNER, str(UUID(int=1)), request)
+    old = await why(context(store), OWNER, str(UUID(int=1)), request)
     assert (old.recalled, old.superseded_by) == (False, UUID(int=3))
     assert old.kept_out[0].kind == "superseded"
     assert str(UUID(int=3)) in old.kept_out[0].what
-    new = await why(parts(store), OWNER, str(UUID(int=3)), request)
+    new = await why(context(store), OWNER, str(UUID(int=3)), request)
     assert (new.recalled, new.place, new.stands_for) == (True, 1, tuple(ids(1)))
     assert new.kept_out == ()
 
@@ -208,8 +208,8 @@ async def test_nothing_more_is_asked_where_there_is_nothing_to_follow(store: Sto
     plain: Memory = memory(1, "the harbour", links=links(supersedes=7))
     await store.add(plain)
     request = RecallRequest("harbour")
-    await recall(replace(parts(store), store=watched), OWNER, request)
+    await recall(replace(context(store), store=watched), OWNER, request)
     assert asked == []
     await store.add(memory(2, "dredged", links=links(supersedes=1)))
-    await recall(replace(parts(store), store=watched), OWNER, request)
+    await recall(replace(context(store), store=watched), OWNER, request)
     assert asked == ["follow"]

@@ -25,7 +25,7 @@ async def test_a_servers_work_gives_way(database_url: str, home_with_model: Path
             await server.for_owner("ana").remember(Draft(text))
         assert server.embedding is not None
         embedder = await server.embedding.embedders.embedder("minilm")
-        with server.parts.callers.answering():
+        with server.context.callers.answering():
             begun = clock()
             # One after the other, each as long as it may be kept waiting.
             for text in TEXTS:

@@ -12,7 +12,7 @@ from recollect.core.errors import InvalidInput
 from recollect.core.memory.memory import Draft
 from recollect.core.recall.request import RecallRequest
 from recollect.settings import load
-from recollect.wiring import open_recollect, open_server
+from recollect.wiring import open_server, open_service
 
 pytestmark = pytest.mark.anyio
 
@@ -32,8 +32,8 @@ async def test_the_named_model_decides_the_order(database_url: str, tmp_path: Pa
         await recollect.remember(Draft("deploy"))
         await recollect.remember(Draft("deploy staging database friday"))
         await recollect.change_settings({"rerank": True})
-        assert server.parts.reranker is not None
-        await server.parts.reranker.scores("deploy", ["deploy"])  # reads its files
+        assert server.context.reranker is not None
+        await server.context.reranker.scores("deploy", ["deploy"])  # reads its files
         answer = await recollect.recall(RecallRequest("deploy"))
     assert answer.rerank is not None
     assert answer.rerank.status == "ran"
@@ -51,7 +51,7 @@ async def test_a_local_store_has_the_second_stage_too(tmp_path: Path) -> None:
     onnx.save(summing_model(), str(tmp_path / "model.onnx"))
     write_tokenizer(tmp_path)
     settings = load(home=tmp_path / "home", reranker=f"folder:{tmp_path}")
-    async with open_recollect(settings) as recollect:
+    async with open_service(settings) as recollect:
         await recollect.remember(Draft("deploy"))
         await recollect.remember(Draft("deploy staging database friday"))
         await recollect.change_settings({"rerank": True})

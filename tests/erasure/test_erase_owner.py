@@ -24,7 +24,7 @@ from recollect.core.memory.links import Link
 from recollect.core.privacy.erasure import ErasureReport, Marks, marks_of
 from recollect.ports.stores import MemoryStore
 from recollect.usecases.admin.erase import OwnerEraser, erase_owner
-from recollect.usecases.graph.manage import OwnedGraph
+from recollect.usecases.graph.manage import LocalGraph
 
 pytestmark = pytest.mark.anyio
 
@@ -119,7 +119,7 @@ async def test_former_texts_links_and_concepts_go_too(
         await fill(store, first, second)
         if isinstance(store, PostgresStore):
             await read_all(store)
-            graph = OwnedGraph(store.graph, OWNER)
+            graph = LocalGraph(store.graph, OWNER)
             await graph.merge("Zebulon Quill", "Zeb Quill")
             await graph.split("Zebulon Quill", "Zeb Quill")
         edited = replace(first, content="someone moved", version=2, updated_at=memory(9).created_at)

@@ -22,7 +22,7 @@ from recollect.adapters.models.hosted.retries import DOCUMENT_PATIENCE
 from recollect.adapters.postgres.vectors.index import LEASE
 from recollect.core.errors import ModelBusy
 from recollect.core.recall.space import EmbeddingJob, StoredSpace
-from recollect.usecases.workers.embed import Embedded, EmbeddingParts, Tell, Trouble
+from recollect.usecases.workers.embed import Embedded, EmbeddingContext, Tell, Trouble
 from recollect.usecases.workers.embedding import Worker
 
 FINE = Spoiled()  # by nothing
@@ -80,8 +80,8 @@ async def working(
         COMPATIBLE, egress="local", model="x", dimension=8, base_url=server.base_url
     ) as model:
         queue = Timed(dict(TEXTS), loop=loop)
-        parts = EmbeddingParts(queue, One(model), "x")
-        yield queue, Worker(parts, tell, sleep=queue.pass_by, now=loop.time), model
+        context = EmbeddingContext(queue, One(model), "x")
+        yield queue, Worker(context, tell, sleep=queue.pass_by, now=loop.time), model
 
 
 @pytest.mark.parametrize(

@@ -29,11 +29,11 @@ from recollect.adapters.models.embedders.catalogue import Account, Catalogue
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.core.errors import Conflict
 from recollect.core.recall.request import RecallRequest
-from recollect.usecases.context import Parts
+from recollect.usecases.context import Context
 from recollect.usecases.recall.dense import dense_leg
-from recollect.usecases.service import OwnedRecollect
+from recollect.usecases.service import LocalService
 from recollect.usecases.workers import reembed
-from recollect.usecases.workers.embed import BATCH, EmbeddingParts
+from recollect.usecases.workers.embed import BATCH, EmbeddingContext
 from recollect.usecases.workers.embedding import Worker
 from recollect.wiring import SystemClock
 
@@ -134,7 +134,7 @@ class House:
 
     database_url: str
     server: Loopback
-    parts: EmbeddingParts
+    context: EmbeddingContext
     store: PostgresStore
 
     def standing(self) -> dict[str, str]:
@@ -156,11 +156,11 @@ class House:
         """The one model that a recall asked; it must have found every memory."""
         # A leg of its own, as in a new process: it has not guessed yet which model it will be.
         assert self.store.vectors is not None
-        leg = dense_leg(self.store.vectors, self.parts.embedders)
-        parts = Parts(self.store, self.store, SystemClock(), {"dense": leg})
+        leg = dense_leg(self.store.vectors, self.context.embedders)
+        context = Context(self.store, self.store, SystemClock(), {"dense": leg})
         self.server.requests.clear()
         request = RecallRequest("memory number 7", limit=COUNT)
-        answer = await OwnedRecollect(parts, OWNER).recall(request)
+        answer = await LocalService(context, OWNER).recall(request)
         assert answer.legs["dense"].status == "ran", answer.legs
         assert len({hit.memory.id for hit in answer.hits}) == COUNT
         (model,) = {request.body["model"] for request in self.server.requests}
@@ -175,11 +175,11 @@ async def changed_once(database_url: str, server: Loopback) -> AsyncIterator[Hou
         Catalogue(Path("/"), accounts=accounts) as embedders,
     ):
         assert store.vectors is not None
-        parts = EmbeddingParts(store.vectors, embedders, A)
+        context = EmbeddingContext(store.vectors, embedders, A)
         await store.add_many([memory(n, f"memory number {n}") for n in range(1, COUNT + 1)])
-        await Worker(parts).work_off()
-        await reembed.reembed(parts, B)
-        house = House(database_url, server, parts, store)
+        await Worker(context).work_off()
+        await reembed.reembed(context, B)
+        house = House(database_url, server, context, store)
         assert house.standing() == {A: "former", B: "active"}
         yield house
 
@@ -208,10 +208,10 @@ def test_a_killed_change_is_finished_by_the_same_command(
 
 
 async def finish(house: House) -> None:
-    await reembed.reembed(house.parts, C)
+    await reembed.reembed(house.context, C)
     assert house.standing() == {B: "former", C: "active"}
     assert await house.recalled_by() == C
-    await reembed.rollback(house.parts)
+    await reembed.rollback(house.context)
     assert house.standing() == {B: "active", C: "former"}
     assert await house.recalled_by() == B
 
@@ -244,11 +244,11 @@ def test_a_change_killed_before_its_switch_is_cancelled_and_the_way_back_is_the_
     async def test(house: House) -> None:
         commands.kill("reembed", "--model", C, step=BEFORE_THE_SWITCH[step])
         with pytest.raises(Conflict, match="is under way"):
-            await reembed.rollback(house.parts)
+            await reembed.rollback(house.context)
         commands.kill("reembed", "--cancel", step=("drop_index", "before"))
         assert house.standing() == {A: "former", B: "active", C: "retired"}
         assert await house.recalled_by() == B
-        await reembed.rollback(house.parts)
+        await reembed.rollback(house.context)
         assert house.standing() == {A: "active", B: "former"}
         assert await house.recalled_by() == A
 
@@ -262,7 +262,7 @@ def test_a_change_killed_after_its_switch_leads_back_to_the_model_before(
     async def test(house: House) -> None:
         commands.kill("reembed", "--model", C, step=AFTER_THE_SWITCH[step])
         assert house.standing() == {A: "retired", B: "former", C: "active"}
-        await reembed.rollback(house.parts)
+        await reembed.rollback(house.context)
         assert house.standing() == {B: "active", C: "former"}
         assert await house.recalled_by() == B
 
@@ -277,9 +277,9 @@ def test_a_killed_way_back_is_finished_by_the_same_command_or_cancelled(
         commands.kill("reembed", "--rollback", step=BEFORE_THE_SWITCH[step])
         assert await house.recalled_by() == B
         if step == "opened":
-            await reembed.cancel(house.parts)
+            await reembed.cancel(house.context)
             assert house.standing() == {A: "former", B: "active"}
-        await reembed.rollback(house.parts)
+        await reembed.rollback(house.context)
         assert house.standing() == {A: "active", B: "former"}
         assert await house.recalled_by() == A
 

@@ -37,7 +37,7 @@ from recollect.adapters.postgres.store import PostgresStore
 from recollect.core.errors import ModelUnavailable
 from recollect.core.recall.space import EmbeddingProgress
 from recollect.shells.worker import persist
-from recollect.usecases.workers.embed import EmbeddingParts
+from recollect.usecases.workers.embed import EmbeddingContext
 from recollect.usecases.workers.embedding import Worker
 
 FINE = Spoiled()  # by nothing
@@ -75,12 +75,12 @@ def server() -> Iterator[Loopback]:
 
 
 @asynccontextmanager
-async def parts_on(url: str, server: Loopback) -> Any:
+async def build_context(url: str, server: Loopback) -> Any:
     async with PostgresStore(url, lease=1.0) as store:
         assert store.vectors is not None
         embedders = Hosted(server)
         try:
-            yield EmbeddingParts(store.vectors, embedders, "compatible/x@8")
+            yield EmbeddingContext(store.vectors, embedders, "compatible/x@8")
         finally:
             await embedders.close()
 
@@ -163,15 +163,15 @@ def test_a_hosted_model_that_fails_costs_no_memory_an_attempt(
 
         hang = Stall(lambda: loop.advance(DOCUMENT_PATIENCE.request_seconds))
         server.misbehave(FINE, *(hang if isinstance(one, Stall) else one for one in faults))
-        async with parts_on(database_url, server) as parts:
+        async with build_context(database_url, server) as context:
             with pytest.raises(ModelUnavailable):
-                await Worker(parts, sleep=sleep, now=loop.time).work_off()
+                await Worker(context, sleep=sleep, now=loop.time).work_off()
             assert len(server.requests) == 1 + len(faults)
-            (space,) = await parts.queue.spaces()
-            failed = await parts.queue.progress(space)
+            (space,) = await context.queue.spaces()
+            failed = await context.queue.progress(space)
             await sleep(LONGEST_SILENCE)
-            await Worker(parts, sleep=sleep, now=loop.time).work_off()
-            return failed, await parts.queue.progress(space)
+            await Worker(context, sleep=sleep, now=loop.time).work_off()
+            return failed, await context.queue.progress(space)
 
     failed, after = run_advancing(run)
     assert (failed.embedded, failed.waiting, failed.parked) == (0, 5, 0)
@@ -188,10 +188,10 @@ def test_a_text_that_a_hosted_model_refuses_is_alone_in_failing(
     server.misbehave(FINE, Status(400), FINE, FINE, Status(400), FINE)
 
     async def run() -> EmbeddingProgress:
-        async with parts_on(database_url, server) as parts:
-            await Worker(parts).work_off()
-            (space,) = await parts.queue.spaces()
-            progress: EmbeddingProgress = await parts.queue.progress(space)
+        async with build_context(database_url, server) as context:
+            await Worker(context).work_off()
+            (space,) = await context.queue.spaces()
+            progress: EmbeddingProgress = await context.queue.progress(space)
             return progress
 
     progress = asyncio.run(run())
@@ -292,9 +292,9 @@ def test_a_fault_of_our_own_ends_neither_worker_nor_server(
             raise Enough
 
     async def run() -> None:
-        parts = EmbeddingParts(Broken(), Broken(), "m")
+        context = EmbeddingContext(Broken(), Broken(), "m")
         with pytest.raises(Enough):
-            await persist(parts, lambda _: None, sleep)
+            await persist(context, lambda _: None, sleep)
 
     asyncio.run(run())
     assert slept == [60.0] * 3

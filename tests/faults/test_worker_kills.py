@@ -28,7 +28,7 @@ from recollect.adapters.postgres.vectors import queue as embedding_queue
 from recollect.adapters.postgres.vectors import sweep as embedding_sweep
 from recollect.core.errors import ModelUnavailable
 from recollect.core.recall.space import Space
-from recollect.usecases.workers.embed import BATCH, Embedded, EmbeddingParts, Trouble
+from recollect.usecases.workers.embed import BATCH, Embedded, EmbeddingContext, Trouble
 from recollect.usecases.workers.embedding import Worker, retry_parked
 
 FINE = Spoiled()  # by nothing
@@ -104,9 +104,9 @@ def work_off(url: str, server: Loopback) -> None:
             Catalogue(Path("/"), accounts=accounts) as catalogue,
         ):
             assert store.vectors is not None
-            parts = EmbeddingParts(store.vectors, catalogue, "compatible/x@8")
-            await retry_parked(parts)
-            assert await Worker(parts).work_off() == 0
+            context = EmbeddingContext(store.vectors, catalogue, "compatible/x@8")
+            await retry_parked(context)
+            assert await Worker(context).work_off() == 0
 
     asyncio.run(run())
 
@@ -207,8 +207,8 @@ def embedded_by(url: str, model: Moody) -> list[Embedded | Trouble]:
     async def run() -> None:
         async with opened(url, lease=0) as (store, vectors):
             await store.add_many([memory(n, text) for n, text in enumerate(TEXTS[:5], 1)])
-            parts = EmbeddingParts(vectors, model, "moody")
-            worker = Worker(parts, told.append, sleep=lambda _: asyncio.sleep(0))
+            context = EmbeddingContext(vectors, model, "moody")
+            worker = Worker(context, told.append, sleep=lambda _: asyncio.sleep(0))
             working = asyncio.create_task(worker.run())
             async with asyncio.timeout(SECONDS):
                 while rows_in(url) != [(True, 0, None)] * 5:

@@ -15,9 +15,9 @@ from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.memory.memory import Draft
 from recollect.core.recall.request import LegName, RecallRequest, Recollection
 from recollect.ports.recall import Leg
-from recollect.usecases.context import Parts
+from recollect.usecases.context import Context
 from recollect.usecases.recall.lexical import lexical_leg
-from recollect.usecases.service import OwnedRecollect
+from recollect.usecases.service import LocalService
 from recollect.wiring import SystemClock
 
 SONGS = ("the lark sings", "the wren sings", f"the {canary('safe')} sings")
@@ -38,7 +38,7 @@ class Recording:
 def recalled(reranker: Recording, request: RecallRequest) -> Recollection:
     store = InMemoryStore()
     legs: dict[LegName, Leg] = {"lexical": lexical_leg(store)}
-    mine = OwnedRecollect(Parts(store, store, SystemClock(), legs, reranker=reranker), "me")
+    mine = LocalService(Context(store, store, SystemClock(), legs, reranker=reranker), "me")
 
     async def life() -> Recollection:
         await mine.change_settings({"rerank": True})
@@ -91,7 +91,7 @@ def test_a_former_text_of_what_is_sensitive_now_is_not_shown_to_the_model() -> N
     reranker = Recording(is_hosted=True)
     store = InMemoryStore()
     legs: dict[LegName, Leg] = {"lexical": lexical_leg(store)}
-    mine = OwnedRecollect(Parts(store, store, SystemClock(), legs, reranker=reranker), "me")
+    mine = LocalService(Context(store, store, SystemClock(), legs, reranker=reranker), "me")
 
     async def life() -> Recollection:
         await mine.change_settings({"rerank": True})

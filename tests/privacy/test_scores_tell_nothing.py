@@ -142,7 +142,7 @@ def server(database_url: str, tmp_path: Path) -> Iterator[Running]:
 def test_stats_count_the_callers_own_memories(server: Running, database_url: str) -> None:
     """The worker is off: a memory waits. Errors of another owner's memories are not shown."""
     with server.client() as mine, server.client() as others:
-        queue = server.server.parts.queue
+        queue = server.server.context.queue
         assert queue is not None
         opening = queue.open_space("compass", SPACE)
         asyncio.run_coroutine_threadsafe(opening, server.loop).result()

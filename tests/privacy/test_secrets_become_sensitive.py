@@ -20,13 +20,13 @@ from tests.serving import Running, running
 from tests.shells.cli.commands import COMMAND, Cli, client_of, environment
 
 from mcp import Client, StdioServerParameters
-from recollect.adapters.http.client import RemoteRecollect
+from recollect.adapters.http.client import RemoteService
 from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.errors import InvalidInput
 from recollect.core.memory.memory import Draft, Memory
-from recollect.ports.service import Recollect
-from recollect.usecases.context import Parts
-from recollect.usecases.service import OwnedRecollect
+from recollect.ports.service import Service
+from recollect.usecases.context import Context
+from recollect.usecases.service import LocalService
 from recollect.wiring import SystemClock
 
 TOKEN = "ghp_" + some(36)
@@ -49,7 +49,7 @@ def server(database_url: str, tmp_path: Path) -> Iterator[Running]:
 
 def test_the_use_cases_obey_the_caller_and_else_the_text() -> None:
     store = InMemoryStore()
-    mine = OwnedRecollect(Parts(store, store, SystemClock(), {}), "me")
+    mine = LocalService(Context(store, store, SystemClock(), {}), "me")
 
     async def life() -> None:
         found = await mine.remember(Draft(NOTE))
@@ -155,14 +155,14 @@ def test_mcp_says_so(tmp_path: Path) -> None:
     asyncio.run(life())
 
 
-Question = Callable[[Recollect], Awaitable[Memory]]
+Question = Callable[[Service], Awaitable[Memory]]
 ELSEWHERE = "https://recollect.invalid"
 ID = str(uuid4())
 
 
 def ask(question: Question) -> Memory:
     async def asking() -> Memory:
-        async with RemoteRecollect(ELSEWHERE, "rk_x") as remote:
+        async with RemoteService(ELSEWHERE, "rk_x") as remote:
             return await question(remote)
 
     return asyncio.run(asking())
@@ -197,7 +197,7 @@ def test_new_text_for_a_memory_that_is_sensitive_there_stays_here(
     """As if the server were on another machine: it is asked first whether the memory is."""
 
     async def life() -> None:
-        async with RemoteRecollect(server.url, server.new_key()) as remote:
+        async with RemoteService(server.url, server.new_key()) as remote:
             stored = await remote.remember(Draft("the safe's code", is_sensitive=True))
             plain = await remote.remember(Draft("the shed"))
             monkeypatch.setattr(remote, "_is_here", False)

@@ -18,7 +18,7 @@ from tests.privacy.canaries import birds_in, canary
 from tests.shells.cli.commands import Cli
 
 from mcp import Client
-from recollect.ports.service import Recollect
+from recollect.ports.service import Service
 from recollect.shells.cli.errors import guarded
 from recollect.shells.mcp.server import Context, build_server
 
@@ -80,7 +80,7 @@ def test_debugging_does_not_show_an_answer_that_could_not_be_read(
 def test_a_tool_that_fails_unexpectedly_quotes_nothing(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
 
-    async def broken(_: Context) -> Recollect:
+    async def broken(_: Context) -> Service:
         raise RuntimeError(BIRD)
 
     async def life() -> str:

@@ -24,10 +24,10 @@ from recollect.core.recall.settings import RecallSettings
 from recollect.core.sync.model import ChangePage, Outgoing, Pushed, Revision
 from recollect.ports.sync import SyncServer, SyncStore
 from recollect.settings import load
-from recollect.usecases.service import OwnedRecollect
+from recollect.usecases.service import LocalService
 from recollect.usecases.sync import offline_first as cached
 from recollect.usecases.sync.sync import pull_all, push_all, sync
-from recollect.wiring import parts_on
+from recollect.wiring import build_context
 
 OWNER = "me"
 
@@ -135,8 +135,10 @@ class Client:
         self.local: SyncStore = FaultyCalls(self.sync_store, self.faults)
         self.server: SyncServer = FaultyServer(self.remote, self.faults)
         settings = load(home=self.path, max_content=self.max_content)
-        parts = replace(parts_on(self.store, settings), clock=self.clock, revisions=self.sync_store)
-        self.recollect = OwnedRecollect(parts, OWNER)
+        context = replace(
+            build_context(self.store, settings), clock=self.clock, revisions=self.sync_store
+        )
+        self.recollect = LocalService(context, OWNER)
         return self
 
     async def close(self) -> None:

@@ -18,7 +18,7 @@ from recollect import settings
 from recollect.core.errors import NotFound, StoreUnavailable
 from recollect.core.memory.memory import Draft
 from recollect.core.recall.request import RecallRequest, Recollection
-from recollect.ports.service import Recollect
+from recollect.ports.service import Service
 from recollect.usecases.sync.sync import sync
 from recollect.wiring import Cached, open_cached
 
@@ -169,6 +169,6 @@ async def test_a_memory_that_is_sent_while_the_server_searches_is_still_found(
                 return answer
 
         await one.recollect.remember(Draft("the harbour of one"))
-        between = replace(one.recollect, remote=cast("Recollect", SentMeanwhile()))
+        between = replace(one.recollect, remote=cast("Service", SentMeanwhile()))
         answer = await between.recall(RecallRequest("harbour"))
         assert [hit.memory.content for hit in answer.hits] == ["the harbour of one"]

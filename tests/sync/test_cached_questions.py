@@ -20,7 +20,7 @@ from recollect.core.errors import InvalidInput, NotFound, StoreUnavailable
 from recollect.core.memory.memory import Draft
 from recollect.core.recall.explain import WhyReport
 from recollect.core.recall.request import RecallRequest, Recollection
-from recollect.ports.service import Recollect
+from recollect.ports.service import Service
 from recollect.usecases.sync import offline_first as cached_module
 
 pytestmark = pytest.mark.anyio
@@ -33,7 +33,7 @@ SECRETLY = RecallRequest("harbour", is_sensitive=True)
 class Watched:
     """A server that counts what it is asked, and may need its time for a `why`."""
 
-    def __init__(self, server: Recollect) -> None:
+    def __init__(self, server: Service) -> None:
         self._server = server
         self.asked: list[str] = []
         self.why_takes = 0.0
@@ -96,7 +96,7 @@ async def test_a_local_store_that_fails_beside_a_server_that_answers_is_named(
     server: Running, tmp_path: Path
 ) -> None:
     class Failing:
-        def __init__(self, local: Recollect) -> None:
+        def __init__(self, local: Service) -> None:
             self.settings = local.settings
 
         async def recall(self, request: RecallRequest) -> Recollection:
@@ -105,7 +105,7 @@ async def test_a_local_store_that_fails_beside_a_server_that_answers_is_named(
     async with cached(tmp_path, server.url, server.new_key()) as one:
         memory = await one.recollect.remember(Draft("the harbour"))
         await synced(one)
-        failing = replace(one.recollect, local=cast("Recollect", Failing(one.recollect.local)))
+        failing = replace(one.recollect, local=cast("Service", Failing(one.recollect.local)))
         answer = await failing.recall(RecallRequest("harbour"))
         assert [hit.memory for hit in answer.hits] == [memory]
         assert answer.note == "without what only the local store has: the store did not answer"
@@ -123,7 +123,7 @@ async def test_a_sensitive_query_is_asked_of_a_server_on_this_machine_alone(
         memory = await two.recollect.remember(Draft("the harbour"))
         await synced(two)
         watched = Watched(one.recollect.remote)
-        here = replace(one.recollect, remote=cast("Recollect", watched))
+        here = replace(one.recollect, remote=cast("Service", watched))
         # Not pulled yet: only the server can know it.
         assert [hit.memory.id for hit in (await here.recall(SECRETLY)).hits] == [memory.id]
         assert (await here.why(str(memory.id), SECRETLY)).note is None
@@ -149,7 +149,7 @@ async def test_why_may_take_longer_than_a_recall(server: Running, tmp_path: Path
         await one.recollect.local.change_settings({"deadline_ms": 10})
         watched = Watched(one.recollect.remote)
         watched.why_takes = 0.02
-        slow = replace(one.recollect, remote=cast("Recollect", watched))
+        slow = replace(one.recollect, remote=cast("Service", watched))
         report = await slow.why(str(memory.id), RecallRequest("harbour"))
         assert (report.recalled, report.note) == (True, None)
 

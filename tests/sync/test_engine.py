@@ -24,9 +24,9 @@ from recollect.core.errors import NotAllowed, RecollectError
 from recollect.core.memory.memory import Draft
 from recollect.core.sync.backoff import pause
 from recollect.settings import load
-from recollect.usecases.service import OwnedRecollect
+from recollect.usecases.service import LocalService
 from recollect.usecases.sync.engine import Engine
-from recollect.wiring import parts_on
+from recollect.wiring import build_context
 
 pytestmark = pytest.mark.anyio
 
@@ -102,7 +102,7 @@ async def test_it_notices_what_other_processes_write(new_clients: NewClients) ->
         async with running(one, interval=3600), SqliteStore(one.path / "memories.db") as other:
             await until(lambda: nothing_waits(one))
             settings = load(home=one.path)
-            elsewhere = OwnedRecollect(parts_on(other, settings), "me")
+            elsewhere = LocalService(build_context(other, settings), "me")
             memory = await elsewhere.remember(Draft("from elsewhere"))
             await until(lambda: nothing_waits(one))
             assert (await one.remote.get(str(memory.id))).content == "from elsewhere"

@@ -19,7 +19,7 @@ from tests.sync.conftest import NewClients
 from tests.sync.test_cached import cached, synced
 from tests.sync.test_skew import extra_of
 
-from recollect.adapters.http.client import RemoteRecollect
+from recollect.adapters.http.client import RemoteService
 from recollect.adapters.sqlite.schema.tables import MIGRATIONS
 from recollect.core.memory.links import MAX_LINKS, Link
 from recollect.core.memory.memory import Draft, Memory
@@ -218,7 +218,7 @@ async def test_links_of_this_store_alone_are_followed_in_what_the_server_finds(
 
 
 async def test_links_through_the_remote_client(server: Running) -> None:
-    async with RemoteRecollect(server.url, server.new_key()) as there:
+    async with RemoteService(server.url, server.new_key()) as there:
         old = await there.remember(Draft("the harbour is shallow"))
         new = await there.remember(Draft("dredged", links=(Link("supersedes", old.id),)))
         assert new.links == (Link("supersedes", old.id),)

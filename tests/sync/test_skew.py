@@ -132,7 +132,7 @@ async def test_a_server_set_back_gets_what_it_lost(
             assert high is not None
             for client in (one, two):  # as if the sequence stood lower, for others use this server
                 far = _page(await client.remote.pull(uuid4(), 0, 1, count=False))
-                await client.sync_store.absorb_page(replace(far, cursor=high[0] + 1000))
+                await client.sync_store.apply_page(replace(far, cursor=high[0] + 1000))
         await settle(one, two)
         assert await one.all() == await two.all()
         kept = [r.fields.get("content") for r in (await one.revisions()).values()]

@@ -217,7 +217,7 @@ class Apart(RuleBasedStateMachine):
         async def read() -> ChangePage:
             store, cursor = await client.sync_store.store_id(), await client.sync_store.cursor()
             page = await client.remote.pull(store, cursor, PAGE, count=False)
-            await client.sync_store.meet(page.peer)
+            await client.sync_store.bind_to(page.peer)
             return page
 
         with suppress(StoreUnavailable):
@@ -228,7 +228,7 @@ class Apart(RuleBasedStateMachine):
         ran["steps"] += 1
         page = self.held.pop(who, None)
         if page is not None:
-            self.wait(self.clients[who].sync_store.absorb_page(page))
+            self.wait(self.clients[who].sync_store.apply_page(page))
 
     @rule(who=clients, place=places)
     def an_old_push_arrives_again(self, who: int, place: int) -> None:

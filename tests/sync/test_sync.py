@@ -10,7 +10,7 @@ from tests.serving import Running
 from tests.sync.clients import Client, Crashed, settle
 from tests.sync.conftest import NewClients
 
-from recollect.adapters.http.client import RemoteRecollect
+from recollect.adapters.http.client import RemoteService
 from recollect.core.errors import Conflict, NotFound
 from recollect.core.memory.memory import Draft, Memory
 from recollect.core.recall.request import RecallRequest
@@ -116,7 +116,7 @@ async def test_erasing_travels_without_content(new_clients: NewClients, server: 
         text = b"".join(file.read_bytes() for file in two.path.iterdir())
         assert b"xyloquartz" not in text
         await two.open()
-        remote = await stack.enter_async_context(RemoteRecollect(server.url, one.key))
+        remote = await stack.enter_async_context(RemoteService(server.url, one.key))
         with pytest.raises(NotFound):
             await remote.get(str(memory.id))
 

@@ -27,7 +27,7 @@ from recollect import settings
 from recollect.core.memory.memory import Draft
 from recollect.shells.asgi.listening import listen
 from recollect.shells.serve import serve
-from recollect.wiring import open_recollect, open_server
+from recollect.wiring import open_server, open_service
 
 
 def say(**what: object) -> None:
@@ -39,7 +39,7 @@ async def client(home: str, url: str, key: str, name: str, writes: int) -> None:
     """An agent: writes and changes without pause, with the engine inside."""
     chosen = settings.load(home=Path(home), api_url=url, api_key=key, sync_interval=0.2)
     chance = random.Random(name)
-    async with open_recollect(chosen, syncing=True) as recollect:
+    async with open_service(chosen, syncing=True) as recollect:
         mine: list[tuple[str, str]] = []
         for number in range(writes):
             token = f"zqp{name}n{number}"

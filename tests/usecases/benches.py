@@ -12,7 +12,7 @@ from tests.usecases.queues import InMemoryQueue, Model, Time, parts_with
 
 from recollect.core.errors import ModelUnavailable
 from recollect.core.recall.space import StoredSpace
-from recollect.usecases.workers.embed import Embedded, EmbeddingParts, Trouble
+from recollect.usecases.workers.embed import Embedded, EmbeddingContext, Trouble
 from recollect.usecases.workers.embedding import Worker
 
 GONE = ModelUnavailable("the model is gone", remedy="look")
@@ -26,14 +26,14 @@ def texts(number: int) -> dict[UUID, str]:
 class Bench:
     """A worker on a clock of its own; `run_until` stops it when the condition holds."""
 
-    parts: EmbeddingParts
+    context: EmbeddingContext
     queue: InMemoryQueue
     time: Time = field(default_factory=Time)
     told: list[Embedded | Trouble] = field(default_factory=list)
 
     @property
     def worker(self) -> Worker:
-        return Worker(self.parts, self.told.append, sleep=self.time.sleep, now=self.time.now)
+        return Worker(self.context, self.told.append, sleep=self.time.sleep, now=self.time.now)
 
     async def run_until(self, condition: Callable[[], Awaitable[bool]]) -> None:
         done = asyncio.Event()

@@ -13,7 +13,7 @@ from tests.strategies import MOMENT
 
 from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.memory.memory import Limits
-from recollect.usecases.context import Parts
+from recollect.usecases.context import Context
 from recollect.usecases.recall.lexical import lexical_leg
 
 
@@ -31,8 +31,8 @@ class TickingClock:
         return self.moment
 
 
-def parts_on(store: InMemoryStore) -> Parts:
-    return Parts(
+def build_context(store: InMemoryStore) -> Context:
+    return Context(
         store=store,
         settings=store,
         clock=TickingClock(),
@@ -47,5 +47,5 @@ def store() -> InMemoryStore:
 
 
 @pytest.fixture
-def parts(store: InMemoryStore) -> Parts:
-    return parts_on(store)
+def context(store: InMemoryStore) -> Context:
+    return build_context(store)

@@ -11,7 +11,7 @@ from uuid import UUID
 from recollect.core.errors import Conflict, InvalidInput, ModelUnavailable, StoreError
 from recollect.core.recall.space import EmbeddingJob, EmbeddingProgress, Gap, Space, StoredSpace
 from recollect.ports.embedding import Embedder
-from recollect.usecases.workers.embed import EmbeddingParts
+from recollect.usecases.workers.embed import EmbeddingContext
 
 MOST_ATTEMPTS = 3
 DIMENSION = 2
@@ -268,6 +268,6 @@ class Time:
         await asyncio.sleep(0)
 
 
-def parts_with(queue: InMemoryQueue, *models: Model, default: str = "") -> EmbeddingParts:
+def parts_with(queue: InMemoryQueue, *models: Model, default: str = "") -> EmbeddingContext:
     named: dict[str, Model | Exception] = {one.name: one for one in models}
-    return EmbeddingParts(queue, Models(named), default or models[0].name)
+    return EmbeddingContext(queue, Models(named), default or models[0].name)

@@ -8,16 +8,16 @@ from recollect.core.errors import NotFound
 from recollect.core.memory.memory import EVERYWHERE, Draft, Stats
 from recollect.core.recall.request import RecallRequest
 from recollect.core.recall.settings import RecallSettings
-from recollect.ports.service import Recollect
-from recollect.usecases.context import Parts
-from recollect.usecases.service import OwnedRecollect
+from recollect.ports.service import Service
+from recollect.usecases.context import Context
+from recollect.usecases.service import LocalService
 
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_memorys_life(parts: Parts) -> None:
-    mine: Recollect = OwnedRecollect(parts, "me")
-    yours: Recollect = OwnedRecollect(parts, "you")
+async def test_a_memorys_life(context: Context) -> None:
+    mine: Service = LocalService(context, "me")
+    yours: Service = LocalService(context, "you")
     theirs = await yours.remember(Draft("staging belongs to you"))
 
     stored = await mine.remember(Draft("staging is frozen", project="web"))
@@ -36,7 +36,7 @@ async def test_a_memorys_life(parts: Parts) -> None:
     assert await yours.get(str(theirs.id)) == theirs
 
 
-async def test_settings_are_shared_by_all_owners(parts: Parts) -> None:
-    changed = await OwnedRecollect(parts, "me").change_settings({"rrf_k": 10})
+async def test_settings_are_shared_by_all_owners(context: Context) -> None:
+    changed = await LocalService(context, "me").change_settings({"rrf_k": 10})
     assert changed == RecallSettings(rrf_k=10)
-    assert await OwnedRecollect(parts, "you").settings() == changed
+    assert await LocalService(context, "you").settings() == changed

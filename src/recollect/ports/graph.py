@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         GraphStats,
         Neighbourhood,
     )
-    from recollect.core.graph.resolution import Nameless, Neighbour
+    from recollect.core.graph.resolution import Neighbour, PendingConcept
     from recollect.core.graph.walk import Walked
     from recollect.core.recall.fusion import Fused
     from recollect.core.recall.request import Candidate, Declined, RecallRequest
@@ -144,7 +144,7 @@ class ConceptNames(Protocol):
     async def comparing_space(self) -> StoredSpace | None:
         """The space they are compared in, when there is one."""
 
-    async def to_compare(self, space: StoredSpace, limit: int) -> list[Nameless]:
+    async def to_compare(self, space: StoredSpace, limit: int) -> list[PendingConcept]:
         """Some that wait, oldest first."""
 
     async def keep_vectors(
@@ -154,7 +154,7 @@ class ConceptNames(Protocol):
     async def nearest(
         self,
         space: StoredSpace,
-        named: Sequence[tuple[Nameless, Sequence[float]]],
+        named: Sequence[tuple[PendingConcept, Sequence[float]]],
         *,
         least: float,
         limit: int,
@@ -164,7 +164,7 @@ class ConceptNames(Protocol):
         """
 
     async def compared(
-        self, space: StoredSpace, near: Sequence[tuple[Nameless, Sequence[Neighbour]]]
+        self, space: StoredSpace, near: Sequence[tuple[PendingConcept, Sequence[Neighbour]]]
     ) -> None:
         """Keep what concepts are near to, and that they wait no more."""
 

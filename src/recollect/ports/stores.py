@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from recollect.core.memory.paging import Cursor
     from recollect.core.recall.request import Candidate
     from recollect.core.recall.settings import SettingChange, WordQuery
-    from recollect.core.recall.successors import AsOf, Fetched, Followed
+    from recollect.core.recall.successors import AsOf, Fetched, Resolution
 
 
 class Clock(Protocol):
@@ -55,7 +55,7 @@ class MemoryStore(Protocol):
 
     async def follow(
         self, owner: str, old: Collection[UUID], named: Collection[UUID], as_of: AsOf = None
-    ) -> Followed:
+    ) -> Resolution:
         """To the last successors, the newest of several each time, and to what links name."""
 
     async def ids_with_prefix(

@@ -62,7 +62,7 @@ class SyncStore(RevisionStore, Protocol):
     async def epoch(self) -> UUID | None:
         """The server's epoch in which changes were pulled."""
 
-    async def meet(self, peer: Peer) -> bool:
+    async def bind_to(self, peer: Peer) -> bool:
         """Bind to this server and owner; Conflict when it is bound to another. False when it is in
         another epoch, for it was restored from a backup.
         """
@@ -70,12 +70,12 @@ class SyncStore(RevisionStore, Protocol):
     async def claim(self, limit: int) -> tuple[list[Outgoing], list[Revision]]:
         """Writes and revisions that wait, with their edit ids on the disk before they are sent."""
 
-    async def absorb_answers(
+    async def apply_push_result(
         self, items: Sequence[Outgoing], revisions: Sequence[Revision], pushed: Pushed
     ) -> None:
         """Take in what the server says of what was sent; park what it refused for good."""
 
-    async def absorb_page(self, page: ChangePage) -> None:
+    async def apply_page(self, page: ChangePage) -> None:
         """Take in a page of changes and remember its cursor, both or neither."""
 
     async def reset(self, *, relink: bool = False) -> None:
@@ -95,10 +95,10 @@ class SyncStore(RevisionStore, Protocol):
     async def follow_settings(self, said: Mapping[str, object]) -> None:
         """Let recall rank here as it does on the server, as far as it can."""
 
-    async def note_success(self, at: datetime) -> None:
+    async def record_success(self, at: datetime) -> None:
         """All is sent and pulled."""
 
-    async def note_trouble(self, error: str, remedy: str, *, key_refused: bool) -> bool:
+    async def record_error(self, error: str, remedy: str, *, key_refused: bool) -> bool:
         """Why sync does not get on; False when that is known already."""
 
     async def status(self) -> SyncStatus:

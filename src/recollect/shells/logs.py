@@ -13,7 +13,7 @@ from typing import Final
 
 import structlog
 
-from recollect.core.privacy.redaction import explained, places
+from recollect.core.privacy.redaction import explained, locations
 from recollect.usecases.graph.extract import Compared, Extracted, GraphTrouble, TellGraph
 from recollect.usecases.workers.embed import Embedded, Tell, Trouble
 
@@ -53,7 +53,7 @@ class _OtherLoggers(logging.Handler):
         facts: dict[str, object] = {"logger": record.name}
         error = record.exc_info[1] if record.exc_info else None
         if error is not None:
-            facts |= {"kind": explained(error), "at": places(error)}
+            facts |= {"kind": explained(error), "at": locations(error)}
         tell = log.error if record.levelno >= logging.ERROR else log.warning
         tell(event, **facts)
 

@@ -125,7 +125,7 @@ async def serve(
     server: Server, listening: socket, stopping: asyncio.Event, on_ready: OnReady
 ) -> None:
     """Answer on a listening socket until `stopping` is set."""
-    await check_some_leg(server.parts)
+    await check_some_leg(server.context)
     app, running = compose(server)
     config = uvicorn.Config(
         app,

@@ -17,7 +17,7 @@ from typing import Final
 import structlog
 
 from recollect.core.errors import InvalidInput, StoreError
-from recollect.core.privacy.redaction import explained, places
+from recollect.core.privacy.redaction import explained, locations
 from recollect.core.text.analysis import counted
 from recollect.settings import Settings
 from recollect.shells.logs import log_embedding, log_graph, log_steps, log_to_stderr
@@ -25,12 +25,12 @@ from recollect.shells.progress import embedding_bar
 from recollect.usecases.graph.extract import (
     Compared,
     Extracted,
-    GraphParts,
+    GraphContext,
     GraphTrouble,
     TellGraph,
 )
 from recollect.usecases.workers.backoff import Sleep
-from recollect.usecases.workers.embed import NO_EMBEDDER, Embedded, EmbeddingParts, Tell, Trouble
+from recollect.usecases.workers.embed import NO_EMBEDDER, Embedded, EmbeddingContext, Tell, Trouble
 from recollect.usecases.workers.embedding import Worker, retry_parked
 from recollect.usecases.workers.graph import GraphWorker
 from recollect.usecases.workers.tasks import end
@@ -75,12 +75,12 @@ async def _run(settings: Settings, *, once: bool, retry: bool) -> dict[str, int]
 
     async with open_server(settings, log_steps()) as server:
         graph = graph_worker(server, tell_graph)
-        parts = embedding_of(server) if graph is not None else require_embedding(server)
-        worker = None if parts is None else Worker(parts, tell)
+        context = embedding_of(server) if graph is not None else require_embedding(server)
+        worker = None if context is None else Worker(context, tell)
         if retry:
-            counts["retried"] = await _retry(parts, None if graph is None else server.graph)
+            counts["retried"] = await _retry(context, None if graph is None else server.graph)
             log.info("trying again what failed", jobs=counts["retried"])
-        async with nullcontext() if parts is None else embedding_bar(parts.queue):
+        async with nullcontext() if context is None else embedding_bar(context.queue):
             working = asyncio.create_task(_work(worker, graph, once=once))
             told_to_stop = asyncio.create_task(stopping.wait())
             await asyncio.wait([working, told_to_stop], return_when=asyncio.FIRST_COMPLETED)
@@ -90,8 +90,8 @@ async def _run(settings: Settings, *, once: bool, retry: bool) -> dict[str, int]
     return counts
 
 
-async def _retry(parts: EmbeddingParts | None, graph: GraphParts | None) -> int:
-    vectors = 0 if parts is None else await retry_parked(parts)
+async def _retry(context: EmbeddingContext | None, graph: GraphContext | None) -> int:
+    vectors = 0 if context is None else await retry_parked(context)
     return vectors + (0 if graph is None else await graph.store.retry_parked())
 
 
@@ -113,13 +113,13 @@ def graph_worker(server: Server, tell: TellGraph) -> GraphWorker | None:
     return GraphWorker(server.graph, tell)
 
 
-def embedding_of(server: Server) -> EmbeddingParts | None:
+def embedding_of(server: Server) -> EmbeddingContext | None:
     """What embedding needs, where this server embeds."""
-    parts = server.embedding
-    return None if parts is None or parts.default == NO_EMBEDDER else parts
+    context = server.embedding
+    return None if context is None or context.default == NO_EMBEDDER else context
 
 
-def require_embedding(server: Server) -> EmbeddingParts:
+def require_embedding(server: Server) -> EmbeddingContext:
     """What embedding needs, or the reason why this server does not embed."""
     if server.embedding is None:
         raise StoreError("this Postgres has no place for vectors", remedy=f"{server.vector_note}.")
@@ -139,8 +139,8 @@ async def working_inside(server: Server) -> AsyncIterator[None]:
         log.info("no recall by meaning", reason=server.vector_note)
     tasks: list[asyncio.Task[None]] = []
     if server.settings.worker != "off":
-        if (parts := embedding_of(server)) is not None:
-            tasks.append(asyncio.create_task(persist(parts, log_embedding()), name="worker"))
+        if (context := embedding_of(server)) is not None:
+            tasks.append(asyncio.create_task(persist(context, log_embedding()), name="worker"))
         if (graph := graph_worker(server, log_graph())) is not None:
             tasks.append(asyncio.create_task(persisting(graph.run), name="graph worker"))
     try:
@@ -149,9 +149,9 @@ async def working_inside(server: Server) -> AsyncIterator[None]:
         await end(*tasks)
 
 
-async def persist(parts: EmbeddingParts, tell: Tell, sleep: Sleep = asyncio.sleep) -> None:
+async def persist(context: EmbeddingContext, tell: Tell, sleep: Sleep = asyncio.sleep) -> None:
     """Run a worker, and another one when a fault of our own ends it."""
-    await persisting(lambda: Worker(parts, tell).run(), sleep)
+    await persisting(lambda: Worker(context, tell).run(), sleep)
 
 
 async def persisting(run: Callable[[], Awaitable[None]], sleep: Sleep = asyncio.sleep) -> None:
@@ -159,5 +159,5 @@ async def persisting(run: Callable[[], Awaitable[None]], sleep: Sleep = asyncio.
         try:
             await run()
         except Exception as error:  # noqa: BLE001  # a guest does not bring the house down
-            log.error("worker failed", reason=explained(error), places=places(error))  # noqa: TRY400  # `exception` would log the error's text
+            log.error("worker failed", reason=explained(error), locations=locations(error))  # noqa: TRY400  # `exception` would log the error's text
             await sleep(_AFTER_A_FAULT)

@@ -31,7 +31,7 @@ async def fuse_here(
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class Context:
     """`legs` holds the legs this store can run; one that is missing is reported as absent, and the
     `broken_legs` are there only to say why they cannot answer. Without
     a `reranker` there is no second stage. `queue` is there where vectors have a place, `revisions`

@@ -19,109 +19,109 @@ if TYPE_CHECKING:
     from recollect.core.recall.request import RecallRequest, Recollection
     from recollect.core.recall.settings import RecallSettings, SettingChange
     from recollect.core.sync.model import ConflictReport, Keep
-    from recollect.usecases.context import Parts
+    from recollect.usecases.context import Context
 
 
 @dataclass(frozen=True, slots=True)
-class OwnedRecollect:
-    """Implements the `Recollect` port on this machine's store; `on_recall` is called with each
+class LocalService:
+    """Implements the `Service` port on this machine's store; `on_recall` is called with each
     answer.
     """
 
-    parts: Parts
+    context: Context
     owner: str
     on_recall: Callable[[Recollection], None] = lambda _: None
 
     async def remember(self, draft: Draft) -> Memory:
         from recollect.usecases.memory.remember import remember
 
-        with self.parts.callers.answering():
-            return await remember(self.parts, self.owner, draft)
+        with self.context.callers.answering():
+            return await remember(self.context, self.owner, draft)
 
     async def remember_many(self, batch: Sequence[BatchItem]) -> list[Remembered]:
         from recollect.usecases.memory.remember import remember_many
 
-        with self.parts.callers.answering():
-            return await remember_many(self.parts, self.owner, batch)
+        with self.context.callers.answering():
+            return await remember_many(self.context, self.owner, batch)
 
     async def recall(self, request: RecallRequest) -> Recollection:
         from recollect.usecases.recall.recall import recall
 
-        with self.parts.callers.answering():
-            recollection = await recall(self.parts, self.owner, request)
+        with self.context.callers.answering():
+            recollection = await recall(self.context, self.owner, request)
         self.on_recall(recollection)
         return recollection
 
     async def why(self, reference: str, request: RecallRequest) -> WhyReport:
         from recollect.usecases.recall.why import why
 
-        return await why(self.parts, self.owner, reference, request)
+        return await why(self.context, self.owner, reference, request)
 
     async def get(self, reference: str) -> Memory:
         from recollect.usecases.memory import find
 
-        return await find.get(self.parts, self.owner, reference)
+        return await find.get(self.context, self.owner, reference)
 
     async def page(self, scope: Scope, cursor: str | None, limit: int) -> Page:
         from recollect.usecases.memory import find
 
-        return await find.page(self.parts, self.owner, scope, cursor, limit)
+        return await find.page(self.context, self.owner, scope, cursor, limit)
 
     async def update(
         self, reference: str, changes: Changes, *, based_on: int | None = None
     ) -> Memory:
         from recollect.usecases.memory.update import update
 
-        with self.parts.callers.answering():
-            return await update(self.parts, self.owner, reference, changes, based_on=based_on)
+        with self.context.callers.answering():
+            return await update(self.context, self.owner, reference, changes, based_on=based_on)
 
     async def link(self, reference: str, kind: str, target: str) -> Memory:
         from recollect.usecases.memory.link import link
 
-        return await link(self.parts, self.owner, reference, kind, target)
+        return await link(self.context, self.owner, reference, kind, target)
 
     async def unlink(self, reference: str, kind: str, target: str) -> Memory:
         from recollect.usecases.memory.link import unlink
 
-        return await unlink(self.parts, self.owner, reference, kind, target)
+        return await unlink(self.context, self.owner, reference, kind, target)
 
     async def forget(self, reference: str, *, forever: bool = False) -> UUID:
         from recollect.usecases.memory.forget import forget
 
-        return await forget(self.parts, self.owner, reference, forever=forever)
+        return await forget(self.context, self.owner, reference, forever=forever)
 
-    async def project_meant(self, name: str, here: str | None = None) -> str:
+    async def resolve_project(self, name: str, here: str | None = None) -> str:
         from recollect.core.memory.memory import checked_name
         from recollect.usecases.memory import projects
 
-        return await projects.meant(self.parts, self.owner, checked_name(name, "project"), here)
+        return await projects.meant(self.context, self.owner, checked_name(name, "project"), here)
 
     async def stats(self) -> Stats:
         from recollect.usecases.memory import stats as count
 
-        return await count.stats(self.parts, self.owner)
+        return await count.stats(self.context, self.owner)
 
     async def settings(self) -> RecallSettings:
         from recollect.usecases.admin import settings as tune
 
-        return await tune.settings(self.parts)
+        return await tune.settings(self.context)
 
     async def change_settings(self, changes: Mapping[str, object]) -> RecallSettings:
         from recollect.usecases.admin import settings as tune
 
-        return await tune.change_settings(self.parts, self.owner, changes)
+        return await tune.change_settings(self.context, self.owner, changes)
 
     async def settings_log(self, limit: int) -> list[SettingChange]:
         from recollect.usecases.admin import settings as tune
 
-        return await tune.settings_log(self.parts, limit)
+        return await tune.settings_log(self.context, limit)
 
     async def conflicts(self) -> list[ConflictReport]:
         from recollect.usecases.sync import conflicts
 
-        return await conflicts.conflicts(self.parts, self.owner)
+        return await conflicts.conflicts(self.context, self.owner)
 
     async def resolve(self, reference: str, keep: Keep) -> ConflictReport:
         from recollect.usecases.sync import conflicts
 
-        return await conflicts.resolve(self.parts, self.owner, reference, keep)
+        return await conflicts.resolve(self.context, self.owner, reference, keep)

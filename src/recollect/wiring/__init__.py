@@ -1,6 +1,6 @@
 """From settings to a running Recollect: the only place that chooses adapters.
 
-Shells ask for one of two things. `open_recollect` is a person's or an agent's own memory: the local
+Shells ask for one of two things. `open_service` is a person's or an agent's own memory: the local
 SQLite store, or a server's when one is named. `open_server` is what a server serves: Postgres, its
 keys, and the use cases for whoever shows one. What is asked for is imported then, and nothing else:
 a command on the local store has no use for what a server is made of.
@@ -11,14 +11,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from recollect.wiring.context import SystemClock, catalogue, open_reranker, parts_on
+    from recollect.wiring.context import SystemClock, build_context, catalogue, open_reranker
     from recollect.wiring.local import (
         Cached,
         key_of,
         open_cached,
-        open_recollect,
         open_remote_graph,
         open_remote_keys,
+        open_service,
     )
     from recollect.wiring.postgres import open_postgres
     from recollect.wiring.server import Server, open_server, open_walker
@@ -27,13 +27,13 @@ _HOMES: Final = {
     "Cached": "recollect.wiring.local",
     "key_of": "recollect.wiring.local",
     "open_cached": "recollect.wiring.local",
-    "open_recollect": "recollect.wiring.local",
+    "open_service": "recollect.wiring.local",
     "open_remote_graph": "recollect.wiring.local",
     "open_remote_keys": "recollect.wiring.local",
     "SystemClock": "recollect.wiring.context",
     "catalogue": "recollect.wiring.context",
     "open_reranker": "recollect.wiring.context",
-    "parts_on": "recollect.wiring.context",
+    "build_context": "recollect.wiring.context",
     "open_postgres": "recollect.wiring.postgres",
     "Server": "recollect.wiring.server",
     "open_server": "recollect.wiring.server",
@@ -44,17 +44,17 @@ __all__ = [
     "Cached",
     "Server",
     "SystemClock",
+    "build_context",
     "catalogue",
     "key_of",
     "open_cached",
     "open_postgres",
-    "open_recollect",
     "open_remote_graph",
     "open_remote_keys",
     "open_reranker",
     "open_server",
+    "open_service",
     "open_walker",
-    "parts_on",
 ]
 
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Protocol
 from recollect.core.errors import InvalidInput
 from recollect.ports.recall import Reranker
 from recollect.ports.stores import MemoryStore, SettingsStore
-from recollect.usecases.context import Parts
+from recollect.usecases.context import Context
 from recollect.usecases.recall.lexical import lexical_leg
-from recollect.usecases.workers.priority import GiveWay, nobody_waits
+from recollect.usecases.workers.priority import Yield, no_yield
 
 if TYPE_CHECKING:
     from recollect.adapters.models.embedders.catalogue import Catalogue
@@ -35,9 +35,9 @@ class _Store(MemoryStore, SettingsStore, Protocol):
     """Both stores keep the run-time settings beside the memories."""
 
 
-def parts_on(store: _Store, settings: Settings) -> Parts:
+def build_context(store: _Store, settings: Settings) -> Context:
     """The use cases' parts over one store."""
-    return Parts(
+    return Context(
         store=store,
         settings=store,
         clock=SystemClock(),
@@ -47,9 +47,11 @@ def parts_on(store: _Store, settings: Settings) -> Parts:
 
 
 def catalogue(
-    settings: Settings, progress: Progress, give_way: GiveWay = nobody_waits
+    settings: Settings, progress: Progress, yield_to_callers: Yield = no_yield
 ) -> Catalogue:
-    """The embedding models that these settings allow; documents `give_way` where calls wait."""
+    """The embedding models that these settings allow; documents `yield_to_callers` where calls
+    wait.
+    """
     from recollect.adapters.models.embedders.catalogue import Account, Catalogue
 
     accounts = {
@@ -66,7 +68,7 @@ def catalogue(
             for name, (key, url) in accounts.items()
         },
         progress=progress,
-        give_way=give_way,
+        yield_to_callers=yield_to_callers,
     )
 
 

@@ -17,7 +17,7 @@ from typing import Final
 from recollect.adapters.files.hook_log import home_path
 from recollect.core.errors import InvalidInput, RecollectError
 from recollect.core.memory.owner import check_owner
-from recollect.core.recall.ranking import woven
+from recollect.core.recall.ranking import interleave
 from recollect.core.recall.relevance import Measure
 from recollect.core.recall.request import Hit, RecallRequest
 
@@ -26,7 +26,7 @@ _SHARE_FOR_SERVER: Final = 0.7
 
 
 @dataclass(frozen=True, slots=True)
-class QuickSettings:
+class FastSettings:
     """What a hook needs of the settings; the names are those of `settings.py`."""
 
     home: Path
@@ -51,7 +51,7 @@ def home_folder(environ: Mapping[str, str]) -> Path:
     return Path(home_path(environ))
 
 
-def read_settings(environ: Mapping[str, str]) -> QuickSettings:
+def read_settings(environ: Mapping[str, str]) -> FastSettings:
     """InvalidInput names the variable that cannot be used."""
     sync = environ.get("RECOLLECT_SYNC") or "on"
     if sync not in ("on", "off"):
@@ -61,7 +61,7 @@ def read_settings(environ: Mapping[str, str]) -> QuickSettings:
     owner = environ.get("RECOLLECT_OWNER") or "me"
     check_owner(owner, field="RECOLLECT_OWNER")
     fallback = Measure()
-    return QuickSettings(
+    return FastSettings(
         home=home_folder(environ),
         owner=owner,
         api_url=environ.get("RECOLLECT_API_URL") or None,
@@ -96,12 +96,12 @@ def _number(
 
 
 @dataclass(slots=True)
-class QuickRecall:
+class FastRecall:
     """Recall in each mode, with what there is to say of it afterwards in `note`. `until` is the
     moment of the monotonic clock at which an answer is of no use any more.
     """
 
-    settings: QuickSettings
+    settings: FastSettings
     until: float
     note: str = ""
 
@@ -117,14 +117,14 @@ class QuickRecall:
         """As `usecases/sync/offline_first.py` does it: the server's hits, as far as they are still
         true here, and those that it cannot know; without the server, what is here.
         """
-        from recollect.adapters.sqlite.fast_recall import QuickStore
+        from recollect.adapters.sqlite.fast_recall import FastStore
 
         chosen = self.settings
         if not chosen.sqlite_path.exists():  # nothing was synced yet
             return self._server(request, 1.0)
-        store = QuickStore(os.fspath(chosen.sqlite_path), chosen.owner, self._left())
+        store = FastStore(os.fspath(chosen.sqlite_path), chosen.owner, self._left())
         try:
-            request = store.in_project_meant(request)
+            request = store.resolve_project(request)
             here = store.recall(request)
             try:
                 there = self._server(request, _SHARE_FOR_SERVER)
@@ -143,19 +143,19 @@ class QuickRecall:
                 if hit.memory.id not in own
             ]
             # Links that the server has not heard of are followed here.
-            merged = woven(theirs, here, own, request.sort_by)
+            merged = interleave(theirs, here, own, request.sort_by)
             return store.follow(request, merged)[: request.limit]
         finally:
             store.close()
 
     def _local(self, request: RecallRequest) -> list[Hit]:
-        from recollect.adapters.sqlite.fast_recall import QuickStore
+        from recollect.adapters.sqlite.fast_recall import FastStore
 
         chosen = self.settings
         if not chosen.sqlite_path.exists():
             self.note = "no store yet"
             return []
-        store = QuickStore(os.fspath(chosen.sqlite_path), chosen.owner, self._left())
+        store = FastStore(os.fspath(chosen.sqlite_path), chosen.owner, self._left())
         try:
             return store.recall(request)
         finally:

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Final, cast
 
 from recollect.core.admin.checks import WORDS_ONLY
 from recollect.core.errors import InvalidInput, RecollectError
-from recollect.core.privacy.redaction import explained, places
+from recollect.core.privacy.redaction import explained, locations
 from recollect.usecases.recall.recall_log import RecallLog, recall_log
-from recollect.usecases.service import OwnedRecollect
+from recollect.usecases.service import LocalService
 from recollect.usecases.workers.tasks import end
-from recollect.wiring.context import SystemClock, open_reranker, parts_on
+from recollect.wiring.context import SystemClock, build_context, open_reranker
 
 if TYPE_CHECKING:
     from recollect.adapters.files.engine_lock import EngineLock
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from recollect.adapters.sqlite.store import SqliteStore
     from recollect.ports.graph import Graph
     from recollect.ports.keys import Keys
-    from recollect.ports.service import Recollect
+    from recollect.ports.service import Service
     from recollect.ports.stores import Clock
     from recollect.ports.sync import SyncServer, SyncStore
     from recollect.settings import Settings
     from recollect.usecases.sync.engine import Engine
-    from recollect.usecases.sync.offline_first import CachedRecollect
+    from recollect.usecases.sync.offline_first import OfflineFirstService
 
 log = logging.getLogger(__name__)
 
@@ -39,9 +39,9 @@ _LOOK_SECONDS: Final = 1.0
 
 
 @asynccontextmanager
-async def open_recollect(
+async def open_service(
     settings: Settings, *, syncing: bool = False, on_write: Callable[[], None] = lambda: None
-) -> AsyncIterator[Recollect]:
+) -> AsyncIterator[Service]:
     """The memory this process works with, by its mode: the local store, the local store with a
     server behind it, or a server alone. `syncing`: the engine runs inside, else `on_write` is told
     of what waits to be sent.
@@ -55,9 +55,9 @@ async def open_recollect(
                 yield cached.recollect
         return
     if settings.api_url is not None:
-        from recollect.adapters.http.client import RemoteRecollect
+        from recollect.adapters.http.client import RemoteService
 
-        async with RemoteRecollect(settings.api_url, key_of(settings)) as remote:
+        async with RemoteService(settings.api_url, key_of(settings)) as remote:
             yield remote
         return
     from recollect.adapters.sqlite.store import SqliteStore
@@ -67,29 +67,29 @@ async def open_recollect(
         _recalls_of(store, settings) as shown,
         open_reranker(settings) as reranker,
     ):
-        parts = replace(
-            parts_on(store, settings), reranker=reranker, hint=lambda _owner: WORDS_ONLY
+        context = replace(
+            build_context(store, settings), reranker=reranker, hint=lambda _owner: WORDS_ONLY
         )
-        yield OwnedRecollect(parts, settings.owner, shown.note)
+        yield LocalService(context, settings.owner, shown.note)
 
 
 @asynccontextmanager
 async def open_remote_graph(settings: Settings) -> AsyncIterator[Graph]:
     """The concept graph of the server of RECOLLECT_API_URL."""
-    from recollect.adapters.http.client import RemoteRecollect
+    from recollect.adapters.http.client import RemoteService
     from recollect.adapters.http.graph import RemoteGraph
 
-    async with RemoteRecollect(settings.api_url or "", key_of(settings)) as remote:
+    async with RemoteService(settings.api_url or "", key_of(settings)) as remote:
         yield RemoteGraph(remote)
 
 
 @asynccontextmanager
 async def open_remote_keys(settings: Settings) -> AsyncIterator[Keys]:
     """The keys of the server of RECOLLECT_API_URL, for an admin."""
-    from recollect.adapters.http.client import RemoteRecollect
+    from recollect.adapters.http.client import RemoteService
     from recollect.adapters.http.keys import RemoteKeys
 
-    async with RemoteRecollect(settings.api_url or "", key_of(settings)) as remote:
+    async with RemoteService(settings.api_url or "", key_of(settings)) as remote:
         yield RemoteKeys(remote)
 
 
@@ -113,7 +113,7 @@ def key_of(settings: Settings) -> str:
 class Cached:
     """A cached store with what syncs it."""
 
-    recollect: CachedRecollect
+    recollect: OfflineFirstService
     sync: SyncStore
     server: SyncServer
     clock: Clock
@@ -135,7 +135,7 @@ class Cached:
                 if self.lock.take():
                     await self.engine.run()
             except Exception as error:  # noqa: BLE001  # a fault of ours must not end the syncing
-                log.error("the engine of sync failed: %s at %s", explained(error), places(error))  # noqa: TRY400  # its text may quote a memory
+                log.error("the engine of sync failed: %s at %s", explained(error), locations(error))  # noqa: TRY400  # its text may quote a memory
             finally:
                 self.lock.release()
             await asyncio.sleep(_LOOK_SECONDS)
@@ -145,11 +145,11 @@ class Cached:
 async def open_cached(settings: Settings) -> AsyncIterator[Cached]:
     """The local store with the server of RECOLLECT_API_URL behind it; nothing is asked yet."""
     from recollect.adapters.files.engine_lock import EngineLock
-    from recollect.adapters.http.lazy import LateServer
+    from recollect.adapters.http.lazy import LazyServer
     from recollect.adapters.sqlite.store import SqliteStore
     from recollect.adapters.sqlite.sync.store import SqliteSync
     from recollect.usecases.sync.engine import Engine
-    from recollect.usecases.sync.offline_first import CachedRecollect
+    from recollect.usecases.sync.offline_first import OfflineFirstService
 
     clock = SystemClock()
     url, key = settings.api_url or "", key_of(settings)
@@ -159,18 +159,18 @@ async def open_cached(settings: Settings) -> AsyncIterator[Cached]:
 
         return RemoteSync(url, key, owner=settings.owner, sensitive=settings.sync_sensitive)
 
-    remote = cast("RemoteSync", LateServer(url, key, client))
+    remote = cast("RemoteSync", LazyServer(url, key, client))
     async with (
         SqliteStore(settings.sqlite_path) as store,
         remote as server,
         _recalls_of(store, settings) as shown,
     ):
         sync = SqliteSync(store, settings.owner, clock, sensitive=settings.sync_sensitive)
-        parts = replace(parts_on(store, settings), revisions=sync)
+        context = replace(build_context(store, settings), revisions=sync)
         engine = Engine(sync, server, clock, interval=settings.sync_interval, warn=_warn_of_sync)
         yield Cached(
-            CachedRecollect(
-                OwnedRecollect(parts, settings.owner),
+            OfflineFirstService(
+                LocalService(context, settings.owner),
                 server,
                 store,
                 settings.owner,

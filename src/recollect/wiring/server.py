@@ -16,31 +16,31 @@ from recollect.core.privacy.keys import Key, check_all_projects
 from recollect.core.recall.request import Recollection
 from recollect.ports.graph import Graph, Walker
 from recollect.ports.keys import KeyStore
-from recollect.ports.service import Recollect
+from recollect.ports.service import Service
 from recollect.ports.stores import Clock
 from recollect.ports.sync import ChangeStore
 from recollect.settings import Settings
 from recollect.usecases.admin.erase import OwnerEraser
 from recollect.usecases.admin.key_uses import KeyUses, key_uses
-from recollect.usecases.admin.keyed import KeyedRecollect
+from recollect.usecases.admin.keyed import KeyedService
 from recollect.usecases.admin.keys import authenticate
-from recollect.usecases.admin.within_project import ProjectChanges, parts_within
-from recollect.usecases.context import Parts
-from recollect.usecases.graph.extract import GraphParts
-from recollect.usecases.graph.manage import OwnedGraph
+from recollect.usecases.admin.within_project import ProjectChanges, context_within
+from recollect.usecases.context import Context
+from recollect.usecases.graph.extract import GraphContext
+from recollect.usecases.graph.manage import LocalGraph
 from recollect.usecases.recall.backlog import Backlog
 from recollect.usecases.recall.dense import dense_leg, no_dense_leg
 from recollect.usecases.recall.recall_log import RecallLog, recall_log
-from recollect.usecases.service import OwnedRecollect
-from recollect.usecases.workers.embed import NO_EMBEDDER, EmbeddingParts
+from recollect.usecases.service import LocalService
+from recollect.usecases.workers.embed import NO_EMBEDDER, EmbeddingContext
 from recollect.usecases.workers.priority import Callers
 from recollect.wiring.context import (
     Progress,
     SystemClock,
+    build_context,
     catalogue,
     open_reader,
     open_reranker,
-    parts_on,
 )
 from recollect.wiring.postgres import open_postgres
 
@@ -62,14 +62,14 @@ class Server:
     operator's; owners get the light one, which leaves the files of the database alone.
     """
 
-    parts: Parts
+    context: Context
     keys: KeyStore
     changes: ChangeStore
     clock: Clock
     settings: Settings
     database: str
-    graph: GraphParts
-    embedding: EmbeddingParts | None = None
+    graph: GraphContext
+    embedding: EmbeddingContext | None = None
     vector_note: str = ""
     on_recall: Callable[[Recollection], None] = lambda _: None
     eraser: OwnerEraser | None = None
@@ -86,14 +86,14 @@ class Server:
             self.key_uses.note(key.id)
         return key
 
-    def for_key(self, key: Key) -> Recollect:
+    def for_key(self, key: Key) -> Service:
         """The use cases within the limits of a key."""
-        mine = replace(self.for_owner(key.owner), parts=self.parts_for(key))
-        return KeyedRecollect(mine, key, partial(self.spend_writes, key))
+        mine = replace(self.for_owner(key.owner), context=self.context_for(key))
+        return KeyedService(mine, key, partial(self.spend_writes, key))
 
-    def for_owner(self, owner: str) -> OwnedRecollect:
+    def for_owner(self, owner: str) -> LocalService:
         """Everything of an owner, for who needs no key."""
-        return OwnedRecollect(self.parts, owner, self._told)
+        return LocalService(self.context, owner, self._told)
 
     def spend_writes(self, key: Key, count: int = 1) -> None:
         """Count writes of a key; RateLimited when it has made too many."""
@@ -109,15 +109,15 @@ class Server:
                 "RECOLLECT_WRITES_PER_MINUTE on the server.",
             )
 
-    def parts_for(self, key: Key) -> Parts:
+    def context_for(self, key: Key) -> Context:
         if key.project is None:
-            return self.parts
-        return parts_within(self.parts, self.changes, key.project)
+            return self.context
+        return context_within(self.context, self.changes, key.project)
 
     def changes_for(self, key: Key) -> ChangeStore:
         if key.project is None:
             return self.changes
-        return ProjectChanges(self.changes, self.parts.store, key.project)
+        return ProjectChanges(self.changes, self.context.store, key.project)
 
     def graph_for(self, key: Key) -> Graph:
         """The concept graph, which joins all projects of an owner."""
@@ -130,7 +130,7 @@ class Server:
             self.recall_log.note(recollection)
 
     def graph_of(self, owner: str) -> Graph:
-        return OwnedGraph(self.graph.store, owner)
+        return LocalGraph(self.graph.store, owner)
 
 
 @asynccontextmanager
@@ -141,7 +141,7 @@ async def open_server(
     callers = Callers()
     async with (
         open_postgres(settings) as (store, database),
-        catalogue(settings, progress, callers.give_way) as embedders,
+        catalogue(settings, progress, callers.yield_to_callers) as embedders,
         open_reranker(settings) as reranker,
         open_reader(settings) as reader,
         recall_log(store.recalls, SystemClock()) as shown,
@@ -149,43 +149,43 @@ async def open_server(
         open_walker(store, settings) as walker,
         AsyncExitStack() as stack,
     ):
-        parts = replace(
-            parts_on(store, settings),
+        context = replace(
+            build_context(store, settings),
             reranker=reranker,
             revisions=store.changes,
             callers=callers,
         )
         if settings.embedder == NO_EMBEDDER:
-            parts = replace(parts, hint=lambda _owner: _NO_MODEL)
+            context = replace(context, hint=lambda _owner: _NO_MODEL)
         if settings.fuser == "sql":
-            parts = replace(parts, fuser=store.fuser)
+            context = replace(context, fuser=store.fuser)
         embedding = None
         if (vectors := store.vectors) is None:
             if settings.embedder != NO_EMBEDDER:
-                legs = {**parts.legs, "dense": no_dense_leg(store.vector_note)}
-                parts = replace(parts, legs=legs, broken_legs=frozenset({"dense"}))
+                legs = {**context.legs, "dense": no_dense_leg(store.vector_note)}
+                context = replace(context, legs=legs, broken_legs=frozenset({"dense"}))
         else:
-            embedding = EmbeddingParts(vectors, embedders, settings.embedder)
-            parts = replace(parts, queue=vectors, parked=vectors.parked)
+            embedding = EmbeddingContext(vectors, embedders, settings.embedder)
+            context = replace(context, queue=vectors, parked=vectors.parked)
             if settings.embedder != NO_EMBEDDER:
                 backlog = await stack.enter_async_context(Backlog(vectors))
-                legs = {**parts.legs, "dense": dense_leg(vectors, embedders)}
-                parts = replace(parts, legs=legs, hint=backlog.hint)
-        graph = GraphParts(
+                legs = {**context.legs, "dense": dense_leg(vectors, embedders)}
+                context = replace(context, legs=legs, hint=backlog.hint)
+        graph = GraphContext(
             store.graph,
             settings.graph,
             embedders if embedding and settings.embedder != NO_EMBEDDER else None,
             reader,
             settings.graph_llm_calls,
-            callers.give_way,
+            callers.yield_to_callers,
         )
         if settings.graph != "off":
-            parts = replace(parts, graph_progress=graph.progress, walker=walker)
+            context = replace(context, graph_progress=graph.progress, walker=walker)
         yield Server(
-            parts,
+            context,
             store.keys,
             store.changes,
-            parts.clock,
+            context.clock,
             settings,
             database,
             graph,
@@ -206,9 +206,9 @@ async def open_walker(store: PostgresStore, settings: Settings) -> AsyncIterator
     if settings.graph == "off":
         yield None
         return
-    from recollect.adapters.walkers.either import either_walk
+    from recollect.adapters.walkers.either import select_walker
     from recollect.adapters.walkers.hops import hops_walker
     from recollect.adapters.walkers.pagerank import PageRank
 
     async with PageRank(store.graph) as pagerank:
-        yield either_walk({"pagerank": pagerank, "hops": hops_walker(store.graph)})
+        yield select_walker({"pagerank": pagerank, "hops": hops_walker(store.graph)})

@@ -16,7 +16,7 @@ from tests.serving import Running, running
 from tests.strategies import new_id
 from tests.waiting import SECONDS
 
-from recollect.adapters.http.client import RemoteRecollect
+from recollect.adapters.http.client import RemoteService
 from recollect.core.errors import (
     AmbiguousId,
     Conflict,
@@ -30,7 +30,7 @@ from recollect.core.errors import (
 from recollect.core.memory.memory import EVERYWHERE, Draft, Memory, Scope
 from recollect.core.recall.request import RecallRequest
 from recollect.core.recall.settings import RecallSettings
-from recollect.ports.service import Recollect
+from recollect.ports.service import Service
 from recollect.wire.problems import KINDS, Problem
 
 Answer = TypeVar("Answer")
@@ -42,15 +42,15 @@ def server(database_url: str, tmp_path: Path) -> Iterator[Running]:
         yield up
 
 
-def ask(url: str, key: str, question: Callable[[Recollect], Awaitable[Answer]]) -> Answer:
+def ask(url: str, key: str, question: Callable[[Service], Awaitable[Answer]]) -> Answer:
     async def asking() -> Answer:
-        async with RemoteRecollect(url, key) as remote:
+        async with RemoteService(url, key) as remote:
             return await question(remote)
 
     return asyncio.run(asking())
 
 
-async def both(server: Running, remote: Recollect, reference: str) -> tuple[Memory, Memory]:
+async def both(server: Running, remote: Service, reference: str) -> tuple[Memory, Memory]:
     """One memory as the client sees it, and as the server's own use case does."""
     there = await remote.get(reference)
     local = asyncio.wrap_future(
@@ -62,7 +62,7 @@ async def both(server: Running, remote: Recollect, reference: str) -> tuple[Memo
 
 
 def test_the_whole_port_works_and_nothing_is_lost_on_the_way(server: Running) -> None:
-    async def life(remote: Recollect) -> None:
+    async def life(remote: Service) -> None:
         draft = Draft(
             content="Ünïcode 🐘 \u202eright to left\n\ttab \u2028 separator",
             category="episode",
@@ -101,7 +101,7 @@ def test_the_whole_port_works_and_nothing_is_lost_on_the_way(server: Running) ->
 
 
 def test_pages_and_scopes_reach_the_server(server: Running) -> None:
-    async def listing(remote: Recollect) -> None:
+    async def listing(remote: Service) -> None:
         for number in range(3):
             await remote.remember(
                 Draft(f"number {number}", project="a & b=c", tags=("x", str(number)))
@@ -129,7 +129,7 @@ def test_pages_and_scopes_reach_the_server(server: Running) -> None:
 
 
 def test_settings_typed_as_text_are_sent_as_numbers(server: Running) -> None:
-    async def tuning(remote: Recollect) -> None:
+    async def tuning(remote: Service) -> None:
         assert await remote.settings() == RecallSettings()
         changed = await remote.change_settings({"rrf_k": "10", "fusion": "convex"})
         assert changed == RecallSettings(rrf_k=10, fusion="convex")
@@ -147,7 +147,7 @@ def test_settings_typed_as_text_are_sent_as_numbers(server: Running) -> None:
 
 
 def test_why_comes_back_as_the_server_said_it(server: Running) -> None:
-    async def asking(remote: Recollect) -> None:
+    async def asking(remote: Service) -> None:
         stored = await remote.remember(Draft("lunch is at noon", project="kitchen"))
         request = RecallRequest("lunch", scope=Scope(project="garden"), is_sensitive=True)
         there = await remote.why(str(stored.id)[:20], request)
@@ -168,7 +168,7 @@ def test_why_comes_back_as_the_server_said_it(server: Running) -> None:
 def test_any_text_can_be_asked_and_what_cannot_be_stored_is_refused_in_words(
     server: Running, text: str
 ) -> None:
-    async def asking(remote: Recollect) -> None:
+    async def asking(remote: Service) -> None:
         await remote.recall(RecallRequest(text, expanded_query=text))
         with pytest.raises(InvalidInput) as caught:
             await remote.remember(Draft(text))
@@ -180,7 +180,7 @@ def test_any_text_can_be_asked_and_what_cannot_be_stored_is_refused_in_words(
 
 
 def test_errors_are_those_of_the_server(server: Running) -> None:
-    async def failing(remote: Recollect) -> None:
+    async def failing(remote: Service) -> None:
         one, other = [await remote.remember(Draft(text)) for text in ("one", "other")]
 
         async def refused(kind: type[RecollectError], question: Awaitable[object]) -> str:
@@ -244,7 +244,7 @@ def test_no_server_is_told_with_how_to_start_one() -> None:
 )
 def test_a_key_is_never_sent_unencrypted_over_a_network(url: str) -> None:
     with pytest.raises(InvalidInput) as caught:
-        RemoteRecollect(url, "rk_x")
+        RemoteService(url, "rk_x")
     assert "https" in caught.value.remedy
     assert "A tunnel counts as this machine" in caught.value.remedy
 
@@ -258,14 +258,14 @@ def test_a_key_is_never_sent_unencrypted_over_a_network(url: str) -> None:
 )
 def test_what_is_no_url_is_refused(url: str) -> None:
     with pytest.raises(InvalidInput) as caught:
-        RemoteRecollect(url, "rk_x")
+        RemoteService(url, "rk_x")
     assert caught.value.field == "RECOLLECT_API_URL"
 
 
 @pytest.mark.parametrize("key", ["", "two words", "новый", "line\nbreak"])
 def test_what_cannot_be_a_key_is_refused(key: str) -> None:
     with pytest.raises(InvalidInput) as caught:
-        RemoteRecollect("http://127.0.0.1:1", key)
+        RemoteService("http://127.0.0.1:1", key)
     assert caught.value.field == "RECOLLECT_API_KEY"
 
 
@@ -320,7 +320,7 @@ def test_a_redirect_is_not_followed_with_the_key() -> None:
 
 
 def test_the_time_of_a_memory_keeps_its_microseconds(server: Running) -> None:
-    async def asking(remote: Recollect) -> None:
+    async def asking(remote: Service) -> None:
         stored = await remote.remember(Draft("when"))
         assert abs(datetime.now(UTC) - stored.created_at) < timedelta(minutes=5)
         there, local = await both(server, remote, str(stored.id))
@@ -341,7 +341,7 @@ def test_the_time_of_a_memory_keeps_its_microseconds(server: Running) -> None:
     ],
 )
 def test_a_sensitive_text_is_not_sent_to_another_machine(
-    question: Callable[[Recollect], Awaitable[object]],
+    question: Callable[[Service], Awaitable[object]],
 ) -> None:
     """The refusal comes before any connection: the name does not even resolve."""
     with pytest.raises(InvalidInput, match="stays on this machine") as raised:

@@ -12,7 +12,7 @@ import pytest
 from tests.adapters.http.test_client import answering, ask
 
 from recollect.adapters.http import client as remote_module
-from recollect.adapters.http.client import RemoteRecollect
+from recollect.adapters.http.client import RemoteService
 from recollect.core.errors import StoreUnavailable
 from recollect.core.memory.memory import EVERYWHERE, Draft
 from recollect.core.recall.request import RecallRequest
@@ -33,7 +33,7 @@ def test_what_is_soon_done_is_not_waited_for_long(monkeypatch: pytest.MonkeyPatc
         raise httpx.ReadTimeout("no answer")
 
     async def asking() -> None:
-        async with RemoteRecollect("http://127.0.0.1:1", "rk_x") as remote:
+        async with RemoteService("http://127.0.0.1:1", "rk_x") as remote:
             remote._client._transport = httpx.MockTransport(gives_up)
             query, id = RecallRequest("x"), str(UUID(int=1))
             for question in (
@@ -94,14 +94,14 @@ async def unanswering(
     ],
 )
 def test_a_change_without_an_answer_may_be_made(
-    asked: Callable[[RemoteRecollect], Awaitable[object]], *, told: bool
+    asked: Callable[[RemoteService], Awaitable[object]], *, told: bool
 ) -> None:
     """Of a server that goes away after it has read what was asked."""
 
     async def asking() -> None:
         async with (
             unanswering(lambda reader: reader.readuntil(b"\r\n\r\n")) as address,
-            RemoteRecollect(address, "rk_x") as remote,
+            RemoteService(address, "rk_x") as remote,
         ):
             await asked(remote)
 
@@ -117,7 +117,7 @@ def test_a_change_that_nobody_received_is_not_made() -> None:
             lambda _, writer: writer.close(), "127.0.0.1", 0
         ) as gone:
             port = gone.sockets[0].getsockname()[1]
-        async with RemoteRecollect(f"http://127.0.0.1:{port}", "rk_x") as remote:
+        async with RemoteService(f"http://127.0.0.1:{port}", "rk_x") as remote:
             await remote.change_settings({"depth": 80})
 
     with pytest.raises(StoreUnavailable, match="cannot be reached") as caught:
@@ -134,7 +134,7 @@ def test_a_change_that_is_not_answered_in_time_may_be_made(
         async with (
             # All that comes, until the client has given up.
             unanswering(lambda reader: reader.read()) as address,
-            RemoteRecollect(address, "rk_x") as remote,
+            RemoteService(address, "rk_x") as remote,
         ):
             await remote.change_settings({"depth": 80})
 

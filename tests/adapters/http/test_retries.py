@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from recollect.adapters.http.client import RemoteRecollect
+from recollect.adapters.http.client import RemoteService
 from recollect.core.errors import Conflict, Overloaded, RateLimited, RecollectError
 from recollect.core.memory.memory import Draft
 from recollect.wire.problems import Problem
@@ -60,7 +60,7 @@ def remember(url: str) -> tuple[RecollectError, list[float]]:
         pauses.append(seconds)
 
     async def run() -> None:
-        async with RemoteRecollect(url, "rk_x", sleep) as remote:
+        async with RemoteService(url, "rk_x", sleep) as remote:
             await remote.remember(Draft("something"))
 
     with pytest.raises(RecollectError) as caught:

@@ -17,9 +17,9 @@ from recollect.core.errors import ModelUnavailable
 from recollect.core.graph.extraction import BY_RULES, ExtractionJob, read_by_rules
 from recollect.core.recall.space import EmbeddingProgress, Space
 from recollect.usecases.graph import extract
-from recollect.usecases.graph.extract import RULES_BATCH, GraphParts
+from recollect.usecases.graph.extract import RULES_BATCH, GraphContext
 from recollect.usecases.workers import reembed
-from recollect.usecases.workers.embed import BATCH, EmbeddingParts
+from recollect.usecases.workers.embed import BATCH, EmbeddingContext
 from recollect.usecases.workers.embedding import Worker
 from recollect.usecases.workers.graph import GraphWorker
 
@@ -63,9 +63,9 @@ class Deadly:
         return self
 
 
-def parts_of(store: PostgresStore, model: Deadly) -> EmbeddingParts:
+def parts_of(store: PostgresStore, model: Deadly) -> EmbeddingContext:
     assert store.vectors is not None
-    return EmbeddingParts(store.vectors, model, "compass")
+    return EmbeddingContext(store.vectors, model, "compass")
 
 
 async def deaths_until_done(worker: Worker | GraphWorker) -> int:
@@ -163,13 +163,13 @@ async def test_working_off_does_not_wait_for_what_failed_in_an_earlier_run(
 ) -> None:
     async with opened(emptied_database_url) as (store, vectors):
         await store.add_many([memory(1, CHOKER), memory(2, "good")])
-        parts = parts_of(store, Deadly())
+        context = parts_of(store, Deadly())
         async with asyncio.timeout(120):
-            assert await Worker(parts).work_off() == 1
+            assert await Worker(context).work_off() == 1
         await rows(store, _LATER)
         await store.add(memory(3, "new"))
         async with asyncio.timeout(120):
-            assert await Worker(parts).work_off() == 1
+            assert await Worker(context).work_off() == 1
         (space,) = await vectors.spaces()
         assert (await vectors.progress(space)).embedded == 2
 
@@ -187,9 +187,9 @@ async def test_changing_the_model_does_not_wait_for_what_another_worker_failed_w
         await vectors.finish(space, [(good, NORTH)])
         await vectors.fail(space, [bad], "no")
         await rows(store, _LATER)
-        parts = EmbeddingParts(vectors, second, "second")
+        context = EmbeddingContext(vectors, second, "second")
         async with asyncio.timeout(120):
-            switched = await reembed.reembed(parts, "second", accept_parked=True)
+            switched = await reembed.reembed(context, "second", accept_parked=True)
         assert (switched.id, switched.state) == (space.id, "active")
 
 
@@ -202,14 +202,14 @@ async def test_the_error_of_a_model_is_over_when_it_works_again(
     async with opened(emptied_database_url) as (store, vectors):
         await store.add(memory(1))
         model = Deadly(is_hosted=is_hosted)
-        parts = parts_of(store, model)
-        await Worker(parts).work_off()
+        context = parts_of(store, model)
+        await Worker(context).work_off()
         (space,) = await vectors.spaces()
         await vectors.give_back(space, [], "no index")
         assert (await vectors.progress(space)).last_error == "no index"
         if content is not None:
             await store.add(memory(2, content))
-        await Worker(parts).work_off()
+        await Worker(context).work_off()
         told = (await vectors.progress(space)).last_error
         assert told == (None if content is None else "ValueError")
 
@@ -241,7 +241,7 @@ async def test_only_the_text_that_ends_the_readers_is_parked(
     numbers = range(1, RULES_BATCH + 1)
     async with opened(emptied_database_url, lease=0) as (store, _):
         await store.add_many([said(n, KILLER if n == 7 else f"text {n}") for n in numbers])
-        assert await deaths_until_done(GraphWorker(GraphParts(store.graph))) == MAX_ATTEMPTS
+        assert await deaths_until_done(GraphWorker(GraphContext(store.graph))) == MAX_ATTEMPTS
         progress = await store.graph.progress(BY_RULES)
         assert (progress.extracted, progress.waiting) == (RULES_BATCH - 1, 0)
         assert (progress.parked, progress.last_error) == (1, SILENCE)
@@ -258,8 +258,8 @@ async def test_reading_does_not_wait_for_what_failed_in_an_earlier_run(
         await store.graph.give_back([second])
         await rows(store, later + " where last_error is not null")
         async with asyncio.timeout(120):
-            assert await GraphWorker(GraphParts(store.graph)).work_off() == 1
+            assert await GraphWorker(GraphContext(store.graph)).work_off() == 1
         progress = await store.graph.progress(BY_RULES)
         assert (progress.extracted, progress.waiting, progress.failing) == (1, 1, 1)
         assert await store.graph.retry_parked() == 1
-        assert await GraphWorker(GraphParts(store.graph)).work_off() == 0
+        assert await GraphWorker(GraphContext(store.graph)).work_off() == 0

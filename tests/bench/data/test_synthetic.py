@@ -15,7 +15,7 @@ from recollect.core.memory.memory import Draft, Scope
 from recollect.core.privacy.secrets.detect import looks_sensitive
 from recollect.core.recall.request import RecallRequest
 from recollect.settings import load
-from recollect.wiring import open_recollect
+from recollect.wiring import open_service
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ async def test_words_answer_what_is_exact_and_no_paraphrase(
     made: EvaluationSet, tmp_path: Path
 ) -> None:
     found = Counter[str]()
-    async with open_recollect(load(home=tmp_path, database_url=None, api_url=None)) as recollect:
+    async with open_service(load(home=tmp_path, database_url=None, api_url=None)) as recollect:
         kept = {
             (await recollect.remember(Draft(each.content, project=each.scope))).id: each.id
             for each in made.documents

@@ -19,8 +19,8 @@ from recollect.bench.own.labels import taken, topped_up
 from recollect.bench.own.memories import evaluation_set, read_own
 from recollect.bench.own.words import OwnWords
 from recollect.settings import load
-from recollect.usecases.service import OwnedRecollect
-from recollect.wiring import parts_on
+from recollect.usecases.service import LocalService
+from recollect.wiring import build_context
 
 pytestmark = pytest.mark.anyio
 
@@ -72,7 +72,7 @@ async def test_sensitive_memories_and_secrets_take_no_part(monkeypatch: pytest.M
     store = InMemoryStore()
     for one in (*kept, *left_out):
         await store.add(one)
-    found = await read_own(OwnedRecollect(parts_on(store, load()), "me"))
+    found = await read_own(LocalService(build_context(store, load()), "me"))
     assert found.memories == {str(one.id): one for one in kept}
     assert found.sensitive == len(left_out)
     labels = taken(topped_up([], OwnWords.of(found.memories.values()), 9, 1, ask=False))

@@ -21,7 +21,7 @@ from recollect.core.recall.settings import RecallSettings
 from recollect.settings import load
 from recollect.usecases.memory.remember import remember
 from recollect.usecases.recall.recall import recall
-from recollect.wiring import parts_on
+from recollect.wiring import build_context
 
 pytestmark = pytest.mark.anyio
 
@@ -36,8 +36,8 @@ def _quiet(*_: object) -> None:
 async def _stage(asked: Counter[int]) -> Stage:
     """The facts in memory, with a second leg that puts the newest first and tells of its use."""
     store = InMemoryStore()
-    parts = parts_on(store, load(owner=OWNER))
-    memories = [(await remember(parts, OWNER, Draft(one.content)), one) for one in DATA.documents]
+    context = build_context(store, load(owner=OWNER))
+    memories = [(await remember(context, OWNER, Draft(one.content)), one) for one in DATA.documents]
     known = {memory.id: document.id for memory, document in memories}
 
     async def newest(
@@ -49,7 +49,7 @@ async def _stage(asked: Counter[int]) -> Stage:
             for rank, (memory, _) in enumerate(reversed(memories[-settings.depth :]), start=1)
         ]
 
-    return Stage(DATA, replace(parts, legs={**parts.legs, "dense": newest}), known)
+    return Stage(DATA, replace(context, legs={**context.legs, "dense": newest}), known)
 
 
 async def test_a_leg_is_asked_once_for_each_depth() -> None:
@@ -67,9 +67,9 @@ async def test_each_configuration_finds_what_a_recall_with_its_settings_finds() 
         run = await runner.run(config, _quiet)
         rows = InMemoryStore()
         await rows.write_settings(config.settings, by=OWNER, at=datetime.now(UTC))
-        parts = replace(stage.parts, settings=rows)
+        context = replace(stage.context, settings=rows)
         for question in DATA.questions:
-            found = await recall(parts, OWNER, RecallRequest(question.text, limit=LIMIT))
+            found = await recall(context, OWNER, RecallRequest(question.text, limit=LIMIT))
             expected = tuple(stage.documents[hit.memory.id] for hit in found.hits)
             assert run.answers[question.id].ranking == expected
         rankings.add(tuple(answer.ranking for answer in run.answers.values()))
@@ -104,9 +104,9 @@ async def test_a_leg_that_fails_ends_the_measurement() -> None:
         raise StoreError("the index is gone", remedy="Bring it back.")
 
     stage = await _stage(Counter())
-    parts = replace(stage.parts, legs={**stage.parts.legs, "dense": broken})
+    context = replace(stage.context, legs={**stage.context.legs, "dense": broken})
     with pytest.raises(StoreError, match="question q0 did: dense: the index is gone"):
-        await Runner(replace(stage, parts=parts)).run(parse_configs("rrf")[0], _quiet)
+        await Runner(replace(stage, context=context)).run(parse_configs("rrf")[0], _quiet)
 
 
 def test_only_settings_that_exist_are_kept_from_the_legs() -> None:

@@ -65,7 +65,7 @@ async def test_every_document_is_stored_with_its_time_and_scope(tmp_path: Path) 
     told = Document("a", "The dog is called Rex.", "Pets", "home", "1:56 pm on 8 May, 2023")
     data = EvaluationSet("set", (told, Document("b", "No title.")), (), {}, "")
     async with staged(data, Layout(engine="sqlite"), None, tmp_path, _quiet) as stage:
-        stored = await stage.parts.store.get_many(OWNER, list(stage.documents))
+        stored = await stage.context.store.get_many(OWNER, list(stage.documents))
         assert sorted(stage.documents.values()) == ["a", "b"]
         by_name = {stage.documents[id]: memory for id, memory in stored.items()}
     assert by_name["a"].content == "Pets\nThe dog is called Rex."
@@ -84,7 +84,7 @@ async def test_ids_are_the_same_in_every_run(tmp_path: Path) -> None:
 async def test_documents_are_embedded_and_the_model_is_waited_for(empty_database_url: str) -> None:
     model = Model(sleeping=2)
     async with staged(DATA, Layout(), model, empty_database_url, _quiet) as stage:
-        found = await recall(stage.parts, OWNER, RecallRequest("zebra", limit=20))
+        found = await recall(stage.context, OWNER, RecallRequest("zebra", limit=20))
     assert {document.content for document in DATA.documents} <= set(model.seen)
     assert len(found.hits) == len(DATA.documents)
     assert found.legs["dense"].status == "ran"
@@ -92,7 +92,7 @@ async def test_documents_are_embedded_and_the_model_is_waited_for(empty_database
 
 async def test_without_a_model_the_dense_leg_is_absent(empty_database_url: str) -> None:
     async with staged(DATA, Layout(), None, empty_database_url, _quiet) as stage:
-        found = await recall(stage.parts, OWNER, RecallRequest("fact"))
+        found = await recall(stage.context, OWNER, RecallRequest("fact"))
     assert found.legs["dense"].status == "absent"
 
 
@@ -115,7 +115,7 @@ async def test_given_facts_are_the_whole_graph(empty_database_url: str) -> None:
     """
     layout = Layout(graph="given")
     async with staged(GIVEN, layout, Model(), empty_database_url, _quiet) as stage:
-        found = await recall(stage.parts, OWNER, RecallRequest("Where is Ada Byron from?"))
+        found = await recall(stage.context, OWNER, RecallRequest("Where is Ada Byron from?"))
     assert found.legs["graph"].status == "ran"
     paths = {stage.documents[hit.memory.id]: hit.legs["graph"].path for hit in found.hits}
     assert paths["b"][-1] in ("Ada Byron", "Dover")

@@ -21,7 +21,7 @@ from recollect.bench.speed.hook import (
 )
 from recollect.bench.studies.floor import Asked, FloorRow, table
 from recollect.settings import load
-from recollect.wiring import open_recollect
+from recollect.wiring import open_service
 
 pytestmark = pytest.mark.anyio
 
@@ -30,7 +30,7 @@ def quiet(_what: str, _done: int, _total: int) -> None: ...
 
 
 async def test_whole_calls_are_timed_and_judged(tmp_path: Path) -> None:
-    async with open_recollect(load(home=tmp_path)) as recollect:
+    async with open_service(load(home=tmp_path)) as recollect:
         questions = await fill(recollect, Corpus.seeded(1), 20, quiet)
     settings = {"RECOLLECT_HOME": str(tmp_path), "RECOLLECT_HOOK_BUDGET_MS": "60000"}
     made = time_calls("warm", 3, environment(**settings), questions, quiet)

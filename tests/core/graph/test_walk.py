@@ -12,11 +12,11 @@ from tests.conformance.samples import memory
 from recollect.core.graph.walk import (
     MEMORY_MASS,
     Walked,
+    can_join,
     damping,
-    may_join,
     named_by,
-    newcomers,
-    reordered,
+    new_candidates,
+    reorder,
     restart,
 )
 from recollect.core.memory.memory import Scope
@@ -79,9 +79,9 @@ def test_the_walks_order_has_the_fused_scores_measure() -> None:
         Walked(UUID(int=8), 0.15),
         Walked(UUID(int=1), 0.1),
     ]
-    assert newcomers(before, walked) == [UUID(int=9), UUID(int=8)]
+    assert new_candidates(before, walked) == [UUID(int=9), UUID(int=8)]
     joining = {UUID(int=9): memory(9, importance=0.9)}
-    order = reordered(before, walked, joining)
+    order = reorder(before, walked, joining)
     assert [one.candidate.id.int for one in order] == [2, 9, 1, 3]
     assert [one.score for one in order] == pytest.approx([8.0, 4.0, 2.0, 2.0])
     assert [one.legs["graph"].rank for one in order] == [1, 2, 3, None]  # not reached, no rank
@@ -97,7 +97,7 @@ def test_the_walks_order_has_the_fused_scores_measure() -> None:
 def test_whom_the_graph_does_not_know_keeps_its_place_without_a_rank() -> None:
     before = [fused(1, 8.0), fused(2, 4.0)]
     walked = [Walked(UUID(int=1), 0.4, is_known=False), Walked(UUID(int=2), 0.1)]
-    first, second = reordered(before, walked, {})
+    first, second = reorder(before, walked, {})
     assert (first.candidate.id.int, first.score) == (1, 8.0)
     assert first.legs["graph"] == LegPlace(None, 0.0, 0.0)
     assert (second.score, second.legs["graph"].rank) == (2.0, 1)
@@ -105,16 +105,16 @@ def test_whom_the_graph_does_not_know_keeps_its_place_without_a_rank() -> None:
 
 def test_a_walk_that_came_nowhere_leaves_the_fused_order() -> None:
     before = [fused(1, 8.0), fused(2, 4.0)]
-    assert reordered(before, [], {}) == before
-    assert reordered(before, [Walked(UUID(int=9), 1.0)], {}) == before
+    assert reorder(before, [], {}) == before
+    assert reorder(before, [Walked(UUID(int=9), 1.0)], {}) == before
 
 
 def test_what_only_the_graph_found_is_held_to_the_rules() -> None:
     found = memory(1, project="p", created_at=NOW)
-    assert may_join(RecallRequest("q"), found)
-    assert not may_join(RecallRequest("q", exclude=frozenset({found.id})), found)
-    assert not may_join(RecallRequest("q", scope=Scope(project="other")), found)
-    assert not may_join(RecallRequest("q"), replace(found, is_sensitive=True))
-    assert not may_join(RecallRequest("q"), replace(found, deleted_at=NOW))
+    assert can_join(RecallRequest("q"), found)
+    assert not can_join(RecallRequest("q", exclude=frozenset({found.id})), found)
+    assert not can_join(RecallRequest("q", scope=Scope(project="other")), found)
+    assert not can_join(RecallRequest("q"), replace(found, is_sensitive=True))
+    assert not can_join(RecallRequest("q"), replace(found, deleted_at=NOW))
     earlier = datetime(2025, 1, 1, tzinfo=UTC)
-    assert not may_join(RecallRequest("q", as_of=earlier), found)
+    assert not can_join(RecallRequest("q", as_of=earlier), found)

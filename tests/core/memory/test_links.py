@@ -22,7 +22,7 @@ from recollect.core.memory.links import (
 )
 from recollect.core.memory.memory import Memory, Scope
 from recollect.core.recall.request import Hit, RecallRequest
-from recollect.core.recall.successors import Followed, served
+from recollect.core.recall.successors import Resolution, resolve_successors
 from recollect.core.sync.merge import merge
 from recollect.core.sync.model import State
 
@@ -131,12 +131,12 @@ def test_the_last_of_a_chain(steps: dict[int, int], start: int, end: int) -> Non
 
 
 OLD, NEW, OTHER = memory(1), memory(2), memory(3)
-TO_NEW = Followed({OLD.id: NEW.id}, {NEW.id: NEW})
+TO_NEW = Resolution({OLD.id: NEW.id}, {NEW.id: NEW})
 
 
 def test_a_successor_takes_the_best_place_once() -> None:
     hits = [hit(OLD, 3.0), hit(OTHER, 2.0), hit(NEW, 1.0)]
-    first, second = served(EVERYWHERE, hits, TO_NEW)
+    first, second = resolve_successors(EVERYWHERE, hits, TO_NEW)
     assert (first.memory, first.score, first.stands_for, first.ranked_as) == (
         NEW,
         3.0,
@@ -147,34 +147,36 @@ def test_a_successor_takes_the_best_place_once() -> None:
 
 
 def test_a_successor_with_the_better_place_keeps_its_own_score() -> None:
-    (only,) = served(EVERYWHERE, [hit(NEW, 3.0), hit(OLD, 2.0)], TO_NEW)
+    (only,) = resolve_successors(EVERYWHERE, [hit(NEW, 3.0), hit(OLD, 2.0)], TO_NEW)
     assert (only.memory, only.score, only.stands_for, only.ranked_as) == (NEW, 3.0, (OLD.id,), None)
 
 
 def test_one_stands_for_all_that_it_follows() -> None:
-    followed = Followed({OLD.id: OTHER.id, NEW.id: OTHER.id}, {OTHER.id: OTHER})
-    (only,) = served(EVERYWHERE, [hit(NEW), hit(OLD)], followed)
+    followed = Resolution({OLD.id: OTHER.id, NEW.id: OTHER.id}, {OTHER.id: OTHER})
+    (only,) = resolve_successors(EVERYWHERE, [hit(NEW), hit(OLD)], followed)
     assert only.stands_for == (NEW.id, OLD.id)
     assert only.ranked_as == NEW.id
 
 
 def test_a_successor_in_the_prompt_already_is_not_repeated_by_its_old_text() -> None:
     request = RecallRequest("anything", exclude=frozenset({NEW.id}))
-    assert [one.memory for one in served(request, [hit(OLD), hit(OTHER)], TO_NEW)] == [OTHER]
+    assert [one.memory for one in resolve_successors(request, [hit(OLD), hit(OTHER)], TO_NEW)] == [
+        OTHER
+    ]
 
 
 def test_a_successor_outside_the_scope_is_named_and_not_shown() -> None:
     new = memory(2, project="secret")
     request = RecallRequest("anything", scope=Scope(until=new.created_at))
-    (only,) = served(request, [hit(OLD)], Followed({OLD.id: new.id}, {new.id: new}))
+    (only,) = resolve_successors(request, [hit(OLD)], Resolution({OLD.id: new.id}, {new.id: new}))
     assert only.memory == OLD
     assert only.pointers == (Pointer("superseded_by", new.id),)
 
 
 def test_what_resolves_a_hit_is_attached_in_its_latest_state() -> None:
     trouble = memory(9, links=(link("resolved_by", 1), link("see_also", 3), link("part_of", 77)))
-    followed = Followed({OLD.id: NEW.id}, {OLD.id: OLD, NEW.id: NEW, OTHER.id: OTHER})
-    (only,) = served(EVERYWHERE, [hit(trouble)], followed)
+    followed = Resolution({OLD.id: NEW.id}, {OLD.id: OLD, NEW.id: NEW, OTHER.id: OTHER})
+    (only,) = resolve_successors(EVERYWHERE, [hit(trouble)], followed)
     assert only.attached == (NEW,)
     assert only.pointers == (
         Pointer("part_of", UUID(int=77), is_dangling=True),
@@ -191,7 +193,7 @@ def test_what_resolves_a_hit_is_attached_in_its_latest_state() -> None:
 )
 def test_what_a_hit_may_not_be_is_not_attached_either(request_: RecallRequest) -> None:
     trouble = memory(0, links=(link("resolved_by", 3),))
-    (only,) = served(request_, [hit(trouble)], Followed({}, {OTHER.id: OTHER}))
+    (only,) = resolve_successors(request_, [hit(trouble)], Resolution({}, {OTHER.id: OTHER}))
     assert only.attached == ()
     assert only.pointers == (Pointer("resolved_by", OTHER.id),)
 
@@ -199,6 +201,6 @@ def test_what_a_hit_may_not_be_is_not_attached_either(request_: RecallRequest) -
 def test_memories_that_resolve_each_other_are_attached_and_not_endless() -> None:
     one = memory(4, links=(link("resolved_by", 5),))
     two = memory(5, links=(link("resolved_by", 4),))
-    followed = Followed({}, {one.id: one, two.id: two})
-    first, second = served(EVERYWHERE, [hit(one), hit(two)], followed)
+    followed = Resolution({}, {one.id: one, two.id: two})
+    first, second = resolve_successors(EVERYWHERE, [hit(one), hit(two)], followed)
     assert (first.attached, second.attached) == ((two,), (one,))

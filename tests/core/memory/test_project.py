@@ -9,9 +9,9 @@ from recollect.core.memory.memory import EVERYWHERE, Scope
 from recollect.core.memory.project import (
     folder_project,
     is_whole,
-    project_meant,
     project_to_store_in,
     remote_project,
+    resolve_project,
     scope_here,
 )
 
@@ -98,12 +98,12 @@ FOLDER = folder_project("notes", "0123456789abcdef")
 def test_a_short_name_means_the_one_project_that_it_fits(
     name: str, known: list[str], here: str | None, meant: str
 ) -> None:
-    assert project_meant(name, known, here) == meant
+    assert resolve_project(name, known, here) == meant
 
 
 def test_an_ambiguous_name_is_refused_with_the_candidates() -> None:
     with pytest.raises(InvalidInput) as refused:
-        project_meant("shop", [SHOP, OTHER_SHOP, "github.com/ada/other"])
+        resolve_project("shop", [SHOP, OTHER_SHOP, "github.com/ada/other"])
     assert f"{SHOP}, {OTHER_SHOP}" in str(refused.value)
     assert "other" not in str(refused.value)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 
 from recollect.core.errors import StoreBusy
-from recollect.core.privacy.redaction import explained, places, traced
+from recollect.core.privacy.redaction import explained, locations, safe_traceback
 
 TEXT = "text-of-a-memory"
 
@@ -30,7 +30,7 @@ def _caught() -> Exception:
 
 
 def test_a_traceback_has_every_kind_and_place_and_no_foreign_text() -> None:
-    told = traced(_caught())
+    told = safe_traceback(_caught())
     assert TEXT not in told
     for part in ("ExceptionGroup", "LookupError", "ValueError", "StoreBusy: the store is busy"):
         assert part in told
@@ -48,7 +48,7 @@ def test_a_context_that_was_not_the_cause_is_shown_too() -> None:
     try:
         careless()
     except KeyError as error:
-        told = traced(error)
+        told = safe_traceback(error)
     assert "ValueError\n" in told
     assert TEXT not in told
 
@@ -63,4 +63,4 @@ def test_errors_explain_themselves_only_in_words_that_are_known() -> None:
 
 def test_places_end_where_it_was_raised() -> None:
     line = _fails.__code__.co_firstlineno + 4
-    assert places(_caught())[-1] == f"{__file__}:{line}"
+    assert locations(_caught())[-1] == f"{__file__}:{line}"

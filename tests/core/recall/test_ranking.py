@@ -12,7 +12,14 @@ from tests.strategies import MOMENT, any_text
 
 from recollect.core.memory.memory import Memory
 from recollect.core.recall.fusion import Fused
-from recollect.core.recall.ranking import exactness, place_if_vital, prior, rank, rearranged, woven
+from recollect.core.recall.ranking import (
+    exactness,
+    interleave,
+    place_if_vital,
+    prior,
+    rank,
+    rearrange,
+)
 from recollect.core.recall.request import Candidate, Hit, LegPlace, SortBy
 
 
@@ -175,7 +182,7 @@ def test_the_second_stage_shares_out_the_places_it_judged(
     scores: dict[int, float], expected: list[int]
 ) -> None:
     ranked = rank([fused(number, 1 / number) for number in (1, 2, 3, 4)], "relevance")
-    order = rearranged(ranked, {UUID(int=number): score for number, score in scores.items()})
+    order = rearrange(ranked, {UUID(int=number): score for number, score in scores.items()})
     assert [one.id.int for one in order] == expected
     for one in order:
         if one.id.int in scores:
@@ -209,7 +216,7 @@ THEIRS = [hit(1, 22.0, 0.9, age=1), hit(2, 20.0, 0.5, age=5), hit(3, 9.0, 0.1, a
 def test_what_only_this_store_has_is_where_this_store_places_it(
     here: list[Hit], merged: list[int]
 ) -> None:
-    order = woven(THEIRS, here, {UUID(int=8), UUID(int=9)}, "relevance")
+    order = interleave(THEIRS, here, {UUID(int=8), UUID(int=9)}, "relevance")
     assert [one.memory.id.int for one in order] == merged
 
 
@@ -224,5 +231,5 @@ def test_what_only_this_store_has_is_where_this_store_places_it(
 def test_importance_and_age_can_be_compared_across_stores(
     sort_by: SortBy, importance: float, merged: list[int]
 ) -> None:
-    order = woven(THEIRS, [hit(8, 99.0, importance, age=7)], {UUID(int=8)}, sort_by)
+    order = interleave(THEIRS, [hit(8, 99.0, importance, age=7)], {UUID(int=8)}, sort_by)
     assert [one.memory.id.int for one in order] == merged

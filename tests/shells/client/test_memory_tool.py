@@ -11,24 +11,24 @@ import pytest
 
 from recollect.core.memory.memory import Changes, Draft, Memory, Scope
 from recollect.core.recall.request import RecallRequest
-from recollect.ports.service import Recollect
+from recollect.ports.service import Service
 from recollect.settings import load
 from recollect.usecases.agents.memory_tool import FILE_TAG, ToolAnswer, memory_tool
-from recollect.wiring import open_recollect
+from recollect.wiring import open_service
 
 pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-async def recollect(tmp_path: Path) -> AsyncIterator[Recollect]:
-    async with open_recollect(load(home=tmp_path, api_url=None)) as opened:
+async def recollect(tmp_path: Path) -> AsyncIterator[Service]:
+    async with open_service(load(home=tmp_path, api_url=None)) as opened:
         yield opened
 
 
 class Tool:
     """The tool as a model sees it."""
 
-    def __init__(self, recollect: Recollect, project: str | None = None) -> None:
+    def __init__(self, recollect: Service, project: str | None = None) -> None:
         self.recollect = recollect
         self.project = project
 
@@ -51,7 +51,7 @@ class Tool:
 
 
 @pytest.fixture
-def tool(recollect: Recollect) -> Tool:
+def tool(recollect: Service) -> Tool:
     return Tool(recollect)
 
 
@@ -162,7 +162,7 @@ async def test_a_directory_moves_with_all_it_holds(tool: Tool) -> None:
     assert (await tool.done("view", path="/memories/new/b/c")).endswith("\tb/c")
 
 
-async def test_projects_are_directories_of_their_own(recollect: Recollect) -> None:
+async def test_projects_are_directories_of_their_own(recollect: Service) -> None:
     everywhere, shop, blog = (Tool(recollect, name) for name in (None, "shop", "blog"))
     # The files of no project come last, so that they are not simply the oldest.
     for tool in (shop, blog, everywhere):

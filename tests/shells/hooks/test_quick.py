@@ -11,19 +11,19 @@ import pytest
 from tests.serving import Running, running
 from tests.shells.cli.commands import unhurried_home
 
-from recollect.adapters.http.client import RemoteRecollect
+from recollect.adapters.http.client import RemoteService
 from recollect.adapters.http.fast_recall import recall as recall_there
-from recollect.adapters.sqlite.fast_recall import QuickStore
+from recollect.adapters.sqlite.fast_recall import FastStore
 from recollect.core.errors import InvalidInput, StoreUnavailable
 from recollect.core.memory.links import RESOLVED_BY, SUPERSEDES, Link
 from recollect.core.memory.memory import Draft, Scope
 from recollect.core.recall.relevance import Measure
 from recollect.core.recall.request import Hit, RecallRequest
-from recollect.ports.service import Recollect
+from recollect.ports.service import Service
 from recollect.settings import load
 from recollect.usecases.agents.inject import inject
-from recollect.wiring import open_cached, open_recollect
-from recollect.wiring.fast_recall import QuickRecall, read_settings
+from recollect.wiring import open_cached, open_service
+from recollect.wiring.fast_recall import FastRecall, read_settings
 
 pytestmark = pytest.mark.anyio
 
@@ -50,13 +50,13 @@ def shown(hits: list[Hit]) -> list[tuple[object, ...]]:
     ]
 
 
-async def fill(recollect: Recollect) -> None:
+async def fill(recollect: Service) -> None:
     for number, text in enumerate(TEXTS):
         project = ("shop", None, "other")[number % 3]
         await recollect.remember(Draft(text, importance=number / 10, project=project))
 
 
-async def supersede_and_resolve(recollect: Recollect) -> None:
+async def supersede_and_resolve(recollect: Service) -> None:
     """A chain of two, both of whose ends are found, and a memory that another resolves."""
     old, *_, ships = (await recollect.recall(RecallRequest("database", limit=10))).hits
     for text in ("no database is read-only any more", "every database is read-only again"):
@@ -73,13 +73,13 @@ async def test_the_local_store_is_asked_as_the_use_case_asks_it(
     tmp_path: Path, changes: dict[str, object], *, has_links: bool
 ) -> None:
     scopes = (Scope(), Scope(project="shop"), Scope(project="shop", with_global=True))
-    async with open_recollect(load(home=tmp_path)) as recollect:
+    async with open_service(load(home=tmp_path)) as recollect:
         await fill(recollect)
         if has_links:
             await supersede_and_resolve(recollect)
         if changes:
             await recollect.change_settings(changes)
-        store = QuickStore(str(tmp_path / "memories.db"), "me", 60.0)
+        store = FastStore(str(tmp_path / "memories.db"), "me", 60.0)
         for question in QUESTIONS:
             for scope in scopes:
                 request = RecallRequest(question, limit=3, scope=scope)
@@ -89,7 +89,7 @@ async def test_the_local_store_is_asked_as_the_use_case_asks_it(
 
 
 async def test_a_superseded_memory_is_not_injected_and_a_resolution_is(tmp_path: Path) -> None:
-    async with open_recollect(load(home=tmp_path)) as recollect:
+    async with open_service(load(home=tmp_path)) as recollect:
         port = await recollect.remember(Draft("the staging port is 7000"))
         link = Link(SUPERSEDES, port.id)
         await recollect.remember(Draft("the staging port is 7001", links=(link,)))
@@ -98,7 +98,7 @@ async def test_a_superseded_memory_is_not_injected_and_a_resolution_is(tmp_path:
         secret = await recollect.remember(Draft("the door code", is_sensitive=True))
         await recollect.link(str(slow.id), RESOLVED_BY, str(index.id))
         await recollect.link(str(slow.id), RESOLVED_BY, str(secret.id))
-    find = QuickRecall(read_settings({"RECOLLECT_HOME": str(tmp_path)}), LATER)
+    find = FastRecall(read_settings({"RECOLLECT_HOME": str(tmp_path)}), LATER)
 
     def injected(prompt: str) -> list[str]:
         return [memory.content for memory in inject(find, prompt, None).memories]
@@ -120,7 +120,7 @@ def server(cluster: object, open_folder: Path) -> Iterator[Running]:
 
 async def test_a_server_is_asked_as_the_usual_client_asks_it(server: Running) -> None:
     key = server.new_key()
-    async with RemoteRecollect(server.url, key) as remote:
+    async with RemoteService(server.url, key) as remote:
         await fill(remote)
         await supersede_and_resolve(remote)
         for question in QUESTIONS:
@@ -137,7 +137,7 @@ async def test_a_cached_store_answers_with_the_server_and_what_only_it_knows(
     server: Running, tmp_path: Path
 ) -> None:
     key = server.new_key()
-    async with RemoteRecollect(server.url, key) as remote:
+    async with RemoteService(server.url, key) as remote:
         await remote.remember(Draft("the staging database is read-only"))
     async with open_cached(load(home=tmp_path, api_url=server.url, api_key=key)) as cached:
         await cached.recollect.remember(Draft("the staging database moves on Friday"))
@@ -147,13 +147,13 @@ async def test_a_cached_store_answers_with_the_server_and_what_only_it_knows(
         "RECOLLECT_API_KEY": key,
     }
     request = RecallRequest("staging database")
-    found = QuickRecall(read_settings(environ), LATER)(request)
+    found = FastRecall(read_settings(environ), LATER)(request)
     assert {hit.memory.content for hit in found} == {
         "the staging database is read-only",
         "the staging database moves on Friday",
     }
     environ["RECOLLECT_API_URL"] = "http://127.0.0.1:9"
-    alone = QuickRecall(read_settings(environ), LATER)
+    alone = FastRecall(read_settings(environ), LATER)
     assert [hit.memory.content for hit in alone(request)] == [
         "the staging database moves on Friday"
     ]
@@ -167,7 +167,7 @@ def test_nothing_sensitive_and_no_bare_key_leaves_this_machine() -> None:
     with pytest.raises(InvalidInput) as caught:
         recall_there("http://memory.example.org", "rk_x", RecallRequest("x"), 1.0)
     with pytest.raises(InvalidInput) as told:
-        RemoteRecollect("http://memory.example.org", "rk_x")
+        RemoteService("http://memory.example.org", "rk_x")
     assert caught.value.remedy == told.value.remedy
 
 

@@ -11,50 +11,50 @@ from recollect.core.errors import InvalidInput
 from recollect.core.recall.request import LegName
 from recollect.core.recall.settings import RecallSettings
 from recollect.usecases.admin.settings import change_settings, settings, settings_log
-from recollect.usecases.context import Parts
+from recollect.usecases.context import Context
 
 pytestmark = pytest.mark.anyio
 
 
-async def test_nothing_stored_means_the_defaults(parts: Parts) -> None:
-    assert await settings(parts) == RecallSettings()
+async def test_nothing_stored_means_the_defaults(context: Context) -> None:
+    assert await settings(context) == RecallSettings()
 
 
-async def test_a_change_is_answered_and_obeyed(parts: Parts) -> None:
+async def test_a_change_is_answered_and_obeyed(context: Context) -> None:
     wanted = RecallSettings(fusion="convex", rrf_k=10)
-    assert await change_settings(parts, "me", {"fusion": "convex", "rrf_k": "10"}) == wanted
-    assert await settings(parts) == wanted
+    assert await change_settings(context, "me", {"fusion": "convex", "rrf_k": "10"}) == wanted
+    assert await settings(context) == wanted
 
 
-async def test_the_answer_holds_what_another_wrote_meanwhile(parts: Parts) -> None:
+async def test_the_answer_holds_what_another_wrote_meanwhile(context: Context) -> None:
     class Beside:
         """The store's settings, of which another process changes one just before us."""
 
-        read_settings = parts.settings.read_settings
-        settings_log = parts.settings.settings_log
+        read_settings = context.settings.read_settings
+        settings_log = context.settings.settings_log
 
         async def write_settings(
             self, changes: Mapping[str, object], *, by: str, at: datetime
         ) -> None:
-            await parts.settings.write_settings({"depth": 80}, by="another", at=at)
-            await parts.settings.write_settings(changes, by=by, at=at)
+            await context.settings.write_settings({"depth": 80}, by="another", at=at)
+            await context.settings.write_settings(changes, by=by, at=at)
 
-    changed = await change_settings(replace(parts, settings=Beside()), "me", {"rrf_k": 10})
-    assert changed == RecallSettings(rrf_k=10, depth=80) == await settings(parts)
+    changed = await change_settings(replace(context, settings=Beside()), "me", {"rrf_k": 10})
+    assert changed == RecallSettings(rrf_k=10, depth=80) == await settings(context)
 
 
-async def test_only_what_was_named_becomes_a_row(parts: Parts) -> None:
+async def test_only_what_was_named_becomes_a_row(context: Context) -> None:
     """So that a better default of a later version reaches everybody who chose nothing."""
-    await change_settings(parts, "me", {"rrf_k": 10})
-    await change_settings(parts, "me", {"depth": 80})
-    assert await parts.settings.read_settings() == {"rrf_k": 10, "depth": 80}
+    await change_settings(context, "me", {"rrf_k": 10})
+    await change_settings(context, "me", {"depth": 80})
+    assert await context.settings.read_settings() == {"rrf_k": 10, "depth": 80}
 
 
-async def test_one_illegal_change_stops_all_of_them(parts: Parts) -> None:
+async def test_one_illegal_change_stops_all_of_them(context: Context) -> None:
     with pytest.raises(InvalidInput) as refused:
-        await change_settings(parts, "me", {"rrf_k": 10, "dense_weight": 9})
+        await change_settings(context, "me", {"rrf_k": 10, "dense_weight": 9})
     assert refused.value.field == "dense_weight"
-    assert await settings(parts) == RecallSettings()
+    assert await settings(context) == RecallSettings()
 
 
 @pytest.mark.parametrize(
@@ -67,48 +67,48 @@ async def test_one_illegal_change_stops_all_of_them(parts: Parts) -> None:
     ],
 )
 async def test_settings_that_leave_no_leg_are_refused(
-    parts: Parts,
+    context: Context,
     legs: tuple[LegName, ...],
     broken: tuple[LegName, ...],
     changes: dict[str, object],
 ) -> None:
-    one = parts.legs["lexical"]
-    parts = replace(parts, legs=dict.fromkeys(legs, one), broken_legs=frozenset(broken))
+    one = context.legs["lexical"]
+    context = replace(context, legs=dict.fromkeys(legs, one), broken_legs=frozenset(broken))
     with pytest.raises(InvalidInput, match="no recall could find anything") as refused:
-        await change_settings(parts, "me", changes)
+        await change_settings(context, "me", changes)
     assert refused.value.field == "lexical_weight"
     assert "lexical_weight" in refused.value.remedy
-    assert await settings(parts) == RecallSettings()
+    assert await settings(context) == RecallSettings()
 
 
-async def test_the_last_leg_is_kept_when_weights_are_changed_one_by_one(parts: Parts) -> None:
-    one = parts.legs["lexical"]
-    parts = replace(parts, legs={"lexical": one, "dense": one})
-    await change_settings(parts, "me", {"lexical_weight": 0})
+async def test_the_last_leg_is_kept_when_weights_are_changed_one_by_one(context: Context) -> None:
+    one = context.legs["lexical"]
+    context = replace(context, legs={"lexical": one, "dense": one})
+    await change_settings(context, "me", {"lexical_weight": 0})
     with pytest.raises(InvalidInput, match="no recall could find anything") as refused:
-        await change_settings(parts, "me", {"depth": 80, "dense_weight": 0})
+        await change_settings(context, "me", {"depth": 80, "dense_weight": 0})
     assert refused.value.field == "dense_weight"
-    await change_settings(parts, "me", {"dense_weight": 0, "lexical_weight": 1})
+    await change_settings(context, "me", {"dense_weight": 0, "lexical_weight": 1})
 
 
-async def test_no_change_at_all_is_refused(parts: Parts) -> None:
+async def test_no_change_at_all_is_refused(context: Context) -> None:
     with pytest.raises(InvalidInput, match="no setting was named"):
-        await change_settings(parts, "me", {})
+        await change_settings(context, "me", {})
 
 
-async def test_a_row_of_another_version_can_be_mended(parts: Parts) -> None:
+async def test_a_row_of_another_version_can_be_mended(context: Context) -> None:
     rows = {"fusion": "of a newer version", "unheard_of": 1}
-    await parts.settings.write_settings(rows, by="me", at=MOMENT)
-    assert await settings(parts) == RecallSettings()
-    assert await change_settings(parts, "me", {"fusion": "convex"}) == RecallSettings(
+    await context.settings.write_settings(rows, by="me", at=MOMENT)
+    assert await settings(context) == RecallSettings()
+    assert await change_settings(context, "me", {"fusion": "convex"}) == RecallSettings(
         fusion="convex"
     )
 
 
-async def test_the_log_says_who_changed_what_and_when(parts: Parts) -> None:
-    await change_settings(parts, "ada", {"dense_weight": "0.5"})
-    await change_settings(parts, "bob", {"dense_weight": 0.7, "rerank": "on"})
-    log = await settings_log(parts, 10)
+async def test_the_log_says_who_changed_what_and_when(context: Context) -> None:
+    await change_settings(context, "ada", {"dense_weight": "0.5"})
+    await change_settings(context, "bob", {"dense_weight": 0.7, "rerank": "on"})
+    log = await settings_log(context, 10)
     assert [(one.by, one.name, one.old, one.new) for one in log] == [
         ("bob", "rerank", None, True),
         ("bob", "dense_weight", 0.5, 0.7),
@@ -117,14 +117,14 @@ async def test_the_log_says_who_changed_what_and_when(parts: Parts) -> None:
     assert log[0].at > log[2].at
 
 
-async def test_a_refused_change_is_not_logged(parts: Parts) -> None:
+async def test_a_refused_change_is_not_logged(context: Context) -> None:
     with pytest.raises(InvalidInput):
-        await change_settings(parts, "ada", {"rrf_k": 10, "dense_weight": 9})
-    assert await settings_log(parts, 10) == []
+        await change_settings(context, "ada", {"rrf_k": 10, "dense_weight": 9})
+    assert await settings_log(context, 10) == []
 
 
 @pytest.mark.parametrize("limit", [0, 1_001])
-async def test_the_log_is_read_in_reasonable_pieces(parts: Parts, limit: int) -> None:
+async def test_the_log_is_read_in_reasonable_pieces(context: Context, limit: int) -> None:
     with pytest.raises(InvalidInput) as refused:
-        await settings_log(parts, limit)
+        await settings_log(context, limit)
     assert refused.value.field == "limit"

@@ -14,19 +14,19 @@ from recollect.core.agents.injection import BRIEF_SENTENCE, block, tokens
 from recollect.core.memory.links import SUPERSEDES, Link
 from recollect.core.memory.memory import Memory, Scope
 from recollect.usecases.agents.brief import Brief, brief
-from recollect.usecases.context import Parts
-from recollect.usecases.service import OwnedRecollect
+from recollect.usecases.context import Context
+from recollect.usecases.service import LocalService
 
 pytestmark = pytest.mark.anyio
 SCOPE = Scope(project="alpha", with_global=True)
 NOW = MOMENT + timedelta(days=100)
 
 
-async def briefed(parts: Parts, *memories: Memory, budget: int = 1200) -> Brief:
-    assert isinstance(parts.store, InMemoryStore)
+async def briefed(context: Context, *memories: Memory, budget: int = 1200) -> Brief:
+    assert isinstance(context.store, InMemoryStore)
     for one in memories:
-        await parts.store.add(one)
-    return await brief(OwnedRecollect(parts, OWNER), SCOPE, budget_tokens=budget, now=NOW)
+        await context.store.add(one)
+    return await brief(LocalService(context, OWNER), SCOPE, budget_tokens=budget, now=NOW)
 
 
 def old(number: int, days: int, importance: float, **fields: object) -> Memory:
@@ -35,9 +35,9 @@ def old(number: int, days: int, importance: float, **fields: object) -> Memory:
     return memory(number, f"memory {number}", updated_at=at, importance=importance, **stated)
 
 
-async def test_importance_and_youth_both_count_and_global_ones_come_last(parts: Parts) -> None:
+async def test_importance_and_youth_both_count_and_global_ones_come_last(context: Context) -> None:
     told = await briefed(
-        parts,
+        context,
         old(1, days=90, importance=0.9),  # 0.9 + 1/8
         old(2, days=0, importance=0.2),  # 0.2 + 1
         old(3, days=60, importance=0.2),  # 0.2 + 1/4
@@ -48,9 +48,9 @@ async def test_importance_and_youth_both_count_and_global_ones_come_last(parts: 
     assert told.project == "alpha"
 
 
-async def test_sensitive_memories_and_episodes_are_left_out(parts: Parts) -> None:
+async def test_sensitive_memories_and_episodes_are_left_out(context: Context) -> None:
     told = await briefed(
-        parts,
+        context,
         old(1, days=0, importance=1.0, is_sensitive=True),
         old(2, days=0, importance=1.0, category="episode", session="s"),
         old(3, days=0, importance=0.1),
@@ -59,14 +59,14 @@ async def test_sensitive_memories_and_episodes_are_left_out(parts: Parts) -> Non
 
 
 async def test_superseded_memories_are_left_out_unless_they_supersede_each_other(
-    parts: Parts,
+    context: Context,
 ) -> None:
     def after(number: int, former: int, **fields: object) -> Memory:
         links = (Link(SUPERSEDES, UUID(int=former)),)
         return old(number, days=number, importance=0.5, links=links, **fields)
 
     told = await briefed(
-        parts,
+        context,
         old(1, days=1, importance=1.0),
         after(2, former=1),
         after(3, former=4),
@@ -77,14 +77,16 @@ async def test_superseded_memories_are_left_out_unless_they_supersede_each_other
     assert {one.id.int for one in told.memories} == {2, 3, 4, 5}
 
 
-async def test_the_budget_holds_and_what_is_left_out_is_counted(parts: Parts) -> None:
-    told = await briefed(parts, *(old(n, days=n, importance=0.5) for n in range(1, 90)), budget=400)
+async def test_the_budget_holds_and_what_is_left_out_is_counted(context: Context) -> None:
+    told = await briefed(
+        context, *(old(n, days=n, importance=0.5) for n in range(1, 90)), budget=400
+    )
     assert 0 < len(told.memories) < 89
     assert told.left_out == 89 - len(told.memories)
     assert tokens(block(BRIEF_SENTENCE, told.memories)) <= 400
 
 
-async def test_more_than_one_page_is_looked_at(parts: Parts) -> None:
+async def test_more_than_one_page_is_looked_at(context: Context) -> None:
     many = [old(n, days=0, importance=0.1) for n in range(2, 700)]
-    told = await briefed(parts, old(1, days=0, importance=1.0), *many, budget=200)
+    told = await briefed(context, old(1, days=0, importance=1.0), *many, budget=200)
     assert told.memories[0].id.int == 1

@@ -8,7 +8,7 @@ from tests.strategies import new_id
 from recollect.core.errors import Conflict, InvalidInput
 from recollect.core.memory.batch import MAX_BATCH, BatchItem
 from recollect.core.memory.memory import EVERYWHERE, Draft
-from recollect.usecases.context import Parts
+from recollect.usecases.context import Context
 from recollect.usecases.memory.find import get, page
 from recollect.usecases.memory.forget import forget
 from recollect.usecases.memory.remember import remember, remember_many
@@ -17,12 +17,12 @@ from recollect.usecases.memory.update import update
 pytestmark = pytest.mark.anyio
 
 
-async def contents(parts: Parts, owner: str = "me") -> list[str]:
-    listed = await page(parts, owner, EVERYWHERE, None, 500)
+async def contents(context: Context, owner: str = "me") -> list[str]:
+    listed = await page(context, owner, EVERYWHERE, None, 500)
     return [memory.content for memory in listed.memories]
 
 
-async def test_a_batch_stores_what_is_right_and_refuses_the_rest(parts: Parts) -> None:
+async def test_a_batch_stores_what_is_right_and_refuses_the_rest(context: Context) -> None:
     unread = InvalidInput("not a memory", field="memory", remedy="Correct it.")
     bad_id = UUID("6f6e4b3c-0000-4000-8000-000000000000")
     batch: list[BatchItem] = [
@@ -32,7 +32,7 @@ async def test_a_batch_stores_what_is_right_and_refuses_the_rest(parts: Parts) -
         Draft("milk", id=bad_id),
         Draft("rye bread"),
     ]
-    results = await remember_many(parts, "me", batch)
+    results = await remember_many(context, "me", batch)
     assert [one.outcome for one in results] == ["stored", "refused", "refused", "refused", "stored"]
     assert [getattr(one.error, "field", None) for one in results] == [
         None,
@@ -43,32 +43,32 @@ async def test_a_batch_stores_what_is_right_and_refuses_the_rest(parts: Parts) -
     ]
     assert all(one.error.remedy for one in results if one.error)
     assert [results[1].id, results[3].id] == [None, bad_id]
-    assert await contents(parts) == ["rye bread", "tea"]
+    assert await contents(context) == ["rye bread", "tea"]
 
 
-async def test_a_batch_keeps_its_order(parts: Parts) -> None:
+async def test_a_batch_keeps_its_order(context: Context) -> None:
     said = [f"turn {number}" for number in range(50)]
-    await remember_many(parts, "me", [Draft(text) for text in said])
-    assert await contents(parts) == said[::-1]
+    await remember_many(context, "me", [Draft(text) for text in said])
+    assert await contents(context) == said[::-1]
 
 
-async def test_repeating_a_batch_with_ids_changes_nothing(parts: Parts) -> None:
+async def test_repeating_a_batch_with_ids_changes_nothing(context: Context) -> None:
     batch = [Draft(f"fact {number}", id=new_id()) for number in range(3)]
-    first = await remember_many(parts, "me", batch)
-    again = await remember_many(parts, "me", batch)
+    first = await remember_many(context, "me", batch)
+    again = await remember_many(context, "me", batch)
     assert [one.outcome for one in first] == ["stored"] * 3
     assert [one.outcome for one in again] == ["present"] * 3
     assert [one.id for one in again] == [draft.id for draft in batch]
-    assert len(await contents(parts)) == 3
+    assert len(await contents(context)) == 3
 
 
-async def test_an_id_that_is_taken_is_refused(parts: Parts) -> None:
+async def test_an_id_that_is_taken_is_refused(context: Context) -> None:
     twin, changed, gone, foreign = (new_id() for _ in range(4))
-    await remember(parts, "eve", Draft("hers", id=foreign))
-    await remember(parts, "me", Draft("old", id=changed))
-    await update(parts, "me", str(changed), {"content": "new"})
-    await remember(parts, "me", Draft("gone", id=gone))
-    await forget(parts, "me", str(gone))
+    await remember(context, "eve", Draft("hers", id=foreign))
+    await remember(context, "me", Draft("old", id=changed))
+    await update(context, "me", str(changed), {"content": "new"})
+    await remember(context, "me", Draft("gone", id=gone))
+    await forget(context, "me", str(gone))
     batch = [
         Draft("one", id=twin),
         Draft("other", id=twin),
@@ -77,7 +77,7 @@ async def test_an_id_that_is_taken_is_refused(parts: Parts) -> None:
         Draft("gone", id=gone),
         Draft("hers", id=foreign),
     ]
-    results = await remember_many(parts, "me", batch)
+    results = await remember_many(context, "me", batch)
     assert [one.outcome for one in results] == [
         "stored",
         "refused",
@@ -89,44 +89,44 @@ async def test_an_id_that_is_taken_is_refused(parts: Parts) -> None:
     assert all(isinstance(one.error, Conflict) for one in results if one.outcome == "refused")
     assert "changed since" in str(results[3].error)
     assert "forgotten since" in str(results[4].error)
-    assert await contents(parts, "eve") == ["hers"]
+    assert await contents(context, "eve") == ["hers"]
 
 
-async def test_a_secret_makes_its_memory_sensitive_and_says_so(parts: Parts) -> None:
+async def test_a_secret_makes_its_memory_sensitive_and_says_so(context: Context) -> None:
     token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     results = await remember_many(
-        parts, "me", [Draft(f"token {token}"), Draft(f"no token {token}", is_sensitive=False)]
+        context, "me", [Draft(f"token {token}"), Draft(f"no token {token}", is_sensitive=False)]
     )
     assert [one.secret is not None for one in results] == [True, False]
-    listed = (await page(parts, "me", EVERYWHERE, None, 10)).memories
+    listed = (await page(context, "me", EVERYWHERE, None, 10)).memories
     assert [memory.is_sensitive for memory in listed] == [False, True]
 
 
-async def test_a_batch_has_a_limit(parts: Parts) -> None:
+async def test_a_batch_has_a_limit(context: Context) -> None:
     with pytest.raises(InvalidInput, match="501") as refused:
-        await remember_many(parts, "me", [Draft("x")] * (MAX_BATCH + 1))
+        await remember_many(context, "me", [Draft("x")] * (MAX_BATCH + 1))
     assert "500" in refused.value.remedy
-    assert await contents(parts) == []
+    assert await contents(context) == []
 
 
-async def test_a_text_that_is_known_stays_one_memory(parts: Parts) -> None:
-    known = await remember(parts, "me", Draft("tea", tags=("drinks",)))
+async def test_a_text_that_is_known_stays_one_memory(context: Context) -> None:
+    known = await remember(context, "me", Draft("tea", tags=("drinks",)))
     batch = [Draft("tea", tags=("hot",)), Draft("milk"), Draft("milk "), Draft("tea", id=new_id())]
-    results = await remember_many(parts, "me", batch)
+    results = await remember_many(context, "me", batch)
     assert [one.outcome for one in results] == ["present", "stored", "present", "stored"]
     assert results[0].id == known.id
     assert results[2].id == results[1].id
-    assert sorted(await contents(parts)) == ["milk", "tea", "tea"]
-    assert set((await get(parts, "me", str(known.id))).tags) == {"drinks", "hot"}
-    again = await remember_many(parts, "me", batch[:3])
+    assert sorted(await contents(context)) == ["milk", "tea", "tea"]
+    assert set((await get(context, "me", str(known.id))).tags) == {"drinks", "hot"}
+    again = await remember_many(context, "me", batch[:3])
     assert [one.outcome for one in again] == ["present"] * 3
 
 
-async def test_a_known_text_that_cannot_take_more_tags_is_refused_alone(parts: Parts) -> None:
-    most = parts.limits.words
-    await remember(parts, "me", Draft("tea", tags=tuple(f"tag{n}" for n in range(most))))
+async def test_a_known_text_that_cannot_take_more_tags_is_refused_alone(context: Context) -> None:
+    most = context.limits.words
+    await remember(context, "me", Draft("tea", tags=tuple(f"tag{n}" for n in range(most))))
     batch = [Draft("milk"), Draft("tea", tags=("one more",)), Draft("rye bread")]
-    results = await remember_many(parts, "me", batch)
+    results = await remember_many(context, "me", batch)
     assert [one.outcome for one in results] == ["stored", "refused", "stored"]
     assert isinstance(results[1].error, InvalidInput)
-    assert sorted(await contents(parts)) == ["milk", "rye bread", "tea"]
+    assert sorted(await contents(context)) == ["milk", "rye bread", "tea"]

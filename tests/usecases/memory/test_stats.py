@@ -10,18 +10,18 @@ from tests.usecases.queues import InMemoryQueue, Model
 
 from recollect.core.memory.memory import Stats
 from recollect.core.recall.space import EmbeddingStats
-from recollect.usecases.context import Parts
+from recollect.usecases.context import Context
 from recollect.usecases.memory.stats import stats
 
 
-def test_without_a_place_for_vectors_there_are_no_figures(parts: Parts) -> None:
-    assert asyncio.run(stats(parts, "me")) == Stats(0, 0, 0)
+def test_without_a_place_for_vectors_there_are_no_figures(context: Context) -> None:
+    assert asyncio.run(stats(context, "me")) == Stats(0, 0, 0)
 
 
-def test_the_figures_are_those_of_the_active_space(parts: Parts) -> None:
+def test_the_figures_are_those_of_the_active_space(context: Context) -> None:
     async def run() -> None:
         queue = InMemoryQueue({UUID(int=1): "a", UUID(int=2): "b"})
-        embedding = replace(parts, queue=queue)
+        embedding = replace(context, queue=queue)
         assert (await stats(embedding, "me")).embedding is None
         active = await queue.open_space("m", Model("m").space)
         await queue.open_space("other", Model("other").space)

@@ -5,13 +5,13 @@ from dataclasses import replace
 from uuid import UUID
 
 import pytest
-from tests.usecases.conftest import parts_on
+from tests.usecases.conftest import build_context
 
 from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.errors import Conflict, InvalidInput, NotFound
 from recollect.core.memory.links import Link
 from recollect.core.memory.memory import Changes, Draft, Memory
-from recollect.usecases.context import Parts
+from recollect.usecases.context import Context
 from recollect.usecases.memory.forget import forget
 from recollect.usecases.memory.remember import remember
 from recollect.usecases.memory.update import update
@@ -29,18 +29,18 @@ class MeetingStore(InMemoryStore):
         return await super().replace(memory, based_on=based_on)
 
 
-async def test_only_named_fields_change(parts: Parts) -> None:
-    before = await remember(parts, "me", DRAFT)
-    after = await update(parts, "me", str(before.id)[:13], {"importance": 0.9, "session": None})
+async def test_only_named_fields_change(context: Context) -> None:
+    before = await remember(context, "me", DRAFT)
+    after = await update(context, "me", str(before.id)[:13], {"importance": 0.9, "session": None})
     assert after == replace(
         before, importance=0.9, session=None, version=2, updated_at=after.updated_at
     )
     assert after.updated_at > before.updated_at
-    assert await parts.store.get("me", before.id) == after
+    assert await context.store.get("me", before.id) == after
 
 
-async def test_every_field_can_be_changed(parts: Parts) -> None:
-    before = await remember(parts, "me", DRAFT)
+async def test_every_field_can_be_changed(context: Context) -> None:
+    before = await remember(context, "me", DRAFT)
     changes: Changes = {
         "content": "staging is open",
         "category": "episode",
@@ -53,14 +53,14 @@ async def test_every_field_can_be_changed(parts: Parts) -> None:
         "links": (Link("see_also", UUID(int=7)),),
     }
     assert set(changes) == set(Changes.__annotations__)
-    after = await update(parts, "me", str(before.id), changes)
+    after = await update(context, "me", str(before.id), changes)
     assert after == replace(before, **changes, version=2, updated_at=after.updated_at)
 
 
-async def test_each_change_is_a_new_version(parts: Parts) -> None:
-    memory = await remember(parts, "me", DRAFT)
+async def test_each_change_is_a_new_version(context: Context) -> None:
+    memory = await remember(context, "me", DRAFT)
     for version in (2, 3, 4):
-        memory = await update(parts, "me", str(memory.id), {"importance": 0.5})
+        memory = await update(context, "me", str(memory.id), {"importance": 0.5})
         assert memory.version == version
 
 
@@ -75,35 +75,37 @@ async def test_each_change_is_a_new_version(parts: Parts) -> None:
     ],
 )
 async def test_a_change_that_breaks_the_rules_changes_nothing(
-    parts: Parts, changes: Changes, culprit: str
+    context: Context, changes: Changes, culprit: str
 ) -> None:
-    before = await remember(parts, "me", DRAFT)
+    before = await remember(context, "me", DRAFT)
     with pytest.raises(InvalidInput) as refused:
-        await update(parts, "me", str(before.id), changes)
+        await update(context, "me", str(before.id), changes)
     assert refused.value.field == culprit
-    assert await parts.store.get("me", before.id) == before
+    assert await context.store.get("me", before.id) == before
 
 
-async def test_a_change_based_on_the_current_version_is_applied(parts: Parts) -> None:
-    memory = await remember(parts, "me", DRAFT)
-    memory = await update(parts, "me", str(memory.id), {"importance": 0.5}, based_on=1)
-    memory = await update(parts, "me", str(memory.id), {"importance": 0.6}, based_on=2)
+async def test_a_change_based_on_the_current_version_is_applied(context: Context) -> None:
+    memory = await remember(context, "me", DRAFT)
+    memory = await update(context, "me", str(memory.id), {"importance": 0.5}, based_on=1)
+    memory = await update(context, "me", str(memory.id), {"importance": 0.6}, based_on=2)
     assert (memory.importance, memory.version) == (0.6, 3)
 
 
 @pytest.mark.parametrize("based_on", [1, 3, 0, -1])
-async def test_a_change_based_on_another_version_is_a_conflict(parts: Parts, based_on: int) -> None:
-    memory = await remember(parts, "me", DRAFT)
-    current = await update(parts, "me", str(memory.id), {"importance": 0.5})
+async def test_a_change_based_on_another_version_is_a_conflict(
+    context: Context, based_on: int
+) -> None:
+    memory = await remember(context, "me", DRAFT)
+    current = await update(context, "me", str(memory.id), {"importance": 0.5})
     with pytest.raises(Conflict) as clash:
-        await update(parts, "me", str(memory.id), {"importance": 0.6}, based_on=based_on)
+        await update(context, "me", str(memory.id), {"importance": 0.6}, based_on=based_on)
     assert "version 2 is current" in str(clash.value)
-    assert await parts.store.get("me", memory.id) == current
+    assert await context.store.get("me", memory.id) == current
 
 
 async def test_writers_that_meet_all_keep_their_fields() -> None:
-    parts = parts_on(MeetingStore())
-    memory = await remember(parts, "me", DRAFT)
+    context = build_context(MeetingStore())
+    memory = await remember(context, "me", DRAFT)
     changes: list[Changes] = [
         {"content": "staging is open"},
         {"importance": 0.9},
@@ -111,8 +113,8 @@ async def test_writers_that_meet_all_keep_their_fields() -> None:
         {"project": "app"},
         {"is_sensitive": True},
     ]
-    await asyncio.gather(*(update(parts, "me", str(memory.id), change) for change in changes))
-    after = await parts.store.get("me", memory.id)
+    await asyncio.gather(*(update(context, "me", str(memory.id), change) for change in changes))
+    after = await context.store.get("me", memory.id)
     assert after is not None
     assert (after.content, after.importance, after.tags) == ("staging is open", 0.9, ("db",))
     assert (after.project, after.is_sensitive) == ("app", True)
@@ -120,11 +122,11 @@ async def test_writers_that_meet_all_keep_their_fields() -> None:
 
 
 async def test_of_writers_on_one_version_one_wins_and_the_others_hear_of_it() -> None:
-    parts = parts_on(MeetingStore())
-    memory = await remember(parts, "me", DRAFT)
+    context = build_context(MeetingStore())
+    memory = await remember(context, "me", DRAFT)
     outcomes = await asyncio.gather(
         *(
-            update(parts, "me", str(memory.id), {"importance": number / 10}, based_on=1)
+            update(context, "me", str(memory.id), {"importance": number / 10}, based_on=1)
             for number in range(4)
         ),
         return_exceptions=True,
@@ -132,7 +134,7 @@ async def test_of_writers_on_one_version_one_wins_and_the_others_hear_of_it() ->
     winners = [outcome for outcome in outcomes if isinstance(outcome, Memory)]
     losers = [outcome for outcome in outcomes if isinstance(outcome, Conflict)]
     assert (len(winners), len(losers)) == (1, 3)
-    assert await parts.store.get("me", memory.id) == winners[0]
+    assert await context.store.get("me", memory.id) == winners[0]
 
 
 async def test_a_memory_that_others_never_let_go_of_is_a_conflict() -> None:
@@ -140,34 +142,34 @@ async def test_a_memory_that_others_never_let_go_of_is_a_conflict() -> None:
         async def replace(self, memory: Memory, *, based_on: int) -> bool:
             return False
 
-    parts = parts_on(ContestedStore())
-    memory = await remember(parts, "me", DRAFT)
+    context = build_context(ContestedStore())
+    memory = await remember(context, "me", DRAFT)
     with pytest.raises(Conflict, match="without pause"):
-        await update(parts, "me", str(memory.id), {"importance": 0.9})
+        await update(context, "me", str(memory.id), {"importance": 0.9})
     with pytest.raises(Conflict, match="without pause"):
-        await forget(parts, "me", str(memory.id))
+        await forget(context, "me", str(memory.id))
 
 
-async def test_nobody_changes_what_is_another_owners_or_forgotten(parts: Parts) -> None:
-    theirs = await remember(parts, "you", DRAFT)
-    mine = await remember(parts, "me", DRAFT)
-    await forget(parts, "me", str(mine.id))
+async def test_nobody_changes_what_is_another_owners_or_forgotten(context: Context) -> None:
+    theirs = await remember(context, "you", DRAFT)
+    mine = await remember(context, "me", DRAFT)
+    await forget(context, "me", str(mine.id))
     for id in (theirs.id, mine.id):
         with pytest.raises(NotFound):
-            await update(parts, "me", str(id), {"importance": 0.9})
-    assert await parts.store.get("you", theirs.id) == theirs
+            await update(context, "me", str(id), {"importance": 0.9})
+    assert await context.store.get("you", theirs.id) == theirs
 
 
 async def test_a_memory_forgotten_while_it_is_changed_stays_forgotten() -> None:
-    parts = parts_on(MeetingStore())
-    memory = await remember(parts, "me", DRAFT)
+    context = build_context(MeetingStore())
+    memory = await remember(context, "me", DRAFT)
     outcomes = await asyncio.gather(
-        forget(parts, "me", str(memory.id)),
-        update(parts, "me", str(memory.id), {"importance": 0.9}),
+        forget(context, "me", str(memory.id)),
+        update(context, "me", str(memory.id), {"importance": 0.9}),
         return_exceptions=True,
     )
     assert outcomes[0] == memory.id
     assert isinstance(outcomes[1], NotFound)
-    after = await parts.store.get("me", memory.id)
+    after = await context.store.get("me", memory.id)
     assert after is not None
     assert after.deleted_at is not None

@@ -11,7 +11,7 @@ from tests.usecases.queues import InMemoryQueue, Model
 
 from recollect.core.recall.request import RecallRequest
 from recollect.core.recall.space import EmbeddingProgress, StoredSpace
-from recollect.usecases.context import Parts
+from recollect.usecases.context import Context
 from recollect.usecases.recall.backlog import REFRESH_SECONDS, Backlog
 from recollect.usecases.recall.recall import recall
 
@@ -26,13 +26,13 @@ class CountedQueue(InMemoryQueue):
         return await super().progress(space, owner)
 
 
-async def test_a_recall_tells_the_backlog_without_counting_it(parts: Parts) -> None:
+async def test_a_recall_tells_the_backlog_without_counting_it(context: Context) -> None:
     queue = CountedQueue({UUID(int=number): f"text {number}" for number in range(1, 4)})
     space = await queue.open_space("m", Model("m").space)
     (job, *_) = await queue.claim(space, 1)
     await queue.finish(space, [(job, [1.0, 1.0])])
     async with Backlog(queue) as backlog:
-        told = replace(parts, hint=backlog.hint)
+        told = replace(context, hint=backlog.hint)
         assert (await recall(told, "me", RecallRequest("anything"))).hint is None
         await asyncio.sleep(1)
         for _ in range(5):
@@ -49,7 +49,7 @@ async def test_a_recall_tells_the_backlog_without_counting_it(parts: Parts) -> N
         assert queue.counts == 3  # the recall above asked for it; nobody else did
 
 
-async def test_a_count_that_fails_is_made_again(parts: Parts) -> None:
+async def test_a_count_that_fails_is_made_again(context: Context) -> None:
     class BrokenQueue(InMemoryQueue):
         is_broken = True
 

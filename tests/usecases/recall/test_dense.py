@@ -25,7 +25,7 @@ VOTE, DENSE = RecallSettings().vote, RecallSettings().dense_weight
 class Setup(TwoLegs):
     async def recall(self, query: str, **fields: Any) -> Recollection:
         request = replace(RecallRequest(query), **fields)
-        return await recall(self.parts, "me", request)
+        return await recall(self.context, "me", request)
 
     async def dense(self, query: str, **fields: Any) -> LegReport:
         return (await self.recall(query, **fields)).legs["dense"]
@@ -67,7 +67,7 @@ async def test_at_weight_0_nothing_is_embedded_and_nothing_is_asked(
 ) -> None:
     await setup.remember("automobile")
     if where == "settings":
-        await change_settings(setup.parts, "me", {"dense_weight": 0})
+        await change_settings(setup.context, "me", {"dense_weight": 0})
         answer = await setup.recall("car")
     else:
         answer = await setup.recall("car", weights={"dense": 0.0})
@@ -164,7 +164,7 @@ async def test_what_is_excluded_costs_no_place(setup: Setup) -> None:
     """At depth 1 the second best is found when the best is excluded."""
     best = await setup.remember("car")
     second = await setup.remember("automobile")
-    await change_settings(setup.parts, "me", {"depth": 1})
+    await change_settings(setup.context, "me", {"depth": 1})
     answer = await setup.recall(
         "car", limit=1, exclude=frozenset([best.id]), weights={"lexical": 0.0}
     )
@@ -176,7 +176,7 @@ async def test_what_is_excluded_costs_no_place(setup: Setup) -> None:
 async def test_the_index_is_asked_for_the_depth_or_the_limit(
     setup: Setup, depth: int, limit: int, asked: int
 ) -> None:
-    await change_settings(setup.parts, "me", {"depth": depth})
+    await change_settings(setup.context, "me", {"depth": depth})
     await setup.recall("car", limit=limit)
     assert setup.vectors.queries[-1].depth == asked
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 import pytest
-from tests.usecases.conftest import parts_on
+from tests.usecases.conftest import build_context
 from tests.usecases.legs import Saying, candidates
 
 from recollect.adapters.in_memory import InMemoryStore
@@ -15,7 +15,7 @@ from recollect.core.memory.memory import Draft, Memory
 from recollect.core.recall.request import RecallRequest
 from recollect.core.recall.successors import AsOf, Fetched
 from recollect.usecases.admin.settings import change_settings
-from recollect.usecases.context import Parts
+from recollect.usecases.context import Context
 from recollect.usecases.memory.remember import remember
 from recollect.usecases.recall.recall import recall
 
@@ -32,25 +32,25 @@ class CountingStore(InMemoryStore):
         return await InMemoryStore.fetch(self, owner, ids, as_of)
 
 
-async def three(parts: Parts) -> tuple[Parts, list[Memory]]:
+async def three(context: Context) -> tuple[Context, list[Memory]]:
     texts = ("staging", "database of staging", "the staging database")
-    memories = [await remember(parts, "me", Draft(text)) for text in texts]
-    return replace(parts, legs={"lexical": Saying(candidates(*memories))}), memories
+    memories = [await remember(context, "me", Draft(text)) for text in texts]
+    return replace(context, legs={"lexical": Saying(candidates(*memories))}), memories
 
 
 async def test_off_by_default_and_only_what_is_shown_is_read() -> None:
     store = CountingStore()
-    parts, (first, *_) = await three(parts_on(store))
-    (hit,) = (await recall(parts, "me", QUERY)).hits
+    context, (first, *_) = await three(build_context(store))
+    (hit,) = (await recall(context, "me", QUERY)).hits
     assert (hit.memory, hit.bonus) == (first, 1.0)
     assert store.read == [1]
 
 
 async def test_an_exact_match_is_raised_above_a_better_rank() -> None:
     store = CountingStore()
-    parts, (first, words, phrase) = await three(parts_on(store))
-    await change_settings(parts, "me", {"exact_bonus": 0.5, "fusion": "rrf"})
-    answer = await recall(parts, "me", replace(QUERY, limit=3))
+    context, (first, words, phrase) = await three(build_context(store))
+    await change_settings(context, "me", {"exact_bonus": 0.5, "fusion": "rrf"})
+    answer = await recall(context, "me", replace(QUERY, limit=3))
     assert [hit.memory for hit in answer.hits] == [phrase, words, first]
     assert [hit.fused for hit in answer.hits] == [1 / (60 + 3), 1 / (60 + 2), 1 / (60 + 1)]
     assert [hit.bonus for hit in answer.hits] == [1 + 0.5 * 1.0, 1 + 0.5 * 0.5, 1.0]
@@ -58,14 +58,14 @@ async def test_an_exact_match_is_raised_above_a_better_rank() -> None:
     assert store.read == [3]  # all candidates, and the hits not once more
 
 
-async def test_scores_that_stand_out_are_not_passed_by_a_small_bonus(parts: Parts) -> None:
+async def test_scores_that_stand_out_are_not_passed_by_a_small_bonus(context: Context) -> None:
     """Scores of .9, .89 and .88 are closer than the least deviation of .009 allows: the first is
     two and the second one hundredth above the floor, and each has its vote, here of 7.
     """
-    parts, (first, words, phrase) = await three(parts)
+    context, (first, words, phrase) = await three(context)
     for bonus, order in ((0.5, [first, phrase, words]), (1.0, [phrase, words, first])):
-        await change_settings(parts, "me", {"exact_bonus": bonus, "vote": 7})
-        answer = await recall(parts, "me", replace(QUERY, limit=3))
+        await change_settings(context, "me", {"exact_bonus": bonus, "vote": 7})
+        answer = await recall(context, "me", replace(QUERY, limit=3))
         assert [hit.memory for hit in answer.hits] == order
         by_memory = {hit.memory.id: hit.score / hit.prior for hit in answer.hits}
         assert by_memory == pytest.approx(
@@ -79,7 +79,7 @@ async def test_scores_that_stand_out_are_not_passed_by_a_small_bonus(parts: Part
 
 async def test_by_date_nothing_is_judged() -> None:
     store = CountingStore()
-    parts, _ = await three(parts_on(store))
-    await change_settings(parts, "me", {"exact_bonus": 0.5})
-    (hit,) = (await recall(parts, "me", replace(QUERY, sort_by="recency"))).hits
+    context, _ = await three(build_context(store))
+    await change_settings(context, "me", {"exact_bonus": 0.5})
+    (hit,) = (await recall(context, "me", replace(QUERY, sort_by="recency"))).hits
     assert (hit.bonus, store.read) == (1.0, [1])

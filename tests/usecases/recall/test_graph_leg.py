@@ -17,7 +17,7 @@ from recollect.core.memory.memory import Draft
 from recollect.core.recall.fusion import Fused
 from recollect.core.recall.request import Candidate, Declined, RecallRequest, Recollection
 from recollect.core.recall.settings import RecallSettings
-from recollect.usecases.context import Parts
+from recollect.usecases.context import Context
 from recollect.usecases.memory.remember import remember
 from recollect.usecases.recall.recall import recall
 
@@ -67,32 +67,32 @@ async def failing(*_: object) -> Sequence[Candidate]:
     raise StoreError("gone", remedy="Wait.")
 
 
-async def ask(parts: Parts, walker: Turning, **request: Any) -> Recollection:
+async def ask(context: Context, walker: Turning, **request: Any) -> Recollection:
     for text in ("a harbour", "a harbour by a river"):
-        await remember(parts, "me", Draft(text))
-    leg = WaitingFor(walker, parts.legs["lexical"])
-    asked = replace(parts, walker=walker, legs={"lexical": leg})
+        await remember(context, "me", Draft(text))
+    leg = WaitingFor(walker, context.legs["lexical"])
+    asked = replace(context, walker=walker, legs={"lexical": leg})
     return await recall(asked, "me", RecallRequest(**{"query": "harbour", **request}))
 
 
-async def test_a_walker_makes_itself_ready_while_the_legs_are_asked(parts: Parts) -> None:
-    answer = await ask(parts, Turning())
+async def test_a_walker_makes_itself_ready_while_the_legs_are_asked(context: Context) -> None:
+    answer = await ask(context, Turning())
     assert [hit.memory.content for hit in answer.hits] == ["a harbour by a river", "a harbour"]
     assert answer.legs["graph"].status == "ran"
 
 
-async def test_a_walker_has_nowhere_to_set_out_from(parts: Parts) -> None:
+async def test_a_walker_has_nowhere_to_set_out_from(context: Context) -> None:
     walker = Turning()
-    answer = await ask(parts, walker, query="mountain")
+    answer = await ask(context, walker, query="mountain")
     assert answer.hits == ()
     assert answer.legs["graph"].status == "skipped"
     await asyncio.sleep(0)
     assert walker.was_ended
 
 
-async def test_a_walker_ends_with_a_recall_that_fails(parts: Parts) -> None:
+async def test_a_walker_ends_with_a_recall_that_fails(context: Context) -> None:
     walker = Turning()
-    asked = replace(parts, walker=walker, legs={"lexical": WaitingFor(walker, failing)})
+    asked = replace(context, walker=walker, legs={"lexical": WaitingFor(walker, failing)})
     with pytest.raises(StoreError, match="gone"):
         await recall(asked, "me", RecallRequest("harbour"))
     await asyncio.sleep(0)
@@ -101,11 +101,13 @@ async def test_a_walker_ends_with_a_recall_that_fails(parts: Parts) -> None:
 
 @pytest.mark.parametrize("request_", [{"sort_by": "recency"}, {"weights": {"graph": 0.0}}])
 async def test_a_walker_that_is_not_wanted_is_not_asked(
-    parts: Parts, request_: dict[str, Any]
+    context: Context, request_: dict[str, Any]
 ) -> None:
     walker = Turning()
-    await remember(parts, "me", Draft("a harbour"))
-    answer = await recall(replace(parts, walker=walker), "me", RecallRequest("harbour", **request_))
+    await remember(context, "me", Draft("a harbour"))
+    answer = await recall(
+        replace(context, walker=walker), "me", RecallRequest("harbour", **request_)
+    )
     assert len(answer.hits) == 1
     assert answer.legs["graph"].status == "skipped"
     assert not walker.ready.is_set()

@@ -14,7 +14,7 @@ from recollect.core.recall.fusion import FUSIONS
 from recollect.core.recall.request import RecallRequest, Recollection, SortBy
 from recollect.core.recall.settings import RecallSettings
 from recollect.usecases.admin.settings import change_settings
-from recollect.usecases.context import Parts
+from recollect.usecases.context import Context
 from recollect.usecases.memory.remember import remember
 from recollect.usecases.recall.recall import recall
 
@@ -22,25 +22,25 @@ pytestmark = pytest.mark.anyio
 VOTE, DENSE = RecallSettings().vote, RecallSettings().dense_weight
 
 
-async def remembered(parts: Parts, *contents: str, owner: str = "me") -> list[Memory]:
-    return [await remember(parts, owner, Draft(content)) for content in contents]
+async def remembered(context: Context, *contents: str, owner: str = "me") -> list[Memory]:
+    return [await remember(context, owner, Draft(content)) for content in contents]
 
 
 def contents(answer: Recollection) -> list[str]:
     return [hit.memory.content for hit in answer.hits]
 
 
-async def test_a_memory_is_found_by_its_words(parts: Parts) -> None:
-    await remembered(parts, "the staging database is read-only", "lunch is at noon")
-    answer = await recall(parts, "me", RecallRequest("which database is read-only?"))
+async def test_a_memory_is_found_by_its_words(context: Context) -> None:
+    await remembered(context, "the staging database is read-only", "lunch is at noon")
+    answer = await recall(context, "me", RecallRequest("which database is read-only?"))
     assert contents(answer) == ["the staging database is read-only"]
 
 
-async def test_a_hit_says_why_it_is_there(parts: Parts) -> None:
-    both, words_only = await remembered(parts, "staging database", "staging")
+async def test_a_hit_says_why_it_is_there(context: Context) -> None:
+    both, words_only = await remembered(context, "staging database", "staging")
     dense = Saying(candidates(both, best=0.75))
-    parts = replace(parts, legs={**parts.legs, "dense": dense})
-    answer = await recall(parts, "me", RecallRequest("staging database"))
+    context = replace(context, legs={**context.legs, "dense": dense})
+    answer = await recall(context, "me", RecallRequest("staging database"))
     first, second = answer.hits
     assert (first.memory, second.memory) == (both, words_only)
     assert {leg: place.rank for leg, place in first.legs.items()} == {"lexical": 1, "dense": 1}
@@ -69,120 +69,120 @@ async def test_a_hit_says_why_it_is_there(parts: Parts) -> None:
     assert answer.degraded == ()
 
 
-async def test_the_settings_are_obeyed_by_the_next_recall(parts: Parts) -> None:
-    one, other = await remembered(parts, "one", "other")
+async def test_the_settings_are_obeyed_by_the_next_recall(context: Context) -> None:
+    one, other = await remembered(context, "one", "other")
     lexical, dense = Saying(candidates(one, other)), Saying(candidates(other))
-    parts = replace(parts, legs={"lexical": lexical, "dense": dense})
-    assert (await recall(parts, "me", RecallRequest("q"))).hits[0].memory == other
-    await change_settings(parts, "me", {"vote": 0})
-    first, second = (await recall(parts, "me", RecallRequest("q"))).hits
+    context = replace(context, legs={"lexical": lexical, "dense": dense})
+    assert (await recall(context, "me", RecallRequest("q"))).hits[0].memory == other
+    await change_settings(context, "me", {"vote": 0})
+    first, second = (await recall(context, "me", RecallRequest("q"))).hits
     assert first.memory == one  # by .01, where scores of .9 are as good as equal within .009
     assert first.fused == pytest.approx(1.0 / (1.0 + DENSE) * (0.01 / 0.009) ** 2)
     assert (second.memory, second.fused) == (other, 0.0)
     weights = {"lexical_weight": 3, "dense_weight": 0.1}
-    await change_settings(parts, "me", {"fusion": "rrf", "rrf_k": 10, **weights})
-    first, second = (await recall(parts, "me", RecallRequest("q"))).hits
+    await change_settings(context, "me", {"fusion": "rrf", "rrf_k": 10, **weights})
+    first, second = (await recall(context, "me", RecallRequest("q"))).hits
     assert (first.memory, first.fused) == (one, 3 / (10 + 1))
     assert (second.memory, second.fused) == (other, 3 / (10 + 2) + 0.1 / (10 + 1))
-    await change_settings(parts, "me", {"fusion": "convex"})
-    answer = await recall(parts, "me", RecallRequest("q"))
+    await change_settings(context, "me", {"fusion": "convex"})
+    answer = await recall(context, "me", RecallRequest("q"))
     assert answer.fusion == "convex"
     assert {hit.memory.content: hit.fused for hit in answer.hits} == pytest.approx(
         {"other": 3 / 3.1 * 0.89 / 0.9 + 0.1 / 3.1 * 1.9 / 1.9, "one": 3 / 3.1 * 0.9 / 0.9}
     )
 
 
-async def test_a_request_can_overrule_the_weights_for_itself(parts: Parts) -> None:
-    one, other = await remembered(parts, "one", "other")
+async def test_a_request_can_overrule_the_weights_for_itself(context: Context) -> None:
+    one, other = await remembered(context, "one", "other")
     lexical, dense = Saying(candidates(one)), Saying(candidates(other))
-    parts = replace(parts, legs={"lexical": lexical, "dense": dense})
+    context = replace(context, legs={"lexical": lexical, "dense": dense})
     heavy_dense = RecallRequest("q", weights={"dense": 5.0})
-    answer = await recall(parts, "me", heavy_dense)
+    answer = await recall(context, "me", heavy_dense)
     # Each leg found one, which has its vote and nothing to stand out from.
     assert [hit.fused for hit in answer.hits] == [5 / 6 * VOTE, 1 / 6 * VOTE]
     assert answer.legs["dense"].weight == 5.0
-    assert (await recall(parts, "me", RecallRequest("q"))).legs["dense"].weight == DENSE
+    assert (await recall(context, "me", RecallRequest("q"))).legs["dense"].weight == DENSE
 
 
 @pytest.mark.parametrize("by", ["settings", "request"])
-async def test_a_leg_without_weight_is_not_run(parts: Parts, by: str) -> None:
-    (one,) = await remembered(parts, "one")
+async def test_a_leg_without_weight_is_not_run(context: Context, by: str) -> None:
+    (one,) = await remembered(context, "one")
     lexical, dense = Saying(candidates(one)), Saying(candidates(one))
-    parts = replace(parts, legs={"lexical": lexical, "dense": dense})
+    context = replace(context, legs={"lexical": lexical, "dense": dense})
     if by == "settings":
-        await change_settings(parts, "me", {"dense_weight": 0})
+        await change_settings(context, "me", {"dense_weight": 0})
         request = RecallRequest("q")
     else:
         request = RecallRequest("q", weights={"dense": 0.0})
-    answer = await recall(parts, "me", request)
+    answer = await recall(context, "me", request)
     assert (len(lexical.asked), len(dense.asked)) == (1, 0)
     assert answer.legs["dense"].status == "skipped"
     assert list(answer.hits[0].legs) == ["lexical"]
 
 
 @pytest.mark.parametrize("by", ["settings", "request"])
-async def test_a_recall_that_asks_no_leg_is_refused(parts: Parts, by: str) -> None:
+async def test_a_recall_that_asks_no_leg_is_refused(context: Context, by: str) -> None:
     """An empty answer would say that nothing is known."""
-    await remembered(parts, "one")
+    await remembered(context, "one")
     request = RecallRequest("one")
     if by == "settings":
-        await parts.settings.write_settings({"lexical_weight": 0}, by="me", at=MOMENT)
+        await context.settings.write_settings({"lexical_weight": 0}, by="me", at=MOMENT)
     else:
         request = RecallRequest("one", weights={"lexical": 0.0})
     with pytest.raises(InvalidInput) as refused:
-        await recall(parts, "me", request)
+        await recall(context, "me", request)
     assert refused.value.field == "weights"
     assert "lexical_weight" in refused.value.remedy
 
 
-async def test_with_words_alone_the_order_is_the_lexical_order(parts: Parts) -> None:
-    memories = await remembered(parts, *(f"memory {number}" for number in range(9)))
+async def test_with_words_alone_the_order_is_the_lexical_order(context: Context) -> None:
+    memories = await remembered(context, *(f"memory {number}" for number in range(9)))
     shuffled = [memories[place] for place in (4, 0, 8, 2, 6, 1, 7, 3, 5)]
-    parts = replace(parts, legs={"lexical": Saying(candidates(*shuffled))})
+    context = replace(context, legs={"lexical": Saying(candidates(*shuffled))})
     for fusion in FUSIONS:
-        await change_settings(parts, "me", {"fusion": fusion})
-        answer = await recall(parts, "me", RecallRequest("q"))
+        await change_settings(context, "me", {"fusion": fusion})
+        answer = await recall(context, "me", RecallRequest("q"))
         assert [hit.memory for hit in answer.hits] == shuffled
 
 
-async def test_excluded_memories_cost_no_place(parts: Parts) -> None:
-    in_prompt, wanted = await remembered(parts, "staging is frozen", "staging is frozen today")
+async def test_excluded_memories_cost_no_place(context: Context) -> None:
+    in_prompt, wanted = await remembered(context, "staging is frozen", "staging is frozen today")
     heedless = Saying(candidates(in_prompt, wanted))
-    parts = replace(parts, legs={**parts.legs, "dense": heedless})
+    context = replace(context, legs={**context.legs, "dense": heedless})
     request = RecallRequest("staging frozen", limit=1, exclude=frozenset({in_prompt.id}))
-    (hit,) = (await recall(parts, "me", request)).hits
+    (hit,) = (await recall(context, "me", request)).hits
     assert hit.memory == wanted
     assert {leg: place.rank for leg, place in hit.legs.items()} == {"lexical": 1, "dense": 1}
 
 
-async def test_the_limit_is_obeyed_beyond_the_depth(parts: Parts) -> None:
-    await remembered(parts, *(f"staging note {number}" for number in range(8)))
-    await change_settings(parts, "me", {"depth": 2})
+async def test_the_limit_is_obeyed_beyond_the_depth(context: Context) -> None:
+    await remembered(context, *(f"staging note {number}" for number in range(8)))
+    await change_settings(context, "me", {"depth": 2})
     for limit, expected in ((1, 1), (2, 2), (5, 5), (100, 8)):
-        answer = await recall(parts, "me", RecallRequest("staging", limit=limit))
+        answer = await recall(context, "me", RecallRequest("staging", limit=limit))
         assert len(answer.hits) == expected
 
 
-async def test_expanded_words_widen_the_lexical_leg(parts: Parts) -> None:
-    await remembered(parts, "deploys stop on Fridays")
+async def test_expanded_words_widen_the_lexical_leg(context: Context) -> None:
+    await remembered(context, "deploys stop on Fridays")
     plain = RecallRequest("when may I ship?")
-    assert (await recall(parts, "me", plain)).hits == ()
-    answer = await recall(parts, "me", replace(plain, expanded_query="deploy release"))
+    assert (await recall(context, "me", plain)).hits == ()
+    answer = await recall(context, "me", replace(plain, expanded_query="deploy release"))
     assert contents(answer) == ["deploys stop on Fridays"]
 
 
-async def test_recall_stays_with_the_owner_and_in_the_scope(parts: Parts) -> None:
+async def test_recall_stays_with_the_owner_and_in_the_scope(context: Context) -> None:
     for project in ("web", "app"):
-        await remember(parts, "me", Draft(f"staging of {project}", project=project))
-    await remember(parts, "you", Draft("staging of yours", project="web"))
-    answer = await recall(parts, "me", RecallRequest("staging", scope=Scope(project=" web ")))
+        await remember(context, "me", Draft(f"staging of {project}", project=project))
+    await remember(context, "you", Draft("staging of yours", project="web"))
+    answer = await recall(context, "me", RecallRequest("staging", scope=Scope(project=" web ")))
     assert contents(answer) == ["staging of web"]
 
 
-async def test_a_leg_cannot_reach_past_the_owner(parts: Parts) -> None:
-    (theirs,) = await remembered(parts, "theirs", owner="you")
-    parts = replace(parts, legs={"lexical": Saying(candidates(theirs))})
-    assert (await recall(parts, "me", RecallRequest("q"))).hits == ()
+async def test_a_leg_cannot_reach_past_the_owner(context: Context) -> None:
+    (theirs,) = await remembered(context, "theirs", owner="you")
+    context = replace(context, legs={"lexical": Saying(candidates(theirs))})
+    assert (await recall(context, "me", RecallRequest("q"))).hits == ()
 
 
 SORTED: list[tuple[SortBy, list[str]]] = [
@@ -193,29 +193,29 @@ SORTED: list[tuple[SortBy, list[str]]] = [
 
 
 @pytest.mark.parametrize(("sort_by", "expected"), SORTED)
-async def test_sort_orders(parts: Parts, sort_by: SortBy, expected: list[str]) -> None:
-    vital = await remember(parts, "me", Draft("old and vital", importance=1.0))
-    middling = await remember(parts, "me", Draft("middling", importance=0.5))
-    trivial = await remember(parts, "me", Draft("new and trivial", importance=0.45))
+async def test_sort_orders(context: Context, sort_by: SortBy, expected: list[str]) -> None:
+    vital = await remember(context, "me", Draft("old and vital", importance=1.0))
+    middling = await remember(context, "me", Draft("middling", importance=0.5))
+    trivial = await remember(context, "me", Draft("new and trivial", importance=0.45))
     # With a vote of 7 the scores of fusion are 11.6, 11.4 and 7; the priors are .835, 1 and .85.
-    await change_settings(parts, "me", {"vote": 7})
+    await change_settings(context, "me", {"vote": 7})
     found = [*candidates(trivial, vital), *candidates(middling, best=0.5)]
-    parts = replace(parts, legs={"lexical": Saying(found)})
-    answer = await recall(parts, "me", RecallRequest("q", sort_by=sort_by))
+    context = replace(context, legs={"lexical": Saying(found)})
+    answer = await recall(context, "me", RecallRequest("q", sort_by=sort_by))
     assert contents(answer) == expected
 
 
-async def test_what_cannot_be_asked_is_refused_before_any_leg_runs(parts: Parts) -> None:
+async def test_what_cannot_be_asked_is_refused_before_any_leg_runs(context: Context) -> None:
     leg = Saying()
-    parts = replace(parts, legs={"lexical": leg})
+    context = replace(context, legs={"lexical": leg})
     for request in (RecallRequest("q", limit=0), RecallRequest("q", weights={"dense": 6.0})):
         with pytest.raises(InvalidInput):
-            await recall(parts, "me", request)
+            await recall(context, "me", request)
     assert leg.asked == []
 
 
 @pytest.mark.parametrize("query", ["", " ", "AND", '"', "\x00", "\ud800", "🚀", "the", "x" * 10**6])
-async def test_any_text_is_a_legal_query(parts: Parts, query: str) -> None:
-    await remembered(parts, "staging is frozen")
-    answer = await recall(parts, "me", RecallRequest(query, expanded_query=query))
+async def test_any_text_is_a_legal_query(context: Context, query: str) -> None:
+    await remembered(context, "staging is frozen")
+    answer = await recall(context, "me", RecallRequest(query, expanded_query=query))
     assert answer.legs["lexical"].status == "ran"

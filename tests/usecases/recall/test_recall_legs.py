@@ -9,7 +9,7 @@ from dataclasses import replace
 from uuid import UUID
 
 import pytest
-from tests.usecases.conftest import parts_on
+from tests.usecases.conftest import build_context
 from tests.usecases.legs import Hanging, Raising, Saying, candidates
 
 from recollect.adapters.in_memory import InMemoryStore
@@ -20,7 +20,7 @@ from recollect.core.recall.settings import RecallSettings
 from recollect.core.recall.successors import AsOf, Fetched
 from recollect.ports.recall import Leg
 from recollect.usecases.admin.settings import change_settings
-from recollect.usecases.context import Parts
+from recollect.usecases.context import Context
 from recollect.usecases.memory.forget import forget
 from recollect.usecases.memory.remember import remember
 from recollect.usecases.recall import recall as recall_module
@@ -38,20 +38,20 @@ def legs_are_late_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recall_module, "_SHARE_FOR_LEGS", 0.001)
 
 
-async def with_legs(parts: Parts, **legs: Leg) -> Parts:
+async def with_legs(context: Context, **legs: Leg) -> Context:
     """One memory that the lexical leg finds, and other legs beside it."""
-    await remember(parts, "me", Draft("staging is frozen"))
-    named: dict[LegName, Leg] = {**parts.legs, **legs}  # type: ignore[dict-item]  # keywords are str
-    return replace(parts, legs=named)
+    await remember(context, "me", Draft("staging is frozen"))
+    named: dict[LegName, Leg] = {**context.legs, **legs}  # type: ignore[dict-item]  # keywords are str
+    return replace(context, legs=named)
 
 
-async def test_a_failing_leg_is_named_and_left_out(parts: Parts) -> None:
-    parts = await with_legs(
-        parts,
+async def test_a_failing_leg_is_named_and_left_out(context: Context) -> None:
+    context = await with_legs(
+        context,
         dense=Raising(StoreUnavailable("the model is gone", remedy="Start it.")),
         graph=Raising(KeyError("a secret that the error quotes")),
     )
-    answer = await recall(parts, "me", REQUEST)
+    answer = await recall(context, "me", REQUEST)
     assert [list(hit.legs) for hit in answer.hits] == [["lexical"]]
     assert {name: (leg.status, leg.note) for name, leg in answer.legs.items()} == {
         "lexical": ("ran", None),
@@ -62,10 +62,10 @@ async def test_a_failing_leg_is_named_and_left_out(parts: Parts) -> None:
 
 
 async def test_a_late_leg_is_named_left_out_and_ended(
-    parts: Parts, legs_are_late_soon: None
+    context: Context, legs_are_late_soon: None
 ) -> None:
     slow = Hanging()
-    answer = await recall(await with_legs(parts, dense=slow), "me", REQUEST)
+    answer = await recall(await with_legs(context, dense=slow), "me", REQUEST)
     assert len(answer.hits) == 1
     assert answer.legs["dense"].status == "late"
     assert "no answer within" in str(answer.legs["dense"].note)
@@ -73,10 +73,10 @@ async def test_a_late_leg_is_named_left_out_and_ended(
     await slow.ended.wait()
 
 
-async def test_a_leg_that_is_interrupted_has_failed(parts: Parts) -> None:
+async def test_a_leg_that_is_interrupted_has_failed(context: Context) -> None:
     """Its cancellation is its own affair: it must not look like one of the recall."""
-    parts = await with_legs(parts, dense=Raising(asyncio.CancelledError()))
-    answer = await recall(parts, "me", REQUEST)
+    context = await with_legs(context, dense=Raising(asyncio.CancelledError()))
+    answer = await recall(context, "me", REQUEST)
     assert len(answer.hits) == 1
     assert (answer.legs["dense"].status, answer.legs["dense"].note) == (
         "failed",
@@ -84,7 +84,7 @@ async def test_a_leg_that_is_interrupted_has_failed(parts: Parts) -> None:
     )
 
 
-async def test_legs_run_side_by_side(parts: Parts) -> None:
+async def test_legs_run_side_by_side(context: Context) -> None:
     """Each of two legs answers only once the other has begun."""
     first, second = asyncio.Event(), asyncio.Event()
 
@@ -97,39 +97,39 @@ async def test_legs_run_side_by_side(parts: Parts) -> None:
         return leg  # type: ignore[return-value]  # an empty answer has no candidates to type
 
     legs = {"dense": meeting(first, second), "graph": meeting(second, first)}
-    answer = await recall(await with_legs(parts, **legs), "me", REQUEST)
+    answer = await recall(await with_legs(context, **legs), "me", REQUEST)
     assert [leg.status for leg in answer.legs.values()] == ["ran", "ran", "ran"]
 
 
-async def test_an_empty_answer_is_an_answer(parts: Parts) -> None:
-    parts = await with_legs(parts, lexical=Saying(), dense=Raising(OSError()))
-    answer = await recall(parts, "me", REQUEST)
+async def test_an_empty_answer_is_an_answer(context: Context) -> None:
+    context = await with_legs(context, lexical=Saying(), dense=Raising(OSError()))
+    answer = await recall(context, "me", REQUEST)
     assert answer.hits == ()
     assert answer.degraded == ("dense",)
 
 
 async def test_when_every_leg_failed_the_recall_fails(
-    parts: Parts, legs_are_late_soon: None
+    context: Context, legs_are_late_soon: None
 ) -> None:
     """An empty answer would say that nothing is known."""
     gone = StoreUnavailable("the database is gone", remedy="Start it.")
-    parts = await with_legs(parts, lexical=Raising(gone), dense=Hanging())
+    context = await with_legs(context, lexical=Raising(gone), dense=Hanging())
     with pytest.raises(StoreUnavailable) as failed:
-        await recall(parts, "me", REQUEST)
+        await recall(context, "me", REQUEST)
     assert failed.value is gone
 
 
-async def test_when_every_leg_is_late_the_recall_fails(parts: Parts) -> None:
-    parts = await with_legs(parts, lexical=Hanging())
-    await change_settings(parts, "me", {"deadline_ms": SHORT_MS})
+async def test_when_every_leg_is_late_the_recall_fails(context: Context) -> None:
+    context = await with_legs(context, lexical=Hanging())
+    await change_settings(context, "me", {"deadline_ms": SHORT_MS})
     with pytest.raises(StoreUnavailable, match=f"deadline of {SHORT_MS} ms") as late:
-        await recall(parts, "me", REQUEST)
+        await recall(context, "me", REQUEST)
     assert "deadline_ms" in late.value.remedy
 
 
-async def test_a_recall_that_is_cancelled_ends_its_legs(parts: Parts) -> None:
+async def test_a_recall_that_is_cancelled_ends_its_legs(context: Context) -> None:
     leg = Hanging()
-    task = asyncio.create_task(recall(await with_legs(parts, lexical=leg), "me", REQUEST))
+    task = asyncio.create_task(recall(await with_legs(context, lexical=leg), "me", REQUEST))
     await leg.begun.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -138,13 +138,13 @@ async def test_a_recall_that_is_cancelled_ends_its_legs(parts: Parts) -> None:
 
 
 async def test_the_last_words_of_a_late_leg_are_not_shouted(
-    parts: Parts, legs_are_late_soon: None
+    context: Context, legs_are_late_soon: None
 ) -> None:
     """asyncio reports an error nobody looked at; a hook's stderr must stay empty."""
     shouted: list[Mapping[str, object]] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: shouted.append(context))
     leg = Hanging(last_words=OSError("connection lost"))
-    await recall(await with_legs(parts, dense=leg), "me", REQUEST)
+    await recall(await with_legs(context, dense=leg), "me", REQUEST)
     await leg.ended.wait()
     await asyncio.sleep(0)
     gc.collect()
@@ -157,12 +157,12 @@ async def test_the_deadline_holds_while_texts_are_fetched() -> None:
             await asyncio.Event().wait()
             return Fetched()
 
-    parts = await with_legs(parts_on(StuckStore()))
-    await change_settings(parts, "me", {"deadline_ms": SHORT_MS})
+    context = await with_legs(build_context(StuckStore()))
+    await change_settings(context, "me", {"deadline_ms": SHORT_MS})
     with pytest.raises(StoreUnavailable, match=f"deadline of {SHORT_MS} ms"):
         # The settings' deadline, not the default's, which is longer.
         async with asyncio.timeout(30):
-            await recall(parts, "me", REQUEST)
+            await recall(context, "me", REQUEST)
 
 
 async def test_the_deadline_holds_while_settings_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,13 +173,13 @@ async def test_the_deadline_holds_while_settings_are_read(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(recall_module, "RecallSettings", lambda: RecallSettings(deadline_ms=10))
     with pytest.raises(StoreUnavailable, match="deadline of 10 ms"):
-        await recall(parts_on(StuckStore()), "me", REQUEST)
+        await recall(build_context(StuckStore()), "me", REQUEST)
 
 
-async def test_a_memory_forgotten_since_its_leg_ran_is_not_shown(parts: Parts) -> None:
-    gone = await remember(parts, "me", Draft("staging was frozen"))
-    kept = await remember(parts, "me", Draft("staging is frozen"))
-    await forget(parts, "me", str(gone.id))
-    parts = replace(parts, legs={"lexical": Saying(candidates(gone, kept))})
-    answer = await recall(parts, "me", REQUEST)
+async def test_a_memory_forgotten_since_its_leg_ran_is_not_shown(context: Context) -> None:
+    gone = await remember(context, "me", Draft("staging was frozen"))
+    kept = await remember(context, "me", Draft("staging is frozen"))
+    await forget(context, "me", str(gone.id))
+    context = replace(context, legs={"lexical": Saying(candidates(gone, kept))})
+    answer = await recall(context, "me", REQUEST)
     assert [hit.memory for hit in answer.hits] == [kept]

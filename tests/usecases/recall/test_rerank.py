@@ -16,7 +16,7 @@ from recollect.core.memory.memory import Draft, Memory
 from recollect.core.recall.request import RecallRequest, Recollection, SortBy
 from recollect.core.recall.settings import RecallSettings
 from recollect.usecases.admin.settings import change_settings
-from recollect.usecases.context import Parts
+from recollect.usecases.context import Context
 from recollect.usecases.memory.forget import forget
 from recollect.usecases.memory.remember import remember
 from recollect.usecases.recall import recall as recall_module
@@ -29,10 +29,12 @@ CONTENTS = ("staging", "staging one", "staging one two", "staging one two three"
 BACKWARDS = {"staging": 0.1, "one": 0.2, "two": 0.3, "three": 0.4}
 
 
-async def filled(parts: Parts, **sensitive: bool) -> list[Memory]:
-    await change_settings(parts, "me", {"rerank": "on", "rerank_depth": 5})
+async def filled(context: Context, **sensitive: bool) -> list[Memory]:
+    await change_settings(context, "me", {"rerank": "on", "rerank_depth": 5})
     return [
-        await remember(parts, "me", Draft(content, is_sensitive=sensitive.get(f"_{place}", False)))
+        await remember(
+            context, "me", Draft(content, is_sensitive=sensitive.get(f"_{place}", False))
+        )
         for place, content in enumerate(CONTENTS)
     ]
 
@@ -41,14 +43,14 @@ def contents(answer: Recollection) -> list[str]:
     return [hit.memory.content for hit in answer.hits]
 
 
-async def asked(parts: Parts, reranker: TableReranker, **fields: Any) -> Recollection:
+async def asked(context: Context, reranker: TableReranker, **fields: Any) -> Recollection:
     request = replace(RecallRequest("staging"), **fields)
-    return await recall(replace(parts, reranker=reranker), "me", request)
+    return await recall(replace(context, reranker=reranker), "me", request)
 
 
-async def test_the_first_hits_are_in_the_order_of_the_second_stage(parts: Parts) -> None:
-    await filled(parts)
-    answer = await asked(parts, TableReranker(BACKWARDS))
+async def test_the_first_hits_are_in_the_order_of_the_second_stage(context: Context) -> None:
+    await filled(context)
+    answer = await asked(context, TableReranker(BACKWARDS))
     assert contents(answer) == list(reversed(CONTENTS))
     assert [hit.rerank.former_place for hit in answer.hits if hit.rerank] == [4, 3, 2, 1]
     assert [hit.rerank.score for hit in answer.hits if hit.rerank] == [0.4, 0.3, 0.2, 0.1]
@@ -58,67 +60,67 @@ async def test_the_first_hits_are_in_the_order_of_the_second_stage(parts: Parts)
     assert (answer.rerank.status, answer.rerank.reranked) == ("ran", 4)
 
 
-async def test_it_is_off_unless_turned_on(parts: Parts) -> None:
-    await filled(parts)
-    await change_settings(parts, "me", {"rerank": "off"})
+async def test_it_is_off_unless_turned_on(context: Context) -> None:
+    await filled(context)
+    await change_settings(context, "me", {"rerank": "off"})
     reranker = TableReranker(BACKWARDS)
-    answer = await asked(parts, reranker)
+    answer = await asked(context, reranker)
     assert contents(answer) == list(CONTENTS)
     assert (reranker.asked, answer.rerank) == ([], None)
     assert all(hit.rerank is None for hit in answer.hits)
 
 
 @pytest.mark.parametrize("sort_by", ["importance", "recency"])
-async def test_only_relevance_is_reranked(parts: Parts, sort_by: SortBy) -> None:
-    await filled(parts)
+async def test_only_relevance_is_reranked(context: Context, sort_by: SortBy) -> None:
+    await filled(context)
     reranker = TableReranker(BACKWARDS)
-    answer = await asked(parts, reranker, sort_by=sort_by)
+    answer = await asked(context, reranker, sort_by=sort_by)
     assert (reranker.asked, answer.rerank) == ([], None)
 
 
 async def test_the_model_sees_the_first_ones_and_a_hit_may_come_from_behind_the_limit(
-    parts: Parts,
+    context: Context,
 ) -> None:
-    await filled(parts)
+    await filled(context)
     for _ in range(3):
         again = Draft("staging one two three four five", id=new_id())
-        await remember(parts, "me", again)
+        await remember(context, "me", again)
     reranker = TableReranker({"five": 1.0})
-    answer = await asked(parts, reranker, limit=1)
+    answer = await asked(context, reranker, limit=1)
     assert len(reranker.asked[0][1]) == 5
     assert contents(answer) == ["staging one two three four five"]
     assert answer.hits[0].rerank is not None
     assert answer.hits[0].rerank.former_place == 5
 
 
-async def test_what_is_behind_the_depth_stays_behind_it(parts: Parts) -> None:
-    await filled(parts)
+async def test_what_is_behind_the_depth_stays_behind_it(context: Context) -> None:
+    await filled(context)
     for _ in range(3):
         again = Draft("staging one two three four five", id=new_id())
-        await remember(parts, "me", again)
-    answer = await asked(parts, TableReranker(BACKWARDS))
+        await remember(context, "me", again)
+    answer = await asked(context, TableReranker(BACKWARDS))
     assert [hit.rerank is not None for hit in answer.hits] == [True] * 5 + [False] * 2
 
 
-async def test_a_sensitive_memory_is_not_shown_to_it_and_keeps_its_place(parts: Parts) -> None:
-    await filled(parts, _1=True)
+async def test_a_sensitive_memory_is_not_shown_to_it_and_keeps_its_place(context: Context) -> None:
+    await filled(context, _1=True)
     reranker = TableReranker(BACKWARDS)
-    answer = await asked(parts, reranker)
+    answer = await asked(context, reranker)
     assert "staging one" not in reranker.asked[0][1]
     assert contents(answer) == [CONTENTS[3], CONTENTS[1], CONTENTS[2], CONTENTS[0]]
     assert answer.hits[1].rerank is None
 
 
-async def test_equal_scores_keep_the_fused_order(parts: Parts) -> None:
-    await filled(parts)
-    assert contents(await asked(parts, TableReranker({}))) == list(CONTENTS)
+async def test_equal_scores_keep_the_fused_order(context: Context) -> None:
+    await filled(context)
+    assert contents(await asked(context, TableReranker({}))) == list(CONTENTS)
 
 
-async def test_past_its_limit_the_fused_order_stands(parts: Parts) -> None:
-    await filled(parts)
-    await change_settings(parts, "me", {"rerank_timeout_ms": 10})
+async def test_past_its_limit_the_fused_order_stands(context: Context) -> None:
+    await filled(context)
+    await change_settings(context, "me", {"rerank_timeout_ms": 10})
     reranker = TableReranker({}, hangs=True)
-    answer = await asked(parts, reranker)
+    answer = await asked(context, reranker)
     assert contents(answer) == list(CONTENTS)
     assert answer.rerank is not None
     assert (answer.rerank.status, answer.rerank.reranked) == ("late", 0)
@@ -128,12 +130,12 @@ async def test_past_its_limit_the_fused_order_stands(parts: Parts) -> None:
 
 
 async def test_the_deadline_of_the_recall_ends_it_too(
-    parts: Parts, monkeypatch: pytest.MonkeyPatch
+    context: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Less than its own limit, and leaves the rest of the recall as long as a busy machine takes.
     monkeypatch.setattr(recall_module, "_SHARE_FOR_ALL_STAGES", 0.005)
-    await filled(parts)
-    answer = await asked(parts, TableReranker({}, hangs=True))
+    await filled(context)
+    answer = await asked(context, TableReranker({}, hangs=True))
     assert contents(answer) == list(CONTENTS)
     assert answer.rerank is not None
     assert answer.rerank.status == "late"
@@ -151,19 +153,19 @@ FAULTS = [
 
 @pytest.mark.parametrize(("reranker", "note"), FAULTS)
 async def test_a_model_at_fault_leaves_the_fused_order(
-    parts: Parts, reranker: TableReranker, note: str
+    context: Context, reranker: TableReranker, note: str
 ) -> None:
-    await filled(parts)
-    answer = await asked(parts, reranker)
+    await filled(context)
+    answer = await asked(context, reranker)
     assert contents(answer) == list(CONTENTS)
     assert answer.rerank is not None
     assert answer.rerank.status == "failed"
     assert note in (answer.rerank.note or "")
 
 
-async def test_without_a_model_it_says_what_names_one(parts: Parts) -> None:
-    await filled(parts)
-    answer = await recall(parts, "me", RecallRequest("staging"))
+async def test_without_a_model_it_says_what_names_one(context: Context) -> None:
+    await filled(context)
+    answer = await recall(context, "me", RecallRequest("staging"))
     assert contents(answer) == list(CONTENTS)
     assert answer.rerank is not None
     assert answer.rerank.status == "absent"
@@ -175,28 +177,28 @@ async def test_without_a_model_it_says_what_names_one(parts: Parts) -> None:
     [(True, True, "skipped"), (True, False, "ran"), (False, True, "ran")],
 )
 async def test_a_sensitive_query_is_not_given_to_a_hosted_reranker(
-    parts: Parts, is_hosted: bool, is_sensitive: bool, status: str
+    context: Context, is_hosted: bool, is_sensitive: bool, status: str
 ) -> None:
-    await filled(parts)
+    await filled(context)
     reranker = TableReranker(BACKWARDS, is_hosted=is_hosted)
-    answer = await asked(parts, reranker, is_sensitive=is_sensitive)
+    answer = await asked(context, reranker, is_sensitive=is_sensitive)
     assert answer.rerank is not None
     assert answer.rerank.status == status
     assert bool(reranker.asked) == (status == "ran")
 
 
-async def test_a_memory_forgotten_meanwhile_is_not_shown_to_it(parts: Parts) -> None:
-    gone, kept, *_ = await filled(parts)
-    await forget(parts, "me", str(gone.id))
-    parts = replace(parts, legs={"lexical": Saying(candidates(gone, kept))})
+async def test_a_memory_forgotten_meanwhile_is_not_shown_to_it(context: Context) -> None:
+    gone, kept, *_ = await filled(context)
+    await forget(context, "me", str(gone.id))
+    context = replace(context, legs={"lexical": Saying(candidates(gone, kept))})
     reranker = TableReranker(BACKWARDS)
-    answer = await asked(parts, reranker)
+    answer = await asked(context, reranker)
     assert reranker.asked[0][1] == [kept.content]
     assert [hit.memory for hit in answer.hits] == [kept]
 
 
-async def test_nothing_found_is_nothing_to_judge(parts: Parts) -> None:
-    await filled(parts)
+async def test_nothing_found_is_nothing_to_judge(context: Context) -> None:
+    await filled(context)
     reranker = TableReranker(BACKWARDS)
-    answer = await asked(parts, reranker, query="unheard")
+    answer = await asked(context, reranker, query="unheard")
     assert (answer.hits, reranker.asked) == ((), [])

@@ -33,10 +33,10 @@ class Setup(TwoLegs):
     async def why(self, memory: Memory, query: str = "car", **fields: Any) -> WhyReport:
         """Held against the recall itself each time: the two must agree."""
         request = replace(RecallRequest(query), **fields)
-        report = await why(self.parts, "me", str(memory.id), request)
+        report = await why(self.context, "me", str(memory.id), request)
         hits = {
             hit.memory.id: (place, hit)
-            for place, hit in enumerate((await recall(self.parts, "me", request)).hits, start=1)
+            for place, hit in enumerate((await recall(self.context, "me", request)).hits, start=1)
         }
         assert report.recalled == (memory.id in hits)
         if report.recalled:
@@ -110,7 +110,7 @@ async def test_excluded(setup: Setup) -> None:
 
 async def test_forgotten(setup: Setup) -> None:
     memory = await setup.remember("car")
-    await forget(setup.parts, "me", str(memory.id))
+    await forget(setup.context, "me", str(memory.id))
     report = await setup.why(memory)
     assert kinds(report) == [("forgotten", None)]
     assert report.memory.deleted_at is not None
@@ -134,7 +134,7 @@ async def test_below_the_depth_its_rank_is_told_all_the_same(setup: Setup) -> No
     for _ in range(12):
         await setup.remember("car automobile", id=new_id())
     memory = await setup.remember("vehicle")
-    await change_settings(setup.parts, "me", {"depth": 5})
+    await change_settings(setup.context, "me", {"depth": 5})
     report = await setup.why(memory, limit=5)
     assert kinds(report) == [("no_match", "lexical"), ("below_depth", "dense")]
     assert report.legs["dense"].facts.rank == 13
@@ -161,7 +161,7 @@ async def test_what_cannot_be_tried_is_not_named(setup: Setup) -> None:
     low = (await setup.why(memory, limit=2, scope=shop)).kept_out
     assert [one.kind for one in low[:2]] == ["out_of_scope", "below_limit"]
     assert low[1].remedy == "Ask more precisely, or within a narrower scope."
-    await change_settings(setup.parts, "me", {"depth": 5})
+    await change_settings(setup.context, "me", {"depth": 5})
     deep = await setup.why(memory, limit=2, scope=shop)
     assert kinds(deep)[-1] == ("below_depth", "dense")
     assert deep.kept_out[-2].remedy == "Ask more precisely, or within a narrower scope."
@@ -187,7 +187,7 @@ async def test_beyond_the_bound_it_does_not_pretend(
     for _ in range(12):
         await setup.remember("car automobile", id=new_id())
     memory = await setup.remember("vehicle")
-    await change_settings(setup.parts, "me", {"depth": 5})
+    await change_settings(setup.context, "me", {"depth": 5})
     facts = (await setup.why(memory, limit=5)).legs["dense"].facts
     assert facts.score is not None
     assert (facts.rank, facts.searched) == (None, 8)
@@ -204,8 +204,8 @@ async def test_a_leg_that_is_not_run_fails_or_hangs(
     assert kinds(report) == [("no_match", "lexical"), ("leg_skipped", "dense")]
     gone = StoreUnavailable("the index is gone", remedy="Mend it.")
     for leg, kind in ((Raising(gone), "leg_failed"), (Hanging(), "leg_late")):
-        parts = replace(setup.parts, legs={**setup.parts.legs, "dense": leg})
-        report = await why(parts, "me", str(memory.id), RecallRequest("car"))
+        context = replace(setup.context, legs={**setup.context.legs, "dense": leg})
+        report = await why(context, "me", str(memory.id), RecallRequest("car"))
         assert kinds(report) == [("no_match", "lexical"), (kind, "dense")]
 
 
@@ -213,7 +213,7 @@ async def test_a_leg_that_fails_when_asked_again_is_not_taken_for_one_that_found
     setup: Setup,
 ) -> None:
     car, lunch = await setup.remember("car"), await setup.remember("lunch")
-    dense, asked = setup.parts.legs["dense"], 0
+    dense, asked = setup.context.legs["dense"], 0
 
     async def failing_the_second_time(
         owner: str, request: RecallRequest, settings: RecallSettings
@@ -224,10 +224,10 @@ async def test_a_leg_that_fails_when_asked_again_is_not_taken_for_one_that_found
             raise StoreUnavailable("the index is gone", remedy="Mend it.")
         return (await dense(owner, request, settings))[:1]  # type: ignore[index]  # it answers
 
-    parts = replace(setup.parts, legs={**setup.parts.legs, "dense": failing_the_second_time})
-    report = await why(parts, "me", str(lunch.id), RecallRequest("car"))
+    context = replace(setup.context, legs={**setup.context.legs, "dense": failing_the_second_time})
+    report = await why(context, "me", str(lunch.id), RecallRequest("car"))
     assert kinds(report) == [("no_match", "lexical"), ("leg_failed", "dense")]
-    report = await why(parts, "me", str(car.id), RecallRequest("car"))
+    report = await why(context, "me", str(car.id), RecallRequest("car"))
     assert (report.recalled, report.legs["dense"].facts.rank) == (True, 1)
 
 
@@ -251,8 +251,8 @@ async def test_the_bonus_and_the_second_stage_are_part_of_the_place(setup: Setup
     for text in ("car", "car automobile"):
         await setup.remember(text)
     memory = await setup.remember("vehicle car parks")
-    await change_settings(setup.parts, "me", {"exact_bonus": 0.5, "rerank": True})
-    setup.parts = replace(setup.parts, reranker=TableReranker({"parks": 1.0}))
+    await change_settings(setup.context, "me", {"exact_bonus": 0.5, "rerank": True})
+    setup.context = replace(setup.context, reranker=TableReranker({"parks": 1.0}))
     report = await setup.why(memory)
     assert (report.place, report.bonus) == (1, 1.5)
     assert report.rerank is not None
@@ -264,12 +264,12 @@ async def test_the_bonus_and_the_second_stage_are_part_of_the_place(setup: Setup
 async def test_what_the_second_stage_kept_out_is_said_to_be_kept_out_by_it(setup: Setup) -> None:
     memory = await setup.remember("car")
     await setup.remember("vehicle parks")
-    await change_settings(setup.parts, "me", {"rerank": True})
-    setup.parts = replace(setup.parts, reranker=TableReranker({"parks": 1.0}))
+    await change_settings(setup.context, "me", {"rerank": True})
+    setup.context = replace(setup.context, reranker=TableReranker({"parks": 1.0}))
     (low,) = (await setup.why(memory, limit=1)).kept_out[:1]
     assert low.what == "it has place 2 in the second stage's order, and 1 were asked for"
     assert "settings set rerank off" in low.remedy
-    await change_settings(setup.parts, "me", {"rerank": False})
+    await change_settings(setup.context, "me", {"rerank": False})
     assert (await setup.why(memory, limit=1)).recalled
 
 
@@ -280,7 +280,7 @@ async def test_parked(setup: Setup) -> None:
     async def parked(owner: str, id: UUID) -> str | None:
         return "the model choked" if (owner, id) == ("me", memory.id) else None
 
-    setup.parts = replace(setup.parts, parked=parked)
+    setup.context = replace(setup.context, parked=parked)
     report = await setup.why(memory)
     assert kinds(report) == [("no_match", "lexical"), ("parked", "dense")]
     assert "the model choked" in report.kept_out[1].what
@@ -292,6 +292,6 @@ async def test_parked(setup: Setup) -> None:
 async def test_any_beginning_of_the_id_will_do_and_nobody_elses(setup: Setup) -> None:
     memory = await setup.remember("car")
     request = RecallRequest("car")
-    assert (await why(setup.parts, "me", str(memory.id)[:20], request)).memory == memory
+    assert (await why(setup.context, "me", str(memory.id)[:20], request)).memory == memory
     with pytest.raises(NotFound):
-        await why(setup.parts, "you", str(memory.id), request)
+        await why(setup.context, "you", str(memory.id), request)

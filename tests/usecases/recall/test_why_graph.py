@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from tests.usecases.conftest import parts_on
+from tests.usecases.conftest import build_context
 from tests.usecases.walking import Walking, mentioning
 
 from recollect.adapters.in_memory import InMemoryStore
@@ -18,7 +18,7 @@ from recollect.core.memory.memory import Changes, Draft, Memory, Scope
 from recollect.core.recall.explain import Obstacle, WhyReport
 from recollect.core.recall.request import Declined, Hit, RecallRequest
 from recollect.usecases.admin.settings import change_settings
-from recollect.usecases.context import Parts
+from recollect.usecases.context import Context
 from recollect.usecases.memory.forget import forget
 from recollect.usecases.memory.remember import remember
 from recollect.usecases.memory.update import update
@@ -31,25 +31,25 @@ TEXTS = ("the car is red", "Anna sings", "Anna cooks", "rain")
 
 
 class Setup:
-    def __init__(self, parts: Parts, memories: list[Memory]) -> None:
+    def __init__(self, context: Context, memories: list[Memory]) -> None:
         self.walker = mentioning(memories, [0], [0, 1], [1], [])
-        self.parts = replace(parts, walker=self.walker)
+        self.context = replace(context, walker=self.walker)
         self.found, self.near, self.far, self.stranger = memories
 
     async def why(self, memory: Memory, **fields: Any) -> WhyReport:
         request = replace(RecallRequest("car"), **fields)
-        return await why(self.parts, "me", str(memory.id), request)
+        return await why(self.context, "me", str(memory.id), request)
 
     async def recalled(self, **fields: Any) -> dict[UUID, tuple[int, Hit]]:
-        hits = (await recall(self.parts, "me", replace(RecallRequest("car"), **fields))).hits
+        hits = (await recall(self.context, "me", replace(RecallRequest("car"), **fields))).hits
         return {hit.memory.id: (place, hit) for place, hit in enumerate(hits, start=1)}
 
 
 @pytest.fixture
 async def setup(store: InMemoryStore) -> Setup:
-    parts = parts_on(store)
-    memories = [await remember(parts, "me", Draft(text, project="home")) for text in TEXTS]
-    return Setup(parts, memories)
+    context = build_context(store)
+    memories = [await remember(context, "me", Draft(text, project="home")) for text in TEXTS]
+    return Setup(context, memories)
 
 
 def of_graph(report: WhyReport) -> Obstacle:
@@ -81,7 +81,7 @@ async def test_excluded_it_has_the_place_that_it_would_have(setup: Setup) -> Non
 
 
 async def test_out_of_scope_it_has_the_place_that_it_would_have(setup: Setup) -> None:
-    await update(setup.parts, "me", str(setup.near.id), {"project": "shop"})
+    await update(setup.context, "me", str(setup.near.id), {"project": "shop"})
     report = await setup.why(setup.near, scope=Scope(project="home"))
     assert [one.kind for one in report.kept_out] == ["out_of_scope", "no_match", "leg_absent"]
     assert (report.place, report.legs["graph"].facts.rank) == (2, 2)
@@ -90,7 +90,7 @@ async def test_out_of_scope_it_has_the_place_that_it_would_have(setup: Setup) ->
 
 
 async def test_beyond_the_depth_it_has_a_rank(setup: Setup) -> None:
-    await change_settings(setup.parts, "me", {"depth": 1})
+    await change_settings(setup.context, "me", {"depth": 1})
     report = await setup.why(setup.far, limit=1)
     assert (report.place, report.legs["graph"].facts.rank) == (None, 3)
     told = of_graph(report)
@@ -99,7 +99,7 @@ async def test_beyond_the_depth_it_has_a_rank(setup: Setup) -> None:
         "it has rank 3 in the graph leg, which is asked for 1",
     )
     assert "depth 3" in told.remedy
-    await change_settings(setup.parts, "me", {"depth": 3})
+    await change_settings(setup.context, "me", {"depth": 3})
     assert setup.far.id in await setup.recalled(limit=3)
 
 
@@ -112,7 +112,7 @@ async def test_where_the_walk_does_not_come_to_there_is_no_way(setup: Setup) -> 
 async def test_a_sensitive_memory_is_in_no_graph(setup: Setup) -> None:
     """Though the one that is walked may be older than that."""
     changes: Changes = {"is_sensitive": True, "project": "shop"}
-    await update(setup.parts, "me", str(setup.near.id), changes)
+    await update(setup.context, "me", str(setup.near.id), changes)
     report = await setup.why(setup.near)
     assert (report.place, of_graph(report).kind) == (None, "sensitive")
     assert "tags" not in of_graph(report).remedy
@@ -121,7 +121,7 @@ async def test_a_sensitive_memory_is_in_no_graph(setup: Setup) -> None:
 
 
 async def test_a_forgotten_memory_is_in_no_graph(setup: Setup) -> None:
-    await forget(setup.parts, "me", str(setup.near.id))
+    await forget(setup.context, "me", str(setup.near.id))
     report = await setup.why(setup.near)
     assert [one.kind for one in report.kept_out] == ["forgotten", "leg_absent"]
     assert report.place is None
@@ -158,7 +158,7 @@ async def test_a_walk_that_fails_the_second_time_is_not_taken_for_one_that_finds
 
 
 async def test_a_hit_that_the_walk_does_not_come_to_has_no_rank_in_it(setup: Setup) -> None:
-    setup.parts = replace(setup.parts, walker=Walking({setup.near.id: [0], setup.far.id: [0]}))
+    setup.context = replace(setup.context, walker=Walking({setup.near.id: [0], setup.far.id: [0]}))
     _, hit = (await setup.recalled())[setup.found.id]
     place = hit.legs["graph"]
     assert (place.rank, place.score) == (None, 0.0)

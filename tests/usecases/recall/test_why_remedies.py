@@ -12,7 +12,7 @@ from random import Random
 from uuid import UUID
 
 import pytest
-from tests.usecases.conftest import parts_on
+from tests.usecases.conftest import build_context
 from tests.usecases.walking import Walking
 
 from recollect.adapters.in_memory import InMemoryStore
@@ -22,7 +22,7 @@ from recollect.core.recall.request import Candidate, LegName, RecallRequest
 from recollect.core.recall.settings import RecallSettings
 from recollect.ports.recall import Leg
 from recollect.usecases.admin.settings import change_settings
-from recollect.usecases.context import Parts
+from recollect.usecases.context import Context
 from recollect.usecases.memory.remember import remember
 from recollect.usecases.memory.update import update
 from recollect.usecases.recall.recall import recall
@@ -55,10 +55,10 @@ class Listing:
 
 async def known(
     store: InMemoryStore, random: Random, fusion: Fusion, *, walks: bool
-) -> tuple[Parts, list[Memory]]:
-    parts = parts_on(store)
+) -> tuple[Context, list[Memory]]:
+    context = build_context(store)
     stored = [
-        await remember(parts, "me", Draft(f"memory {number}", importance=random.random()))
+        await remember(context, "me", Draft(f"memory {number}", importance=random.random()))
         for number in range(MEMORIES)
     ]
     memories = {one.id: one for one in stored}
@@ -68,25 +68,25 @@ async def known(
         "lexical": Listing(memories, by_words),
         "dense": Listing(memories, by_meaning),
     }
-    await change_settings(parts, "me", {"fusion": fusion, "depth": DEPTH_AT_FIRST})
+    await change_settings(context, "me", {"fusion": fusion, "depth": DEPTH_AT_FIRST})
     walker = Walking({id: random.sample(range(6), 2) for id in memories}) if walks else None
-    return replace(parts, legs=legs, walker=walker), stored
+    return replace(context, legs=legs, walker=walker), stored
 
 
-async def is_recalled(parts: Parts, memory: Memory, limit: int) -> bool:
-    hits = (await recall(parts, "me", RecallRequest("q", limit=limit))).hits
+async def is_recalled(context: Context, memory: Memory, limit: int) -> bool:
+    hits = (await recall(context, "me", RecallRequest("q", limit=limit))).hits
     return memory.id in [hit.memory.id for hit in hits]
 
 
-async def vital(parts: Parts, memory: Memory) -> Parts:
+async def vital(context: Context, memory: Memory) -> Context:
     """The same legs and a store for whom this memory has become as important as can be."""
-    raised = await update(parts, "me", str(memory.id), {"importance": 1.0})
+    raised = await update(context, "me", str(memory.id), {"importance": 1.0})
     legs = {
         name: replace(leg, memories={**leg.memories, memory.id: raised})
-        for name, leg in parts.legs.items()
+        for name, leg in context.legs.items()
         if isinstance(leg, Listing)
     }
-    return replace(parts, legs=legs)
+    return replace(context, legs=legs)
 
 
 @pytest.mark.parametrize("walks", [False, True])
@@ -95,25 +95,25 @@ async def test_whoever_follows_a_remedy_gets_the_memory(fusion: Fusion, walks: b
     random = Random(fusion)
     followed = {"limit": 0, "importance": 0, "depth": 0, "depth and limit": 0}
     for limit in (1, 2, 4) * ROUNDS:
-        parts, memories = await known(InMemoryStore(), random, fusion, walks=walks)
+        context, memories = await known(InMemoryStore(), random, fusion, walks=walks)
         for memory in memories:
             excluded = frozenset([memory.id] if random.random() < 0.3 else [])
             request = RecallRequest("q", limit=limit, exclude=excluded)
-            report = await why(parts, "me", str(memory.id), request)
+            report = await why(context, "me", str(memory.id), request)
             for told in report.kept_out:
                 more, deeper = LIMIT.search(told.remedy), DEPTH.search(told.remedy)
                 wanted = int(more[1]) if more else limit
                 if deeper:
-                    await change_settings(parts, "me", {"depth": int(deeper[1])})
-                    assert await is_recalled(parts, memory, wanted), told
-                    await change_settings(parts, "me", {"depth": DEPTH_AT_FIRST})
+                    await change_settings(context, "me", {"depth": int(deeper[1])})
+                    assert await is_recalled(context, memory, wanted), told
+                    await change_settings(context, "me", {"depth": DEPTH_AT_FIRST})
                     followed["depth and limit" if more else "depth"] += 1
                 elif more:
-                    assert await is_recalled(parts, memory, wanted), told
+                    assert await is_recalled(context, memory, wanted), told
                     followed["limit"] += 1
                 if told.kind == "below_limit":
-                    would_do = await is_recalled(await vital(parts, memory), memory, limit)
-                    await update(parts, "me", str(memory.id), {"importance": memory.importance})
+                    would_do = await is_recalled(await vital(context, memory), memory, limit)
+                    await update(context, "me", str(memory.id), {"importance": memory.importance})
                     assert would_do == ("importance" in told.remedy)
                     followed["importance"] += would_do
     assert all(followed.values()), followed

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import pytest
 from tests.strategies import new_id
-from tests.usecases.conftest import parts_on
+from tests.usecases.conftest import build_context
 from tests.usecases.legs import Hanging
 
 from recollect.adapters.in_memory import InMemoryStore
@@ -21,10 +21,10 @@ from recollect.core.recall.explain import WhyReport
 from recollect.core.recall.fusion import Fused
 from recollect.core.recall.request import LegName, RecallRequest, Recollection
 from recollect.core.recall.settings import RecallSettings
-from recollect.usecases.context import Parts
+from recollect.usecases.context import Context
 from recollect.usecases.recall.why_context import PATIENCE_SECONDS
-from recollect.usecases.service import OwnedRecollect
-from recollect.usecases.sync.offline_first import CachedRecollect
+from recollect.usecases.service import LocalService
+from recollect.usecases.sync.offline_first import OfflineFirstService
 
 pytestmark = pytest.mark.anyio
 DEADLINE_MS = 1_000
@@ -34,7 +34,7 @@ DEADLINE_MS = 1_000
 class Far:
     """A server whose answers are `seconds` on their way."""
 
-    server: OwnedRecollect
+    server: LocalService
     seconds: float
 
     async def recall(self, request: RecallRequest) -> Recollection:
@@ -64,27 +64,27 @@ async def never_walking(
     return ()
 
 
-def with_one_that_hangs(parts: Parts, leg: LegName) -> Parts:
+def with_one_that_hangs(context: Context, leg: LegName) -> Context:
     if leg == "graph":
-        return replace(parts, walker=never_walking)
-    return replace(parts, legs={**parts.legs, leg: Hanging()})
+        return replace(context, walker=never_walking)
+    return replace(context, legs={**context.legs, leg: Hanging()})
 
 
-async def client_of(server: Parts, seconds: float = 0.0) -> CachedRecollect:
+async def client_of(server: Context, seconds: float = 0.0) -> OfflineFirstService:
     """A client with nothing of its own, which has copied the server's deadline."""
     store = InMemoryStore()
-    local = OwnedRecollect(parts_on(store), "me")
+    local = LocalService(build_context(store), "me")
     await local.change_settings({"deadline_ms": DEADLINE_MS})
-    remote = Far(OwnedRecollect(server, "me"), seconds)
-    return CachedRecollect(local, remote, store, "me", NothingWaits())  # type: ignore[arg-type]  # these are only asked
+    remote = Far(LocalService(server, "me"), seconds)
+    return OfflineFirstService(local, remote, store, "me", NothingWaits())  # type: ignore[arg-type]  # these are only asked
 
 
 @pytest.mark.parametrize("leg", ["dense", "graph"])
 async def test_the_answer_of_a_server_with_a_leg_that_hangs_is_waited_for(
-    parts: Parts, leg: LegName
+    context: Context, leg: LegName
 ) -> None:
-    server = with_one_that_hangs(parts, leg)
-    owned = OwnedRecollect(server, "me")
+    server = with_one_that_hangs(context, leg)
+    owned = LocalService(server, "me")
     memory = await owned.remember(Draft("the harbour"))
     await owned.change_settings({"deadline_ms": DEADLINE_MS})
     client = await client_of(server, seconds=0.3)
@@ -95,9 +95,9 @@ async def test_the_answer_of_a_server_with_a_leg_that_hangs_is_waited_for(
 
 
 async def test_a_server_that_says_nothing_is_given_up_soon_after_the_deadline(
-    parts: Parts,
+    context: Context,
 ) -> None:
-    client = await client_of(parts, seconds=3_600)
+    client = await client_of(context, seconds=3_600)
     memory = await client.remember(Draft("the harbour"))
     now = asyncio.get_running_loop().time
     begun = now()
@@ -108,10 +108,10 @@ async def test_a_server_that_says_nothing_is_given_up_soon_after_the_deadline(
 
 
 @pytest.mark.parametrize("leg", ["dense", "graph"])
-async def test_why_waits_once_for_a_leg_that_hangs(parts: Parts, leg: LegName) -> None:
+async def test_why_waits_once_for_a_leg_that_hangs(context: Context, leg: LegName) -> None:
     """Also of a memory below the depth, for which the other legs are asked again."""
-    server = with_one_that_hangs(parts, leg)
-    owned = OwnedRecollect(server, "me")
+    server = with_one_that_hangs(context, leg)
+    owned = LocalService(server, "me")
     await owned.change_settings({"depth": 5})
     for _ in range(6):
         await owned.remember(Draft("harbour harbour", id=new_id()))

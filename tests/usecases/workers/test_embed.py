@@ -25,15 +25,15 @@ def test_one_poisoned_text_is_alone_in_failing(place: int, error: Exception) -> 
 
     async def run() -> None:
         space = await opened(one, model)
-        done = await embed_batch(one.parts, space, known_to_work=False)
+        done = await embed_batch(one.context, space, known_to_work=False)
         assert done == Embedded(space, BATCH - 1, (UUID(int=place),))
         progress = await one.queue.progress(space)
         assert (progress.embedded, progress.waiting) == (BATCH - 1, 1)
         assert progress.last_error == ("the model is gone" if error is GONE else "ValueError")
         for _ in range(MOST_ATTEMPTS - 1):
-            assert await embed_batch(one.parts, space, known_to_work=True)
+            assert await embed_batch(one.context, space, known_to_work=True)
         assert (await one.queue.progress(space)).parked == 1
-        assert await embed_batch(one.parts, space, known_to_work=True) is None
+        assert await embed_batch(one.context, space, known_to_work=True) is None
 
     asyncio.run(run())
 
@@ -53,7 +53,7 @@ def test_a_text_whose_vector_has_no_direction_is_alone_in_failing(vector: list[f
 
     async def run() -> None:
         space = await opened(one, model)
-        done = await embed_batch(one.parts, space, known_to_work=True)
+        done = await embed_batch(one.context, space, known_to_work=True)
         assert done == Embedded(space, 4, (UUID(int=3),))
         assert "no direction" in str((await one.queue.progress(space)).last_error)
 
@@ -67,7 +67,7 @@ def test_a_vector_that_the_store_refuses_keeps_no_other_out() -> None:
 
     async def run() -> None:
         space = await opened(one, model)
-        done = await embed_batch(one.parts, space, known_to_work=True)
+        done = await embed_batch(one.context, space, known_to_work=True)
         assert done == Embedded(space, 4, (UUID(int=3),))
         assert (await one.queue.progress(space)).last_error == "refused"
 
@@ -88,7 +88,7 @@ def test_a_model_that_goes_down_in_the_middle_of_a_batch_loses_nothing() -> None
     async def run() -> None:
         space = await opened(one, model)
         with pytest.raises(ModelUnavailable):
-            await embed_batch(one.parts, space, known_to_work=True)
+            await embed_batch(one.context, space, known_to_work=True)
         progress = await one.queue.progress(space)
         assert (progress.embedded, progress.waiting) == (6, 2)
         assert {id.int for (_, id), row in one.queue.rows.items() if row.attempts} == set()
@@ -105,7 +105,7 @@ def test_vectors_of_a_wrong_dimension_are_refused(hosted: bool) -> None:
     async def run() -> None:
         space = await opened(one, model)
         with pytest.raises(ModelUnavailable, match="dimension"):
-            await embed_batch(one.parts, space, known_to_work=False)
+            await embed_batch(one.context, space, known_to_work=False)
         assert one.queue.kept == []
         assert not any(row.attempts or row.claimed for row in one.queue.rows.values())
 
@@ -119,7 +119,7 @@ def test_a_model_that_changed_under_its_name_does_not_write_into_the_old_space()
     async def run() -> None:
         space = await one.queue.open_space("m", Space("m", "1", 2))
         with pytest.raises(ModelUnavailable, match="cannot be compared") as caught:
-            await embed_batch(one.parts, space, known_to_work=True)
+            await embed_batch(one.context, space, known_to_work=True)
         assert "recollect reembed --model m" in caught.value.remedy
         assert model.asked == []
         assert "cannot be compared" in str((await one.queue.progress(space)).last_error)
@@ -140,10 +140,10 @@ def test_what_changes_between_two_requests_is_not_sent() -> None:
 
     async def run() -> None:
         space = await opened(one, model)
-        assert await embed_batch(one.parts, space, known_to_work=True) == Embedded(space, 3)
+        assert await embed_batch(one.context, space, known_to_work=True) == Embedded(space, 3)
         assert model.asked == [["text 0", "text 1"], ["text 2"]]
         assert not any(row.claimed for row in one.queue.rows.values())
-        assert await embed_batch(one.parts, space, known_to_work=True) == Embedded(space, 1)
+        assert await embed_batch(one.context, space, known_to_work=True) == Embedded(space, 1)
         assert model.asked[2:] == [["another text"]]
 
     asyncio.run(run())
@@ -162,9 +162,9 @@ def test_what_cannot_be_begun_in_time_is_given_back() -> None:
 
     async def run() -> None:
         space = await opened(one, model)
-        assert await embed_batch(one.parts, space, known_to_work=True) == Embedded(space, 3)
+        assert await embed_batch(one.context, space, known_to_work=True) == Embedded(space, 3)
         assert not any(row.claimed or row.attempts for row in one.queue.rows.values())
-        assert await embed_batch(one.parts, space, known_to_work=True) == Embedded(space, 2)
+        assert await embed_batch(one.context, space, known_to_work=True) == Embedded(space, 2)
 
     with asyncio.Runner(loop_factory=IdleClock) as runner:
         runner.run(run())
@@ -205,7 +205,7 @@ def test_a_model_that_is_busy_or_slow_is_asked_nothing_more(error: ModelUnavaila
     async def run() -> None:
         space = await opened(one, model)
         with pytest.raises(ModelUnavailable) as caught:
-            await embed_batch(one.parts, space, known_to_work=True)
+            await embed_batch(one.context, space, known_to_work=True)
         assert caught.value is error
         assert model.asked == [["text 0", "text 1"], ["text 2", "text 3"]]
         progress = await one.queue.progress(space)
@@ -222,7 +222,7 @@ def test_a_single_text_over_which_a_model_hangs_is_counted() -> None:
 
     async def run() -> None:
         space = await opened(one, model)
-        done = await embed_batch(one.parts, space, known_to_work=True)
+        done = await embed_batch(one.context, space, known_to_work=True)
         assert done == Embedded(space, 2, (UUID(int=1),))
 
     asyncio.run(run())

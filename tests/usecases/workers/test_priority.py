@@ -7,15 +7,15 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 from tests.strategies import MOMENT
-from tests.usecases.conftest import parts_on
+from tests.usecases.conftest import build_context
 
 from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.memory.ids import uuid7
 from recollect.core.memory.memory import Draft, Memory, Scope
 from recollect.core.recall.request import Candidate, RecallRequest
 from recollect.core.recall.settings import WordQuery
-from recollect.ports.service import Recollect
-from recollect.usecases.service import OwnedRecollect
+from recollect.ports.service import Service
+from recollect.usecases.service import LocalService
 from recollect.usecases.workers.priority import PATIENCE, Callers
 
 pytestmark = pytest.mark.anyio
@@ -34,16 +34,16 @@ async def call(callers: Callers, seconds: float) -> None:
 
 
 async def test_where_nobody_calls_nothing_waits() -> None:
-    assert await waited(Callers().give_way()) == 0.0
+    assert await waited(Callers().yield_to_callers()) == 0.0
 
 
 async def test_a_step_waits_until_a_call_is_answered_and_a_moment_longer() -> None:
     callers = Callers()
     calling = asyncio.create_task(call(callers, 0.05))
     await asyncio.sleep(0)
-    assert 0.06 <= await waited(callers.give_way()) < 0.09
+    assert 0.06 <= await waited(callers.yield_to_callers()) < 0.09
     assert calling.done()
-    assert await waited(callers.give_way()) == 0.0
+    assert await waited(callers.yield_to_callers()) == 0.0
 
 
 async def test_a_call_that_failed_is_over() -> None:
@@ -51,7 +51,7 @@ async def test_a_call_that_failed_is_over() -> None:
     with pytest.raises(ValueError, match="no"), callers.answering():
         raise ValueError("no")
     await asyncio.sleep(1.0)
-    assert await waited(callers.give_way()) == 0.0
+    assert await waited(callers.yield_to_callers()) == 0.0
 
 
 async def test_calls_that_follow_each_other_closely_hold_up_no_step_for_ever() -> None:
@@ -64,7 +64,7 @@ async def test_calls_that_follow_each_other_closely_hold_up_no_step_for_ever() -
 
     calling = asyncio.create_task(storing())
     await asyncio.sleep(0)
-    assert await waited(callers.give_way()) == pytest.approx(PATIENCE, abs=0.011)
+    assert await waited(callers.yield_to_callers()) == pytest.approx(PATIENCE, abs=0.011)
     calling.cancel()
 
 
@@ -97,13 +97,13 @@ ID = uuid7(MOMENT, bytes(10))
     ids=["remember", "recall", "update"],
 )
 async def test_the_calls_that_people_wait_for_are_counted(
-    ask: Callable[[Recollect], Awaitable[object]],
+    ask: Callable[[Service], Awaitable[object]],
 ) -> None:
-    parts = parts_on(SlowStore())
-    mine = OwnedRecollect(parts, "me")
+    context = build_context(SlowStore())
+    mine = LocalService(context, "me")
     await mine.remember(Draft("the harbour freezes in January", id=ID))
     await asyncio.sleep(1.0)
     asking = asyncio.ensure_future(ask(mine))
     await asyncio.sleep(0)
-    assert await waited(parts.callers.give_way()) >= 0.05
+    assert await waited(context.callers.yield_to_callers()) >= 0.05
     await asking

@@ -12,7 +12,7 @@ from tests.usecases.queues import InMemoryQueue, Model, Models, parts_with
 
 from recollect.core.errors import ModelBusy, ModelSlow, ModelUnavailable, StoreUnavailable
 from recollect.core.recall.space import StoredSpace
-from recollect.usecases.workers.embed import BATCH, EmbeddingParts, Trouble
+from recollect.usecases.workers.embed import BATCH, EmbeddingContext, Trouble
 from recollect.usecases.workers.embedding import Worker
 
 
@@ -57,7 +57,7 @@ def test_a_second_server_that_is_late_leaves_no_second_space() -> None:
                 await opened(one, theirs)
             return {"mine": mine, "theirs": theirs}[name]
 
-    one.parts = EmbeddingParts(one.queue, Late(), "mine")
+    one.context = EmbeddingContext(one.queue, Late(), "mine")
     asyncio.run(one.worker.work_off())
     assert [space.embedder for space in one.queue.known] == ["theirs"]
 
@@ -121,7 +121,7 @@ def test_a_model_that_rests_is_not_woken_by_new_work() -> None:
 
         await opened(one, model)
         one.queue.on_wait = ring
-        worker = Worker(one.parts, sleep=lambda _: asyncio.sleep(0), now=one.time.now)
+        worker = Worker(one.context, sleep=lambda _: asyncio.sleep(0), now=one.time.now)
         working = asyncio.ensure_future(worker.run())
         await enough.wait()
         working.cancel()
@@ -153,7 +153,7 @@ def test_a_model_that_cannot_be_made_is_tried_again() -> None:
     model = Model("m")
     one = bench(1, model)
     made = Models({"m": GONE})
-    one.parts = EmbeddingParts(one.queue, made, "m")
+    one.context = EmbeddingContext(one.queue, made, "m")
 
     async def run() -> None:
         async def tried() -> bool:

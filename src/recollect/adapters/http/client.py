@@ -70,8 +70,8 @@ Answer = TypeVar("Answer", bound=BaseModel)
 Sleep = Callable[[float], Awaitable[None]]
 
 
-class RemoteRecollect:
-    """Implements the `Recollect` port over HTTP, for the owner of the key."""
+class RemoteService:
+    """Implements the `Service` port over HTTP, for the owner of the key."""
 
     def __init__(self, url: str, key: str, sleep: Sleep = asyncio.sleep) -> None:
         self._url = _checked_url(url)
@@ -200,12 +200,12 @@ class RemoteRecollect:
         query = {"forever": forever}
         return (await self.ask(ForgottenOut, "DELETE", _path(reference), query=query)).id
 
-    async def project_meant(self, name: str, here: str | None = None) -> str:
-        from recollect.core.memory.project import is_whole, project_meant
+    async def resolve_project(self, name: str, here: str | None = None) -> str:
+        from recollect.core.memory.project import is_whole, resolve_project
 
         if is_whole(name) or name == here:
             return name
-        return project_meant(name.strip(), (await self.stats()).by_project, here)
+        return resolve_project(name.strip(), (await self.stats()).by_project, here)
 
     async def stats(self) -> Stats:
         from recollect.wire.answers import StatsOut

@@ -2,7 +2,7 @@
 
 The usual client and its models take longer to import than a hook may run (ADR 0020). This one asks
 the same question of the same address, keeps the same rules about what may leave this machine, and
-reads of the answer what a hook needs. A test holds it equal to `RemoteRecollect`.
+reads of the answer what a hook needs. A test holds it equal to `RemoteService`.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from recollect.adapters.http.client import RemoteRecollect
+from recollect.adapters.http.client import RemoteService
 from recollect.core.graph.model import Concept, GraphPath, GraphStats, Neighbourhood
 from recollect.wire.graph import ConceptOut, GraphStatsOut, NeighbourhoodOut, PathOut
 
@@ -13,7 +13,7 @@ from recollect.wire.graph import ConceptOut, GraphStatsOut, NeighbourhoodOut, Pa
 class RemoteGraph:
     """Implements the `Graph` port with an open connection to a server."""
 
-    def __init__(self, server: RemoteRecollect) -> None:
+    def __init__(self, server: RemoteService) -> None:
         self._ask = server.ask
 
     async def show(

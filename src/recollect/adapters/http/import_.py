@@ -11,7 +11,7 @@ from typing import Final
 from uuid import UUID
 
 from recollect.adapters.http.sync import RemoteSync
-from recollect.core.memory.jsonl import Brought, brought, to_line
+from recollect.core.memory.jsonl import ImportResult, import_result, to_line
 from recollect.core.memory.memory import Memory
 from recollect.core.sync.model import Answer, Outgoing, Remote, State
 
@@ -20,7 +20,7 @@ _MOST_BYTES: Final = 600_000
 _MOST_ITEMS: Final = 200
 
 
-class RemoteBringing:
+class RemoteImport:
     """`mark` names whoever imports: the same edit is then recognised when it is sent again."""
 
     def __init__(self, server: RemoteSync, mark: str, *, is_here: bool) -> None:
@@ -28,8 +28,8 @@ class RemoteBringing:
         self._store = _uuid(mark, "store")
         self._is_here = is_here
 
-    async def __call__(self, memories: Sequence[Memory]) -> list[Brought]:
-        outcomes: list[Brought] = []
+    async def __call__(self, memories: Sequence[Memory]) -> list[ImportResult]:
+        outcomes: list[ImportResult] = []
         for batch in _batches(memories):
             if batch[0].is_sensitive and not self._is_here:
                 outcomes += map(_stays, batch)
@@ -72,24 +72,28 @@ class RemoteBringing:
         )
 
 
-def _outcome(memory: Memory, answer: Answer | None, item: Outgoing, *, was_there: bool) -> Brought:
+def _outcome(
+    memory: Memory, answer: Answer | None, item: Outgoing, *, was_there: bool
+) -> ImportResult:
     if answer is None or (answer.remote is None and answer.refused is None):
-        return Brought(memory.id, "refused", "the server did not keep it", "Try again.")
+        return ImportResult(memory.id, "refused", "the server did not keep it", "Try again.")
     if answer.refused is not None:
-        return Brought(memory.id, "refused", answer.refused.reason, answer.refused.remedy)
+        return ImportResult(memory.id, "refused", answer.refused.reason, answer.refused.remedy)
     remote = answer.remote
     if remote is None or remote.is_erased:
         reason = "it was erased on the server, and stays so"
-        return Brought(memory.id, "refused", reason, "Store the text again under a new id.")
+        return ImportResult(memory.id, "refused", reason, "Store the text again under a new id.")
     if not was_there and remote.edit == item.edit:
-        return Brought(memory.id, "new")
+        return ImportResult(memory.id, "new")
     return (
-        Brought(memory.id, "kept") if remote.state is None else brought(memory, remote.state.memory)
+        ImportResult(memory.id, "kept")
+        if remote.state is None
+        else import_result(memory, remote.state.memory)
     )
 
 
-def _stays(memory: Memory) -> Brought:
-    return Brought(
+def _stays(memory: Memory) -> ImportResult:
+    return ImportResult(
         memory.id,
         "refused",
         "a sensitive memory stays on this machine, and the server is on another",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from recollect.adapters.http.client import RemoteRecollect
+from recollect.adapters.http.client import RemoteService
 from recollect.core.memory.ids import IdPrefix
 from recollect.core.privacy.keys import Key
 from recollect.wire.keys import KeyIn, KeysOut, NewKeyOut, RevokedOut, RotateIn
@@ -15,7 +15,7 @@ from recollect.wire.keys import KeyIn, KeysOut, NewKeyOut, RevokedOut, RotateIn
 class RemoteKeys:
     """Implements the `Keys` port with an open connection to a server."""
 
-    def __init__(self, server: RemoteRecollect) -> None:
+    def __init__(self, server: RemoteService) -> None:
         self._ask = server.ask
 
     async def list(self) -> Sequence[Key]:

@@ -21,7 +21,7 @@ _PLAIN_HERE: Final = re.compile(r"http://(127\.0\.0\.1|localhost)(:[1-5]?[1-9][0
 _PLAIN_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 
-class LateServer:
+class LazyServer:
     """Everything a `RemoteSync` does: the first use makes it. Use it as `async with`."""
 
     def __init__(self, url: str, key: str, make: Callable[[], RemoteSync]) -> None:

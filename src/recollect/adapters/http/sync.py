@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
-from recollect.adapters.http.client import RemoteRecollect
+from recollect.adapters.http.client import RemoteService
 from recollect.core.sync.model import (
     PROTOCOL,
     ChangePage,
@@ -17,8 +17,8 @@ from recollect.core.sync.model import (
 from recollect.wire.sync import ChangesOut, PushedOut, push_body
 
 
-class RemoteSync(RemoteRecollect):
-    """Implements the `SyncServer` port, and `Recollect` for whatever is asked of the server itself.
+class RemoteSync(RemoteService):
+    """Implements the `SyncServer` port, and `Service` for whatever is asked of the server itself.
     `owner` is whose memories these are here; `sensitive`: such memories may travel.
     """
 

@@ -25,7 +25,7 @@ from recollect.core.errors import (
 )
 
 
-class AllLent(psycopg.OperationalError):
+class PoolExhausted(psycopg.OperationalError):
     """All connections that Recollect allows itself are in use, and stayed so."""
 
 
@@ -39,7 +39,7 @@ _BUSY = (
     errors.SerializationFailure,
     errors.QueryCanceled,
     errors.TooManyConnections,
-    AllLent,
+    PoolExhausted,
 )
 _UNREACHABLE = (
     errors.AdminShutdown,

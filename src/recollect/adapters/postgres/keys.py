@@ -10,7 +10,7 @@ from uuid import UUID
 
 from recollect.adapters.files.erasure_log import Revocation
 from recollect.adapters.postgres.history.erasure_memory import ErasureMemory
-from recollect.adapters.postgres.retry import again_if_lost
+from recollect.adapters.postgres.retry import retry_on_disconnect
 from recollect.adapters.postgres.rows import utc
 from recollect.adapters.postgres.statistics import Transaction
 from recollect.core.privacy.keys import Key
@@ -70,7 +70,7 @@ class PostgresKeys:
             await connection.execute(_ADD, asdict(key))
             return True
 
-    @again_if_lost
+    @retry_on_disconnect
     async def find_key(self, digest: bytes) -> Key | None:
         """Every request begins here, so a database that was restored meanwhile is found here."""
         known = self._remembered.place

@@ -20,7 +20,7 @@ POLL: Final = 2.0
 """Seconds between two looks where nobody rings."""
 
 
-class Doorbell:
+class Listener:
     """Listens from the first wait on, until it is closed."""
 
     def __init__(self, url: str, channel: str) -> None:

@@ -20,7 +20,7 @@ from psycopg.pq import TransactionStatus
 from psycopg.rows import DictRow, dict_row
 
 from recollect.adapters.postgres import timeouts as patience
-from recollect.adapters.postgres.errors import AllLent, NotConnected, from_driver, translated
+from recollect.adapters.postgres.errors import NotConnected, PoolExhausted, from_driver, translated
 
 Connection = AsyncConnection[DictRow]
 
@@ -146,7 +146,7 @@ class Pool:
             return waiter.result()
         if self._room:
             raise NotConnected(self._refusal)
-        raise AllLent("no connection came back in time")
+        raise PoolExhausted("no connection came back in time")
 
     def _pass_on(self, line: _Line) -> None:
         if self._waiting:

@@ -18,7 +18,7 @@ Params = ParamSpec("Params")
 Answer = TypeVar("Answer")
 
 
-def again_if_lost(
+def retry_on_disconnect(
     read: Callable[Params, Coroutine[Any, Any, Answer]],
 ) -> Callable[Params, Coroutine[Any, Any, Answer]]:
     """For methods that change nothing. A second loss is told, and so is a Postgres that gives no

@@ -32,7 +32,7 @@ from recollect.adapters.postgres.lexical import same_text
 from recollect.adapters.postgres.lexical import search as lexical
 from recollect.adapters.postgres.migrate import migrate
 from recollect.adapters.postgres.pool import Connection, Pool
-from recollect.adapters.postgres.retry import again_if_lost
+from recollect.adapters.postgres.retry import retry_on_disconnect
 from recollect.adapters.postgres.rows import (
     INSERT_MEMORY,
     INSERT_NEW,
@@ -51,7 +51,7 @@ from recollect.core.memory.memory import Memory, Scope, Stats
 from recollect.core.memory.paging import Cursor
 from recollect.core.recall.request import Candidate
 from recollect.core.recall.settings import SettingChange, WordQuery
-from recollect.core.recall.successors import AsOf, Fetched, Followed
+from recollect.core.recall.successors import AsOf, Fetched, Resolution
 from recollect.core.text.analysis import clean_query
 
 _ADD_MANY = """
@@ -154,7 +154,7 @@ class PostgresStore:
         self.vectors: PostgresVectors | None = None
         self.graph: PostgresGraph
         self.vector_note = ""
-        self._url = url = patience.probed(url)
+        self._url = url = patience.with_keepalives(url)
         self._lease = lease
         self._pool = Pool(url, connections)
         self._transaction, self._reading = self._pool.transaction, self._pool.reading
@@ -215,7 +215,7 @@ class PostgresStore:
         await self._statistics.added(1)
         return None
 
-    @again_if_lost
+    @retry_on_disconnect
     async def find_same(self, memories: Sequence[Memory]) -> dict[UUID, Memory]:
         async with self._reading() as connection:
             return await same_text.find_many(connection, memories)
@@ -245,14 +245,14 @@ class PostgresStore:
         """Bring all statistics up to date at once, as after a large import."""
         await self._statistics.maintain()
 
-    @again_if_lost
+    @retry_on_disconnect
     async def get(self, owner: str, id: UUID) -> Memory | None:
         async with self._reading() as connection:
             cursor = await connection.execute(_GET, (owner, id))
             row = await cursor.fetchone()
         return None if row is None else to_memory(row)
 
-    @again_if_lost
+    @retry_on_disconnect
     async def get_many(
         self, owner: str, ids: Collection[UUID], *, forgotten: bool = False
     ) -> dict[UUID, Memory]:
@@ -262,7 +262,7 @@ class PostgresStore:
             cursor = await connection.execute(_GET_MANY, (owner, list(ids), forgotten))
             return {row["id"]: to_memory(row) for row in await cursor.fetchall()}
 
-    @again_if_lost
+    @retry_on_disconnect
     async def fetch(self, owner: str, ids: Collection[UUID], as_of: AsOf = None) -> Fetched:
         if not ids:
             return Fetched()
@@ -272,16 +272,16 @@ class PostgresStore:
         async with self._transaction() as connection:
             return await versions.fetch(connection, owner, ids, as_of)
 
-    @again_if_lost
+    @retry_on_disconnect
     async def follow(
         self, owner: str, old: Collection[UUID], named: Collection[UUID], as_of: AsOf = None
-    ) -> Followed:
+    ) -> Resolution:
         async with self._transaction() as connection:
             if as_of is not None:
                 return await versions.follow(connection, owner, old, named, as_of)
             return await links.follow(connection, owner, old, named)
 
-    @again_if_lost
+    @retry_on_disconnect
     async def ids_with_prefix(
         self,
         owner: str,
@@ -317,7 +317,7 @@ class PostgresStore:
             await self._remembered.note([Erasure(id, owner)])
         return is_erased
 
-    @again_if_lost
+    @retry_on_disconnect
     async def page(
         self, owner: str, scope: Scope, after: Cursor | None, limit: int
     ) -> list[Memory]:
@@ -329,7 +329,7 @@ class PostgresStore:
             cursor = await connection.execute(query, {**params, "limit": limit})
             return [to_memory(row) for row in await cursor.fetchall()]
 
-    @again_if_lost
+    @retry_on_disconnect
     async def search_words(self, owner: str, scope: Scope, query: WordQuery) -> list[Candidate]:
         condition, params = within(owner, scope, query.exclude)
         async with self._reading() as connection:
@@ -344,7 +344,7 @@ class PostgresStore:
                 ranking=query.ranking,
             )
 
-    @again_if_lost
+    @retry_on_disconnect
     async def projects(self, owner: str) -> list[str]:
         async with self._reading() as connection:
             cursor = await connection.execute(_PROJECTS, {"owner": owner})
@@ -361,7 +361,7 @@ class PostgresStore:
                 by_project=await _count_by(connection, params, "project"),
             )
 
-    @again_if_lost
+    @retry_on_disconnect
     async def read_settings(self) -> Mapping[str, object]:
         async with self._reading() as connection:
             cursor = await connection.execute("select name, value from settings")

@@ -20,7 +20,7 @@ _PROBES: Final = {
 }
 
 
-def probed(url: str) -> str:
+def with_keepalives(url: str) -> str:
     """The address, with connections that notice when nobody is at their other end any more.
 
     A firewall forgets a connection that was idle for some minutes and drops what then comes, with

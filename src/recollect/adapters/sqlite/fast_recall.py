@@ -20,7 +20,7 @@ from uuid import UUID
 from recollect.adapters.sqlite.lexical.search import search
 from recollect.adapters.sqlite.rows import from_row, id_list, projects
 from recollect.core.memory.memory import Memory
-from recollect.core.memory.project import is_whole, project_meant
+from recollect.core.memory.project import is_whole, resolve_project
 from recollect.core.recall.fusion import fuse
 from recollect.core.recall.ranking import Ranked, exactness, rank
 from recollect.core.recall.request import Candidate, Hit, RecallRequest
@@ -39,7 +39,7 @@ WHERE s.withheld AND m.owner = :owner
 """
 
 
-class QuickStore:
+class FastStore:
     """The memories of one owner in one file, for reading; close it."""
 
     def __init__(self, path: str, owner: str, seconds: float) -> None:
@@ -53,7 +53,7 @@ class QuickStore:
 
     def recall(self, request: RecallRequest) -> list[Hit]:
         """What the recall use case answers on this store, by words."""
-        request = self.in_project_meant(request.checked())
+        request = self.resolve_project(request.checked())
         settings = self._settings()
         query = WordQuery(
             text=request.query,
@@ -70,12 +70,12 @@ class QuickStore:
             shown = self.follow(request, self._hits(order))
         return shown[: request.limit]
 
-    def in_project_meant(self, request: RecallRequest) -> RecallRequest:
+    def resolve_project(self, request: RecallRequest) -> RecallRequest:
         """The request with its project named in full."""
         name = request.scope.project
         if name is None or is_whole(name):
             return request
-        project = project_meant(name, projects(self._connection, self._owner))
+        project = resolve_project(name, projects(self._connection, self._owner))
         return replace(request, scope=replace(request.scope, project=project))
 
     def follow(self, request: RecallRequest, hits: Sequence[Hit]) -> list[Hit]:
@@ -86,12 +86,12 @@ class QuickStore:
             return [*hits]
         from recollect.adapters.sqlite.history.links import fetch, follow
         from recollect.core.memory.links import targets
-        from recollect.core.recall.successors import served
+        from recollect.core.recall.successors import resolve_successors
 
         known = fetch(self._connection, self._owner, [hit.memory.id for hit in hits])
         named = {target for hit in hits for target in targets(hit.memory.links)}
         followed = follow(self._connection, self._owner, known.superseded, named)
-        return served(request, hits, followed)
+        return resolve_successors(request, hits, followed)
 
     def _hits(self, order: Sequence[Ranked]) -> list[Hit]:
         memories = self.get_many([one.id for one in order])

@@ -42,7 +42,7 @@ from recollect.adapters.sqlite.schema.tables import (
     is_current,
     migrate,
 )
-from recollect.adapters.sqlite.thread import Lane, transaction
+from recollect.adapters.sqlite.thread import SqliteThread, transaction
 from recollect.core.errors import Conflict
 from recollect.core.memory.duplicates import is_same
 from recollect.core.memory.memory import Memory, Scope, Stats
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from recollect.core.memory.paging import Cursor
     from recollect.core.recall.request import Candidate
     from recollect.core.recall.settings import SettingChange, WordQuery
-    from recollect.core.recall.successors import AsOf, Fetched, Followed
+    from recollect.core.recall.successors import AsOf, Fetched, Resolution
 
 BUSY_TIMEOUT_SECONDS: Final = 5.0
 
@@ -99,11 +99,11 @@ class SqliteStore:
     def __init__(self, path: Path, *, busy_timeout: float = BUSY_TIMEOUT_SECONDS) -> None:
         self._path = path
         self._busy_timeout = busy_timeout
-        self._reader = Lane("reader", path, self._connect_reader)
-        self._writer = Lane("writer", path, self._connect_writer)
+        self._reader = SqliteThread("reader", path, self._connect_reader)
+        self._writer = SqliteThread("writer", path, self._connect_writer)
 
     @property
-    def lanes(self) -> tuple[Lane, Lane]:
+    def lanes(self) -> tuple[SqliteThread, SqliteThread]:
         """Where the writer and the reader work, for what else is kept in the same file."""
         return self._writer, self._reader
 
@@ -178,8 +178,8 @@ class SqliteStore:
 
     async def follow(
         self, owner: str, old: Collection[UUID], named: Collection[UUID], as_of: AsOf = None
-    ) -> Followed:
-        def work(reader: sqlite3.Connection) -> Followed:
+    ) -> Resolution:
+        def work(reader: sqlite3.Connection) -> Resolution:
             if as_of is not None:
                 return versions.follow(reader, owner, old, named, as_of)
             return links.follow(reader, owner, old, named)

@@ -37,7 +37,7 @@ class _Job:
     abandoned: bool = False
 
 
-class Lane:
+class SqliteThread:
     """Opens its connection with its first job, so that a process that only reads never writes."""
 
     def __init__(

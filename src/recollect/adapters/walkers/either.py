@@ -11,7 +11,7 @@ from recollect.core.recall.settings import GraphWalk, RecallSettings
 from recollect.ports.graph import Walker
 
 
-def either_walk(walkers: Mapping[GraphWalk, Walker]) -> Walker:
+def select_walker(walkers: Mapping[GraphWalk, Walker]) -> Walker:
     async def walker(
         owner: str,
         request: RecallRequest,

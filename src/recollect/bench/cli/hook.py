@@ -32,7 +32,7 @@ from recollect.bench.speed.hook import (
 )
 from recollect.settings import load
 from recollect.usecases.sync.sync import sync
-from recollect.wiring import open_cached, open_recollect
+from recollect.wiring import open_cached, open_service
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def hook(
 
 
 async def _fill_local(home: Path, corpus: Corpus, rows: int, progress: Progress) -> list[str]:
-    async with open_recollect(load(home=home, api_url=None)) as memory:
+    async with open_service(load(home=home, api_url=None)) as memory:
         return await fill(memory, corpus, rows, progress)
 
 

@@ -32,7 +32,7 @@ from recollect.core.errors import InvalidInput
 from recollect.core.recall.settings import RecallSettings
 from recollect.core.text.analysis import clean_query, unstorable
 from recollect.settings import Settings, load
-from recollect.wiring import open_recollect
+from recollect.wiring import open_service
 
 # So much of a memory is shown to a person who judges a question about it.
 _SHOWN: Final = 600
@@ -92,12 +92,12 @@ def own(
 
 async def read_memories(settings: Settings) -> OwnMemories:
     """From the store that this process works with, as it is; nothing in it is changed."""
-    async with open_recollect(settings) as recollect:
+    async with open_service(settings) as recollect:
         return await read_own(recollect)
 
 
 async def _read_settings(settings: Settings) -> RecallSettings:
-    async with open_recollect(settings) as recollect:
+    async with open_service(settings) as recollect:
         return await recollect.settings()
 
 

@@ -25,10 +25,10 @@ from recollect.bench.speed.vectors import Subjects
 from recollect.bench.temporary import throw_away_home
 from recollect.settings import Settings, load
 from recollect.usecases.recall.dense import dense_leg
-from recollect.usecases.service import OwnedRecollect
+from recollect.usecases.service import LocalService
 from recollect.usecases.workers.embed import NO_EMBEDDER
 from recollect.usecases.workers.priority import Callers
-from recollect.wiring import catalogue, open_postgres, open_walker, parts_on
+from recollect.wiring import build_context, catalogue, open_postgres, open_walker
 
 _DEADLINE_MS: Final = 60_000
 
@@ -109,24 +109,24 @@ async def _measured(
             progress(what, round(100 * share), 100)
 
         callers = Callers()
-        documents = Documents(callers.give_way)
+        documents = Documents(callers.yield_to_callers)
         async with (
             open_postgres(mine) as (store, _),
             # A model is not made again for every run: it comes from, and stays in, the user's
             # folder.
-            catalogue(yours, building, documents.give_way) as embedders,
+            catalogue(yours, building, documents.yield_to_callers) as embedders,
             await AsyncConnection.connect(url, autocommit=True) as connection,
             open_walker(store, mine) as walker,
         ):
-            parts = replace(parts_on(store, mine), callers=callers, walker=walker)
+            context = replace(build_context(store, mine), callers=callers, walker=walker)
             dense = None
             if store.vectors is None:
                 bar.console.print(f"without the dense leg: {store.vector_note}")
             elif embedder != NO_EMBEDDER:
                 dense = await Dense.opened(store.vectors, embedders, embedder, subjects, progress)
-                legs = {**parts.legs, "dense": dense_leg(store.vectors, embedders)}
-                parts = replace(parts, legs=legs)
-            recollect = OwnedRecollect(parts, OWNER)
+                legs = {**context.legs, "dense": dense_leg(store.vectors, embedders)}
+                context = replace(context, legs=legs)
+            recollect = LocalService(context, OWNER)
             # A busy machine must be slow here and not leave a leg out.
             await recollect.change_settings({"deadline_ms": _DEADLINE_MS})
             rig = Rig(store, connection, recollect, dense, documents)

@@ -36,7 +36,7 @@ from recollect.bench.studies.tune import (
 from recollect.core.errors import InvalidInput
 from recollect.core.recall.settings import RecallSettings
 from recollect.settings import Settings, load
-from recollect.wiring import open_recollect
+from recollect.wiring import open_service
 
 
 def tune_settings(
@@ -99,12 +99,12 @@ async def _present(settings: Settings) -> RecallSettings:
     """Those of the store, without making one where there is none."""
     if settings.api_url is None and not settings.sqlite_path.exists():
         return RecallSettings()
-    async with open_recollect(settings) as recollect:
+    async with open_service(settings) as recollect:
         return await recollect.settings()
 
 
 async def _apply(settings: Settings, wanted: Mapping[str, object]) -> None:
-    async with open_recollect(settings) as recollect:
+    async with open_service(settings) as recollect:
         await recollect.change_settings(wanted)
 
 

@@ -23,7 +23,7 @@ from recollect.core.errors import InvalidInput
 from recollect.core.memory.memory import EVERYWHERE, Memory
 from recollect.core.memory.paging import MAX_PAGE
 from recollect.core.privacy.sensitivity import secret_in
-from recollect.ports.service import Recollect
+from recollect.ports.service import Service
 
 NAME: Final = "own"
 
@@ -36,7 +36,7 @@ class OwnMemories:
     sensitive: int
 
 
-async def read_own(recollect: Recollect) -> OwnMemories:
+async def read_own(recollect: Service) -> OwnMemories:
     """Everything in the store, parted into what may take part and what may not."""
     found: dict[str, Memory] = {}
     sensitive, cursor = 0, None

@@ -138,7 +138,7 @@ async def _runs(
         _place(layout, tools) as place,
         staged(data, layout, embedders, place, tools.progress) as stage,
     ):
-        runner = Runner(replace(stage, parts=replace(stage.parts, reranker=tools.reranker)))
+        runner = Runner(replace(stage, context=replace(stage.context, reranker=tools.reranker)))
         for config in configs:
             yield await runner.run(config, tools.progress, timed=timed.get(config.name, 0))
 

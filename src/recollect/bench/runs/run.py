@@ -31,7 +31,7 @@ from recollect.core.recall.request import (
 )
 from recollect.core.recall.settings import RecallSettings
 from recollect.ports.recall import Leg
-from recollect.usecases.context import Parts
+from recollect.usecases.context import Context
 from recollect.usecases.recall.recall import recall
 
 LIMIT: Final = 20
@@ -110,35 +110,35 @@ class Runner:
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
         self._legs = {
-            name: AskedOnce(leg, stage.documents) for name, leg in stage.parts.legs.items()
+            name: AskedOnce(leg, stage.documents) for name, leg in stage.context.legs.items()
         }
         self._texts: InMemoryStore | None = None
 
     async def run(self, config: Config, progress: Progress, *, timed: int = 0) -> Run:
         """`timed`: how many questions, spread over the set, are asked again by the clock."""
         settings = RecallSettings().changed({**config.settings, **_UNHURRIED})
-        parts = await self._parts(settings)
+        context = await self._parts(settings)
         data = self._stage.data
         answers: dict[str, Answer] = {}
         for number, question in enumerate(data.questions, start=1):
-            answers[question.id] = await self._answer(parts, settings, question, config.champions)
+            answers[question.id] = await self._answer(context, settings, question, config.champions)
             progress(f"{data.name}: {config.name}", number, len(data.questions))
         took_ms = await self._times(settings, timed) if timed else ()
         return Run(data.name, config, answers, took_ms)
 
-    async def _parts(self, settings: RecallSettings) -> Parts:
+    async def _parts(self, settings: RecallSettings) -> Context:
         """The stage's parts, with this configuration's settings as the store's rows."""
         if self._texts is None:
             self._texts = await _texts(self._stage)
         rows = InMemoryStore()
-        await rows.write_settings(settings.as_dict(), by=OWNER, at=self._stage.parts.clock.now())
-        return replace(self._stage.parts, store=self._texts, settings=rows, legs=dict(self._legs))
+        await rows.write_settings(settings.as_dict(), by=OWNER, at=self._stage.context.clock.now())
+        return replace(self._stage.context, store=self._texts, settings=rows, legs=dict(self._legs))
 
     async def _answer(
-        self, parts: Parts, settings: RecallSettings, question: Question, champions: int
+        self, context: Context, settings: RecallSettings, question: Question, champions: int
     ) -> Answer:
         request = _request(question)
-        found = _whole(await recall(parts, OWNER, request), question)
+        found = _whole(await recall(context, OWNER, request), question)
         legs = {
             name: leg.found(request, settings)
             for name, leg in self._legs.items()
@@ -149,11 +149,11 @@ class Runner:
         return Answer(with_champions(ranking, legs, champions), legs)
 
     async def _times(self, settings: RecallSettings, count: int) -> tuple[float, ...]:
-        parts, questions = self._stage.parts, self._stage.data.questions
-        await parts.settings.write_settings(settings.as_dict(), by=OWNER, at=parts.clock.now())
+        context, questions = self._stage.context, self._stage.data.questions
+        await context.settings.write_settings(settings.as_dict(), by=OWNER, at=context.clock.now())
         spread = questions[:: max(1, len(questions) // count)][:count]
         return tuple(
-            [_whole(await recall(parts, OWNER, _request(one)), one).took_ms for one in spread]
+            [_whole(await recall(context, OWNER, _request(one)), one).took_ms for one in spread]
         )
 
 
@@ -161,7 +161,7 @@ async def _texts(stage: Stage) -> InMemoryStore:
     """The stage's memories where reading one costs nothing."""
     kept, ids = InMemoryStore(), list(stage.documents)
     for first in range(0, len(ids), _READ_AT_ONCE):
-        some = await stage.parts.store.get_many(OWNER, ids[first : first + _READ_AT_ONCE])
+        some = await stage.context.store.get_many(OWNER, ids[first : first + _READ_AT_ONCE])
         for memory in some.values():
             await kept.add(memory)
     return kept

@@ -18,7 +18,7 @@ from typing import Final
 from uuid import UUID
 
 from recollect.adapters.sqlite.store import SqliteStore
-from recollect.adapters.walkers.either import either_walk
+from recollect.adapters.walkers.either import select_walker
 from recollect.adapters.walkers.hops import hops_walker
 from recollect.adapters.walkers.pagerank import PageRank
 from recollect.bench.data.datasets import FACTS, Document, EvaluationSet, conversations
@@ -31,21 +31,21 @@ from recollect.core.memory.memory import DEFAULT_CATEGORY, EPISODE, MAX_CONTENT_
 from recollect.ports.embedding import Embedder, Embedders
 from recollect.ports.graph import GraphStore
 from recollect.settings import Settings, load
-from recollect.usecases.context import Parts
+from recollect.usecases.context import Context
 from recollect.usecases.graph.extract import (
     Compared,
     Extracted,
-    GraphParts,
+    GraphContext,
     GraphTrouble,
     compare_batch,
 )
 from recollect.usecases.graph.import_facts import import_facts
 from recollect.usecases.memory.remember import remember
 from recollect.usecases.recall.dense import dense_leg
-from recollect.usecases.workers.embed import Embedded, EmbeddingParts, Trouble
+from recollect.usecases.workers.embed import Embedded, EmbeddingContext, Trouble
 from recollect.usecases.workers.embedding import Worker
 from recollect.usecases.workers.graph import GraphWorker
-from recollect.wiring import open_postgres, parts_on
+from recollect.wiring import build_context, open_postgres
 
 OWNER: Final = "bench"
 # Enough to keep a store busy while each of them waits for its disk.
@@ -68,7 +68,7 @@ class Stage:
     """A set that is stored and ready to be asked. `documents` tells which memory is which."""
 
     data: EvaluationSet
-    parts: Parts
+    context: Context
     documents: Mapping[UUID, str]
 
 
@@ -99,8 +99,8 @@ async def _on_sqlite(
     progress: Progress,
 ) -> AsyncIterator[Stage]:
     async with SqliteStore(settings.sqlite_path) as store:
-        parts = parts_on(store, settings)
-        yield Stage(data, parts, await _store(data, layout, parts, progress))
+        context = build_context(store, settings)
+        yield Stage(data, context, await _store(data, layout, context, progress))
 
 
 @asynccontextmanager
@@ -113,37 +113,37 @@ async def _on_postgres(
 ) -> AsyncIterator[Stage]:
     name = layout.embedder or settings.embedder
     async with open_postgres(settings) as (store, _):
-        parts = parts_on(store, settings)
-        documents = await _store(data, layout, parts, progress)
+        context = build_context(store, settings)
+        documents = await _store(data, layout, context, progress)
         await store.maintain()
         if embedders is None:
-            yield Stage(data, parts, documents)
+            yield Stage(data, context, documents)
             return
         if store.vectors is None:
             raise StoreError(
                 "the dense leg cannot be measured here", remedy=f"{store.vector_note}."
             )
         viewed = Viewed(embedders, texts_to_embed(data, layout.embedded))
-        await _embed(EmbeddingParts(store.vectors, viewed, name), data, progress)
+        await _embed(EmbeddingContext(store.vectors, viewed, name), data, progress)
         await wake(await viewed.embedder(name))
-        legs = {**parts.legs, "dense": dense_leg(store.vectors, viewed)}
-        parts = replace(parts, legs=legs)
+        legs = {**context.legs, "dense": dense_leg(store.vectors, viewed)}
+        context = replace(context, legs=legs)
         if layout.graph == "none":
-            yield Stage(data, parts, documents)
+            yield Stage(data, context, documents)
             return
         if layout.graph == "given":
             await _import(store.graph, data, documents, progress)
-            await _compare(GraphParts(store.graph, embedders=embedders), data, progress)
+            await _compare(GraphContext(store.graph, embedders=embedders), data, progress)
         else:
-            await _read(GraphParts(store.graph), data, progress)
+            await _read(GraphContext(store.graph), data, progress)
         async with PageRank(store.graph) as pagerank:
             await pagerank.ready(OWNER)
-            walker = either_walk({"pagerank": pagerank, "hops": hops_walker(store.graph)})
-            yield Stage(data, replace(parts, walker=walker), documents)
+            walker = select_walker({"pagerank": pagerank, "hops": hops_walker(store.graph)})
+            yield Stage(data, replace(context, walker=walker), documents)
 
 
 async def _store(
-    data: EvaluationSet, layout: Layout, parts: Parts, progress: Progress
+    data: EvaluationSet, layout: Layout, context: Context, progress: Progress
 ) -> dict[UUID, str]:
     importances = importance_of(data, layout.importance)
     # Where the embedded text is the measure's own, every document is a fact of its own.
@@ -158,7 +158,7 @@ async def _store(
             if document.id in talks:
                 moment += timedelta(milliseconds=number)  # the sets tell only when a talk began
             draft = _draft(document, moment, importances[document.id], talks.get(document.id))
-            memory = await remember(replace(parts, clock=_At(moment)), OWNER, draft)
+            memory = await remember(replace(context, clock=_At(moment)), OWNER, draft)
             stored[memory.id] = document.id
             progress(f"{data.name}: storing", len(stored), len(data.documents))
 
@@ -181,7 +181,7 @@ def _draft(document: Document, moment: datetime, importance: float, talk: str | 
     )
 
 
-async def _embed(parts: EmbeddingParts, data: EvaluationSet, progress: Progress) -> None:
+async def _embed(context: EmbeddingContext, data: EvaluationSet, progress: Progress) -> None:
     done = 0
 
     def tell(note: Embedded | Trouble) -> None:
@@ -190,16 +190,16 @@ async def _embed(parts: EmbeddingParts, data: EvaluationSet, progress: Progress)
             done += note.kept
             progress(f"{data.name}: embedding", done, len(data.documents))
 
-    await Worker(parts, tell).work_off()
+    await Worker(context, tell).work_off()
     if done < len(data.documents):
         raise ModelUnavailable(
-            f"the model {parts.default} embedded {done} of {len(data.documents)} memories of "
+            f"the model {context.default} embedded {done} of {len(data.documents)} memories of "
             f"{data.name}",
             remedy="Name a model that reads all of them: RECOLLECT_EMBEDDER, or :embedder=NAME.",
         )
 
 
-async def _read(parts: GraphParts, data: EvaluationSet, progress: Progress) -> None:
+async def _read(context: GraphContext, data: EvaluationSet, progress: Progress) -> None:
     """Fill the concept graph by rules, as the worker does."""
     done = 0
 
@@ -209,7 +209,7 @@ async def _read(parts: GraphParts, data: EvaluationSet, progress: Progress) -> N
             done += note.kept
             progress(f"{data.name}: reading for the graph", done, len(data.documents))
 
-    await GraphWorker(parts, tell).work_off()
+    await GraphWorker(context, tell).work_off()
 
 
 async def _import(
@@ -232,11 +232,11 @@ async def _import(
         )
 
 
-async def _compare(parts: GraphParts, data: EvaluationSet, progress: Progress) -> None:
+async def _compare(context: GraphContext, data: EvaluationSet, progress: Progress) -> None:
     """Compare the names with each other, as the worker does. Its rules read nothing here."""
-    waiting = (await parts.progress()).to_compare
+    waiting = (await context.progress()).to_compare
     names = 0
-    while (compared := await compare_batch(parts)) is not None:
+    while (compared := await compare_batch(context)) is not None:
         names += compared.names
         progress(f"{data.name}: comparing names", names, max(waiting, names))
 

@@ -33,9 +33,9 @@ from recollect.core.recall.request import RecallRequest
 from recollect.ports.embedding import Embedders
 from recollect.settings import Settings
 from recollect.usecases.recall.dense import dense_leg
-from recollect.usecases.service import OwnedRecollect
+from recollect.usecases.service import LocalService
 from recollect.usecases.workers.tasks import ms_since
-from recollect.wiring import open_postgres, parts_on
+from recollect.wiring import build_context, open_postgres
 
 _DEADLINE_MS: Final = 60_000
 _WORDS: Final = 5
@@ -93,9 +93,9 @@ async def time_legs(
             )
         name = settings.embedder
         dense = await Dense.opened(store.vectors, embedders, name, subjects, progress)
-        parts = parts_on(store, settings)
-        legs = {**parts.legs, "dense": dense_leg(store.vectors, embedders)}
-        recollect = OwnedRecollect(replace(parts, legs=legs, walker=pagerank), OWNER)
+        context = build_context(store, settings)
+        legs = {**context.legs, "dense": dense_leg(store.vectors, embedders)}
+        recollect = LocalService(replace(context, legs=legs, walker=pagerank), OWNER)
         await recollect.change_settings({"deadline_ms": _DEADLINE_MS})
         rig, stored, found = Rig(store, connection, recollect, dense), 0, []
         for size in sizes:

@@ -22,7 +22,7 @@ from typing import Final
 
 from recollect.bench.speed.corpus import Corpus
 from recollect.core.memory.memory import Draft
-from recollect.ports.service import Recollect
+from recollect.ports.service import Service
 
 # As an agent runs it; where the command was not installed, as its module.
 _INSTALLED: Final = Path(sys.executable).with_name("recollect")
@@ -108,7 +108,7 @@ def summed_up(state: str, made: Sequence[Call], budget_ms: float) -> HookResult:
     )
 
 
-async def fill(recollect: Recollect, corpus: Corpus, rows: int, progress: Progress) -> list[str]:
+async def fill(recollect: Service, corpus: Corpus, rows: int, progress: Progress) -> list[str]:
     """Memories of no project, so that a hook in any folder finds them; and questions about some."""
     texts: list[str] = []
     for number, memory in enumerate(corpus.memories(0, rows)):

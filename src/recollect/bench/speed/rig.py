@@ -21,8 +21,8 @@ from recollect.core.recall.settings import RecallSettings, WordQuery
 from recollect.core.recall.space import StoredSpace
 from recollect.ports.embedding import Embedder, Embedders
 from recollect.ports.recall import VectorQuery
-from recollect.ports.service import Recollect
-from recollect.usecases.workers.priority import GiveWay, nobody_waits
+from recollect.ports.service import Service
+from recollect.usecases.workers.priority import Yield, no_yield
 from recollect.usecases.workers.tasks import ms_since
 
 DEPTH: Final = RecallSettings().depth
@@ -45,11 +45,11 @@ class Filling:
 class Documents:
     """Counts the texts that a worker beside us begins, after they gave way to whoever waits."""
 
-    def __init__(self, give_way: GiveWay = nobody_waits) -> None:
-        self._give_way = give_way
+    def __init__(self, yield_to_callers: Yield = no_yield) -> None:
+        self._give_way = yield_to_callers
         self.begun = 0
 
-    async def give_way(self) -> None:
+    async def yield_to_callers(self) -> None:
         await self._give_way()
         self.begun += 1
 
@@ -98,7 +98,7 @@ class Rig:
 
     store: PostgresStore
     connection: AsyncConnection[Any]
-    recollect: Recollect
+    recollect: Service
     dense: Dense | None = None
     documents: Documents = field(default_factory=Documents)
 

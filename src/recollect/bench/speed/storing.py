@@ -21,7 +21,7 @@ from recollect.bench.speed.corpus import Corpus
 from recollect.bench.speed.rig import Dense, Documents, Rig
 from recollect.core.memory.ids import uuid7
 from recollect.core.memory.memory import Draft, Memory
-from recollect.usecases.workers.embed import EmbeddingParts
+from recollect.usecases.workers.embed import EmbeddingContext
 from recollect.usecases.workers.embedding import Worker
 from recollect.usecases.workers.tasks import end, ms_since
 
@@ -95,8 +95,8 @@ async def _erase(rig: Rig, ids: Sequence[UUID]) -> None:
 async def _worker_at_work(dense: Dense) -> AsyncIterator[None]:
     """A worker beside us, as inside a server, which has begun with its backlog."""
     begun = asyncio.Event()
-    parts = EmbeddingParts(dense.vectors, dense.embedders, dense.space.embedder)
-    working = asyncio.create_task(Worker(parts, lambda _: begun.set()).run())
+    context = EmbeddingContext(dense.vectors, dense.embedders, dense.space.embedder)
+    working = asyncio.create_task(Worker(context, lambda _: begun.set()).run())
     try:
         await begun.wait()
         yield

@@ -10,7 +10,7 @@ from pathlib import Path
 from time import perf_counter
 from uuid import UUID
 
-from recollect.adapters.http.client import RemoteRecollect
+from recollect.adapters.http.client import RemoteService
 from recollect.core.memory.memory import Draft
 from recollect.core.sync.model import ChangePage, Outgoing, Pushed, Revision
 from recollect.ports.sync import SyncServer
@@ -78,7 +78,7 @@ async def measure(
     url: str, key: str, folder: Path, writes: int, straight: int, progress: Progress
 ) -> SyncReport:
     """Write straight, then offline, then catch up, then pull all of it into a second store."""
-    async with RemoteRecollect(url, key) as remote:
+    async with RemoteService(url, key) as remote:
         started = perf_counter()
         for number in range(straight):
             await remote.remember(_draft(number))

@@ -22,7 +22,7 @@ from recollect.core.recall.relevance import findable, relevance
 from recollect.core.recall.request import RecallRequest
 from recollect.ports.embedding import Embedder
 from recollect.usecases.agents.inject import LIMIT
-from recollect.usecases.service import OwnedRecollect
+from recollect.usecases.service import LocalService
 
 QUESTIONS: Final = 60
 STRANGERS: Final = 30
@@ -140,7 +140,7 @@ async def ask_words(
     stage: Stage, asked: Sequence[tuple[str, Question]], progress: Progress
 ) -> list[Asked]:
     """Each prompt through recall on the local store, as the hook asks it."""
-    recollect = OwnedRecollect(stage.parts, OWNER)
+    recollect = LocalService(stage.context, OWNER)
     done: list[Asked] = []
     for number, (kind, question) in enumerate(asked, start=1):
         scope = Scope(project=question.scope)

@@ -44,7 +44,7 @@ _TELLING: Final = frozenset(_TELLING_TEXT.split())
 
 
 @dataclass(frozen=True, slots=True)
-class Nameless:
+class PendingConcept:
     """A concept whose name was not compared with the others yet."""
 
     id: UUID

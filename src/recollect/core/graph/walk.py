@@ -99,13 +99,13 @@ def restart(fused: Sequence[Fused]) -> dict[UUID, float]:
     return {id: MEMORY_MASS * square / total for id, square in squares.items() if square > 0.0}
 
 
-def newcomers(fused: Sequence[Fused], walked: Sequence[Walked]) -> list[UUID]:
+def new_candidates(fused: Sequence[Fused], walked: Sequence[Walked]) -> list[UUID]:
     """The memories that only the walk has found."""
     known = {one.candidate.id for one in fused}
     return [one.id for one in walked if one.id not in known]
 
 
-def may_join(request: RecallRequest, memory: Memory) -> bool:
+def can_join(request: RecallRequest, memory: Memory) -> bool:
     """Whether a memory that only the graph found may be recalled: the graph that was walked may be
     older than the memory's present state, and knows of no scope.
     """
@@ -117,7 +117,7 @@ def may_join(request: RecallRequest, memory: Memory) -> bool:
     )
 
 
-def reordered(
+def reorder(
     fused: Sequence[Fused], walked: Sequence[Walked], joining: Mapping[UUID, Memory]
 ) -> list[Fused]:
     """The walk's order with the fused scores' measure: the best has the best fused score. What the

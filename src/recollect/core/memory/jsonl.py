@@ -27,7 +27,7 @@ _MOST_VERSIONS: Final = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Brought:
+class ImportResult:
     """What became of one memory that was brought here. same: it was here already; kept: another
     version of it is here, and stays; refused: it cannot be kept, with the reason.
     """
@@ -38,10 +38,10 @@ class Brought:
     remedy: str = ""
 
 
-def brought(memory: Memory, current: Memory) -> Brought:
+def import_result(memory: Memory, current: Memory) -> ImportResult:
     """What is said of a memory whose id was taken by what is current now."""
     is_same = State(memory).fields == State(current).fields
-    return Brought(memory.id, "same" if is_same else "kept")
+    return ImportResult(memory.id, "same" if is_same else "kept")
 
 
 def to_line(memory: Memory) -> str:

@@ -85,7 +85,7 @@ def names(name: str, project: str) -> bool:
     return name.strip() == project or is_short_for(name.strip(), project)
 
 
-def project_meant(name: str, known: Iterable[str], here: str | None = None) -> str:
+def resolve_project(name: str, known: Iterable[str], here: str | None = None) -> str:
     """The project that a name means among the `known` ones and that of the folder; InvalidInput
     when it could be several.
     """

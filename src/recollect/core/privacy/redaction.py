@@ -22,13 +22,13 @@ def explained(error: BaseException) -> str:
     return f"{type(error).__name__} ({said})" if said else type(error).__name__
 
 
-def places(error: BaseException) -> list[str]:
+def locations(error: BaseException) -> list[str]:
     """Where it happened, the innermost place last."""
     frames = extract_tb(error.__traceback__)[-_PLACES_TOLD:]
     return [f"{frame.filename}:{frame.lineno}" for frame in frames]
 
 
-def traced(error: BaseException) -> str:
+def safe_traceback(error: BaseException) -> str:
     """The whole traceback with its causes, in Python's form, without foreign texts."""
     return "".join(_traced(error))
 

@@ -97,7 +97,7 @@ def place_if_vital(
     return [one.id for one in order].index(id) + 1
 
 
-def rearranged(ranked: Sequence[Ranked], scores: Mapping[UUID, float]) -> list[Ranked]:
+def rearrange(ranked: Sequence[Ranked], scores: Mapping[UUID, float]) -> list[Ranked]:
     """The second stage's order. Those without a score keep their places; the others share out
     theirs by score, and ties keep the order they had.
     """
@@ -113,7 +113,7 @@ def rearranged(ranked: Sequence[Ranked], scores: Mapping[UUID, float]) -> list[R
     return order
 
 
-def woven(
+def interleave(
     theirs: Sequence[Hit], here: Sequence[Hit], own: Collection[UUID], sort_by: SortBy
 ) -> list[Hit]:
     """The server's hits and, of those found `here`, this store's `own`, which it cannot know. The

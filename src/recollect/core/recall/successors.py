@@ -33,7 +33,7 @@ class Fetched:
 
 
 @dataclass(frozen=True, slots=True)
-class Followed:
+class Resolution:
     """What links lead to: of each memory on the way its newest successor, and the memories where
     the ways end, none of them forgotten.
     """
@@ -43,15 +43,15 @@ class Followed:
 
 
 @dataclass(frozen=True, slots=True)
-class Ways:
+class LinkTargets:
     """Where links lead, before the memories are read that are `wanted` there."""
 
     successors: Mapping[UUID, UUID]
     wanted: AbstractSet[UUID]
 
-    def with_memories(self, memories: Iterable[Memory]) -> Followed:
+    def with_memories(self, memories: Iterable[Memory]) -> Resolution:
         found = {memory.id: memory for memory in memories if memory.id in self.wanted}
-        return Followed(self.successors, found)
+        return Resolution(self.successors, found)
 
 
 def successors_of(memories: Iterable[Memory]) -> dict[UUID, UUID]:
@@ -72,7 +72,7 @@ def current(memories: Collection[Memory]) -> list[Memory]:
 
 def followed(
     linked: Collection[Memory], superseded: Collection[UUID], named: Collection[UUID]
-) -> Ways:
+) -> LinkTargets:
     """The ways from superseded memories and from what links name, where all memories that have
     links are at hand.
     """
@@ -80,10 +80,12 @@ def followed(
     links = {memory.id: memory.links for memory in linked}
     ends = {last(id, successors) for id in superseded}
     told = {*named}.union(*(targets(links.get(id, ())) for id in ends))
-    return Ways(successors, ends | told | {last(id, successors) for id in told})
+    return LinkTargets(successors, ends | told | {last(id, successors) for id in told})
 
 
-def served(request: RecallRequest, hits: Sequence[Hit], followed: Followed) -> list[Hit]:
+def resolve_successors(
+    request: RecallRequest, hits: Sequence[Hit], followed: Resolution
+) -> list[Hit]:
     """The hits with successors in the places of what they supersede, each once and at its best
     place; then with what the other links lead to.
     """
@@ -100,7 +102,7 @@ def served(request: RecallRequest, hits: Sequence[Hit], followed: Followed) -> l
     return [_with_targets(request, hit, followed) for hit in shown.values()]
 
 
-def _in_its_place(request: RecallRequest, hit: Hit, followed: Followed) -> Hit | None:
+def _in_its_place(request: RecallRequest, hit: Hit, followed: Resolution) -> Hit | None:
     """Nothing where the successor is in the prompt already."""
     id = hit.memory.id
     successor = last(id, followed.successors)
@@ -119,7 +121,7 @@ def _in_its_place(request: RecallRequest, hit: Hit, followed: Followed) -> Hit |
     )
 
 
-def _with_targets(request: RecallRequest, hit: Hit, followed: Followed) -> Hit:
+def _with_targets(request: RecallRequest, hit: Hit, followed: Resolution) -> Hit:
     attached: dict[UUID, Memory] = {}
     pointers: list[Pointer] = []
     successor = last(hit.memory.id, followed.successors)

@@ -69,7 +69,7 @@ def create_app(server: Server, also_closed: Collection[str] = ()) -> FastAPI:
     metrics = Metrics()
     app.state.server = server = replace(server, on_recall=metrics.observe_recall)
     app.state.metrics = metrics
-    app.state.probe = SharedProbe(server.parts.settings.read_settings)
+    app.state.probe = SharedProbe(server.context.settings.read_settings)
     closed = APIRouter(dependencies=[Depends(_documented_key)])
     for router in (
         memories.router,
@@ -87,7 +87,7 @@ def create_app(server: Server, also_closed: Collection[str] = ()) -> FastAPI:
     app.include_router(operations.open)
     app.router.routes.extend(file_routes("recollect.shells.api.docs", _DOCS_FILES))
     add_error_handlers(app)
-    app.openapi_schema = completed(app.openapi(), server.parts.limits)
+    app.openapi_schema = completed(app.openapi(), server.context.limits)
     # The last one added is the outermost.
     settings = server.settings
     app.add_middleware(

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 from fastapi import Depends, Path, Request
 
 from recollect.core.privacy.keys import Key, Role, check_role
-from recollect.ports.service import Recollect
+from recollect.ports.service import Service
 from recollect.shells.api.metrics import Metrics
 from recollect.shells.asgi.guards import KEY
 from recollect.shells.asgi.probe import SharedProbe
@@ -31,7 +31,7 @@ def _probe(request: Request) -> SharedProbe:
     return probe
 
 
-def _mine(request: Request) -> Recollect:
+def _mine(request: Request) -> Service:
     return _server(request).for_key(_key(request))
 
 
@@ -58,7 +58,7 @@ TheKey = Annotated[Key, Depends(_key)]
 TheServer = Annotated[Server, Depends(_server)]
 TheProbe = Annotated[SharedProbe, Depends(_probe)]
 TheMetrics = Annotated[Metrics, Depends(_metrics)]
-Mine = Annotated[Recollect, Depends(_mine)]
+Mine = Annotated[Service, Depends(_mine)]
 Reference = Annotated[
     str,
     Path(

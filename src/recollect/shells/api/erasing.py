@@ -51,5 +51,5 @@ async def erase(sent: EraseIn, server: TheServer, key: TheKey) -> ErasedOut:
             "`recollect erase --server`.",
         )
     server.spend_writes(key)
-    report = await erase_owner(server.parts.store, server.light_eraser, key.owner)
+    report = await erase_owner(server.context.store, server.light_eraser, key.owner)
     return ErasedOut.from_report(report)

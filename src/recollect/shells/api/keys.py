@@ -35,7 +35,7 @@ router = APIRouter(prefix=PREFIX, tags=["Keys"])
 
 
 def _keys(server: TheServer, key: TheKey) -> Keys:
-    return OwnKeys(server.keys, server.parts, key.owner)
+    return OwnKeys(server.keys, server.context, key.owner)
 
 
 TheKeys = Annotated[Keys, Depends(_keys)]

@@ -38,7 +38,7 @@ async def sync_push(sent: PushIn, server: TheServer, key: TheKey) -> PushedOut:
     check_push_size(len(sent.memories), len(sent.revisions))  # what is refused is not counted
     server.spend_writes(key, len(sent.memories) + len(sent.revisions))
     pushed = await push(
-        server.parts_for(key),
+        server.context_for(key),
         server.changes_for(key),
         key.owner,
         sent.store,
@@ -65,7 +65,7 @@ async def sync_pull(
     """
     check_protocol(query.protocol, by="client")
     page = await pull(
-        server.parts_for(key),
+        server.context_for(key),
         server.changes_for(key),
         key.owner,
         query.store,

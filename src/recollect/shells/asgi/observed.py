@@ -17,7 +17,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from recollect.core.privacy.keys import Key
-from recollect.core.privacy.redaction import places
+from recollect.core.privacy.redaction import locations
 from recollect.shells.asgi.guards import KEY, client_of
 from recollect.shells.asgi.problems import UNEXPECTED, problem, problem_response
 
@@ -61,7 +61,7 @@ class Observed:
             status = status or CLIENT_GONE
         except Exception as error:  # noqa: BLE001  # a fault of ours must still be answered
             log.error(  # noqa: TRY400  # `exception` would log the error's text
-                "unexpected error", kind=type(error).__name__, at=places(error)
+                "unexpected error", kind=type(error).__name__, at=locations(error)
             )
             if status == 0:
                 await _unexpected()(scope, receive, noting)

@@ -24,12 +24,12 @@ from recollect.shells.cli import (
 from recollect.shells.cli.direct import load
 from recollect.shells.cli.errors import ExitCode
 from recollect.shells.cli.group import EXIT_CODES, Shell
-from recollect.shells.cli.others import Doors, add_commands
+from recollect.shells.cli.others import EntryPoints, add_commands
 from recollect.shells.cli.output import note, show
 from recollect.shells.cli.typed import Commands
 
 
-def build(doors: Doors) -> typer.Typer:
+def build(doors: EntryPoints) -> typer.Typer:
     """Every command: those of this shell, and the doors to the others."""
     app = Commands(
         name="recollect",

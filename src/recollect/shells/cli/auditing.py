@@ -91,7 +91,7 @@ async def _on_server(server: Server, owner: str | None, kinds: Sequence[Kind]) -
 
     with counting_bar("reading") as tell:
         return await audited(
-            server.parts.store,
+            server.context.store,
             whose(owner, server.settings),
             server.clock.now(),
             kinds=kinds,

@@ -191,9 +191,9 @@ def _local(settings: Settings) -> Settings:
 
 
 async def _stats(settings: Settings) -> Stats:
-    from recollect.wiring import open_recollect
+    from recollect.wiring import open_service
 
-    async with open_recollect(settings) as recollect:
+    async with open_service(settings) as recollect:
         return await recollect.stats()
 
 

@@ -15,7 +15,7 @@ from recollect.shells.cli.typed import Commands
 
 if TYPE_CHECKING:
     from recollect.core.recall.space import StoredSpace
-    from recollect.usecases.workers.embed import Embedded, EmbeddingParts, Trouble
+    from recollect.usecases.workers.embed import Embedded, EmbeddingContext, Trouble
     from recollect.usecases.workers.reembed import SpaceStatus
     from recollect.wiring import Server
 
@@ -138,19 +138,19 @@ async def _change(server: Server, model: str | None, *, accept_parked: bool) -> 
         if isinstance(news, Trouble):
             note(f"{news.error}; trying again in {news.seconds:.0f} s")
 
-    parts = _embedding(server)
-    async with embedding_bar(parts.queue):
+    context = _embedding(server)
+    async with embedding_bar(context.queue):
         if model is None:
-            space = await reembed.rollback(parts, tell, accept_parked=accept_parked)
+            space = await reembed.rollback(context, tell, accept_parked=accept_parked)
         else:
-            space = await reembed.reembed(parts, model, tell, accept_parked=accept_parked)
-    left = await parts.queue.progress(space)
+            space = await reembed.reembed(context, model, tell, accept_parked=accept_parked)
+    left = await context.queue.progress(space)
     if left.failing or left.parked:
         note(f"{counted(left.failing, 'memory')} to be retried later, {left.parked} parked")
     return space
 
 
-def _embedding(server: Server) -> EmbeddingParts:
+def _embedding(server: Server) -> EmbeddingContext:
     if server.embedding is None:
         raise StoreError("this Postgres has no place for vectors", remedy=f"{server.vector_note}.")
     return server.embedding

@@ -73,7 +73,7 @@ async def _on_server(server: Server, owner: str, *, dry_run: bool) -> ErasureRep
 
     if server.eraser is None:
         raise InvalidInput("there is no store to erase in", field="server", remedy="Try again.")
-    return await erase_owner(server.parts.store, server.eraser, owner, dry_run=dry_run)
+    return await erase_owner(server.context.store, server.eraser, owner, dry_run=dry_run)
 
 
 def tell_search(known: Sequence[Memory], erased: Sequence[str], *, as_json: bool) -> None:

@@ -21,7 +21,7 @@ from recollect.core.errors import (
     RecollectError,
     StoreError,
 )
-from recollect.core.privacy.redaction import explained, traced
+from recollect.core.privacy.redaction import explained, safe_traceback
 from recollect.shells.cli.ending import Exit
 from recollect.shells.cli.output import note
 from recollect.shells.cli.text import one_line
@@ -87,7 +87,7 @@ def guarded(work: Callable[[], object], *, as_json: bool) -> int:
 def tell(error: RecollectError, *, as_json: bool) -> None:
     """Say on stderr what went wrong and what to do."""
     if os.environ.get("RECOLLECT_DEBUG"):
-        note(traced(sys.exception() or error))
+        note(safe_traceback(sys.exception() or error))
     if as_json:
         import json
 

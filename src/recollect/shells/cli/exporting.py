@@ -14,7 +14,7 @@ import typer
 from recollect.core.errors import InvalidInput
 from recollect.core.memory.memory import Scope
 from recollect.core.text.analysis import counted
-from recollect.shells.cli.option_groups import made_of_options
+from recollect.shells.cli.option_groups import option_group
 from recollect.shells.cli.options import AsJson, scope
 from recollect.shells.cli.output import note, print_json, show, unwritten
 from recollect.shells.cli.shell import run_async
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _STDOUT: Final = "-"
 
 
-@made_of_options(where=scope)
+@option_group(where=scope)
 def export(
     file: Annotated[
         str, typer.Argument(metavar="[FILE]", help="Where to; without it, or with -, stdout.")

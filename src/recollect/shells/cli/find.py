@@ -21,11 +21,11 @@ from recollect.core.recall.request import (
 )
 from recollect.core.text.analysis import MAX_QUERY_CHARS
 from recollect.shells.cli.declared import Argument, Option
-from recollect.shells.cli.option_groups import made_of_options
+from recollect.shells.cli.option_groups import option_group
 from recollect.shells.cli.options import (
     AsJson,
     moment,
-    project_meant,
+    resolve_project,
     scope_of_folder,
     whole_id,
 )
@@ -35,7 +35,7 @@ from recollect.shells.cli.where import in_scope, more_everywhere, tell_where
 
 if TYPE_CHECKING:
     from recollect.core.recall.explain import WhyReport
-    from recollect.ports.service import Recollect
+    from recollect.ports.service import Service
 
 _STDIN = "-"
 
@@ -60,7 +60,7 @@ SensitiveQuery = Annotated[
 ]
 
 
-@made_of_options(where=scope_of_folder)
+@option_group(where=scope_of_folder)
 def _request(
     *,
     limit: Limit = 10,
@@ -86,7 +86,7 @@ def _request(
     )
 
 
-@made_of_options(request=_request)
+@option_group(request=_request)
 def recall(
     query: Annotated[str, Argument(metavar="QUERY", help="Any text; - reads it from stdin.")],
     *,
@@ -97,8 +97,8 @@ def recall(
     """Find the memories most useful for a query, best first."""
     asked = replace(request, query=_query(query))
 
-    async def find(recollect: Recollect) -> Recollection:
-        return await recollect.recall(await _in_project_meant(recollect, asked))
+    async def find(recollect: Service) -> Recollection:
+        return await recollect.recall(await _resolve_project(recollect, asked))
 
     found = ask(find)
     if as_json:
@@ -109,7 +109,7 @@ def recall(
         _show_hits(found, explain=explain)
 
 
-@made_of_options(request=_request)
+@option_group(request=_request)
 def why(
     id: Annotated[str, Argument(metavar="ID", help="An id, or the beginning of one.")],
     *,
@@ -122,8 +122,8 @@ def why(
     """Say why a memory is recalled for a query or is not, and what would bring it in."""
     asked = replace(request, query=_query(query))
 
-    async def explain(recollect: Recollect) -> WhyReport:
-        return await recollect.why(id, await _in_project_meant(recollect, asked))
+    async def explain(recollect: Service) -> WhyReport:
+        return await recollect.why(id, await _resolve_project(recollect, asked))
 
     report = ask(explain)
     if as_json:
@@ -204,8 +204,8 @@ def _was_shown_today(hint: str) -> bool:
     return False
 
 
-async def _in_project_meant(recollect: Recollect, asked: RecallRequest) -> RecallRequest:
-    project = await project_meant(recollect, asked.scope.project)
+async def _resolve_project(recollect: Service, asked: RecallRequest) -> RecallRequest:
+    project = await resolve_project(recollect, asked.scope.project)
     return replace(asked, scope=replace(asked.scope, project=project))
 
 

@@ -159,10 +159,10 @@ def check_speed(settings: Settings, *, full: bool) -> Check:
 
 
 async def _recall_times(settings: Settings) -> list[float]:
-    from recollect.wiring import open_recollect
+    from recollect.wiring import open_service
 
     times: list[float] = []
-    async with open_recollect(settings) as recollect:
+    async with open_service(settings) as recollect:
         for _ in range(_RUNS):
             begun = time.perf_counter()
             await recollect.recall(RecallRequest(_QUESTION))

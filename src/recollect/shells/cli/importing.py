@@ -12,7 +12,7 @@ import typer
 from recollect.core.imports.formats import FORMATS
 from recollect.core.text.analysis import counted
 from recollect.shells.cli.errors import ExitCode
-from recollect.shells.cli.options import AsJson, Project, project_meant
+from recollect.shells.cli.options import AsJson, Project, resolve_project
 from recollect.shells.cli.output import note, print_json, show
 from recollect.shells.cli.shell import note_write, run_async
 from recollect.shells.cli.text import one_line
@@ -65,7 +65,7 @@ async def _import(
     from recollect.shells.transfer.importing import import_files
 
     async with open_moving(load()) as moving:
-        project = await project_meant(moving.recollect, project)
+        project = await resolve_project(moving.recollect, project)
         with counting_bar("importing") as tell:
             return await import_files(
                 moving, paths, format=format, project=project, dry_run=dry_run, progress=tell

@@ -145,7 +145,7 @@ def _ask(question: Callable[[Keys], Awaitable[Answer]], *, start: bool) -> Answe
     def own(server: Server) -> Keys:
         from recollect.usecases.admin.keys import OwnKeys
 
-        return OwnKeys(server.keys, server.parts, server.settings.owner)
+        return OwnKeys(server.keys, server.context, server.settings.owner)
 
     return ask_part(question, remote=open_remote_keys, own=own, start=start)
 

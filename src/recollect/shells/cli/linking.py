@@ -8,7 +8,7 @@ from recollect.core.errors import NotFound
 from recollect.core.memory.ids import short
 from recollect.core.memory.links import KINDS, Link
 from recollect.core.memory.memory import Memory
-from recollect.ports.service import Recollect
+from recollect.ports.service import Service
 from recollect.shells.cli.declared import Argument
 from recollect.shells.cli.options import AsJson
 from recollect.shells.cli.output import print_json, show
@@ -29,7 +29,7 @@ def unlink(id: Id, kind: Kind, target: Target, *, as_json: AsJson = False) -> No
     _tell(ask(lambda recollect: recollect.unlink(id, kind, target)), as_json=as_json)
 
 
-async def told_links(recollect: Recollect, memory: Memory) -> list[str]:
+async def told_links(recollect: Service, memory: Memory) -> list[str]:
     """Each link as a person reads it, and whether it leads to anything."""
     return [
         f"{named(link)}{'' if await _is_there(recollect, link) else ' (not here)'}"
@@ -41,7 +41,7 @@ def named(link: Link) -> str:
     return f"{link.kind.replace('_', ' ')} {short(link.target)}"
 
 
-async def _is_there(recollect: Recollect, link: Link) -> bool:
+async def _is_there(recollect: Service, link: Link) -> bool:
     try:
         await recollect.get(str(link.target))
     except NotFound:

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Annotated
 from recollect.core.memory.memory import Scope
 from recollect.core.memory.paging import MAX_PAGE, Page
 from recollect.shells.cli.declared import Option
-from recollect.shells.cli.option_groups import made_of_options
-from recollect.shells.cli.options import AsJson, project_meant, scope_of_folder
+from recollect.shells.cli.option_groups import option_group
+from recollect.shells.cli.options import AsJson, resolve_project, scope_of_folder
 from recollect.shells.cli.output import note, print_json, show
 from recollect.shells.cli.shell import ask
 from recollect.shells.cli.where import in_scope, more_everywhere, tell_where
 
 if TYPE_CHECKING:
-    from recollect.ports.service import Recollect
+    from recollect.ports.service import Service
 
 _PAGE = 20
 
 
-@made_of_options(where=scope_of_folder)
+@option_group(where=scope_of_folder)
 def list_memories(
     *,
     where: Scope,
@@ -30,8 +30,8 @@ def list_memories(
 ) -> None:
     """List memories, newest first."""
 
-    async def find(recollect: Recollect) -> Page:
-        project = await project_meant(recollect, where.project)
+    async def find(recollect: Service) -> Page:
+        project = await resolve_project(recollect, where.project)
         return await recollect.page(replace(where, project=project), cursor, limit)
 
     page = ask(find)

@@ -18,7 +18,7 @@ from recollect.core.memory.memory import (
     Memory,
 )
 from recollect.core.memory.project import project_to_store_in
-from recollect.ports.service import Recollect
+from recollect.ports.service import Service
 from recollect.shells.cli.declared import Argument, Option
 from recollect.shells.cli.ending import Exit
 from recollect.shells.cli.errors import ExitCode, exit_code, tell
@@ -33,8 +33,8 @@ from recollect.shells.cli.options import (
     Sensitive,
     Session,
     Tags,
-    project_meant,
     project_of_folder,
+    resolve_project,
     whole_id,
 )
 from recollect.shells.cli.output import print_json, show
@@ -84,10 +84,10 @@ def remember(
         id=whole_id(id, "id") if id else None,
     )
 
-    async def remember_it(recollect: Recollect) -> Memory:
+    async def remember_it(recollect: Service) -> Memory:
         replaced = [(await recollect.get(one)).id for one in supersedes or ()]
         links = tuple(Link(SUPERSEDES, id) for id in replaced)
-        meant = await project_meant(recollect, draft.project)
+        meant = await resolve_project(recollect, draft.project)
         return await recollect.remember(replace(draft, links=links, project=meant))
 
     memory = ask(remember_it)
@@ -104,7 +104,7 @@ def remember(
 def show_memory(id: Id, *, as_json: AsJson = False) -> None:
     """Show one memory with all its fields."""
 
-    async def get(recollect: Recollect) -> tuple[Memory, list[str]]:
+    async def get(recollect: Service) -> tuple[Memory, list[str]]:
         memory = await recollect.get(id)
         return memory, [] if as_json else await told_links(recollect, memory)
 
@@ -153,9 +153,9 @@ def update(
     if project is not None or is_global:
         changes["project"] = project_to_store_in(project, None, is_global=is_global)
 
-    async def update_it(recollect: Recollect) -> Memory:
+    async def update_it(recollect: Service) -> Memory:
         if "project" in changes:
-            changes["project"] = await project_meant(recollect, changes["project"])
+            changes["project"] = await resolve_project(recollect, changes["project"])
         return await recollect.update(id, changes, based_on=based_on)
 
     memory = ask(update_it)
@@ -188,7 +188,7 @@ def forget(
     known: list[Memory] = []
     failure: RecollectError | None = None
 
-    async def forget_each(recollect: Recollect) -> None:
+    async def forget_each(recollect: Service) -> None:
         nonlocal failure
         for id in ids:
             try:
@@ -215,7 +215,7 @@ def forget(
         raise Exit(exit_code(failure))
 
 
-async def _known(recollect: Recollect, id: str) -> list[Memory]:
+async def _known(recollect: Service, id: str) -> list[Memory]:
     """One that was forgotten before is known by its id alone."""
     try:
         return [await recollect.get(id)]

@@ -14,7 +14,7 @@ from typing import TypeVar
 Result = TypeVar("Result")
 
 
-def made_of_options(
+def option_group(
     **makers: Callable[..., object],
 ) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
     """Hand over, for each parameter named, what its maker makes of the options that it takes."""

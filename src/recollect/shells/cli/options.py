@@ -15,10 +15,10 @@ from recollect.core.memory.memory import CATEGORIES, Scope
 from recollect.core.memory.owner import check_owner
 from recollect.core.memory.project import scope_here
 from recollect.shells.cli.declared import Option
-from recollect.shells.cli.option_groups import made_of_options
+from recollect.shells.cli.option_groups import option_group
 
 if TYPE_CHECKING:
-    from recollect.ports.service import Recollect
+    from recollect.ports.service import Service
     from recollect.settings import Settings
 
 AsJson = Annotated[bool, Option("--json", help="Print one JSON document.")]
@@ -93,7 +93,7 @@ def scope(
     )
 
 
-@made_of_options(where=scope)
+@option_group(where=scope)
 def scope_of_folder(
     *, where: Scope, is_global: GlobalOnly = False, everywhere: Everywhere = False
 ) -> Scope:
@@ -115,11 +115,11 @@ def project_of_folder() -> str | None:
     return current_project(Path.cwd(), os.environ)
 
 
-async def project_meant(recollect: Recollect, name: str | None) -> str | None:
+async def resolve_project(recollect: Service, name: str | None) -> str | None:
     """What a project's name means in this folder; a blank one means none."""
     if not name or not name.strip():
         return name
-    return await recollect.project_meant(name, project_of_folder())
+    return await recollect.resolve_project(name, project_of_folder())
 
 
 def moment(text: str, option: str, now: datetime) -> datetime:

@@ -34,7 +34,7 @@ class Work(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Doors:
+class EntryPoints:
     """How to enter each of the other shells."""
 
     serve: Serve
@@ -44,7 +44,7 @@ class Doors:
     hook: Callable[[list[str]], object]
 
 
-def add_commands(app: typer.Typer, doors: Doors) -> None:
+def add_commands(app: typer.Typer, doors: EntryPoints) -> None:
     @app.command()
     def serve(
         *,

@@ -31,12 +31,12 @@ def push_briefly(settings: Settings, *, quiet: bool) -> None:
                 async with asyncio.timeout(PUSH_SECONDS):
                     await pull_page(cached.sync, cached.server, silent)
                     await push_all(cached.sync, cached.server)
-                    await cached.sync.note_success(cached.clock.now())
+                    await cached.sync.record_success(cached.clock.now())
             except TimeoutError:
                 return None
             except RecollectError as error:
                 refused = isinstance(error, NotAllowed)
-                is_news = await cached.sync.note_trouble(
+                is_news = await cached.sync.record_error(
                     str(error), error.remedy, key_refused=refused
                 )
                 return error if refused and is_news else None

@@ -16,7 +16,7 @@ from recollect.shells.cli.errors import ExitCode, guarded
 from recollect.shells.cli.output import note
 
 if TYPE_CHECKING:
-    from recollect.ports.service import Recollect
+    from recollect.ports.service import Service
     from recollect.settings import Settings
     from recollect.wiring import Server
 
@@ -68,13 +68,13 @@ def run_async(work: Coroutine[object, object, Answer]) -> Answer:
     return asyncio.run(work)
 
 
-def ask(question: Callable[[Recollect], Awaitable[Answer]]) -> Answer:
+def ask(question: Callable[[Service], Awaitable[Answer]]) -> Answer:
     """One question to the memory this process works with: the local store, or a server."""
     from recollect.settings import load
-    from recollect.wiring import open_recollect
+    from recollect.wiring import open_service
 
     async def asked() -> Answer:
-        async with open_recollect(load(), on_write=_written.set) as memory:
+        async with open_service(load(), on_write=_written.set) as memory:
             return await question(memory)
 
     return run_async(asked())

@@ -13,7 +13,7 @@ from recollect.shells.cli.shell import ask
 if TYPE_CHECKING:
     from recollect.core.memory.memory import Stats
     from recollect.core.sync.model import SyncStatus
-    from recollect.ports.service import Recollect
+    from recollect.ports.service import Service
 
 
 def status(*, as_json: AsJson = False) -> None:
@@ -46,14 +46,14 @@ def status(*, as_json: AsJson = False) -> None:
     show(facts(rows))
 
 
-async def _look(recollect: Recollect) -> tuple[Stats, SyncStatus | None]:
+async def _look(recollect: Service) -> tuple[Stats, SyncStatus | None]:
     return await recollect.stats(), None
 
 
-async def _look_at_both(recollect: Recollect) -> tuple[Stats, SyncStatus | None]:
-    from recollect.usecases.sync.offline_first import CachedRecollect
+async def _look_at_both(recollect: Service) -> tuple[Stats, SyncStatus | None]:
+    from recollect.usecases.sync.offline_first import OfflineFirstService
 
-    sync = await recollect.status() if isinstance(recollect, CachedRecollect) else None
+    sync = await recollect.status() if isinstance(recollect, OfflineFirstService) else None
     return await recollect.stats(), sync
 
 

@@ -72,7 +72,7 @@ async def _sync(settings: Settings, *, retry: bool, relink: bool) -> SyncStatus:
             with counting_bar("syncing") as tell:
                 await sync_to_the_end(cached.sync, cached.server, cached.clock, tell)
         except RecollectError as error:
-            await cached.sync.note_trouble(
+            await cached.sync.record_error(
                 str(error), error.remedy, key_refused=isinstance(error, NotAllowed)
             )
             raise

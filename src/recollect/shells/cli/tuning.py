@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from recollect.core.recall.settings import MAX_SETTINGS_LOG, RecallSettings
-from recollect.ports.service import Recollect
+from recollect.ports.service import Service
 from recollect.shells.cli.options import AsJson
 from recollect.shells.cli.output import note, print_json, show
 from recollect.shells.cli.shell import ask
@@ -36,7 +36,7 @@ def set_setting(
 ) -> None:
     """Change one setting, for every process on this store, and show what changed."""
 
-    async def change(recollect: Recollect) -> tuple[RecallSettings, RecallSettings]:
+    async def change(recollect: Service) -> tuple[RecallSettings, RecallSettings]:
         before = await recollect.settings()
         return before, await recollect.change_settings({name: value})
 

@@ -46,7 +46,7 @@ from recollect.core.memory.project import project_to_store_in, scope_here
 from recollect.core.recall.explain import WhyReport
 from recollect.core.recall.request import LegName, RecallRequest, Recollection, SortBy
 from recollect.core.recall.settings import RecallSettings
-from recollect.ports.service import Recollect
+from recollect.ports.service import Service
 from recollect.settings import Settings, load
 from recollect.shells.client.batches import Rememberable, async_batches, to_item
 from recollect.usecases.agents.brief import Brief, brief
@@ -99,13 +99,13 @@ class AsyncClient:
     def __init__(self, **options: Unpack[Options]) -> None:
         self._settings = _settings(options)
         self._is_by_environment = not {"url", "home"} & options.keys()
-        self._opening: AbstractAsyncContextManager[Recollect] | None = None
-        self._opened: Recollect | None = None
+        self._opening: AbstractAsyncContextManager[Service] | None = None
+        self._opened: Service | None = None
 
     async def __aenter__(self) -> Self:
-        from recollect.wiring import open_recollect
+        from recollect.wiring import open_service
 
-        opening = open_recollect(self._settings, syncing=True)
+        opening = open_service(self._settings, syncing=True)
         self._opened = await opening.__aenter__()
         self._opening = opening
         return self
@@ -289,7 +289,7 @@ class AsyncClient:
         """
         from recollect.shells.transfer import open_moving
         from recollect.shells.transfer.importing import import_files
-        from recollect.usecases.sync.offline_first import CachedRecollect
+        from recollect.usecases.sync.offline_first import OfflineFirstService
 
         recollect = self._recollect
         paths = [Path(file) for file in files]
@@ -297,7 +297,7 @@ class AsyncClient:
             done = await import_files(
                 moving, paths, format=format, project=project, dry_run=dry_run
             )
-        if isinstance(recollect, CachedRecollect):
+        if isinstance(recollect, OfflineFirstService):
             recollect.wake()
         return done
 
@@ -328,7 +328,7 @@ class AsyncClient:
         return current_project(Path.cwd(), os.environ)
 
     async def _project_meant(self, name: str | None, here: str | None) -> str | None:
-        return await self._recollect.project_meant(name, here) if name and name.strip() else name
+        return await self._recollect.resolve_project(name, here) if name and name.strip() else name
 
     async def _scope(self, scope: Scope | None) -> Scope:
         here = self._project_here()
@@ -347,7 +347,7 @@ class AsyncClient:
         return RecallRequest(query, **named)
 
     @property
-    def _recollect(self) -> Recollect:
+    def _recollect(self) -> Service:
         if self._opened is None:
             raise not_open()
         return self._opened

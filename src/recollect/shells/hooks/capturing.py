@@ -25,7 +25,7 @@ from recollect.settings import Settings, load
 from recollect.shells.hooks.events import Event
 from recollect.usecases.agents.capture import Captured
 from recollect.usecases.agents.capture import capture as captured
-from recollect.wiring import open_recollect
+from recollect.wiring import open_service
 from recollect.wiring.project import current_project
 
 # Of a transcript that nobody has read yet, the end: what is further back was said long ago.
@@ -76,7 +76,7 @@ async def _kept(
             note = f" model={type(error).__name__}"
     if not found:
         return Captured(), note
-    async with open_recollect(settings) as recollect:
+    async with open_service(settings) as recollect:
         told = await captured(
             recollect, found, project=project, session=session, allowance=allowance
         )

@@ -11,7 +11,7 @@ from recollect.core.agents.injection import RECALL_SENTENCE, block
 from recollect.shells.hooks.events import Event, rendered
 from recollect.shells.hooks.wall import Wall
 from recollect.usecases.agents.inject import inject
-from recollect.wiring.fast_recall import QuickRecall, read_settings
+from recollect.wiring.fast_recall import FastRecall, read_settings
 from recollect.wiring.project import current_project
 
 
@@ -19,7 +19,7 @@ def recall(event: Event, environ: Mapping[str, str], wall: Wall, *, as_text: boo
     """Print the answer, remember what was in it, and say for the log what came of it."""
     settings = read_settings(environ)
     session = SessionFile(hooks_folder(settings.home), event.session_key)
-    find = QuickRecall(settings, wall.until)
+    find = FastRecall(settings, wall.until)
     injection = inject(
         find,
         event.prompt,

@@ -61,7 +61,7 @@ async def briefed(
     from recollect.core.recall.successors import current
     from recollect.settings import load
     from recollect.usecases.agents.brief import brief as briefing
-    from recollect.wiring import SystemClock, open_recollect
+    from recollect.wiring import SystemClock, open_service
 
     settings = load()
     scope = Scope(project=current_project(event.folder, environ), with_global=True)
@@ -72,7 +72,7 @@ async def briefed(
     # After a compaction, first what this session had and may have lost.
     had = state.captured | state.injected | state.lost
     lost = had if event.source == "compact" else frozenset()
-    async with open_recollect(settings) as recollect:
+    async with open_service(settings) as recollect:
         told = await briefing(
             recollect, scope, budget_tokens=settings.hook_tokens, now=SystemClock().now()
         )

@@ -13,7 +13,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from recollect.ports.service import Recollect
+from recollect.ports.service import Service
 from recollect.shells.asgi.guards import KEY, MAX_BODY
 from recollect.shells.asgi.problems import WRONG_METHOD, problem, problem_response
 from recollect.shells.mcp.server import Context, build_server
@@ -34,13 +34,13 @@ class McpEndpoint:
 def mcp_endpoint(server: Server) -> McpEndpoint:
     """The endpoint of one server; it can run once. Its path must be behind `KeyRequired`."""
 
-    async def recollect_of(context: Context) -> Recollect:
+    async def service_of(context: Context) -> Service:
         if context.request is None:
             raise RuntimeError("a call over HTTP carries its request")
         return server.for_key(context.request.scope[KEY])
 
     manager = StreamableHTTPSessionManager(
-        build_server(recollect_of, shows_sensitive=lambda: server.settings.mcp_sensitive == "show"),
+        build_server(service_of, shows_sensitive=lambda: server.settings.mcp_sensitive == "show"),
         json_response=True,
         stateless=True,
         max_request_body_size=MAX_BODY,

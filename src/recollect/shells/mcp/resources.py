@@ -25,7 +25,7 @@ from mcp_types import (
 from recollect.core.agents.injection import BRIEF_SENTENCE, block
 from recollect.core.memory.memory import Scope
 from recollect.core.recall.relevance import Measure
-from recollect.ports.service import Recollect
+from recollect.ports.service import Service
 from recollect.usecases.agents.brief import brief
 
 MEMORY: Final = "recollect://memory/"
@@ -75,7 +75,7 @@ def templates() -> ListResourceTemplatesResult:
     )
 
 
-async def read(recollect: Recollect, uri: str, project_here: ProjectHere) -> ReadResourceResult:
+async def read(recollect: Service, uri: str, project_here: ProjectHere) -> ReadResourceResult:
     """The resource at this address; MCPError when it is none of ours."""
     if uri.startswith(MEMORY):
         from recollect.wire.answers import MemoryOut
@@ -90,7 +90,7 @@ async def read(recollect: Recollect, uri: str, project_here: ProjectHere) -> Rea
     raise MCPError(INVALID_PARAMS, f"there is no resource {uri[:200]!r}")
 
 
-async def _brief(recollect: Recollect, project: str | None) -> str:
+async def _brief(recollect: Service, project: str | None) -> str:
     scope = Scope(project=project, with_global=True)
     found = await brief(recollect, scope, budget_tokens=Measure().tokens, now=datetime.now(UTC))
     return block(BRIEF_SENTENCE, found.memories) or _NOTHING

@@ -37,14 +37,14 @@ from pydantic import BaseModel, ValidationError
 
 from recollect import __version__
 from recollect.core.errors import InvalidInput, RecollectError
-from recollect.core.privacy.redaction import places
+from recollect.core.privacy.redaction import locations
 
 if TYPE_CHECKING:
-    from recollect.ports.service import Recollect
+    from recollect.ports.service import Service
     from recollect.shells.mcp.tools import MemoryTool
 
 Context = ServerRequestContext[Any, Any]
-RecollectOf = Callable[[Context], "Awaitable[Recollect]"]
+ServiceOf = Callable[[Context], "Awaitable[Service]"]
 
 log = logging.getLogger(__name__)
 INSTRUCTIONS: Final = (
@@ -55,12 +55,12 @@ _MISTAKES_TOLD: Final = 3
 
 
 def build_server(
-    recollect_of: RecollectOf,
+    service_of: ServiceOf,
     project_here: Callable[[], str | None] = lambda: None,
     *,
     shows_sensitive: Callable[[], bool] = lambda: False,
 ) -> Server[Any]:
-    """A server whose calls work on the memory that `recollect_of` finds for each of them, and
+    """A server whose calls work on the memory that `service_of` finds for each of them, and
     whose calls and brief are about the project in which it is used, where that is known. Unless it
     `shows_sensitive` memories, these are read by their id alone.
     """
@@ -76,7 +76,7 @@ def build_server(
         try:
             arguments = _arguments(tool, params.arguments or {})
             async with _reported(context, tool.title):
-                answer = await tool.call(await recollect_of(context), arguments, project_here())
+                answer = await tool.call(await service_of(context), arguments, project_here())
             if not shows_sensitive():
                 answer = without_sensitive(answer)
         except RecollectError as error:
@@ -99,7 +99,7 @@ def build_server(
 
         try:
             async with _reported(context, "Read a resource"):
-                return await read(await recollect_of(context), str(params.uri), project_here)
+                return await read(await service_of(context), str(params.uri), project_here)
         except RecollectError as error:
             raise MCPError(INVALID_PARAMS, _told(error)) from error
         except MCPError:
@@ -212,7 +212,7 @@ def _notes(answer: BaseModel) -> Iterator[str]:
 def _unexpected(error: Exception, what: str) -> RecollectError:
     """A fault of ours. The error's text may quote a memory: it is neither told nor logged."""
     kind = type(error).__name__
-    log.error("%s failed: %s at %s", what, kind, places(error))
+    log.error("%s failed: %s at %s", what, kind, locations(error))
     return RecollectError(
         f"unexpected {kind} in {what}",
         remedy="Try again; if it happens again, run `recollect doctor`.",

@@ -22,7 +22,7 @@ from mcp.server.stdio import stdio_server
 from recollect.shells.mcp.server import Context, build_server
 
 if TYPE_CHECKING:
-    from recollect.ports.service import Recollect
+    from recollect.ports.service import Service
 
 _INTERRUPTED = 130
 
@@ -35,15 +35,15 @@ class OnFirstCall:
     def __init__(self, stack: AsyncExitStack) -> None:
         self._stack = stack
         self._opening = asyncio.Lock()
-        self._recollect: Recollect | None = None
+        self._recollect: Service | None = None
 
-    async def __call__(self, _: Context) -> Recollect:
+    async def __call__(self, _: Context) -> Service:
         async with self._opening:
             if self._recollect is None:
                 from recollect.settings import load
-                from recollect.wiring import open_recollect
+                from recollect.wiring import open_service
 
-                opening = open_recollect(load(), syncing=True)
+                opening = open_service(load(), syncing=True)
                 self._recollect = await self._stack.enter_async_context(opening)
             return self._recollect
 

@@ -15,7 +15,7 @@ from recollect.core.memory.memory import Scope
 from recollect.core.memory.project import scope_here
 from recollect.core.privacy.keys import Role
 from recollect.core.recall.request import RecallRequest
-from recollect.ports.service import Recollect
+from recollect.ports.service import Service
 from recollect.shells.mcp.arguments import (
     DeleteArguments,
     GetArguments,
@@ -44,7 +44,7 @@ class MemoryTool:
     description: str
     arguments: type[BaseModel]
     answer: type[BaseModel]
-    call: Callable[[Recollect, Any, str | None], Awaitable[BaseModel]]
+    call: Callable[[Service, Any, str | None], Awaitable[BaseModel]]
     reads: bool
     destroys: bool
     repeatable: bool
@@ -55,34 +55,34 @@ class MemoryTool:
         return "read-only" if self.reads else "member"
 
 
-async def _store(recollect: Recollect, arguments: StoreArguments, here: str | None) -> BaseModel:
+async def _store(recollect: Service, arguments: StoreArguments, here: str | None) -> BaseModel:
     draft = arguments.to_draft(here)
     draft = replace(draft, project=await _project(recollect, draft.project, here))
     return WrittenOut.of_draft(await recollect.remember(draft), draft)
 
 
-async def _recall(recollect: Recollect, arguments: RecallArguments, here: str | None) -> BaseModel:
+async def _recall(recollect: Service, arguments: RecallArguments, here: str | None) -> BaseModel:
     request = await _request(recollect, arguments, here)
     found = await recollect.recall(request)
     return RecollectionOut.from_recollection(found, explain=arguments.explain)
 
 
-async def _why(recollect: Recollect, arguments: WhyArguments, here: str | None) -> BaseModel:
+async def _why(recollect: Service, arguments: WhyArguments, here: str | None) -> BaseModel:
     request = await _request(recollect, arguments, here)
     return WhyOut.from_report(await recollect.why(arguments.id, request))
 
 
-async def _list(recollect: Recollect, arguments: ListArguments, here: str | None) -> BaseModel:
+async def _list(recollect: Service, arguments: ListArguments, here: str | None) -> BaseModel:
     scope = await _scope(recollect, arguments.to_scope(), arguments, here)
     page = await recollect.page(scope, arguments.cursor, arguments.limit)
     return PageOut.from_page(page)
 
 
-async def _get(recollect: Recollect, arguments: GetArguments, _: str | None) -> BaseModel:
+async def _get(recollect: Service, arguments: GetArguments, _: str | None) -> BaseModel:
     return MemoryOut.from_memory(await recollect.get(arguments.id))
 
 
-async def _update(recollect: Recollect, arguments: UpdateArguments, here: str | None) -> BaseModel:
+async def _update(recollect: Service, arguments: UpdateArguments, here: str | None) -> BaseModel:
     changes = arguments.to_changes()
     if "project" in changes:
         changes["project"] = await _project(recollect, changes["project"], here)
@@ -90,24 +90,24 @@ async def _update(recollect: Recollect, arguments: UpdateArguments, here: str | 
     return WrittenOut.of_changes(changed, changes)
 
 
-async def _delete(recollect: Recollect, arguments: DeleteArguments, _: str | None) -> BaseModel:
+async def _delete(recollect: Service, arguments: DeleteArguments, _: str | None) -> BaseModel:
     id = await recollect.forget(arguments.id, forever=arguments.forever)
     return ForgottenOut(id=id, forever=arguments.forever)
 
 
-async def _stats(recollect: Recollect, _: StatsArguments, __: str | None) -> BaseModel:
+async def _stats(recollect: Service, _: StatsArguments, __: str | None) -> BaseModel:
     return StatsOut.from_stats(await recollect.stats())
 
 
 async def _request(
-    recollect: Recollect, arguments: RecallArguments | WhyArguments, here: str | None
+    recollect: Service, arguments: RecallArguments | WhyArguments, here: str | None
 ) -> RecallRequest:
     request = arguments.to_request()
     return replace(request, scope=await _scope(recollect, request.scope, arguments, here))
 
 
 async def _scope(
-    recollect: Recollect,
+    recollect: Service,
     scope: Scope,
     arguments: RecallArguments | WhyArguments | ListArguments,
     here: str | None,
@@ -117,9 +117,9 @@ async def _scope(
     return scope if arguments.everywhere else scope_here(scope, here)
 
 
-async def _project(recollect: Recollect, name: str | None, here: str | None) -> str | None:
+async def _project(recollect: Service, name: str | None, here: str | None) -> str | None:
     """What a project's name means where the client works; a blank one means none."""
-    return await recollect.project_meant(name, here) if name and name.strip() else name
+    return await recollect.resolve_project(name, here) if name and name.strip() else name
 
 
 TOOLS = (

@@ -14,57 +14,57 @@ from uuid import UUID
 
 from recollect.core.errors import InvalidInput
 from recollect.core.memory.ids import check_uuid7
-from recollect.core.memory.jsonl import Brought, brought
+from recollect.core.memory.jsonl import ImportResult, import_result
 from recollect.core.memory.memory import Memory, Scope, Stats, checked
 from recollect.core.memory.paging import Cursor
 from recollect.core.privacy.erasure import ErasureReport
-from recollect.ports.service import Recollect
+from recollect.ports.service import Service
 from recollect.ports.stores import MemoryStore
 from recollect.settings import Settings
 from recollect.usecases.admin.erase import OwnerEraser
 from recollect.usecases.curation.audit import Listing, RecallRecord
-from recollect.usecases.memory.import_ import bring
-from recollect.usecases.service import OwnedRecollect
-from recollect.wiring import SystemClock, key_of, parts_on
+from recollect.usecases.memory.import_ import import_memories
+from recollect.usecases.service import LocalService
+from recollect.wiring import SystemClock, build_context, key_of
 
 
 @dataclass(frozen=True, slots=True)
 class Moving:
     """`mark` is what ids of foreign memories are made with; it stays the same for this store."""
 
-    recollect: Recollect
-    bring: Callable[[Sequence[Memory]], Awaitable[list[Brought]]]
+    recollect: Service
+    import_memories: Callable[[Sequence[Memory]], Awaitable[list[ImportResult]]]
     settings: Settings
     mark: str
     now: datetime
     current: Callable[[Sequence[Memory]], Awaitable[Mapping[UUID, Memory]]]
 
-    async def look(self, memories: Sequence[Memory]) -> list[Brought]:
+    async def look(self, memories: Sequence[Memory]) -> list[ImportResult]:
         """What bringing these memories would do."""
         current = await self.current(memories)
         return [self._outcome(memory, current.get(memory.id)) for memory in memories]
 
-    def _outcome(self, memory: Memory, current: Memory | None) -> Brought:
+    def _outcome(self, memory: Memory, current: Memory | None) -> ImportResult:
         try:
             check_uuid7(memory.id)
             tidy = checked(memory, self.settings.limits)
         except InvalidInput as error:
-            return Brought(memory.id, "refused", str(error), error.remedy)
-        return Brought(memory.id, "new") if current is None else brought(tidy, current)
+            return ImportResult(memory.id, "refused", str(error), error.remedy)
+        return ImportResult(memory.id, "new") if current is None else import_result(tidy, current)
 
 
 @asynccontextmanager
 async def open_moving(settings: Settings) -> AsyncIterator[Moving]:
     clock = SystemClock()
     if settings.mode == "remote":
-        from recollect.adapters.http.import_ import RemoteBringing
+        from recollect.adapters.http.import_ import RemoteImport
         from recollect.adapters.http.sync import RemoteSync
 
         key = key_of(settings)
         mark = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
         url = settings.api_url or ""
         async with RemoteSync(url, key, owner=settings.owner, sensitive=True) as remote:
-            bringing = RemoteBringing(remote, mark, is_here=remote.is_here)
+            bringing = RemoteImport(remote, mark, is_here=remote.is_here)
             yield Moving(
                 remote,
                 bringing,
@@ -79,11 +79,11 @@ async def open_moving(settings: Settings) -> AsyncIterator[Moving]:
 
     async with SqliteStore(settings.sqlite_path) as store:
         mark = str(await SqliteSync(store, settings.owner, clock).store_id())
-        parts = parts_on(store, settings)
-        owned = OwnedRecollect(parts, settings.owner)
+        context = build_context(store, settings)
+        owned = LocalService(context, settings.owner)
         yield Moving(
             owned,
-            partial(bring, parts, settings.owner),
+            partial(import_memories, context, settings.owner),
             settings,
             mark,
             clock.now(),
@@ -97,9 +97,9 @@ async def open_moving(settings: Settings) -> AsyncIterator[Moving]:
 async def open_audit(settings: Settings) -> AsyncIterator[tuple[Listing, RecallRecord | None]]:
     """The local store, and what it knows of recalls. A server lists its memories, no recalls."""
     if settings.mode == "remote":
-        from recollect.adapters.http.client import RemoteRecollect
+        from recollect.adapters.http.client import RemoteService
 
-        async with RemoteRecollect(settings.api_url or "", key_of(settings)) as remote:
+        async with RemoteService(settings.api_url or "", key_of(settings)) as remote:
             yield _Pages(remote), None
         return
     from recollect.adapters.sqlite.history.recalls import SqliteRecalls
@@ -121,10 +121,10 @@ async def open_erasure(settings: Settings) -> AsyncIterator[tuple[MemoryStore, O
 
 async def erase_on_server(settings: Settings, owner: str) -> ErasureReport:
     """All that the owner of the key has on a server elsewhere."""
-    from recollect.adapters.http.client import RemoteRecollect
+    from recollect.adapters.http.client import RemoteService
 
     key = key_of(settings)
-    async with RemoteRecollect(settings.api_url or "", key) as remote:
+    async with RemoteService(settings.api_url or "", key) as remote:
         return await remote.erase_owner(owner)
 
 
@@ -132,7 +132,7 @@ async def erase_on_server(settings: Settings, owner: str) -> ErasureReport:
 class _Pages:
     """The memories of whoever asks, as a store lists them."""
 
-    recollect: Recollect
+    recollect: Service
 
     async def page(
         self, _owner: str, scope: Scope, after: Cursor | None, limit: int

@@ -11,8 +11,8 @@ from typing import IO, Final, Literal, get_args
 from recollect.core.errors import InvalidInput, StoreUnavailable
 from recollect.core.memory.jsonl import HEADER, to_line, to_markdown
 from recollect.core.memory.memory import Scope
-from recollect.ports.service import Recollect
-from recollect.usecases.memory.export import Taken, taken_out
+from recollect.ports.service import Service
+from recollect.usecases.memory.export import Taken, export_pages
 
 ExportFormat = Literal["jsonl", "md"]
 EXPORT_FORMATS: Final[tuple[ExportFormat, ...]] = get_args(ExportFormat)
@@ -28,7 +28,7 @@ def check_export_format(format: str) -> None:
 
 
 async def write_export(
-    recollect: Recollect,
+    recollect: Service,
     out: IO[bytes],
     scope: Scope,
     format: str,
@@ -44,7 +44,7 @@ async def write_export(
     out.write(f"{head}\n".encode())
     stats = await recollect.stats()
     progress("exporting", 0, stats.memories + (stats.forgotten if scope.forgotten else 0))
-    async for memory in taken_out(recollect, scope, taken, sensitive=sensitive):
+    async for memory in export_pages(recollect, scope, taken, sensitive=sensitive):
         out.write(f"{written(memory)}\n".encode())
         progress("exporting", 1, None)
     return taken

@@ -90,7 +90,7 @@ async def _settle(
     if dry_run:
         outcomes = await moving.look(memories)
     else:
-        outcomes = await moving.bring(memories)
+        outcomes = await moving.import_memories(memories)
     counts = Counter(one.outcome for one in outcomes)
     done.new += counts["new"]
     done.same += counts["same"]

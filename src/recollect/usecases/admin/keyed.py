@@ -19,17 +19,17 @@ from recollect.core.recall.explain import WhyReport
 from recollect.core.recall.request import RecallRequest, Recollection
 from recollect.core.recall.settings import RecallSettings, SettingChange
 from recollect.core.sync.model import ConflictReport, Keep
-from recollect.ports.service import Recollect
+from recollect.ports.service import Service
 from recollect.usecases.admin.within_project import outside, scope_within
 
 
 @dataclass(frozen=True, slots=True)
-class KeyedRecollect:
-    """Implements the `Recollect` port within the limits of a key. `mine` is the owner's, or the
+class KeyedService:
+    """Implements the `Service` port within the limits of a key. `mine` is the owner's, or the
     key's project of it.
     """
 
-    mine: Recollect
+    mine: Service
     key: Key
     spend_writes: Callable[[int], None] = lambda _count: None
 
@@ -78,8 +78,8 @@ class KeyedRecollect:
         self._write()
         return await self.mine.forget(reference, forever=forever)
 
-    async def project_meant(self, name: str, here: str | None = None) -> str:
-        return await self.mine.project_meant(name, here)
+    async def resolve_project(self, name: str, here: str | None = None) -> str:
+        return await self.mine.resolve_project(name, here)
 
     async def stats(self) -> Stats:
         return await self.mine.stats()

@@ -23,7 +23,7 @@ from recollect.core.privacy.keys import (
 )
 from recollect.ports.keys import KeyStore
 from recollect.ports.stores import Clock
-from recollect.usecases.context import Parts
+from recollect.usecases.context import Context
 from recollect.usecases.memory.projects import meant
 
 MAX_GRACE = timedelta(days=365)
@@ -37,7 +37,7 @@ class OwnKeys:
     """
 
     store: KeyStore
-    parts: Parts
+    context: Context
     owner: str
 
     async def list(self) -> Sequence[Key]:
@@ -54,10 +54,10 @@ class OwnKeys:
     ) -> tuple[Key, str]:
         whose = self.owner if owner is None else owner
         if project is not None:
-            project = await meant(self.parts, whose.strip(), checked_name(project, "project"))
+            project = await meant(self.context, whose.strip(), checked_name(project, "project"))
         return await issue_key(
             self.store,
-            self.parts.clock,
+            self.context.clock,
             whose,
             label,
             role=role,
@@ -66,11 +66,11 @@ class OwnKeys:
         )
 
     async def rotate(self, reference: str, grace: timedelta) -> tuple[Key, str]:
-        return await rotate_key(self.store, self.parts.clock, reference, grace)
+        return await rotate_key(self.store, self.context.clock, reference, grace)
 
     async def revoke(self, reference: str) -> UUID:
         id = await resolve_key(self.store, reference)
-        await revoke_key(self.store, self.parts.clock, id)
+        await revoke_key(self.store, self.context.clock, id)
         return id
 
 

@@ -9,17 +9,17 @@ from recollect.core.errors import InvalidInput
 from recollect.core.recall.settings import RecallSettings, SettingChange, check_log_limit
 
 if TYPE_CHECKING:
-    from recollect.usecases.context import Parts
+    from recollect.usecases.context import Context
 
 _NO_LEG: Final = "no recall could find anything: the weight of every leg that works here is 0"
 
 
-async def settings(parts: Parts) -> RecallSettings:
-    return RecallSettings.stored(await parts.settings.read_settings())
+async def settings(context: Context) -> RecallSettings:
+    return RecallSettings.stored(await context.settings.read_settings())
 
 
 async def change_settings(
-    parts: Parts, owner: str, changes: Mapping[str, object]
+    context: Context, owner: str, changes: Mapping[str, object]
 ) -> RecallSettings:
     """Settings are everybody's; `owner` is who goes into the log. They are read again when they are
     written: somebody else may have changed others meanwhile.
@@ -28,21 +28,21 @@ async def change_settings(
         raise InvalidInput(
             "no setting was named", field="settings", remedy="Name at least one setting to change."
         )
-    changed = (await settings(parts)).changed(changes)
-    if (missing := _missing_weights(parts, changed)) is not None:
+    changed = (await settings(context)).changed(changes)
+    if (missing := _missing_weights(context, changed)) is not None:
         raise InvalidInput(
             _NO_LEG,
             field=next((name for name in changes if name in missing), missing[0]),
             remedy=f"Give {' or '.join(missing)} a value above 0.",
         )
     wanted = {name: value for name, value in changed.as_dict().items() if name in changes}
-    await parts.settings.write_settings(wanted, by=owner, at=parts.clock.now())
-    return await settings(parts)
+    await context.settings.write_settings(wanted, by=owner, at=context.clock.now())
+    return await settings(context)
 
 
-async def check_some_leg(parts: Parts) -> None:
+async def check_some_leg(context: Context) -> None:
     """InvalidInput when the stored settings leave none of the legs that this server has."""
-    missing = _missing_weights(parts, await settings(parts))
+    missing = _missing_weights(context, await settings(context))
     if missing is not None:
         raise InvalidInput(
             _NO_LEG,
@@ -52,16 +52,16 @@ async def check_some_leg(parts: Parts) -> None:
         )
 
 
-def _missing_weights(parts: Parts, chosen: RecallSettings) -> list[str] | None:
+def _missing_weights(context: Context, chosen: RecallSettings) -> list[str] | None:
     """The weights of which one must be above 0, when none is."""
     weights = chosen.weights()
-    able = [name for name in parts.legs if name not in parts.broken_legs]
+    able = [name for name in context.legs if name not in context.broken_legs]
     if any(weights[name] > 0.0 for name in able):
         return None
     return [f"{name}_weight" for name in able]
 
 
-async def settings_log(parts: Parts, limit: int) -> list[SettingChange]:
+async def settings_log(context: Context, limit: int) -> list[SettingChange]:
     """The latest changes, newest first."""
     check_log_limit(limit)
-    return await parts.settings.settings_log(limit)
+    return await context.settings.settings_log(limit)

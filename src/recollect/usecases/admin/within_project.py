@@ -18,7 +18,7 @@ from recollect.core.memory.paging import Cursor
 from recollect.core.memory.project import names
 from recollect.core.recall.request import Candidate
 from recollect.core.recall.settings import WordQuery
-from recollect.core.recall.successors import AsOf, Fetched, Followed
+from recollect.core.recall.successors import AsOf, Fetched, Resolution
 from recollect.core.sync.model import (
     Answer,
     ChangePage,
@@ -33,7 +33,7 @@ from recollect.core.sync.model import (
 )
 from recollect.ports.stores import MemoryStore
 from recollect.ports.sync import ChangeStore, Decide
-from recollect.usecases.context import Parts
+from recollect.usecases.context import Context
 
 _REMEDY: Final = "Leave the project out, or use a key that is not limited to a project."
 
@@ -42,14 +42,14 @@ def outside(project: str) -> Forbidden:
     return Forbidden(f"this key is limited to the project {project!r}", remedy=_REMEDY)
 
 
-def parts_within(parts: Parts, changes: ChangeStore, project: str) -> Parts:
+def context_within(context: Context, changes: ChangeStore, project: str) -> Context:
     """The parts for one project. The walk over the concept graph is left out, since it leads
     through all projects, and so is every count that covers more than this project.
     """
     return replace(
-        parts,
-        store=ProjectStore(parts.store, project),
-        revisions=ProjectChanges(changes, parts.store, project),
+        context,
+        store=ProjectStore(context.store, project),
+        revisions=ProjectChanges(changes, context.store, project),
         walker=None,
         queue=None,
         graph_progress=None,
@@ -100,7 +100,7 @@ class ProjectStore:
 
     async def follow(
         self, owner: str, old: Collection[UUID], named: Collection[UUID], as_of: AsOf = None
-    ) -> Followed:
+    ) -> Resolution:
         found = await self.store.follow(owner, old, named, as_of)
         return replace(found, memories=await self._shown(owner, found.memories.values(), as_of))
 

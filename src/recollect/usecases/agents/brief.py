@@ -16,7 +16,7 @@ from recollect.core.agents.injection import fitting
 from recollect.core.memory.memory import EPISODE, Memory, Scope
 from recollect.core.memory.paging import MAX_PAGE
 from recollect.core.recall.successors import current
-from recollect.ports.service import Recollect
+from recollect.ports.service import Service
 
 # After this long, youth counts half.
 HALF_LIFE: Final = timedelta(days=30)
@@ -33,7 +33,7 @@ class Brief:
     left_out: int
 
 
-async def brief(recollect: Recollect, scope: Scope, *, budget_tokens: int, now: datetime) -> Brief:
+async def brief(recollect: Service, scope: Scope, *, budget_tokens: int, now: datetime) -> Brief:
     """The memories of a scope that fit the budget. Sensitive ones are left out, because what an
     agent reads leaves the machine; so are superseded ones, which hold no more, and episodes, which
     say little outside their conversation.

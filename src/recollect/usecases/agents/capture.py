@@ -15,7 +15,7 @@ from uuid import UUID
 from recollect.core.agents.capture import Statement, refines, says_no_more
 from recollect.core.memory.memory import EPISODE, Changes, Draft, Memory, Scope
 from recollect.core.recall.request import RecallRequest
-from recollect.ports.service import Recollect
+from recollect.ports.service import Service
 
 TAG: Final = "captured"
 _NEIGHBOURS: Final = 10
@@ -36,7 +36,7 @@ class Captured:
 
 
 async def capture(
-    recollect: Recollect,
+    recollect: Service,
     statements: Sequence[Statement],
     *,
     project: str | None,
@@ -83,7 +83,7 @@ async def capture(
 
 
 async def _neighbours(
-    recollect: Recollect, statement: Statement, project: str | None
+    recollect: Service, statement: Statement, project: str | None
 ) -> list[Memory]:
     """What is stored already about the same, best first. If nobody can tell, nothing is stored:
     it might be stored again and again.

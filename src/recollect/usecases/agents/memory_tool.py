@@ -29,7 +29,7 @@ from recollect.core.errors import Conflict, NotFound, RecollectError
 from recollect.core.memory.ids import uuid7
 from recollect.core.memory.memory import Changes, Draft, Memory, Scope
 from recollect.core.memory.paging import MAX_PAGE
-from recollect.ports.service import Recollect
+from recollect.ports.service import Service
 
 FILE_TAG: Final = "memory-file"
 # Two agents that edit one file by chance are both served.
@@ -47,7 +47,7 @@ class ToolAnswer:
 
 
 async def memory_tool(
-    recollect: Recollect, command: Input, *, project: str | None = None
+    recollect: Service, command: Input, *, project: str | None = None
 ) -> ToolAnswer:
     """Do one command of the tool. Files of one project are another directory than those of
     another, or of none. What goes wrong is told to the model, never raised.
@@ -76,7 +76,7 @@ async def memory_tool(
 class _Files:
     """The memories that are files of one project."""
 
-    recollect: Recollect
+    recollect: Service
     project: str | None
 
     async def all(self) -> dict[FilePath, list[Memory]]:

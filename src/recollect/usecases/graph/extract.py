@@ -24,11 +24,11 @@ from recollect.core.graph.extraction import (
     read_by_rules,
 )
 from recollect.core.graph.model import ExtractionProgress
-from recollect.core.graph.resolution import NEAR_FROM, Nameless, Neighbour, resolve
+from recollect.core.graph.resolution import NEAR_FROM, Neighbour, PendingConcept, resolve
 from recollect.core.privacy.redaction import explained
 from recollect.ports.embedding import Embedders
 from recollect.ports.graph import FactReader, GraphStore
-from recollect.usecases.workers.priority import GiveWay, nobody_waits
+from recollect.usecases.workers.priority import Yield, no_yield
 
 RULES_BATCH: Final = 32
 # Names are short: a batch is one call of the model and four statements, whatever its size.
@@ -38,10 +38,10 @@ _LAST_WORD_SECONDS: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class GraphParts:
+class GraphContext:
     """What filling the graph needs. Without `embedders` names are compared by their form alone;
     without a `reader` memories are read by rules alone. `calls` is how often the reader may be
-    asked a day; `give_way` is awaited before each text.
+    asked a day; `yield_to_callers` is awaited before each text.
     """
 
     store: GraphStore
@@ -49,7 +49,7 @@ class GraphParts:
     embedders: Embedders | None = None
     reader: FactReader | None = None
     calls: int = 0
-    give_way: GiveWay = nobody_waits
+    yield_to_callers: Yield = no_yield
 
     @property
     def worth(self) -> int:
@@ -88,32 +88,32 @@ class GraphTrouble:
 TellGraph = Callable[[Extracted | Compared | GraphTrouble], None]
 
 
-async def extract_batch(parts: GraphParts) -> Extracted | None:
+async def extract_batch(context: GraphContext) -> Extracted | None:
     """Read some memories by rules; None when there is nothing to read just now."""
-    jobs = await parts.store.claim(BY_RULES, RULES_BATCH)
+    jobs = await context.store.claim(BY_RULES, RULES_BATCH)
     if not jobs:
         return None
     try:
-        read = [(job, await _read(parts, job)) for job in jobs]
+        read = [(job, await _read(context, job)) for job in jobs]
     except asyncio.CancelledError:
-        await give_back(parts, jobs)
+        await give_back(context, jobs)
         raise
     done = [(job, found) for job, found in read if isinstance(found, Extraction)]
-    kept = await parts.store.finish(done, BY_RULES) if done else 0
+    kept = await context.store.finish(done, BY_RULES) if done else 0
     failed = [(job, found) for job, found in read if isinstance(found, str)]
     for job, error in failed:
-        await parts.store.fail([job], error)
+        await context.store.fail([job], error)
     return Extracted(kept, tuple(job.memory_id for job, _ in failed))
 
 
-async def give_back(parts: GraphParts, jobs: Sequence[ExtractionJob]) -> None:
+async def give_back(context: GraphContext, jobs: Sequence[ExtractionJob]) -> None:
     with suppress(RecollectError, TimeoutError):
         async with asyncio.timeout(_LAST_WORD_SECONDS):
-            await parts.store.give_back(jobs)
+            await context.store.give_back(jobs)
 
 
-async def _read(parts: GraphParts, job: ExtractionJob) -> Extraction | str:
-    await parts.give_way()
+async def _read(context: GraphContext, job: ExtractionJob) -> Extraction | str:
+    await context.yield_to_callers()
     try:
         # In a thread: other requests of a server are answered between its steps.
         return await asyncio.to_thread(read_by_rules, job)
@@ -121,32 +121,32 @@ async def _read(parts: GraphParts, job: ExtractionJob) -> Extraction | str:
         return explained(error)
 
 
-async def compare_batch(parts: GraphParts) -> Compared | None:
+async def compare_batch(context: GraphContext) -> Compared | None:
     """Compare some names with those before them; None when no name waits, or none can be compared
     here.
     """
-    if parts.embedders is None:
+    if context.embedders is None:
         return None
-    space = await parts.store.comparing_space()
+    space = await context.store.comparing_space()
     if space is None:
         return None
-    names = await parts.store.to_compare(space, NAMES_BATCH)
+    names = await context.store.to_compare(space, NAMES_BATCH)
     if not names:
         return None
-    embedder = await parts.embedders.embedder(space.embedder)
+    embedder = await context.embedders.embedder(space.embedder)
     if embedder.space.name != space.space.name:
         return None  # the worker that embeds memories tells of it
     names = names[: embedder.at_once([one.name for one in names])]  # the rest is read afresh
     vectors = await embedder.embed_documents([one.name for one in names])
     named = list(zip(names, vectors, strict=True))
-    await parts.store.keep_vectors(space, [(one.id, vector) for one, vector in named])
-    neighbours = await parts.store.nearest(space, named, least=NEAR_FROM, limit=_MOST_NEIGHBOURS)
-    stay: list[tuple[Nameless, Sequence[Neighbour]]] = []
+    await context.store.keep_vectors(space, [(one.id, vector) for one, vector in named])
+    neighbours = await context.store.nearest(space, named, least=NEAR_FROM, limit=_MOST_NEIGHBOURS)
+    stay: list[tuple[PendingConcept, Sequence[Neighbour]]] = []
     for one, near in zip(names, neighbours, strict=True):
         found = resolve(one.name, near)
-        if found.same is None or not await parts.store.merge(
+        if found.same is None or not await context.store.merge(
             one.owner, found.same.id, one.id, by_hand=False
         ):
             stay.append((one, found.near))
-    await parts.store.compared(space, stay)
+    await context.store.compared(space, stay)
     return Compared(len(names), len(names) - len(stay))

@@ -20,7 +20,7 @@ MOST_SHOWN: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class OwnedGraph:
+class LocalGraph:
     """Implements the `Graph` port on this machine's store."""
 
     view: GraphView

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from recollect.core.memory.memory import Memory, Scope
 from recollect.core.memory.paging import MAX_PAGE
-from recollect.ports.service import Recollect
+from recollect.ports.service import Service
 
 
 @dataclass(slots=True)
@@ -18,8 +18,8 @@ class Taken:
     left_out: int = 0
 
 
-async def taken_out(
-    recollect: Recollect, scope: Scope, taken: Taken, *, sensitive: bool
+async def export_pages(
+    recollect: Service, scope: Scope, taken: Taken, *, sensitive: bool
 ) -> AsyncIterator[Memory]:
     """The memories of a scope, newest first; sensitive ones only when asked for."""
     cursor: str | None = None

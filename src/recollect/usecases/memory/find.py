@@ -9,18 +9,18 @@ from recollect.core.errors import NotFound
 from recollect.core.memory.ids import IdPrefix
 from recollect.core.memory.memory import Memory, Scope, checked_scope
 from recollect.core.memory.paging import Cursor, Page, check_page_size
-from recollect.usecases.memory.projects import scope_meant
+from recollect.usecases.memory.projects import resolve_scope
 
 if TYPE_CHECKING:
-    from recollect.usecases.context import Parts
+    from recollect.usecases.context import Context
 
 _SHOWN_WHEN_AMBIGUOUS = 5
 
 
-async def resolve(parts: Parts, owner: str, reference: str, *, forgotten: bool = False) -> UUID:
+async def resolve(context: Context, owner: str, reference: str, *, forgotten: bool = False) -> UUID:
     """The id that a reference means; forgotten memories count only when asked for."""
     prefix = IdPrefix.parse(reference)
-    ids = await parts.store.ids_with_prefix(
+    ids = await context.store.ids_with_prefix(
         owner, prefix, _SHOWN_WHEN_AMBIGUOUS, forgotten=forgotten
     )
     id = prefix.only(ids, "memories")
@@ -29,19 +29,19 @@ async def resolve(parts: Parts, owner: str, reference: str, *, forgotten: bool =
     return id
 
 
-async def get(parts: Parts, owner: str, reference: str) -> Memory:
-    memory = await parts.store.get(owner, await resolve(parts, owner, reference))
+async def get(context: Context, owner: str, reference: str) -> Memory:
+    memory = await context.store.get(owner, await resolve(context, owner, reference))
     if memory is None or memory.deleted_at is not None:
         raise not_found(reference)
     return memory
 
 
-async def page(parts: Parts, owner: str, scope: Scope, cursor: str | None, limit: int) -> Page:
+async def page(context: Context, owner: str, scope: Scope, cursor: str | None, limit: int) -> Page:
     """One page of a listing; it asks for one memory more to know whether there is a next page."""
     check_page_size(limit)
-    scope = await scope_meant(parts, owner, checked_scope(scope))
+    scope = await resolve_scope(context, owner, checked_scope(scope))
     after = Cursor.decode(cursor) if cursor else None
-    found = await parts.store.page(owner, scope, after, limit + 1)
+    found = await context.store.page(owner, scope, after, limit + 1)
     shown = tuple(found[:limit])
     following = Cursor.after(shown[-1]).encode() if len(found) > limit else None
     return Page(shown, following, scope)

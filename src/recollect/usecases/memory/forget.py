@@ -7,17 +7,17 @@ from datetime import datetime
 from uuid import UUID
 
 from recollect.core.memory.memory import Memory
-from recollect.usecases.context import Parts
+from recollect.usecases.context import Context
 from recollect.usecases.memory import find
 from recollect.usecases.memory.rewrite import rewrite
 
 
-async def forget(parts: Parts, owner: str, reference: str, *, forever: bool = False) -> UUID:
+async def forget(context: Context, owner: str, reference: str, *, forever: bool = False) -> UUID:
     """Hide a memory from every recall and listing; `forever` erases it, forgotten or not."""
-    id = await find.resolve(parts, owner, reference, forgotten=forever)
+    id = await find.resolve(context, owner, reference, forgotten=forever)
     if not forever:
-        await rewrite(parts, owner, id, _forgotten)
-    elif not await parts.store.erase(owner, id):
+        await rewrite(context, owner, id, _forgotten)
+    elif not await context.store.erase(owner, id):
         raise find.not_found(reference)
     return id
 

@@ -11,29 +11,29 @@ from recollect.core.errors import NotFound
 from recollect.core.memory.ids import IdPrefix
 from recollect.core.memory.links import Link, check_kinds
 from recollect.core.memory.memory import Memory, checked
-from recollect.usecases.context import Parts
+from recollect.usecases.context import Context
 from recollect.usecases.memory import find
 from recollect.usecases.memory.rewrite import rewrite
 
 
-async def link(parts: Parts, owner: str, reference: str, kind: str, target: str) -> Memory:
+async def link(context: Context, owner: str, reference: str, kind: str, target: str) -> Memory:
     """Both ends are named by references, and both are there."""
-    wanted = Link(kind, await find.resolve(parts, owner, target))
+    wanted = Link(kind, await find.resolve(context, owner, target))
     check_kinds([wanted])
-    current = await find.get(parts, owner, reference)
+    current = await find.get(context, owner, reference)
     if wanted in current.links:
         return current
 
     def apply(memory: Memory, _: datetime) -> Memory:
-        return checked(replace(memory, links=(*memory.links, wanted)), parts.limits)
+        return checked(replace(memory, links=(*memory.links, wanted)), context.limits)
 
-    return await rewrite(parts, owner, current.id, apply)
+    return await rewrite(context, owner, current.id, apply)
 
 
-async def unlink(parts: Parts, owner: str, reference: str, kind: str, target: str) -> Memory:
+async def unlink(context: Context, owner: str, reference: str, kind: str, target: str) -> Memory:
     """The target is looked for among the links themselves: it may be gone."""
     prefix = IdPrefix.parse(target)
-    current = await find.get(parts, owner, reference)
+    current = await find.get(context, owner, reference)
     fitting = [one for one in current.links if one.kind == kind]
     end = prefix.only(
         [one.target for one in fitting if prefix.low <= one.target <= prefix.high], "links"
@@ -48,4 +48,4 @@ async def unlink(parts: Parts, owner: str, reference: str, kind: str, target: st
         kept = tuple(one for one in memory.links if one != Link(kind, end))
         return replace(memory, links=kept)
 
-    return await rewrite(parts, owner, current.id, apply)
+    return await rewrite(context, owner, current.id, apply)

@@ -21,22 +21,22 @@ from recollect.usecases.memory.projects import meant
 from recollect.usecases.memory.rewrite import rewrite
 
 if TYPE_CHECKING:
-    from recollect.usecases.context import Parts
+    from recollect.usecases.context import Context
 
 
-async def remember(parts: Parts, owner: str, draft: Draft) -> Memory:
+async def remember(context: Context, owner: str, draft: Draft) -> Memory:
     """Keep a draft as a memory. Storing the same draft under the same id again is one memory:
     a writer that did not hear the answer can simply repeat itself. Without an id, a text that is
     stored already in its project stays one memory, which `was_known`.
     """
-    memory, _ = await _build(parts, owner, draft, parts.clock.now())
+    memory, _ = await _build(context, owner, draft, context.clock.now())
     if may_be_repeated(draft):
-        known = await parts.store.add_unless_known(memory)
-        return memory if known is None else await _say_again(parts, known, memory)
+        known = await context.store.add_unless_known(memory)
+        return memory if known is None else await _say_again(context, known, memory)
     try:
-        await parts.store.add(memory)
+        await context.store.add(memory)
     except Conflict as error:
-        existing = await parts.store.get(owner, memory.id)
+        existing = await context.store.get(owner, memory.id)
         if existing is None:  # another owner's, of which nothing is said
             raise
         if not _is_repeated(memory, existing):
@@ -45,25 +45,27 @@ async def remember(parts: Parts, owner: str, draft: Draft) -> Memory:
     return memory
 
 
-async def remember_many(parts: Parts, owner: str, batch: Sequence[BatchItem]) -> list[Remembered]:
+async def remember_many(
+    context: Context, owner: str, batch: Sequence[BatchItem]
+) -> list[Remembered]:
     """Store a batch in one transaction: everything that can be stored, or nothing when the store
     fails. The results are in the order of the batch. Repeating a batch is harmless, with ids or
     without; two writers who store the same new text at the same time may both store it.
     """
     check_batch_size(batch)
-    now = parts.clock.now()
+    now = context.clock.now()
     # A microsecond apart, so that memories keep the order of the batch wherever time orders them.
     built = [
-        await _build_or_refuse(parts, owner, item, now + timedelta(microseconds=place))
+        await _build_or_refuse(context, owner, item, now + timedelta(microseconds=place))
         for place, item in enumerate(batch)
     ]
-    same = await _find_same(parts, batch, built)
+    same = await _find_same(context, batch, built)
     memories = [
         one[0] for one in built if not isinstance(one, Remembered) and one[0].id not in same
     ]
-    new = await parts.store.add_all(memories)
+    new = await context.store.add_all(memories)
     taken = [memory.id for memory in memories if memory.id not in new]
-    known = await parts.store.get_many(owner, taken, forgotten=True) if taken else {}
+    known = await context.store.get_many(owner, taken, forgotten=True) if taken else {}
     results: list[Remembered] = []
     for one in built:
         if isinstance(one, Remembered):
@@ -71,7 +73,7 @@ async def remember_many(parts: Parts, owner: str, batch: Sequence[BatchItem]) ->
             continue
         memory, secret = one
         if memory.id in same:
-            results.append(await _say_again_or_refuse(parts, same[memory.id], memory, secret))
+            results.append(await _say_again_or_refuse(context, same[memory.id], memory, secret))
         elif memory.id in new:
             new.remove(memory.id)
             known[memory.id] = memory  # a second one with the same id is compared with the first
@@ -82,7 +84,7 @@ async def remember_many(parts: Parts, owner: str, batch: Sequence[BatchItem]) ->
 
 
 async def _find_same(
-    parts: Parts,
+    context: Context,
     batch: Sequence[BatchItem],
     built: Sequence[tuple[Memory, Secret | None] | Remembered],
 ) -> dict[UUID, Memory]:
@@ -96,7 +98,7 @@ async def _find_same(
         and not isinstance(item, InvalidInput)
         and may_be_repeated(item)
     ]
-    same = await parts.store.find_same(repeatable)
+    same = await context.store.find_same(repeatable)
     first: dict[tuple[str | None, ...], Memory] = {}
     for memory in repeatable:
         said = (memory.project, *memory.content.split())
@@ -106,7 +108,7 @@ async def _find_same(
 
 
 async def _build(
-    parts: Parts, owner: str, draft: Draft, now: datetime
+    context: Context, owner: str, draft: Draft, now: datetime
 ) -> tuple[Memory, Secret | None]:
     """The memory to store, and what in its text made it sensitive; or InvalidInput."""
     if draft.id is not None:
@@ -128,21 +130,21 @@ async def _build(
             updated_at=now,
             links=draft.links,
         ),
-        parts.limits,
+        context.limits,
     )
     if memory.project is not None:
-        memory = replace(memory, project=await meant(parts, owner, memory.project))
+        memory = replace(memory, project=await meant(context, owner, memory.project))
     secret = secret_in_draft(draft)
     return (memory if secret is None else replace(memory, is_sensitive=True)), secret
 
 
 async def _build_or_refuse(
-    parts: Parts, owner: str, item: BatchItem, now: datetime
+    context: Context, owner: str, item: BatchItem, now: datetime
 ) -> tuple[Memory, Secret | None] | Remembered:
     if isinstance(item, InvalidInput):
         return Remembered(None, "refused", item)
     try:
-        return await _build(parts, owner, item, now)
+        return await _build(context, owner, item, now)
     except InvalidInput as error:
         return Remembered(item.id, "refused", error)
 
@@ -157,24 +159,24 @@ def _compare(memory: Memory, existing: Memory | None, secret: Secret | None) -> 
 
 
 async def _say_again_or_refuse(
-    parts: Parts, known: Memory, again: Memory, secret: Secret | None
+    context: Context, known: Memory, again: Memory, secret: Secret | None
 ) -> Remembered:
     """The rest of the batch is stored by now: what goes wrong here is this memory's alone."""
     try:
-        await _say_again(parts, known, again)
+        await _say_again(context, known, again)
     except RecollectError as error:
         return Remembered(known.id, "refused", error)
     return Remembered(known.id, "present", secret=secret)
 
 
-async def _say_again(parts: Parts, known: Memory, again: Memory) -> Memory:
+async def _say_again(context: Context, known: Memory, again: Memory) -> Memory:
     """The memory that was there, with what is new in this draft."""
 
     def change(current: Memory, _: datetime) -> Memory:
-        return checked(with_what_was_said(current, again), parts.limits)
+        return checked(with_what_was_said(current, again), context.limits)
 
     if with_what_was_said(known, again) != known:
-        known = await rewrite(parts, known.owner, known.id, change)
+        known = await rewrite(context, known.owner, known.id, change)
     return replace(known, was_known=True)
 
 

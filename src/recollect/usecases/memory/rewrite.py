@@ -9,7 +9,7 @@ from uuid import UUID
 
 from recollect.core.errors import Conflict
 from recollect.core.memory.memory import Memory
-from recollect.usecases.context import Parts
+from recollect.usecases.context import Context
 from recollect.usecases.memory import find
 
 # Two writers that meet by chance are both served; ten in a row on one memory is a fault.
@@ -17,16 +17,16 @@ _ATTEMPTS = 10
 
 
 async def rewrite(
-    parts: Parts, owner: str, id: UUID, change: Callable[[Memory, datetime], Memory]
+    context: Context, owner: str, id: UUID, change: Callable[[Memory, datetime], Memory]
 ) -> Memory:
     """Apply `change` to the current state as the next version. When another writer was faster, it
     is applied again to what that one wrote, so that neither loses its fields.
     """
     for _ in range(_ATTEMPTS):
-        current = await find.get(parts, owner, str(id))
-        now = parts.clock.now()
+        current = await find.get(context, owner, str(id))
+        now = context.clock.now()
         changed = replace(change(current, now), version=current.version + 1, updated_at=now)
-        if await parts.store.replace(changed, based_on=current.version):
+        if await context.store.replace(changed, based_on=current.version):
             return changed
     raise Conflict(
         f"memory {id} is being changed by others without pause", remedy="Try again in a moment."

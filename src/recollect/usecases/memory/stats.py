@@ -10,16 +10,16 @@ from recollect.core.recall.space import EmbeddingStats
 if TYPE_CHECKING:
     from recollect.core.memory.memory import Stats
     from recollect.ports.embedding import EmbeddingQueue
-    from recollect.usecases.context import Parts
+    from recollect.usecases.context import Context
 
 
-async def stats(parts: Parts, owner: str) -> Stats:
-    counted = await parts.store.stats(owner)
-    if parts.graph_progress is not None:
-        counted = replace(counted, graph=await parts.graph_progress(owner))
-    if parts.queue is None:
+async def stats(context: Context, owner: str) -> Stats:
+    counted = await context.store.stats(owner)
+    if context.graph_progress is not None:
+        counted = replace(counted, graph=await context.graph_progress(owner))
+    if context.queue is None:
         return counted
-    return replace(counted, embedding=await embedding_stats(parts.queue, owner))
+    return replace(counted, embedding=await embedding_stats(context.queue, owner))
 
 
 async def embedding_stats(queue: EmbeddingQueue, owner: str) -> EmbeddingStats | None:

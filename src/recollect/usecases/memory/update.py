@@ -9,14 +9,14 @@ from recollect.core.errors import Conflict, InvalidInput
 from recollect.core.memory.links import check_kinds
 from recollect.core.memory.memory import Changes, Memory, checked
 from recollect.core.privacy.sensitivity import secret_in_changes
-from recollect.usecases.context import Parts
+from recollect.usecases.context import Context
 from recollect.usecases.memory import find
 from recollect.usecases.memory.projects import meant
 from recollect.usecases.memory.rewrite import rewrite
 
 
 async def update(
-    parts: Parts, owner: str, reference: str, changes: Changes, *, based_on: int | None = None
+    context: Context, owner: str, reference: str, changes: Changes, *, based_on: int | None = None
 ) -> Memory:
     """Apply the named changes: with `based_on` only to that version, without to the current one."""
     if not changes:
@@ -25,18 +25,18 @@ async def update(
         )
 
     if named := (changes.get("project") or "").strip():
-        changes = {**changes, "project": await meant(parts, owner, named)}
+        changes = {**changes, "project": await meant(context, owner, named)}
 
     def apply(current: Memory, _: datetime) -> Memory:
         if based_on is not None and based_on != current.version:
             raise _changed_meanwhile(current, based_on)
         check_kinds(set(changes.get("links", ())) - set(current.links))
-        changed = checked(replace(current, **changes), parts.limits)
+        changed = checked(replace(current, **changes), context.limits)
         if secret_in_changes(changes, current) is not None:
             changed = replace(changed, is_sensitive=True)
         return changed
 
-    return await rewrite(parts, owner, await find.resolve(parts, owner, reference), apply)
+    return await rewrite(context, owner, await find.resolve(context, owner, reference), apply)
 
 
 def _changed_meanwhile(current: Memory, based_on: int) -> Conflict:

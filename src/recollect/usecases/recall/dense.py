@@ -17,7 +17,7 @@ from recollect.core.recall.space import StoredSpace
 from recollect.core.text.analysis import clean_query
 from recollect.ports.embedding import Embedder, Embedders
 from recollect.ports.recall import Leg, VectorIndex, VectorQuery
-from recollect.usecases.workers.tasks import give_up
+from recollect.usecases.workers.tasks import cancel
 
 _OF_NOW: Final = Declined(
     "skipped", "vectors are of present texts: what was known then is found by words", "past"
@@ -69,7 +69,7 @@ def dense_leg(vectors: VectorIndex, embedders: Embedders) -> Leg:
                 vector = await embedder.embed_query(text)
         finally:
             if early is not None:
-                give_up(early)
+                cancel(early)
         return await vectors.nearest(
             owner,
             request.scope,

@@ -16,17 +16,17 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from recollect.core.graph.walk import Walked, may_join, newcomers, reordered
+from recollect.core.graph.walk import Walked, can_join, new_candidates, reorder
 from recollect.core.privacy.redaction import explained
 from recollect.core.recall.request import Declined, LegName, LegReport, RecallRequest
 from recollect.usecases.recall.legs import LegOutcome
-from recollect.usecases.workers.tasks import give_up, ms_since
+from recollect.usecases.workers.tasks import cancel, ms_since
 
 if TYPE_CHECKING:
     from recollect.core.memory.memory import Memory
     from recollect.core.recall.fusion import Answers, Fused
     from recollect.core.recall.settings import RecallSettings
-    from recollect.usecases.context import Parts
+    from recollect.usecases.context import Context
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +38,15 @@ class Walk:
 
 
 @contextmanager
-def ready_to_walk(
-    parts: Parts,
+def prepare_walk(
+    context: Context,
     owner: str,
     request: RecallRequest,
     settings: RecallSettings,
     weights: Mapping[LegName, float],
 ) -> Iterator[Walk | None]:
     """While entered, the graph leg prepares itself beside the others; None where none will walk."""
-    walker, weight = parts.walker, weights["graph"]
+    walker, weight = context.walker, weights["graph"]
     # A walk tells what is relevant; sorted by date, its newcomers would only be strangers.
     if walker is None or weight <= 0.0 or request.sort_by != "relevance":
         yield None
@@ -61,11 +61,11 @@ def ready_to_walk(
     try:
         yield walk
     finally:  # also when the recall itself is cancelled: no leg works on for nobody
-        give_up(walk.leg)
+        cancel(walk.leg)
 
 
-async def fuse_and_walk(
-    parts: Parts,
+async def run_graph_leg(
+    context: Context,
     owner: str,
     request: RecallRequest,
     settings: RecallSettings,
@@ -78,11 +78,11 @@ async def fuse_and_walk(
     """The fused order after the walk, and what became of the graph leg; None where there is no
     walker, and what was told of that leg holds. `also` may take part though it is out of scope.
     """
-    if parts.walker is None:
-        return await parts.fuser(answers, weights, settings.fusion, settings.constant), None
+    if context.walker is None:
+        return await context.fuser(answers, weights, settings.fusion, settings.constant), None
     weight = weights["graph"]
     base = {**weights, "graph": 0.0}
-    fused = await parts.fuser(answers, base, settings.fusion, settings.constant)
+    fused = await context.fuser(answers, base, settings.fusion, settings.constant)
     if weight <= 0.0:
         return fused, LegOutcome(LegReport("skipped", weight))
     if walk is None:
@@ -100,7 +100,7 @@ async def fuse_and_walk(
                 took_ms = ms_since(started)
                 report = LegReport(walked.status, weight, 0, took_ms, walked.note, walked.reason)
                 return fused, LegOutcome(report)
-            joining = await _joining(parts, owner, request, newcomers(fused, walked), also)
+            joining = await _joining(context, owner, request, new_candidates(fused, walked), also)
     except TimeoutError:
         note = f"no answer within {seconds * 1000:.0f} ms, its share of the time"
         report = LegReport("late", weight, took_ms=ms_since(started), note=note)
@@ -108,22 +108,22 @@ async def fuse_and_walk(
     except Exception as error:  # noqa: BLE001  # whatever the graph has, the other legs have answered
         report = LegReport("failed", weight, took_ms=ms_since(started), note=explained(error))
         return fused, LegOutcome(report, error=error)
-    order = reordered(fused, walked, joining)
+    order = reorder(fused, walked, joining)
     report = LegReport("ran", weight, sum(one.is_known for one in walked), ms_since(started))
     return order, LegOutcome(report)
 
 
 async def _joining(
-    parts: Parts, owner: str, request: RecallRequest, ids: list[UUID], also: UUID | None
+    context: Context, owner: str, request: RecallRequest, ids: list[UUID], also: UUID | None
 ) -> dict[UUID, Memory]:
     """Those of the graph's own finds that may be recalled, as they are or were then."""
     found: Mapping[UUID, Memory] = {}
     if ids and request.as_of is None:
-        found = await parts.store.get_many(owner, ids)
+        found = await context.store.get_many(owner, ids)
     elif ids:
-        found = (await parts.store.fetch(owner, ids, request.as_of)).memories
+        found = (await context.store.fetch(owner, ids, request.as_of)).memories
     return {
         id: memory
         for id, memory in found.items()
-        if may_join(request, memory) or (id == also and not memory.is_sensitive)
+        if can_join(request, memory) or (id == also and not memory.is_sensitive)
     }

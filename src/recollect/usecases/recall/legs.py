@@ -19,7 +19,7 @@ from recollect.core.recall.request import (
     LegReport,
     RecallRequest,
 )
-from recollect.usecases.workers.tasks import error_of, give_up, ms_since
+from recollect.usecases.workers.tasks import cancel, error_of, ms_since
 
 if TYPE_CHECKING:
     from recollect.core.recall.settings import RecallSettings
@@ -35,7 +35,7 @@ class LegOutcome:
     error: BaseException | None = None
 
 
-async def ask_legs(
+async def run_legs(
     legs: Mapping[LegName, Leg],
     weights: Mapping[LegName, float],
     owner: str,
@@ -68,7 +68,7 @@ async def ask_legs(
             await asyncio.wait(running.values(), timeout=seconds)
     finally:  # also when the recall itself is cancelled: no leg works on for nobody
         for started in running.values():
-            give_up(started)
+            cancel(started)
     outcomes: dict[LegName, LegOutcome] = {}
     for name in LEGS:
         weight = weights[name]

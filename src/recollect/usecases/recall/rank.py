@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from recollect.core.recall.fusion import Fused
     from recollect.core.recall.request import RecallRequest, RerankReport
     from recollect.core.recall.settings import RecallSettings
-    from recollect.usecases.context import Parts
+    from recollect.usecases.context import Context
 
 
 @dataclass(frozen=True, slots=True)
-class Arranged:
+class RankedHits:
     """The whole order, best first, with the memories of at least as many as were asked for; one
     that was forgotten since its leg ran has none.
     """
@@ -33,21 +33,21 @@ class Arranged:
     rerank: RerankReport | None
 
 
-async def arrange(
-    parts: Parts,
+async def rank_hits(
+    context: Context,
     owner: str,
     request: RecallRequest,
     settings: RecallSettings,
     fused: Sequence[Fused],
     *,
     until: float,
-) -> Arranged:
+) -> RankedHits:
     """`until` is the moment of the event loop's clock at which the second stage must be over."""
     fetched = Fetched()
     bonuses: dict[UUID, float] | None = None
     if settings.exact_bonus > 0.0 and request.sort_by != "recency":
         everything = [one.candidate.id for one in fused]
-        fetched = await parts.store.fetch(owner, everything, request.as_of)
+        fetched = await context.store.fetch(owner, everything, request.as_of)
         bonuses = {
             id: 1.0 + settings.exact_bonus * exactness(request.query, memory.content)
             for id, memory in fetched.memories.items()
@@ -57,15 +57,15 @@ async def arrange(
     wanted = max(request.limit, settings.rerank_depth) if reranking else request.limit
     if bonuses is None:
         first_ids = [one.id for one in order[:wanted]]
-        fetched = await parts.store.fetch(owner, first_ids, request.as_of)
+        fetched = await context.store.fetch(owner, first_ids, request.as_of)
     if not reranking:
-        return Arranged(order, fetched, None)
+        return RankedHits(order, fetched, None)
     left = until - asyncio.get_running_loop().time()
     first, report = await rerank(
-        parts.reranker,
+        context.reranker,
         request,
         order[: settings.rerank_depth],
         fetched.memories,
         min(settings.rerank_timeout_ms / 1000, max(left, 0.0)),
     )
-    return Arranged([*first, *order[settings.rerank_depth :]], fetched, report)
+    return RankedHits([*first, *order[settings.rerank_depth :]], fetched, report)

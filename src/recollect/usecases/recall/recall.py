@@ -16,15 +16,15 @@ from recollect.core.errors import InvalidInput, StoreUnavailable
 from recollect.core.recall.request import LegName, LegReport, RecallRequest, Recollection
 from recollect.core.recall.settings import RecallSettings
 from recollect.usecases.admin import settings as tune
-from recollect.usecases.memory.projects import scope_meant
-from recollect.usecases.recall.graph_leg import fuse_and_walk, ready_to_walk
-from recollect.usecases.recall.legs import answers_of, ask_legs, raise_if_none_could_answer
-from recollect.usecases.recall.rank import arrange
-from recollect.usecases.recall.successors import hits_of
+from recollect.usecases.memory.projects import resolve_scope
+from recollect.usecases.recall.graph_leg import prepare_walk, run_graph_leg
+from recollect.usecases.recall.legs import answers_of, raise_if_none_could_answer, run_legs
+from recollect.usecases.recall.rank import rank_hits
+from recollect.usecases.recall.successors import build_hits
 from recollect.usecases.workers.tasks import ms_since
 
 if TYPE_CHECKING:
-    from recollect.usecases.context import Parts
+    from recollect.usecases.context import Context
 
 # Of the deadline, what the legs may use: the rest is for fetching the hits' texts. And what may be
 # over when the walk over the graph has to be, and when the second stage: those are hard
@@ -34,10 +34,10 @@ _SHARE_FOR_WALK = 0.9
 _SHARE_FOR_ALL_STAGES = 0.95
 
 
-def _check_some_leg_counts(parts: Parts, weights: Mapping[LegName, float]) -> None:
+def _check_some_leg_counts(context: Context, weights: Mapping[LegName, float]) -> None:
     """Asking no leg cannot be meant, and an empty answer would say that nothing is known."""
-    if not any(weights[name] > 0.0 for name in parts.legs):
-        here = " or ".join(f"{name}_weight" for name in parts.legs)
+    if not any(weights[name] > 0.0 for name in context.legs):
+        here = " or ".join(f"{name}_weight" for name in context.legs)
         raise InvalidInput(
             "no leg can answer: the weight of each that is here is 0",
             field="weights",
@@ -45,7 +45,7 @@ def _check_some_leg_counts(parts: Parts, weights: Mapping[LegName, float]) -> No
         )
 
 
-async def recall(parts: Parts, owner: str, request: RecallRequest) -> Recollection:
+async def recall(context: Context, owner: str, request: RecallRequest) -> Recollection:
     started = perf_counter()
     request = request.checked()
     settings = RecallSettings()  # until the store's are read, the default deadline holds
@@ -53,20 +53,20 @@ async def recall(parts: Parts, owner: str, request: RecallRequest) -> Recollecti
     begun = now()
     try:
         async with asyncio.timeout(settings.deadline_ms / 1000) as limit:
-            request = replace(request, scope=await scope_meant(parts, owner, request.scope))
-            settings = await tune.settings(parts)
+            request = replace(request, scope=await resolve_scope(context, owner, request.scope))
+            settings = await tune.settings(context)
             seconds = settings.deadline_ms / 1000
             limit.reschedule(begun + seconds)
             weights = {**settings.weights(), **request.weights}
-            _check_some_leg_counts(parts, weights)
+            _check_some_leg_counts(context, weights)
             left_for_legs = begun + seconds * _SHARE_FOR_LEGS - now()
-            with ready_to_walk(parts, owner, request, settings, weights) as walk:
-                outcomes = await ask_legs(
-                    parts.legs, weights, owner, request, settings, max(left_for_legs, 0.0)
+            with prepare_walk(context, owner, request, settings, weights) as walk:
+                outcomes = await run_legs(
+                    context.legs, weights, owner, request, settings, max(left_for_legs, 0.0)
                 )
                 raise_if_none_could_answer(outcomes)
-                fused, graph = await fuse_and_walk(
-                    parts,
+                fused, graph = await run_graph_leg(
+                    context,
                     owner,
                     request,
                     settings,
@@ -77,15 +77,15 @@ async def recall(parts: Parts, owner: str, request: RecallRequest) -> Recollecti
                 )
             if graph is not None:
                 outcomes["graph"] = graph
-            arranged = await arrange(
-                parts,
+            arranged = await rank_hits(
+                context,
                 owner,
                 request,
                 settings,
                 fused,
                 until=begun + seconds * _SHARE_FOR_ALL_STAGES,
             )
-            hits = await hits_of(parts.store, owner, request, arranged)
+            hits = await build_hits(context.store, owner, request, arranged)
     except TimeoutError as error:
         raise StoreUnavailable(
             f"the store did not answer within the recall's deadline of {settings.deadline_ms} ms",
@@ -99,7 +99,7 @@ async def recall(parts: Parts, owner: str, request: RecallRequest) -> Recollecti
         ms_since(started),
         arranged.rerank,
         scope=request.scope,
-        hint=parts.hint(owner) or _nothing_embedded(reports),
+        hint=context.hint(owner) or _nothing_embedded(reports),
     )
 
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from recollect.core.privacy.redaction import explained
-from recollect.core.recall.ranking import Ranked, rearranged
+from recollect.core.recall.ranking import Ranked, rearrange
 from recollect.core.recall.request import RecallRequest, RerankReport
 from recollect.core.text.analysis import clean_query
-from recollect.usecases.workers.tasks import error_of, give_up, ms_since
+from recollect.usecases.workers.tasks import cancel, error_of, ms_since
 
 if TYPE_CHECKING:
     from recollect.core.memory.memory import Memory
@@ -51,7 +51,7 @@ async def rerank(
     try:
         await asyncio.wait({judging}, timeout=max(seconds, 0.0))
     finally:  # a model that does not listen to cancellation must not hold the recall up
-        give_up(judging)
+        cancel(judging)
     took_ms = ms_since(started)
     if not judging.done():
         note = f"not done within {seconds * 1000:.0f} ms: the fused order stands"
@@ -63,4 +63,4 @@ async def rerank(
         note = "the model did not answer with one number for each text"
         return fused, RerankReport("failed", took_ms, note=note)
     judged = dict(zip(texts, scores, strict=True))
-    return rearranged(fused, judged), RerankReport("ran", took_ms, len(judged))
+    return rearrange(fused, judged), RerankReport("ran", took_ms, len(judged))

@@ -13,16 +13,16 @@ from uuid import UUID
 
 from recollect.core.memory.links import targets
 from recollect.core.recall.request import Hit, RecallRequest
-from recollect.core.recall.successors import Fetched, served
+from recollect.core.recall.successors import Fetched, resolve_successors
 
 if TYPE_CHECKING:
     from recollect.core.recall.ranking import Ranked
     from recollect.ports.stores import MemoryStore
-    from recollect.usecases.recall.rank import Arranged
+    from recollect.usecases.recall.rank import RankedHits
 
 
-async def hits_of(
-    store: MemoryStore, owner: str, request: RecallRequest, arranged: Arranged
+async def build_hits(
+    store: MemoryStore, owner: str, request: RecallRequest, arranged: RankedHits
 ) -> tuple[Hit, ...]:
     """The first hits of an order, as many as were asked for. Where several of them are one now,
     others move up.
@@ -49,7 +49,7 @@ async def follow(
     named = {target for hit in hits for target in targets(hit.memory.links)}
     if not old and not named:
         return [*hits]
-    return served(request, hits, await store.follow(owner, old, named, request.as_of))
+    return resolve_successors(request, hits, await store.follow(owner, old, named, request.as_of))
 
 
 def _hits(order: Sequence[Ranked], fetched: Fetched) -> list[Hit]:

@@ -33,28 +33,28 @@ from recollect.core.recall.fusion import Answers
 from recollect.core.recall.ranking import Ranked, place_if_vital, prior
 from recollect.core.recall.request import LEGS, Candidate, LegName, LegReport, RecallRequest
 from recollect.usecases.admin import settings as tune
-from recollect.usecases.context import Parts
+from recollect.usecases.context import Context
 from recollect.usecases.memory import find
-from recollect.usecases.memory.projects import scope_meant
+from recollect.usecases.memory.projects import resolve_scope
 from recollect.usecases.recall.legs import LegOutcome, answers_of
-from recollect.usecases.recall.rank import Arranged
-from recollect.usecases.recall.successors import hits_of
-from recollect.usecases.recall.why_context import Question
+from recollect.usecases.recall.rank import RankedHits
+from recollect.usecases.recall.successors import build_hits
+from recollect.usecases.recall.why_context import WhyContext
 
 
-async def why(parts: Parts, owner: str, reference: str, request: RecallRequest) -> WhyReport:
+async def why(context: Context, owner: str, reference: str, request: RecallRequest) -> WhyReport:
     request = request.checked()
-    request = replace(request, scope=await scope_meant(parts, owner, request.scope))
-    memory = await parts.store.get(
-        owner, await find.resolve(parts, owner, reference, forgotten=True)
+    request = replace(request, scope=await resolve_scope(context, owner, request.scope))
+    memory = await context.store.get(
+        owner, await find.resolve(context, owner, reference, forgotten=True)
     )
     if memory is None:
         raise find.not_found(reference)
-    settings = await tune.settings(parts)
+    settings = await tune.settings(context)
     weights = {**settings.weights(), **request.weights}
-    memory, bars = await _as_known(parts, owner, memory, request)
-    question = Question(
-        parts,
+    memory, bars = await _as_known(context, owner, memory, request)
+    question = WhyContext(
+        context,
         owner,
         memory,
         replace(request, exclude=request.exclude - {memory.id}),
@@ -64,14 +64,14 @@ async def why(parts: Parts, owner: str, reference: str, request: RecallRequest) 
     )
     outcomes = await question.ask()
     facts, answers = await _place_in_legs(question, outcomes)
-    arranged, graph = await question.arrange(answers)
+    arranged, graph = await question.rank_hits(answers)
     place, mine = _place(memory, arranged)
     if graph is not None:
         facts["graph"] = await _in_graph(question, graph, answers, mine)
-    served = () if bars else await hits_of(parts.store, owner, request, arranged)
+    served = () if bars else await build_hits(context.store, owner, request, arranged)
     shown = next((at for at, hit in enumerate(served, 1) if hit.memory.id == memory.id), None)
     recalled = shown is not None
-    successor = None if recalled else await _successor(parts, owner, memory, request)
+    successor = None if recalled else await _successor(context, owner, memory, request)
     # Only where a recall would tell can be tried what would bring it in.
     can_try = not question.is_outside and successor is None
     legs = await _legs(question, facts, mine, can_try=can_try and not recalled)
@@ -97,19 +97,19 @@ async def why(parts: Parts, owner: str, reference: str, request: RecallRequest) 
 
 
 async def _as_known(
-    parts: Parts, owner: str, memory: Memory, request: RecallRequest
+    context: Context, owner: str, memory: Memory, request: RecallRequest
 ) -> tuple[Memory, list[Obstacle]]:
     """The memory as it was at the moment asked about, and what keeps it from taking part at all."""
     if request.as_of is None:
         return memory, barred(memory, request)
-    then = (await parts.store.fetch(owner, [memory.id], request.as_of)).memories.get(memory.id)
+    then = (await context.store.fetch(owner, [memory.id], request.as_of)).memories.get(memory.id)
     if then is None:
         return memory, [not_known_then(request.as_of)]
     return then, barred(then, request)
 
 
 async def _legs(
-    question: Question,
+    question: WhyContext,
     facts: Mapping[LegName, LegFacts],
     mine: Ranked | None,
     *,
@@ -131,19 +131,19 @@ async def _legs(
 
 
 async def _successor(
-    parts: Parts, owner: str, memory: Memory, request: RecallRequest
+    context: Context, owner: str, memory: Memory, request: RecallRequest
 ) -> UUID | None:
     """Who stands in the place of a memory in this recall, if somebody does."""
-    if not (await parts.store.fetch(owner, [memory.id], request.as_of)).superseded:
+    if not (await context.store.fetch(owner, [memory.id], request.as_of)).superseded:
         return None
-    followed = await parts.store.follow(owner, [memory.id], (), request.as_of)
+    followed = await context.store.follow(owner, [memory.id], (), request.as_of)
     by = followed.memories.get(last(memory.id, followed.successors))
     stands = by is not None and by.id != memory.id and request.scope.covers(by)
     return by.id if by is not None and stands else None
 
 
 async def _place_in_legs(
-    question: Question, outcomes: Mapping[LegName, LegOutcome]
+    question: WhyContext, outcomes: Mapping[LegName, LegOutcome]
 ) -> tuple[dict[LegName, LegFacts], dict[LegName, Sequence[Candidate]]]:
     """What each leg says of the memory, and the legs' answers with the memory in its place, also
     where it is outside of what is asked: its place is then the one it would have.
@@ -152,9 +152,9 @@ async def _place_in_legs(
     answers = answers_of(outcomes)
     alone = replace(question.request, scope=_alone(memory), exclude=frozenset())
     probes = await far.ask(tuple(answers), alone)
-    probed = answers_of(probes)
+    with_keepalives = answers_of(probes)
     found = {
-        name: _of(memory, answer) or _of(memory, probed.get(name, ()))
+        name: _of(memory, answer) or _of(memory, with_keepalives.get(name, ()))
         for name, answer in answers.items()
     }
     missing = tuple(
@@ -171,7 +171,7 @@ async def _place_in_legs(
         rank = _rank(question, candidate, searched)
         # A leg that answered and then failed to answer about the memory is no leg that has not
         # found it.
-        is_known = candidate is not None or name in probed or name not in answers
+        is_known = candidate is not None or name in with_keepalives or name not in answers
         report = outcome.report if is_known else probes[name].report
         facts[name] = _facts(
             question, report, None if candidate is None else candidate.score, rank, len(searched)
@@ -184,7 +184,7 @@ async def _place_in_legs(
 
 
 def _facts(
-    question: Question, report: LegReport, score: float | None, rank: int | None, searched: int
+    question: WhyContext, report: LegReport, score: float | None, rank: int | None, searched: int
 ) -> LegFacts:
     return LegFacts(
         status=report.status,
@@ -215,7 +215,7 @@ def _of(memory: Memory, answer: Sequence[Candidate]) -> Candidate | None:
 
 
 def _rank(
-    question: Question, candidate: Candidate | None, searched: Sequence[Candidate]
+    question: WhyContext, candidate: Candidate | None, searched: Sequence[Candidate]
 ) -> int | None:
     """Its place in the leg's answer; or, if it is outside, the place it would have there. None
     where the leg stopped looking before it came to the memory.
@@ -232,7 +232,7 @@ def _rank(
     return None if better >= question.far.depth else better + 1
 
 
-def _place(memory: Memory, arranged: Arranged) -> tuple[int, Ranked] | tuple[None, None]:
+def _place(memory: Memory, arranged: RankedHits) -> tuple[int, Ranked] | tuple[None, None]:
     for place, one in enumerate(arranged.order, start=1):
         if one.id == memory.id:
             return place, one
@@ -240,7 +240,7 @@ def _place(memory: Memory, arranged: Arranged) -> tuple[int, Ranked] | tuple[Non
 
 
 async def _in_graph(
-    question: Question, graph: LegOutcome, answers: Answers, mine: Ranked | None
+    question: WhyContext, graph: LegOutcome, answers: Answers, mine: Ranked | None
 ) -> LegFacts:
     """What the walk says of the memory: within the depth its rank among those that take part, as
     in a hit; beyond it, how far the walk has to go for it.
@@ -263,15 +263,15 @@ async def _in_graph(
     return _facts(question, report, None, None, len(reached))
 
 
-async def _parked(question: Question, dense: LegFacts) -> str | None:
+async def _parked(question: WhyContext, dense: LegFacts) -> str | None:
     """With what a memory's text failed too often to be embedded, if it did."""
-    ask, memory = question.parts.parked, question.memory
+    ask, memory = question.context.parked, question.memory
     if ask is None or dense.status != "ran" or dense.score is not None or memory.is_sensitive:
         return None
     return await ask(question.owner, memory.id)
 
 
-async def _place_deeper(question: Question, facts: LegFacts) -> int | None:
+async def _place_deeper(question: WhyContext, facts: LegFacts) -> int | None:
     """The place it would have if each leg were asked for as many as this one needs to find it;
     none where it would have none, which an approximate leg can make so.
     """
@@ -279,14 +279,14 @@ async def _place_deeper(question: Question, facts: LegFacts) -> int | None:
     if rank is None or not facts.depth < rank <= MAX_DEPTH_SETTING:
         return None
     deep = question.at_depth(rank)
-    arranged, _ = await deep.arrange(answers_of(await deep.ask()))
+    arranged, _ = await deep.rank_hits(answers_of(await deep.ask()))
     place, _ = _place(question.memory, arranged)
     return place
 
 
 def _below_limit(
-    question: Question,
-    arranged: Arranged,
+    question: WhyContext,
+    arranged: RankedHits,
     place: int | None,
     mine: Ranked | None,
     *,

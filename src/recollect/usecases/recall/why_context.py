@@ -15,10 +15,10 @@ from recollect.core.privacy.redaction import explained
 from recollect.core.recall.fusion import Answers
 from recollect.core.recall.request import LEGS, Declined, LegName, LegReport, RecallRequest
 from recollect.core.recall.settings import RecallSettings
-from recollect.usecases.context import Parts
-from recollect.usecases.recall.graph_leg import fuse_and_walk, ready_to_walk
-from recollect.usecases.recall.legs import LegOutcome, ask_legs
-from recollect.usecases.recall.rank import Arranged, arrange
+from recollect.usecases.context import Context
+from recollect.usecases.recall.graph_leg import prepare_walk, run_graph_leg
+from recollect.usecases.recall.legs import LegOutcome, run_legs
+from recollect.usecases.recall.rank import RankedHits, rank_hits
 
 # How deep a leg is searched for a memory's rank: beyond it the answer says so.
 BOUND: Final = 10_000
@@ -26,12 +26,12 @@ PATIENCE_SECONDS: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class WhyContext:
     """The request does not exclude the memory: what would be without that is asked. `is_outside`:
     it is forgotten or out of scope, so that its place can only be reckoned.
     """
 
-    parts: Parts
+    context: Context
     owner: str
     memory: Memory
     request: RecallRequest
@@ -44,18 +44,18 @@ class Question:
         return max(self.settings.depth, self.request.limit)
 
     @property
-    def far(self) -> Question:
+    def far(self) -> WhyContext:
         """The same, as deep as a memory's rank is looked for."""
         return self.at_depth(BOUND)
 
-    def at_depth(self, depth: int) -> Question:
+    def at_depth(self, depth: int) -> WhyContext:
         return replace(self, settings=replace(self.settings, depth=depth))
 
     async def ask(
         self, names: Sequence[LegName] = LEGS, request: RecallRequest | None = None
     ) -> dict[LegName, LegOutcome]:
-        legs = {name: leg for name, leg in self.parts.legs.items() if name in names}
-        return await ask_legs(
+        legs = {name: leg for name, leg in self.context.legs.items() if name in names}
+        return await run_legs(
             legs,
             self.weights,
             self.owner,
@@ -64,15 +64,15 @@ class Question:
             PATIENCE_SECONDS,
         )
 
-    async def arrange(self, answers: Answers) -> tuple[Arranged, LegOutcome | None]:
+    async def rank_hits(self, answers: Answers) -> tuple[RankedHits, LegOutcome | None]:
         """The final order, and what became of the graph's leg."""
         also = self.memory.id if self.is_outside else None
-        asked = (self.parts, self.owner, self.request, self.settings, self.weights)
-        with ready_to_walk(*asked) as walk:
-            fused, graph = await fuse_and_walk(*asked, answers, walk, PATIENCE_SECONDS, also)
+        asked = (self.context, self.owner, self.request, self.settings, self.weights)
+        with prepare_walk(*asked) as walk:
+            fused, graph = await run_graph_leg(*asked, answers, walk, PATIENCE_SECONDS, also)
         until = asyncio.get_running_loop().time() + PATIENCE_SECONDS
-        arranged = await arrange(
-            self.parts, self.owner, self.request, self.settings, fused, until=until
+        arranged = await rank_hits(
+            self.context, self.owner, self.request, self.settings, fused, until=until
         )
         return arranged, graph
 
@@ -82,11 +82,13 @@ class Question:
         """
         settings, weight = self.settings, self.weights["graph"]
         without = {**self.weights, "graph": 0.0}
-        asked = (self.parts, self.owner, self.request, self.far.settings, self.weights)
+        asked = (self.context, self.owner, self.request, self.far.settings, self.weights)
         try:
             async with asyncio.timeout(PATIENCE_SECONDS):
-                fused = await self.parts.fuser(answers, without, settings.fusion, settings.constant)
-                with ready_to_walk(*asked) as walk:
+                fused = await self.context.fuser(
+                    answers, without, settings.fusion, settings.constant
+                )
+                with prepare_walk(*asked) as walk:
                     if walk is None:
                         return ()
                     walk.start.set_result(fused)

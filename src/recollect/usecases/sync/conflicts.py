@@ -10,63 +10,63 @@ from recollect.core.memory.ids import IdPrefix
 from recollect.core.memory.links import from_values
 from recollect.core.memory.memory import Changes, Draft
 from recollect.core.sync.model import ConflictReport, Keep, Revision, State
-from recollect.usecases.context import Parts
+from recollect.usecases.context import Context
 from recollect.usecases.memory.forget import forget
 from recollect.usecases.memory.remember import remember
 from recollect.usecases.memory.update import update
 
 
-async def conflicts(parts: Parts, owner: str) -> list[ConflictReport]:
+async def conflicts(context: Context, owner: str) -> list[ConflictReport]:
     """Every revision that nobody has resolved, with the memory it lost against."""
-    if parts.revisions is None:
+    if context.revisions is None:
         return []
-    kept = await parts.revisions.revisions(owner)
-    return [await _report(parts, owner, revision) for revision in kept]
+    kept = await context.revisions.revisions(owner)
+    return [await _report(context, owner, revision) for revision in kept]
 
 
-async def resolve(parts: Parts, owner: str, reference: str, keep: Keep) -> ConflictReport:
+async def resolve(context: Context, owner: str, reference: str, keep: Keep) -> ConflictReport:
     """`current`: the memory stays as it is. `other`: it takes the values of the revision, which is
     an ordinary change. Either way the conflict is over, on every side.
     """
-    if parts.revisions is None:
+    if context.revisions is None:
         raise _no_conflict(reference)
-    found = chosen(await parts.revisions.revisions(owner), reference)
+    found = chosen(await context.revisions.revisions(owner), reference)
     if keep == "other":
-        await _take(parts, owner, found)
-    resolved = replace(found, resolved_at=parts.clock.now())
-    await parts.revisions.resolve(owner, resolved)
-    return await _report(parts, owner, resolved)
+        await _take(context, owner, found)
+    resolved = replace(found, resolved_at=context.clock.now())
+    await context.revisions.resolve(owner, resolved)
+    return await _report(context, owner, resolved)
 
 
-async def _report(parts: Parts, owner: str, revision: Revision) -> ConflictReport:
-    return ConflictReport(revision, await parts.store.get(owner, revision.memory_id))
+async def _report(context: Context, owner: str, revision: Revision) -> ConflictReport:
+    return ConflictReport(revision, await context.store.get(owner, revision.memory_id))
 
 
-async def _take(parts: Parts, owner: str, revision: Revision) -> None:
+async def _take(context: Context, owner: str, revision: Revision) -> None:
     reference = str(revision.memory_id)
     if revision.kind == "orphan":
-        await remember(parts, owner, _draft(revision))
+        await remember(context, owner, _draft(revision))
         return
-    current = await parts.store.get(owner, revision.memory_id)
+    current = await context.store.get(owner, revision.memory_id)
     if current is None:
         raise _no_conflict(str(revision.id))
     if revision.kind == "erase":
-        await forget(parts, owner, reference, forever=True)
+        await forget(context, owner, reference, forever=True)
         return
     wanted = State(current).changed(revision.fields).memory
     if wanted.deleted_at is not None and current.deleted_at is None:
-        await forget(parts, owner, reference)
+        await forget(context, owner, reference)
         return
     if current.deleted_at is not None:
-        now = parts.clock.now()
+        now = context.clock.now()
         back = replace(current, deleted_at=None, version=current.version + 1, updated_at=now)
-        if not await parts.store.replace(back, based_on=current.version):
+        if not await context.store.replace(back, based_on=current.version):
             raise Conflict("the memory was changed meanwhile", remedy="Look again, then decide.")
     changes = {
         name: getattr(wanted, name) for name in revision.fields if name in Changes.__annotations__
     }
     if changes:
-        await update(parts, owner, reference, cast("Changes", changes))
+        await update(context, owner, reference, cast("Changes", changes))
 
 
 def _draft(revision: Revision) -> Draft:

@@ -89,7 +89,7 @@ class Engine:
 
     async def _push(self) -> None:
         await push_all(self._local, self._server)
-        await self._local.note_success(self._clock.now())
+        await self._local.record_success(self._clock.now())
 
     async def _looking(self) -> None:
         """Other processes write to the same file: commands, hooks, a second agent."""
@@ -111,7 +111,7 @@ class Engine:
                 self._reached.clear()
             is_news = False
             with suppress(RecollectError):  # the disk may be what is at fault
-                is_news = await self._local.note_trouble(
+                is_news = await self._local.record_error(
                     str(error), error.remedy, key_refused=refused
                 )
             if is_news:

@@ -26,9 +26,9 @@ from recollect.core.errors import (
 from recollect.core.memory.batch import BatchItem, Remembered
 from recollect.core.memory.ids import IdPrefix
 from recollect.core.recall.offline import explained_here, recalled_here
-from recollect.core.recall.ranking import woven
+from recollect.core.recall.ranking import interleave
 from recollect.usecases.recall.successors import follow
-from recollect.usecases.workers.tasks import give_up
+from recollect.usecases.workers.tasks import cancel
 
 if TYPE_CHECKING:
     from recollect.core.memory.memory import Changes, Draft, Memory, Scope, Stats
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from recollect.core.recall.request import Hit, LegStatus, RecallRequest, Recollection
     from recollect.core.recall.settings import RecallSettings, SettingChange
     from recollect.core.sync.model import ConflictReport, Keep, SyncStatus
-    from recollect.ports.service import Recollect
+    from recollect.ports.service import Service
     from recollect.ports.stores import MemoryStore
     from recollect.ports.sync import SyncStore
 
@@ -52,13 +52,13 @@ _STAYS = "a sensitive query stays on this machine"
 
 
 @dataclass(frozen=True, slots=True)
-class CachedRecollect:
-    """Implements the `Recollect` port. `wake` tells the engine that something was written. A server
+class OfflineFirstService:
+    """Implements the `Service` port. `wake` tells the engine that something was written. A server
     that `is_here`, on this machine, may be asked sensitive queries, too.
     """
 
-    local: Recollect
-    remote: Recollect
+    local: Service
+    remote: Service
     store: MemoryStore
     owner: str
     sync: SyncStore
@@ -82,7 +82,7 @@ class CachedRecollect:
         return recollection
 
     async def _recalled(self, request: RecallRequest) -> Recollection:
-        request = await self._in_project_meant(request.checked())
+        request = await self._resolve_project(request.checked())
         here = asyncio.create_task(self.local.recall(request))
         try:
             if self._must_stay(request):
@@ -99,13 +99,13 @@ class CachedRecollect:
                 return await _alone(here, request, "failed", error)
             return await self._together(request, there, here, unsent)
         finally:
-            give_up(here)
+            cancel(here)
 
-    async def _in_project_meant(self, request: RecallRequest) -> RecallRequest:
+    async def _resolve_project(self, request: RecallRequest) -> RecallRequest:
         """Both sides are asked for the same project, also where only one of them knows it."""
         if request.scope.project is None:
             return request
-        project = await self.project_meant(request.scope.project)
+        project = await self.resolve_project(request.scope.project)
         return replace(request, scope=replace(request.scope, project=project))
 
     def _must_stay(self, request: RecallRequest) -> bool:
@@ -134,13 +134,13 @@ class CachedRecollect:
             for hit in there.hits
             if hit.memory.id not in own
         ]
-        merged = woven(hits, found_here, own, request.sort_by)
+        merged = interleave(hits, found_here, own, request.sort_by)
         # Links that the server has not heard of are followed here.
         shown = await follow(self.store, self.owner, request, merged, known.superseded)
         return replace(there, hits=tuple(shown[: request.limit]), note=note or there.note)
 
     async def why(self, reference: str, request: RecallRequest) -> WhyReport:
-        request = await self._in_project_meant(request.checked())
+        request = await self._resolve_project(request.checked())
         prefix = IdPrefix.parse(reference)
         status: LegStatus = "failed"
         if self._must_stay(request):
@@ -208,8 +208,8 @@ class CachedRecollect:
         self.wake()
         return id
 
-    async def project_meant(self, name: str, here: str | None = None) -> str:
-        return await self.local.project_meant(name, here)
+    async def resolve_project(self, name: str, here: str | None = None) -> str:
+        return await self.local.resolve_project(name, here)
 
     async def stats(self) -> Stats:
         return await self.local.stats()

@@ -13,13 +13,13 @@ from recollect.usecases.sync.push import may_leave
 if TYPE_CHECKING:
     from recollect.core.sync.model import ChangePage
     from recollect.ports.sync import ChangeStore
-    from recollect.usecases.context import Parts
+    from recollect.usecases.context import Context
 
 MAX_PULL = 500
 
 
 async def pull(
-    parts: Parts,
+    context: Context,
     changes: ChangeStore,
     owner: str,
     store: UUID,
@@ -44,5 +44,5 @@ async def pull(
     return replace(
         page,
         memories=tuple(one for one in memories if one is not None),
-        settings=(await tune.settings(parts)).as_dict(),
+        settings=(await tune.settings(context)).as_dict(),
     )

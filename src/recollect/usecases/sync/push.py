@@ -13,13 +13,13 @@ from recollect.core.sync.model import Outgoing, Pushed, Remote, Revision
 
 if TYPE_CHECKING:
     from recollect.ports.sync import ChangeStore
-    from recollect.usecases.context import Parts
+    from recollect.usecases.context import Context
 
 MAX_PUSH = 500
 
 
 async def push(
-    parts: Parts,
+    context: Context,
     changes: ChangeStore,
     owner: str,
     store: UUID,
@@ -34,15 +34,15 @@ async def push(
     another epoch is not applied: after a restore a version may mean something else.
     """
     check_push_size(len(items), len(revisions))
-    now = parts.clock.now()
+    now = context.clock.now()
     peer = await changes.peer(owner)
     if epoch is not None and epoch != peer.epoch:
         return Pushed(peer, ())
     answers = await changes.apply(
-        owner, store, items, lambda item, current: decide(owner, item, current, parts.limits, now)
+        owner, store, items, lambda item, current: decide(owner, item, current, context.limits, now)
     )
     # One that cannot be kept here stays with the client that made it.
-    storable = [one for one in revisions if can_be_kept(one, parts.limits)]
+    storable = [one for one in revisions if can_be_kept(one, context.limits)]
     kept = await changes.keep_revisions(owner, storable)
     told = [replace(one, remote=may_leave(one.remote, sensitive=sensitive)) for one in answers]
     return Pushed(peer, tuple(told), tuple(kept))

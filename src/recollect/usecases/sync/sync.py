@@ -42,11 +42,11 @@ async def sync(local: SyncStore, server: SyncServer, clock: Clock, tell: Tell = 
     for _ in range(_ROUNDS):
         sent = await _both(_push_if_allowed(local, server, tell), pull_all(local, server, tell))
         if isinstance(sent, Forbidden):
-            await local.note_success(clock.now())
-            await local.note_trouble(str(sent), sent.remedy, key_refused=False)
+            await local.record_success(clock.now())
+            await local.record_error(str(sent), sent.remedy, key_refused=False)
             return
         if sent == 0:
-            await local.note_success(clock.now())
+            await local.record_success(clock.now())
             return
     raise StoreError(
         "sync did not come to an end: others write to the same memories without pause",
@@ -120,12 +120,12 @@ async def _push(
         await _push(local, server, store, items[:half], revisions[:other])
         await _push(local, server, store, items[half:], revisions[other:])
         return
-    if not await local.meet(pushed.peer):
+    if not await local.bind_to(pushed.peer):
         raise StoreBusy(
             "the server was restored from a backup",
             remedy="Run `recollect sync`: it compares everything anew, and nothing is lost.",
         )
-    await local.absorb_answers(items, revisions, pushed)
+    await local.apply_push_result(items, revisions, pushed)
 
 
 async def pull_all(local: SyncStore, server: SyncServer, tell: Tell = silent) -> None:
@@ -141,11 +141,11 @@ async def pull_page(
     """Take in one page; whether there are more."""
     store, cursor = await local.store_id(), await local.cursor()
     page = await server.pull(store, cursor, PAGE, count=count)
-    is_same = await local.meet(page.peer)
+    is_same = await local.bind_to(page.peer)
     if page.is_reset or not is_same:
         await local.reset()
         return True
-    await local.absorb_page(page)
+    await local.apply_page(page)
     if page.settings is not None:
         await local.follow_settings(page.settings)
     tell("pulled", len(page.memories) + len(page.revisions), page.remaining)

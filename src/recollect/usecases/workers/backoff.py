@@ -25,7 +25,7 @@ Wait = Callable[[float], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Rest:
+class Backoff:
     """A pause after trouble: how long it is, when it ends, and the how manieth in a row it is."""
 
     error: RecollectError
@@ -34,14 +34,14 @@ class Rest:
     number: int = 1
 
 
-def rest_after(error: RecollectError, before: Rest | None, now: float) -> Rest:
+def backoff_after(error: RecollectError, before: Backoff | None, now: float) -> Backoff:
     seconds = _FIRST_REST if before is None else min(2 * before.seconds, _LONGEST_REST)
     if isinstance(error, ModelBusy):
         seconds = max(seconds, error.seconds)
-    return Rest(error, seconds, now + seconds, 1 if before is None else before.number + 1)
+    return Backoff(error, seconds, now + seconds, 1 if before is None else before.number + 1)
 
 
-def may_pass_soon(rest: Rest) -> bool:
+def is_transient(rest: Backoff) -> bool:
     """Whether somebody who wants the work done should be kept waiting: for a model that works, but
     is busy or slow, and not for long.
     """
@@ -49,13 +49,13 @@ def may_pass_soon(rest: Rest) -> bool:
     return is_passing and rest.seconds <= _LONGEST_REST and rest.number <= _MOST_RESTS
 
 
-def seconds_left(rests: Collection[Rest], now: float) -> float:
+def seconds_left(rests: Collection[Backoff], now: float) -> float:
     """Until the first of some rests ends."""
     return max(0.0, min(rest.until for rest in rests) - now)
 
 
 async def wait_for_news(
-    wait_for_work: Wait, rests: Collection[Rest], *, sleep: Sleep, now: float
+    wait_for_work: Wait, rests: Collection[Backoff], *, sleep: Sleep, now: float
 ) -> None:
     """Until somebody says that there is work, or a rest ends, or it is time to look anyway."""
     if rests:

@@ -43,7 +43,7 @@ BEGIN_SECONDS: Final = 25.0
 
 
 @dataclass(frozen=True, slots=True)
-class EmbeddingParts:
+class EmbeddingContext:
     """What embedding needs. `default` names the model of the first space a database gets."""
 
     queue: EmbeddingQueue
@@ -73,32 +73,32 @@ Tell = Callable[[Embedded | Trouble], None]
 
 
 async def embed_batch(
-    parts: EmbeddingParts, space: StoredSpace, *, known_to_work: bool
+    context: EmbeddingContext, space: StoredSpace, *, known_to_work: bool
 ) -> Embedded | None:
     """Embed some of what a space needs; None when there is nothing to do just now.
 
     ModelUnavailable or InvalidInput when its model cannot work here: nothing is counted then.
     """
-    embedder = await _ready_embedder(parts, space, known_to_work=known_to_work)
-    jobs = await parts.queue.claim(space, BATCH)
+    embedder = await _ready_embedder(context, space, known_to_work=known_to_work)
+    jobs = await context.queue.claim(space, BATCH)
     if not jobs:
-        await parts.queue.recovered(space)
+        await context.queue.recovered(space)
         return None
-    batch = _Batch(parts.queue, space, embedder)
+    batch = _Batch(context.queue, space, embedder)
     try:
         await batch.embed(jobs)
     except asyncio.CancelledError:
         with suppress(RecollectError, TimeoutError):
             async with asyncio.timeout(_LAST_WORD_SECONDS):
-                await parts.queue.give_back(space, jobs)
+                await context.queue.give_back(space, jobs)
         raise
     except RecollectError as error:
-        await _keep(parts.queue, space, batch)
-        await parts.queue.give_back(space, batch.untried(jobs), str(error))
+        await _keep(context.queue, space, batch)
+        await context.queue.give_back(space, batch.untried(jobs), str(error))
         raise
-    kept = await _keep(parts.queue, space, batch)
+    kept = await _keep(context.queue, space, batch)
     if untried := batch.untried(jobs):
-        await parts.queue.give_back(space, untried)
+        await context.queue.give_back(space, untried)
     return Embedded(space, kept, tuple(job.memory_id for job, _ in batch.failed))
 
 
@@ -186,17 +186,17 @@ async def _finish(
 
 
 async def _ready_embedder(
-    parts: EmbeddingParts, space: StoredSpace, *, known_to_work: bool
+    context: EmbeddingContext, space: StoredSpace, *, known_to_work: bool
 ) -> Embedder:
     """The space's own model: one that has changed under its name writes another space."""
     try:
-        embedder = await parts.embedders.embedder(space.embedder)
+        embedder = await context.embedders.embedder(space.embedder)
         space.require(embedder.space)
         if not known_to_work and not embedder.is_hosted:
             # Brings the model into memory, which may take long, before any text is claimed.
             await _probe(embedder)
     except RecollectError as error:
-        await parts.queue.give_back(space, [], str(error))
+        await context.queue.give_back(space, [], str(error))
         raise
     return embedder
 

@@ -15,14 +15,20 @@ from recollect.core.errors import RecollectError, StoreError
 from recollect.core.recall.space import StoredSpace
 from recollect.usecases.workers.backoff import (
     LEAST_PAUSE,
-    Rest,
+    Backoff,
     Sleep,
-    may_pass_soon,
-    rest_after,
+    backoff_after,
+    is_transient,
     seconds_left,
     wait_for_news,
 )
-from recollect.usecases.workers.embed import NO_EMBEDDER, EmbeddingParts, Tell, Trouble, embed_batch
+from recollect.usecases.workers.embed import (
+    NO_EMBEDDER,
+    EmbeddingContext,
+    Tell,
+    Trouble,
+    embed_batch,
+)
 
 _QUIET_SECONDS: Final = 0.1
 _LONGEST_BURST: Final = 1.0
@@ -33,29 +39,31 @@ class Worker:
 
     def __init__(
         self,
-        parts: EmbeddingParts,
+        context: EmbeddingContext,
         tell: Tell = lambda _: None,
         *,
         sleep: Sleep = asyncio.sleep,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._parts = parts
+        self._parts = context
         self._tell = tell
         self._sleep = sleep
         self._now = now
         self._working: set[int] = set()  # spaces whose model is known to work
-        self._rests: dict[int | None, Rest] = {}  # by space; None: the first space cannot be made
+        self._rests: dict[
+            int | None, Backoff
+        ] = {}  # by space; None: the first space cannot be made
 
     async def run(self) -> None:
         """Work for ever: while there is something to do, and then whenever there may be."""
-        lost: Rest | None = None
+        lost: Backoff | None = None
         while True:
             try:
                 if not await self._round():
                     await self._wait()
                 lost = None
             except StoreError as error:
-                lost = rest_after(error, lost, self._now())
+                lost = backoff_after(error, lost, self._now())
                 self._tell(Trouble(None, error, lost.seconds))
                 await self._sleep(lost.seconds)
 
@@ -66,7 +74,7 @@ class Worker:
         while True:
             worked = await self._round()
             for rest in self._rests.values():
-                if not may_pass_soon(rest):
+                if not is_transient(rest):
                     raise rest.error
             if worked:
                 continue
@@ -139,28 +147,28 @@ class Worker:
 
     def _trouble(self, space: StoredSpace | None, error: RecollectError) -> None:
         key = None if space is None else space.id
-        self._rests[key] = rest = rest_after(error, self._rests.get(key), self._now())
+        self._rests[key] = rest = backoff_after(error, self._rests.get(key), self._now())
         self._tell(Trouble(space, error, rest.seconds))
 
 
-async def retry_parked(parts: EmbeddingParts) -> int:
+async def retry_parked(context: EmbeddingContext) -> int:
     """Give another chance to what is parked or waits after a failure, in every space in use."""
-    spaces = [one for one in await parts.queue.spaces() if one.state != "retired"]
-    return sum([await parts.queue.retry_parked(one) for one in spaces])
+    spaces = [one for one in await context.queue.spaces() if one.state != "retired"]
+    return sum([await context.queue.retry_parked(one) for one in spaces])
 
 
-async def open_first_space(parts: EmbeddingParts) -> StoredSpace | None:
+async def open_first_space(context: EmbeddingContext) -> StoredSpace | None:
     """The space of the configured model, for a database that has no active one; None when no
     model is configured, or another process was faster.
     """
-    if parts.default == NO_EMBEDDER:
+    if context.default == NO_EMBEDDER:
         return None
-    before = {one.id for one in await parts.queue.spaces()}
-    embedder = await parts.embedders.embedder(parts.default)
-    opened = await parts.queue.open_space(parts.default, embedder.space)
+    before = {one.id for one in await context.queue.spaces()}
+    embedder = await context.embedders.embedder(context.default)
+    opened = await context.queue.open_space(context.default, embedder.space)
     if opened.state == "active":
-        await parts.queue.build_index(opened)
+        await context.queue.build_index(opened)
         return opened
     if opened.id not in before:  # nobody asked for a second space
-        await parts.queue.drop_space(opened)
+        await context.queue.drop_space(opened)
     return None

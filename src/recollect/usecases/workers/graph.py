@@ -15,7 +15,7 @@ from recollect.core.errors import RecollectError, StoreError
 from recollect.usecases.graph.extract import (
     Compared,
     Extracted,
-    GraphParts,
+    GraphContext,
     GraphTrouble,
     TellGraph,
     compare_batch,
@@ -24,10 +24,10 @@ from recollect.usecases.graph.extract import (
 from recollect.usecases.graph.read import read_batch
 from recollect.usecases.workers.backoff import (
     LEAST_PAUSE,
-    Rest,
+    Backoff,
     Sleep,
-    may_pass_soon,
-    rest_after,
+    backoff_after,
+    is_transient,
     seconds_left,
     wait_for_news,
 )
@@ -42,17 +42,17 @@ class GraphWorker:
 
     def __init__(
         self,
-        parts: GraphParts,
+        context: GraphContext,
         tell: TellGraph = lambda _: None,
         *,
         sleep: Sleep = asyncio.sleep,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._parts = parts
+        self._parts = context
         self._tell = tell
         self._sleep = sleep
         self._now = now
-        self._rests: dict[Part, Rest] = {}
+        self._rests: dict[Part, Backoff] = {}
 
     async def run(self) -> None:
         """Work for ever: while there is something to do, and then whenever there may be."""
@@ -71,7 +71,7 @@ class GraphWorker:
         while True:
             if not await self._round():
                 for rest in self._rests.values():
-                    if not may_pass_soon(rest):
+                    if not is_transient(rest):
                         raise rest.error
                 if self._rests:
                     await self._sleep(seconds_left(self._rests.values(), self._now()))
@@ -96,7 +96,7 @@ class GraphWorker:
     async def _try(
         self,
         part: Part,
-        work: Callable[[GraphParts], Awaitable[Extracted | Compared | None]],
+        work: Callable[[GraphContext], Awaitable[Extracted | Compared | None]],
     ) -> Extracted | Compared | None:
         rest = self._rests.get(part)
         if rest is not None and self._now() < rest.until:
@@ -118,7 +118,7 @@ class GraphWorker:
         # Memories are often stored several at a time: one batch of them is less work than many.
         await self._sleep(_QUIET_SECONDS)
 
-    def _trouble(self, part: Part, error: RecollectError) -> Rest:
-        self._rests[part] = rest = rest_after(error, self._rests.get(part), self._now())
+    def _trouble(self, part: Part, error: RecollectError) -> Backoff:
+        self._rests[part] = rest = backoff_after(error, self._rests.get(part), self._now())
         self._tell(GraphTrouble(part, error, rest.seconds))
         return rest

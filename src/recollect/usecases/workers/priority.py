@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from math import inf
 from typing import Final
 
-GiveWay = Callable[[], Awaitable[None]]
+Yield = Callable[[], Awaitable[None]]
 """Awaited before each small step of work that can wait."""
 
 PATIENCE: Final = 0.2
@@ -23,7 +23,7 @@ PATIENCE: Final = 0.2
 _QUIET: Final = 0.01
 
 
-async def nobody_waits() -> None:
+async def no_yield() -> None:
     """For a process that answers nobody."""
 
 
@@ -44,7 +44,7 @@ class Callers:
             self._calls -= 1
             self._last = asyncio.get_running_loop().time()
 
-    async def give_way(self) -> None:
+    async def yield_to_callers(self) -> None:
         """Return when nobody has waited for a moment, or when this step has waited enough."""
         clock = asyncio.get_running_loop().time
         until = clock() + PATIENCE

@@ -25,7 +25,13 @@ from recollect.core.errors import (
 from recollect.core.recall.space import EmbeddingProgress, StoredSpace
 from recollect.core.text.analysis import counted
 from recollect.usecases.workers.backoff import Sleep
-from recollect.usecases.workers.embed import NO_EMBEDDER, EmbeddingParts, Tell, Trouble, embed_batch
+from recollect.usecases.workers.embed import (
+    NO_EMBEDDER,
+    EmbeddingContext,
+    Tell,
+    Trouble,
+    embed_batch,
+)
 
 _PAUSE: Final = 1.0
 # After this many failures in a row of the whole model, which take about a minute with their pauses,
@@ -43,13 +49,15 @@ class SpaceStatus:
     progress: EmbeddingProgress
 
 
-async def status(parts: EmbeddingParts) -> list[SpaceStatus]:
+async def status(context: EmbeddingContext) -> list[SpaceStatus]:
     """Every space, oldest first."""
-    return [SpaceStatus(one, await parts.queue.progress(one)) for one in await parts.queue.spaces()]
+    return [
+        SpaceStatus(one, await context.queue.progress(one)) for one in await context.queue.spaces()
+    ]
 
 
 async def reembed(
-    parts: EmbeddingParts,
+    context: EmbeddingContext,
     name: str,
     tell: Tell = lambda _: None,
     *,
@@ -67,17 +75,17 @@ async def reembed(
             field="model",
             remedy="Set dense_weight to 0 to recall without embeddings, or name a model.",
         )
-    await _check_alone(parts, name)
-    embedder = await parts.embedders.embedder(name)
-    space = await parts.queue.open_space(name, embedder.space)
-    return await _switch_to(parts, space, tell, accept_parked=accept_parked, sleep=sleep)
+    await _check_alone(context, name)
+    embedder = await context.embedders.embedder(name)
+    space = await context.queue.open_space(name, embedder.space)
+    return await _switch_to(context, space, tell, accept_parked=accept_parked, sleep=sleep)
 
 
-async def cancel(parts: EmbeddingParts) -> StoredSpace:
+async def cancel(context: EmbeddingContext) -> StoredSpace:
     """Drop the space that is being filled; the active one was never touched. The former one, when
     it is filled to go back to it, is put back. What an earlier cancelling left is removed, too.
     """
-    spaces = await parts.queue.spaces()
+    spaces = await context.queue.spaces()
     filling = [one for one in spaces if one.state == "filling"]
     ended = filling or [one for one in spaces if one.is_given_up]
     if not ended:
@@ -87,35 +95,35 @@ async def cancel(parts: EmbeddingParts) -> StoredSpace:
         )
     for space in filling:
         if space.is_former:
-            await parts.queue.retire(space)
+            await context.queue.retire(space)
         else:
-            await parts.queue.drop_space(space)
-    await _clean_up(parts)
+            await context.queue.drop_space(space)
+    await _clean_up(context)
     return ended[-1]
 
 
 async def rollback(
-    parts: EmbeddingParts,
+    context: EmbeddingContext,
     tell: Tell = lambda _: None,
     *,
     accept_parked: bool = False,
     sleep: Sleep = asyncio.sleep,
 ) -> StoredSpace:
     """Go back to the former space. What was stored since is embedded first."""
-    former = next((one for one in await parts.queue.spaces() if one.is_former), None)
+    former = next((one for one in await context.queue.spaces() if one.is_former), None)
     if former is None:
         raise NotFound(
             "there is no former space to go back to",
             remedy="Run `recollect reembed --model NAME` with the model you want.",
         )
-    await _check_alone(parts, former.embedder)
+    await _check_alone(context, former.embedder)
     # A retired space gets no new memories: from here on it is filled like a new one.
-    space = await parts.queue.open_space(former.embedder, former.space)
-    return await _switch_to(parts, space, tell, accept_parked=accept_parked, sleep=sleep)
+    space = await context.queue.open_space(former.embedder, former.space)
+    return await _switch_to(context, space, tell, accept_parked=accept_parked, sleep=sleep)
 
 
-async def _check_alone(parts: EmbeddingParts, name: str) -> None:
-    for one in await parts.queue.spaces():
+async def _check_alone(context: EmbeddingContext, name: str) -> None:
+    for one in await context.queue.spaces():
         if one.state == "filling" and one.embedder != name:
             raise Conflict(
                 f"re-embedding with {one.embedder} is under way",
@@ -125,33 +133,33 @@ async def _check_alone(parts: EmbeddingParts, name: str) -> None:
 
 
 async def _switch_to(
-    parts: EmbeddingParts, space: StoredSpace, tell: Tell, *, accept_parked: bool, sleep: Sleep
+    context: EmbeddingContext, space: StoredSpace, tell: Tell, *, accept_parked: bool, sleep: Sleep
 ) -> StoredSpace:
     if not accept_parked:
-        await parts.queue.retry_parked(space)
-    await _fill(parts, space, tell, sleep)
+        await context.queue.retry_parked(space)
+    await _fill(context, space, tell, sleep)
     try:
-        await parts.queue.build_index(space)
+        await context.queue.build_index(space)
     except StoreError:
-        await _current(parts, space)  # cancelling a change also ends the build
+        await _current(context, space)  # cancelling a change also ends the build
         raise
     # Building takes long, and memories go on being stored.
-    filled = await _fill(parts, space, tell, sleep)
-    while await _lacks_any(parts, space, filled, accept_parked=accept_parked):
-        await parts.queue.wait_for_work(_PAUSE)
-        filled = await _fill(parts, space, tell, sleep)
-    await parts.queue.activate(space)
-    await _clean_up(parts)
-    return await _current(parts, space)
+    filled = await _fill(context, space, tell, sleep)
+    while await _lacks_any(context, space, filled, accept_parked=accept_parked):
+        await context.queue.wait_for_work(_PAUSE)
+        filled = await _fill(context, space, tell, sleep)
+    await context.queue.activate(space)
+    await _clean_up(context)
+    return await _current(context, space)
 
 
 async def _lacks_any(
-    parts: EmbeddingParts, space: StoredSpace, filled: EmbeddingProgress, *, accept_parked: bool
+    context: EmbeddingContext, space: StoredSpace, filled: EmbeddingProgress, *, accept_parked: bool
 ) -> bool:
     """Whether a memory that the active space knows is still on its way to this one. Refuse to
     switch when any failed, unless that is accepted.
     """
-    gap = await parts.queue.gap(space)
+    gap = await context.queue.gap(space)
     if gap.failed and not accept_parked:
         raise ModelUnavailable(
             f"the model could not embed {counted(gap.failed, 'memory')}; "
@@ -161,24 +169,24 @@ async def _lacks_any(
     return gap.missing > gap.failed
 
 
-async def _clean_up(parts: EmbeddingParts) -> None:
+async def _clean_up(context: EmbeddingContext) -> None:
     """Remove what was given up. Removing takes long: look anew each time."""
-    while given_up := [one for one in await parts.queue.spaces() if one.is_given_up]:
+    while given_up := [one for one in await context.queue.spaces() if one.is_given_up]:
         with suppress(Conflict):  # somebody else has removed it, or uses it again
-            await parts.queue.drop_space(given_up[0])
+            await context.queue.drop_space(given_up[0])
 
 
 async def _fill(
-    parts: EmbeddingParts, space: StoredSpace, tell: Tell, sleep: Sleep
+    context: EmbeddingContext, space: StoredSpace, tell: Tell, sleep: Sleep
 ) -> EmbeddingProgress:
     """Embed until nothing waits but what failed, whoever tried it, and is not tried again soon:
     the queue tries it more often, but takes hours for it.
     """
     failures, works = 0, False
     while True:
-        await _current(parts, space)
+        await _current(context, space)
         try:
-            done = await embed_batch(parts, space, known_to_work=works)
+            done = await embed_batch(context, space, known_to_work=works)
         except ModelUnavailable as error:
             asked = error.seconds if isinstance(error, ModelBusy) else 0.0
             failures, works = failures + (asked == 0.0), False
@@ -192,14 +200,16 @@ async def _fill(
         if done is not None:
             tell(done)
             continue
-        progress = await parts.queue.progress(space)
+        progress = await context.queue.progress(space)
         if progress.waiting <= progress.failing - progress.soon:
             return progress
-        await parts.queue.wait_for_work(_PAUSE)  # somebody else has the rest in hand, or it is soon
+        await context.queue.wait_for_work(
+            _PAUSE
+        )  # somebody else has the rest in hand, or it is soon
 
 
-async def _current(parts: EmbeddingParts, space: StoredSpace) -> StoredSpace:
-    for one in await parts.queue.spaces():
+async def _current(context: EmbeddingContext, space: StoredSpace) -> StoredSpace:
+    for one in await context.queue.spaces():
         if one.id == space.id and one.state != "retired":
             return one
     raise Conflict(

@@ -24,7 +24,7 @@ async def end(*tasks: asyncio.Task[Any]) -> None:
         _, running = await asyncio.wait(running, timeout=_AGAIN_SECONDS)
 
 
-def give_up(task: asyncio.Future[Any]) -> None:
+def cancel(task: asyncio.Future[Any]) -> None:
     """End a task that still runs, and look at how it ends: asyncio logs what nobody looked at."""
     task.cancel()
     task.add_done_callback(error_of)

@@ -107,19 +107,21 @@ def test_each_document_gives_way_and_a_query_does_not(gate: Gate) -> None:
     gate.open.set()
 
     async def run() -> None:
-        nobody_waits, asked = asyncio.Event(), 0
+        no_yield, asked = asyncio.Event(), 0
 
-        async def give_way() -> None:
+        async def yield_to_callers() -> None:
             nonlocal asked
             asked += 1
-            await nobody_waits.wait()
+            await no_yield.wait()
 
-        async with LocalEmbedder(SPACE, lambda _closing: gate, give_way=give_way) as embedder:
+        async with LocalEmbedder(
+            SPACE, lambda _closing: gate, yield_to_callers=yield_to_callers
+        ) as embedder:
             documents = asyncio.ensure_future(embedder.embed_documents(["document"] * 50))
             await embedder.embed_query("hello")
             assert gate.texts == ["ask: hello"]
             assert 0 < asked < 50, "as many as run side by side"
-            nobody_waits.set()
+            no_yield.set()
             await documents
         assert asked == 50
         assert gate.texts.count("document") == 50

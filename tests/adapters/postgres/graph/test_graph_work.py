@@ -17,8 +17,8 @@ from recollect.core.errors import ModelBusy, ModelUnavailable
 from recollect.core.graph.extraction import Extraction, ExtractionJob, read_by_rules
 from recollect.core.recall.space import Space
 from recollect.usecases.graph import extract
-from recollect.usecases.graph.extract import GraphParts
-from recollect.usecases.graph.manage import OwnedGraph
+from recollect.usecases.graph.extract import GraphContext
+from recollect.usecases.graph.manage import LocalGraph
 from recollect.usecases.workers.graph import GraphWorker
 
 pytestmark = pytest.mark.anyio
@@ -72,7 +72,7 @@ async def store(emptied_database_url: str) -> AsyncIterator[PostgresStore]:
 
 
 async def work_off(store: PostgresStore, compass: Compass | None = None) -> None:
-    await GraphWorker(GraphParts(store.graph, embedders=compass)).work_off()
+    await GraphWorker(GraphContext(store.graph, embedders=compass)).work_off()
 
 
 async def test_names_that_are_nearly_the_same_become_one_concept(store: PostgresStore) -> None:
@@ -125,8 +125,8 @@ async def test_names_go_as_many_together_as_the_model_takes(store: PostgresStore
 async def test_a_busy_model_is_waited_for(store: PostgresStore) -> None:
     await fill(store, memory(1, "We saw Mont Blanc"))
     time = Time()
-    parts = GraphParts(store.graph, embedders=Compass(busy=2))
-    await GraphWorker(parts, sleep=time.sleep, now=time.now).work_off()
+    context = GraphContext(store.graph, embedders=Compass(busy=2))
+    await GraphWorker(context, sleep=time.sleep, now=time.now).work_off()
     assert time.slept == [7.0, 14.0]
     assert (await store.graph.progress(1)).to_compare == 0
 
@@ -152,7 +152,7 @@ async def test_a_decision_by_hand_wins_over_what_comes_later(store: PostgresStor
     second = memory(2, "We climbed Mount Blanc")
     await fill(store, memory(1, "We saw Mont Blanc"), second)
     await work_off(store, Compass())
-    graph = OwnedGraph(store.graph, OWNER)
+    graph = LocalGraph(store.graph, OWNER)
     await graph.split("Mont Blanc", "Mount Blanc")
     assert await concept(store, "Mount Blanc") != await concept(store, "Mont Blanc")
     assert await store.replace(replace(second, deleted_at=BEGAN, version=2), based_on=1)
@@ -193,7 +193,7 @@ async def test_a_text_that_cannot_be_read_does_not_stop_the_others(
 
 async def test_a_worker_is_woken_by_what_is_stored(store: PostgresStore) -> None:
     done = asyncio.Event()
-    worker = GraphWorker(GraphParts(store.graph), lambda _: done.set())
+    worker = GraphWorker(GraphContext(store.graph), lambda _: done.set())
     running = asyncio.create_task(worker.run())
     try:
         await fill(store, memory(1, "They left Zermatt"))

@@ -15,7 +15,7 @@ from recollect.adapters.postgres.store import PostgresStore
 from recollect.core.errors import InvalidInput, NotFound
 from recollect.core.graph.extraction import MAX_FACTS
 from recollect.usecases.graph.import_facts import import_facts
-from recollect.usecases.graph.manage import OwnedGraph
+from recollect.usecases.graph.manage import LocalGraph
 
 pytestmark = pytest.mark.anyio
 
@@ -37,7 +37,7 @@ async def test_merged_concepts_share_what_was_said_of_either(store: PostgresStor
         },
     )
     before = await store.graph.version(OWNER)
-    merged = await OwnedGraph(store.graph, OWNER).merge("PostgreSQL", "Postgres")
+    merged = await LocalGraph(store.graph, OWNER).merge("PostgreSQL", "Postgres")
     assert (merged.name, merged.aliases, merged.mentions) == ("PostgreSQL", ("Postgres",), 3)
     found = await around(store, "Postgres")
     assert sorted(told(found)) == [
@@ -64,7 +64,7 @@ async def test_what_a_merge_makes_a_loop_of_ends_nothing(
     }
     await fill(store, *(memory(number) for number in jobs))
     waiting = {job.memory_id.int: job for job in await store.graph.claim(1, 10)}
-    graph = OwnedGraph(store.graph, OWNER)
+    graph = LocalGraph(store.graph, OWNER)
 
     async def read(*numbers: int) -> None:
         for number in numbers:
@@ -95,7 +95,7 @@ async def test_merged_employees_have_one_employer_at_a_time(store: PostgresStore
             3: stated(("Ada", "works at", "Initech")),
         },
     )
-    graph = OwnedGraph(store.graph, OWNER)
+    graph = LocalGraph(store.graph, OWNER)
     await graph.merge("Ada", "Countess")
     found = await around(store, "Ada", history=True)
     assert sorted((one.valid_from, one.valid_to or at(99)) for one in found.relationships) == [
@@ -109,7 +109,7 @@ async def test_merged_employees_have_one_employer_at_a_time(store: PostgresStore
 
 
 async def test_a_split_gives_each_name_what_was_said_of_it(store: PostgresStore) -> None:
-    graph = OwnedGraph(store.graph, OWNER)
+    graph = LocalGraph(store.graph, OWNER)
     await fill(store, *(memory(number) for number in (1, 2, 3)))
     await read_as(
         store,
@@ -131,7 +131,7 @@ async def test_a_split_gives_each_name_what_was_said_of_it(store: PostgresStore)
 
 
 async def test_the_name_a_concept_is_called_by_can_be_split_off(store: PostgresStore) -> None:
-    graph = OwnedGraph(store.graph, OWNER)
+    graph = LocalGraph(store.graph, OWNER)
     await fill(store, memory(1), memory(2))
     await read_as(store, {1: stated(("Aa", "r", "Xx")), 2: stated(("Bb", "r", "Xx"))})
     await graph.merge("Aa", "Bb")
@@ -144,7 +144,7 @@ async def test_the_name_a_concept_is_called_by_can_be_split_off(store: PostgresS
 async def test_a_merge_is_remembered_when_its_memories_are_forgotten(store: PostgresStore) -> None:
     await fill(store, memory(1), memory(2))
     await read_as(store, {1: stated(("Aa", "r", "Xx")), 2: stated(("Bb", "r", "Xx"))})
-    await OwnedGraph(store.graph, OWNER).merge("Aa", "Bb")
+    await LocalGraph(store.graph, OWNER).merge("Aa", "Bb")
     for number in (1, 2):
         gone = replace(memory(number), deleted_at=BEGAN, version=2)
         assert await store.replace(gone, based_on=1)
@@ -156,7 +156,7 @@ async def test_a_merge_is_remembered_when_its_memories_are_forgotten(store: Post
 async def test_a_machine_does_not_undo_what_a_hand_did(store: PostgresStore) -> None:
     await fill(store, memory(1))
     await read_as(store, {1: stated(("Aa", "r", "Bb"), ("Cc", "r", "Dd"))})
-    graph = OwnedGraph(store.graph, OWNER)
+    graph = LocalGraph(store.graph, OWNER)
     await graph.merge("Aa", "Bb")
     await graph.split("Aa", "Bb")
     a, b, c = [await concept(store, name) for name in ("Aa", "Bb", "Cc")]
@@ -184,7 +184,7 @@ async def test_what_cannot_be_split_is_said(
     await fill(store, memory(1))
     await read_as(store, {1: stated(("Aa", "r", "Bb"))})
     with pytest.raises(error):
-        await OwnedGraph(store.graph, OWNER).split(concept_name, alias)
+        await LocalGraph(store.graph, OWNER).split(concept_name, alias)
 
 
 LINES = [

@@ -17,9 +17,9 @@ from tests.conformance.samples import OWNER, fill
 from recollect.adapters.models.readers.compatible import CompatibleReader
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.core.errors import ModelUnavailable
-from recollect.usecases.graph.extract import GraphParts
+from recollect.usecases.graph.extract import GraphContext
 from recollect.usecases.graph.import_facts import import_facts
-from recollect.usecases.graph.manage import OwnedGraph
+from recollect.usecases.graph.manage import LocalGraph
 from recollect.usecases.workers.graph import GraphWorker
 
 CANARY = "Quetzalcoatlus"
@@ -129,7 +129,7 @@ async def test_what_becomes_sensitive_or_is_erased_leaves_nothing(
         assert await _holds_canary(store)
         version = 1
         if "mended" in way:
-            await OwnedGraph(store.graph, OWNER).merge("Bob", CANARY)
+            await LocalGraph(store.graph, OWNER).merge("Bob", CANARY)
         if "edited" in way:
             version += 1
             await store.replace(replace(first, content="other", version=2), based_on=1)
@@ -165,8 +165,8 @@ async def test_the_language_model_never_sees_a_sensitive_memory(
                 first,
             )
             await store.replace(replace(first, is_sensitive=True, version=2), based_on=1)
-            parts = GraphParts(store.graph, "llm", reader=reader, calls=10)
-            await GraphWorker(parts).work_off()
+            context = GraphContext(store.graph, "llm", reader=reader, calls=10)
+            await GraphWorker(context).work_off()
             assert [one.relation for one in (await around(store, "Ada")).relationships] == ["knows"]
             progress = await store.graph.progress(1_000)
             assert (progress.extracted, progress.calls_today, progress.tokens_today) == (1, 1, 123)
@@ -183,16 +183,16 @@ async def test_the_same_text_is_sent_once_and_a_days_calls_are_bounded(
             PostgresStore(emptied_database_url) as store,
             CompatibleReader(server.url, "m", egress="local") as reader,
         ):
-            parts = GraphParts(store.graph, "llm", reader=reader, calls=1)
+            context = GraphContext(store.graph, "llm", reader=reader, calls=1)
             await fill(store, memory(1, "Ada met Bob"))
-            await GraphWorker(parts).work_off()
+            await GraphWorker(context).work_off()
             await fill(store, memory(2, "Ada met Bob"))
-            await GraphWorker(parts).work_off()
+            await GraphWorker(context).work_off()
             assert len(server.requests) == 1
             assert (await around(store, "Ada")).concept.mentions == 2
             await fill(store, memory(3, "Ada and Bob met Carol"))
             with pytest.raises(ModelUnavailable, match="used up"):
-                await GraphWorker(parts).work_off()
+                await GraphWorker(context).work_off()
             assert len(server.requests) == 1
             assert await concept(store, "Carol") is not None  # by rules
             progress = await store.graph.progress(1_000)
@@ -213,7 +213,7 @@ async def test_what_the_model_did_not_answer_is_counted_against_that_text_alone(
             CompatibleReader(server.url, "m", egress="local") as reader,
         ):
             await fill(store, memory(1, "Ada met Bob"), memory(2, "an odd text"))
-            await GraphWorker(GraphParts(store.graph, "llm", reader=reader, calls=9)).work_off()
+            await GraphWorker(GraphContext(store.graph, "llm", reader=reader, calls=9)).work_off()
             progress = await store.graph.progress(1_000)
     assert (progress.extracted, progress.waiting) == (1, 1)
     assert progress.last_error == "the language model said nothing usable of it"

@@ -19,10 +19,10 @@ from recollect.adapters.walkers.pagerank import PageRank
 from recollect.core.graph.model import GraphSnapshot
 from recollect.core.recall.request import RecallRequest
 from recollect.settings import load
-from recollect.usecases.context import Parts
+from recollect.usecases.context import Context
 from recollect.usecases.recall.recall import recall
 from recollect.usecases.recall.why import why
-from recollect.wiring import parts_on
+from recollect.wiring import build_context
 
 pytestmark = pytest.mark.anyio
 
@@ -49,9 +49,9 @@ def test_what_begins_on_an_unknown_memory_stays_there() -> None:
 
 
 @pytest.fixture
-async def parts(
+async def context(
     emptied_database_url: str,
-) -> AsyncIterator[tuple[Parts, PageRank, PostgresStore]]:
+) -> AsyncIterator[tuple[Context, PageRank, PostgresStore]]:
     """What answers the query best is a memory that names nothing, or one that is sensitive."""
     async with PostgresStore(emptied_database_url) as store:
         await fill(
@@ -64,7 +64,7 @@ async def parts(
         await read_all(store)
         async with PageRank(store.graph) as pagerank:
             await pagerank.ready(OWNER)
-            yield replace(parts_on(store, load()), walker=pagerank), pagerank, store
+            yield replace(build_context(store, load()), walker=pagerank), pagerank, store
 
 
 @pytest.mark.parametrize(
@@ -75,21 +75,21 @@ async def parts(
     ],
 )
 async def test_the_best_answer_stays_first_though_the_graph_does_not_know_it(
-    parts: tuple[Parts, PageRank, PostgresStore], query: str, best: int
+    context: tuple[Context, PageRank, PostgresStore], query: str, best: int
 ) -> None:
-    answer = await recall(parts[0], OWNER, RecallRequest(query))
+    answer = await recall(context[0], OWNER, RecallRequest(query))
     assert answer.legs["graph"].status == "ran"
     assert answer.hits[0].memory.id == UUID(int=best)
     for hit in answer.hits:
         assert hit.fused == pytest.approx(sum(one.contribution for one in hit.legs.values()))
-    told = await why(parts[0], OWNER, str(UUID(int=best)), RecallRequest(query))
+    told = await why(context[0], OWNER, str(UUID(int=best)), RecallRequest(query))
     assert (told.recalled, told.place, told.score) == (True, 1, answer.hits[0].score)
 
 
 async def test_a_memory_that_is_not_read_yet_is_found_as_one_that_is(
-    parts: tuple[Parts, PageRank, PostgresStore],
+    context: tuple[Context, PageRank, PostgresStore],
 ) -> None:
-    asked, pagerank, store = parts
+    asked, pagerank, store = context
     fresh = memory(5, "Verena bought a violet accordion in Trieste")
     await fill(store, fresh)
     request = RecallRequest("which accordion did Verena buy?")

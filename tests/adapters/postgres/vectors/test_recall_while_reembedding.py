@@ -17,10 +17,10 @@ from recollect.core.memory.memory import Draft
 from recollect.core.recall.request import RecallRequest, Recollection
 from recollect.core.recall.space import Space
 from recollect.ports.embedding import Embedder
-from recollect.usecases.context import Parts
+from recollect.usecases.context import Context
 from recollect.usecases.recall.dense import dense_leg
-from recollect.usecases.service import OwnedRecollect
-from recollect.usecases.workers.embed import EmbeddingParts
+from recollect.usecases.service import LocalService
+from recollect.usecases.workers.embed import EmbeddingContext
 from recollect.usecases.workers.embedding import Worker
 from recollect.usecases.workers.reembed import reembed
 from recollect.wiring import SystemClock
@@ -85,15 +85,15 @@ def test_recall_is_the_old_space_s_until_it_is_the_new_one_s(emptied_database_ur
     async def run() -> None:
         async with opened(emptied_database_url) as (store, vectors):
             models = Models({"old": old, "new": new})
-            parts = Parts(store, store, SystemClock(), {"dense": dense_leg(vectors, models)})
-            recollect = OwnedRecollect(parts, OWNER)
+            context = Context(store, store, SystemClock(), {"dense": dense_leg(vectors, models)})
+            recollect = LocalService(context, OWNER)
             for number in range(COUNT):
                 await recollect.remember(Draft(str(number), importance=0.5))
-            await Worker(EmbeddingParts(vectors, models, "old")).work_off()
+            await Worker(EmbeddingContext(vectors, models, "old")).work_off()
             assert _order(await recollect.recall(ASKED)) == of_old
 
             changing = asyncio.create_task(
-                reembed(EmbeddingParts(vectors, models, "new"), "new", sleep=_at_once)
+                reembed(EmbeddingContext(vectors, models, "new"), "new", sleep=_at_once)
             )
             seen: list[list[int]] = []
             while not changing.done():

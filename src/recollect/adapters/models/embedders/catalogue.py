@@ -30,7 +30,7 @@ from recollect.adapters.models.hosted.retries import Silence
 from recollect.core.errors import InvalidInput, ModelUnavailable, RecollectError
 from recollect.core.privacy.egress import Egress
 from recollect.ports.embedding import Embedder
-from recollect.usecases.workers.priority import GiveWay, nobody_waits
+from recollect.usecases.workers.priority import Yield, no_yield
 
 FOLDER: Final = "folder:"
 HUB: Final = "hub:"
@@ -66,14 +66,14 @@ class Catalogue:
         egress: Egress = "local",
         accounts: Mapping[str, Account] | None = None,
         progress: Progress = lambda _step, _share: None,
-        give_way: GiveWay = nobody_waits,
+        yield_to_callers: Yield = no_yield,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._models = models
         self._egress = egress
         self._accounts = accounts or {}
         self._progress = progress
-        self._give_way = give_way
+        self._give_way = yield_to_callers
         self._now = now
         self._makings: dict[str, _Making] = {}
         self._opened = AsyncExitStack()
@@ -155,12 +155,12 @@ class Catalogue:
         return await self._opened.enter_async_context(embedder)
 
 
-def _from_files(name: str, models: Path, give_way: GiveWay) -> LocalEmbedder:
+def _from_files(name: str, models: Path, yield_to_callers: Yield) -> LocalEmbedder:
     """Loads or looks up the model, which takes long enough for a thread."""
     if name.startswith(HUB):
         from recollect.adapters.models.embedders.hub import hub_embedder
 
-        return hub_embedder(name.removeprefix(HUB), models, give_way=give_way)
+        return hub_embedder(name.removeprefix(HUB), models, yield_to_callers=yield_to_callers)
     from recollect.adapters.models.embedders.folder import folder_embedder
 
     folder = Path(name.removeprefix(FOLDER)).expanduser()
@@ -171,7 +171,7 @@ def _from_files(name: str, models: Path, give_way: GiveWay) -> LocalEmbedder:
             remedy="Write folder:/the/whole/path.",
         )
     try:
-        return folder_embedder(folder, give_way=give_way)
+        return folder_embedder(folder, yield_to_callers=yield_to_callers)
     except OSError as error:
         raise ModelUnavailable(
             f"the model in {folder} cannot be read ({error.strerror})",

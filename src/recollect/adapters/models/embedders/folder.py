@@ -15,7 +15,7 @@ from recollect.adapters.models.embedders.local_cache import sha256_of
 from recollect.adapters.models.embedders.local_runtime import Encoder, Pooling, Reading
 from recollect.core.errors import ModelUnavailable
 from recollect.core.recall.space import Space
-from recollect.usecases.workers.priority import GiveWay, nobody_waits
+from recollect.usecases.workers.priority import Yield, no_yield
 
 _DEFAULT_TOKENS = 512  # what most encoders were trained with
 
@@ -27,7 +27,7 @@ def folder_embedder(
     query_instruction: str = "",
     max_tokens: int | None = None,
     pooling: Pooling | None = None,
-    give_way: GiveWay = nobody_waits,
+    yield_to_callers: Yield = no_yield,
 ) -> LocalEmbedder:
     """The embedder of the model in `folder`.
 
@@ -47,7 +47,7 @@ def folder_embedder(
         dimension=len(encoder.encode("")),
         query_instruction=query_instruction,
     )
-    return LocalEmbedder(space, lambda _closing: encoder, give_way=give_way)
+    return LocalEmbedder(space, lambda _closing: encoder, yield_to_callers=yield_to_callers)
 
 
 def _revision(folder: Path, reading: Reading) -> str:

@@ -15,7 +15,7 @@ from recollect.adapters.models.embedders.local import LocalEmbedder
 from recollect.core.admin.extras import how_to_install
 from recollect.core.errors import InvalidInput, ModelUnavailable
 from recollect.core.recall.space import Space
-from recollect.usecases.workers.priority import GiveWay, nobody_waits
+from recollect.usecases.workers.priority import Yield, no_yield
 
 # From the models' card: short queries are to be told apart from passages.
 BGE_QUERY_INSTRUCTION = "Represent this sentence for searching relevant passages: "
@@ -28,7 +28,7 @@ def hub_embedder(
     models: Path,
     *,
     query_instruction: str | None = None,
-    give_way: GiveWay = nobody_waits,
+    yield_to_callers: Yield = no_yield,
 ) -> LocalEmbedder:
     """The embedder of a hub model; an instruction that is not given is the model's own."""
     fastembed = _fastembed(name)
@@ -53,7 +53,7 @@ def hub_embedder(
     def load(_closing: threading.Event) -> _HubEncoder:
         return _HubEncoder(fastembed, name, models / "hub")
 
-    return LocalEmbedder(space, load, give_way=give_way)
+    return LocalEmbedder(space, load, yield_to_callers=yield_to_callers)
 
 
 class _HubEncoder:

@@ -26,7 +26,7 @@ from recollect.adapters.models.embedders.local_runtime import Encoder, Reading
 from recollect.adapters.models.embedders.weights import Progress
 from recollect.core.errors import ModelUnavailable
 from recollect.core.recall.space import Space
-from recollect.usecases.workers.priority import GiveWay, nobody_waits
+from recollect.usecases.workers.priority import Yield, no_yield
 
 # A model that could not be had is not asked for again at every recall.
 _RETRY_SECONDS = 60.0
@@ -47,7 +47,8 @@ class LocalEmbedder:
     """An embedder around a model that `load` brings into memory at the first text.
 
     The event that `load` is given is set when the embedder closes: nobody waits for it any more.
-    `doing` says, while it loads, what takes so long; `give_way` is awaited before each document.
+    `doing` says, while it loads, what takes so long; `yield_to_callers` is awaited before each
+    document.
     """
 
     def __init__(
@@ -56,13 +57,13 @@ class LocalEmbedder:
         load: Callable[[threading.Event], TextEncoder],
         *,
         doing: Callable[[], str] = lambda: "it is being loaded",
-        give_way: GiveWay = nobody_waits,
+        yield_to_callers: Yield = no_yield,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._space = space
         self._load = load
         self._doing = doing
-        self._give_way = give_way
+        self._give_way = yield_to_callers
         self._now = now
         self._lock = threading.Lock()
         self._closing = threading.Event()
@@ -196,7 +197,7 @@ def local_embedder(
     models: Path,
     model: LocalModel = MINILM,
     progress: Progress = lambda _step, _share: None,
-    give_way: GiveWay = nobody_waits,
+    yield_to_callers: Yield = no_yield,
 ) -> LocalEmbedder:
     """The embedder of a model that is built on this machine, in the folder `models`."""
     doing = "it is being loaded"
@@ -215,7 +216,7 @@ def local_embedder(
         built = fetch(model, models, go_on) if model.at_first_use else require_built(model, models)
         return Encoder(built, Reading(model.max_tokens))
 
-    return LocalEmbedder(model.space, load, doing=lambda: doing, give_way=give_way)
+    return LocalEmbedder(model.space, load, doing=lambda: doing, yield_to_callers=yield_to_callers)
 
 
 def _yield_to_others() -> None:

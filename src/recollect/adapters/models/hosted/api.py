@@ -101,18 +101,18 @@ class HostedApi:
         once while the service has asked for silence.
         """
         clock = asyncio.get_running_loop().time
-        give_up = clock() + patience.total_seconds
+        cancel = clock() + patience.total_seconds
         attempt = 1
         while True:
             self._require_speech(clock())
-            seconds = min(patience.request_seconds, give_up - clock())
+            seconds = min(patience.request_seconds, cancel - clock())
             outcome = await self._attempt(body, seconds, read)
             if not isinstance(outcome, Failure):
                 return outcome
             if outcome.asked_wait is not None:
                 self._silence.keep(outcome.asked_wait, clock())
             wait = wait_before(attempt, patience, self._jitter(), outcome.asked_wait)
-            last = attempt == patience.attempts or clock() + wait >= give_up
+            last = attempt == patience.attempts or clock() + wait >= cancel
             if last or not outcome.again:
                 raise self._unavailable(outcome, attempt)
             await self._sleep(wait)

@@ -17,8 +17,8 @@ from recollect.adapters.postgres.graph import read as graph_read
 from recollect.adapters.postgres.graph import vectors as graph_vectors
 from recollect.adapters.postgres.graph import view as graph_see
 from recollect.adapters.postgres.graph import write as graph_write
-from recollect.adapters.postgres.listener import Doorbell
-from recollect.adapters.postgres.retry import again_if_lost
+from recollect.adapters.postgres.listener import Listener
+from recollect.adapters.postgres.retry import retry_on_disconnect
 from recollect.adapters.postgres.vectors import spaces
 from recollect.adapters.postgres.vectors.index import Transaction
 from recollect.core.graph.extraction import Extraction, ExtractionJob
@@ -30,7 +30,7 @@ from recollect.core.graph.model import (
     GraphStats,
     Neighbourhood,
 )
-from recollect.core.graph.resolution import Nameless, Neighbour
+from recollect.core.graph.resolution import Neighbour, PendingConcept
 from recollect.core.recall.request import Candidate
 from recollect.core.recall.space import StoredSpace
 
@@ -51,32 +51,32 @@ class PostgresGraph:
         self._reading = reading
         self._lease = lease
         self._has_vectors = has_vectors
-        self._doorbell = Doorbell(url, graph_queue.CHANNEL)
+        self._doorbell = Listener(url, graph_queue.CHANNEL)
 
     async def close(self) -> None:
         await self._doorbell.close()
 
-    @again_if_lost
+    @retry_on_disconnect
     async def version(self, owner: str) -> int:
         async with self._reading() as connection:
             return await graph_read.version(connection, owner)
 
-    @again_if_lost
+    @retry_on_disconnect
     async def snapshot(self, owner: str, as_of: datetime | None = None) -> GraphSnapshot:
         async with self._transaction() as connection:
             return await graph_read.snapshot(connection, owner, as_of)
 
-    @again_if_lost
+    @retry_on_disconnect
     async def named(self, owner: str, keys: Collection[str]) -> dict[str, UUID]:
         async with self._reading() as connection:
             return await graph_read.named(connection, owner, keys)
 
-    @again_if_lost
+    @retry_on_disconnect
     async def written(self, owner: str, keys: Collection[str]) -> dict[str, tuple[UUID, str]]:
         async with self._reading() as connection:
             return await graph_read.written(connection, owner, keys)
 
-    @again_if_lost
+    @retry_on_disconnect
     async def hops(
         self,
         owner: str,
@@ -89,7 +89,7 @@ class PostgresGraph:
         async with self._transaction() as connection:
             return await graph_read.hops(connection, owner, seeds, hops, decay, limit, as_of)
 
-    @again_if_lost
+    @retry_on_disconnect
     async def paths(
         self, owner: str, from_ids: Collection[UUID], memory_id: UUID
     ) -> list[GraphPath]:
@@ -158,7 +158,7 @@ class PostgresGraph:
         async with self._transaction() as connection:
             return await spaces.active(connection)
 
-    async def to_compare(self, space: StoredSpace, limit: int) -> list[Nameless]:
+    async def to_compare(self, space: StoredSpace, limit: int) -> list[PendingConcept]:
         async with self._transaction() as connection:
             return await graph_vectors.waiting(connection, space, limit)
 
@@ -172,7 +172,7 @@ class PostgresGraph:
     async def nearest(
         self,
         space: StoredSpace,
-        named: Sequence[tuple[Nameless, Sequence[float]]],
+        named: Sequence[tuple[PendingConcept, Sequence[float]]],
         *,
         least: float,
         limit: int,
@@ -181,7 +181,7 @@ class PostgresGraph:
             return await graph_vectors.nearest(connection, space, named, least=least, limit=limit)
 
     async def compared(
-        self, space: StoredSpace, near: Sequence[tuple[Nameless, Sequence[Neighbour]]]
+        self, space: StoredSpace, near: Sequence[tuple[PendingConcept, Sequence[Neighbour]]]
     ) -> None:
         for owner in sorted({one.owner for one, _ in near}):
             theirs = [pair for pair in near if pair[0].owner == owner]

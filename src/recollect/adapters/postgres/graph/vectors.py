@@ -14,7 +14,7 @@ from psycopg import AsyncConnection, sql
 
 from recollect.adapters.postgres.graph.write import ALONE, GREW, RARE
 from recollect.adapters.postgres.vectors.text import vector_text
-from recollect.core.graph.resolution import Nameless, Neighbour, is_compared
+from recollect.core.graph.resolution import Neighbour, PendingConcept, is_compared
 from recollect.core.recall.space import StoredSpace
 
 Connection = AsyncConnection[Any]
@@ -97,7 +97,7 @@ on conflict (source, target) do update set similarity = excluded.similarity
 _COMPARED: Final = "update concepts set compared_in = %(space)s where id = any(%(ids)s)"
 
 
-async def waiting(connection: Connection, space: StoredSpace, limit: int) -> list[Nameless]:
+async def waiting(connection: Connection, space: StoredSpace, limit: int) -> list[PendingConcept]:
     """Concepts whose names nobody has compared with the others yet, oldest first."""
     while True:
         cursor = await connection.execute(_WAITING, {"limit": limit})
@@ -107,7 +107,7 @@ async def waiting(connection: Connection, space: StoredSpace, limit: int) -> lis
         params = {"rare": list(rare), "ids": list(rare | never), "mark": RARE, "skipped": _SKIPPED}
         await connection.execute(_SKIP, params)
         named = [
-            Nameless(row["id"], row["owner"], row["name"], row["kind"])
+            PendingConcept(row["id"], row["owner"], row["name"], row["kind"])
             for row in found
             if row["id"] not in rare | never
         ]
@@ -150,7 +150,7 @@ async def keep(
 async def nearest(
     connection: Connection,
     space: StoredSpace,
-    named: Sequence[tuple[Nameless, Sequence[float]]],
+    named: Sequence[tuple[PendingConcept, Sequence[float]]],
     *,
     least: float,
     limit: int,
@@ -182,7 +182,7 @@ async def compared(
     connection: Connection,
     space: StoredSpace,
     owner: str,
-    near: Sequence[tuple[Nameless, Sequence[Neighbour]]],
+    near: Sequence[tuple[PendingConcept, Sequence[Neighbour]]],
 ) -> None:
     """Keep what concepts of an owner are near to, and that they need no more comparing here."""
     await connection.execute(ALONE, {"owner": owner})

@@ -9,7 +9,7 @@ from uuid import UUID
 from psycopg import AsyncConnection
 
 from recollect.adapters.postgres.rows import MEMORY_COLUMNS, to_memory
-from recollect.core.recall.successors import Fetched, Followed
+from recollect.core.recall.successors import Fetched, Resolution
 
 # The newest of those that supersede a memory. Its own state is a scalar, which the planner asks row
 # by row instead of joining: the index on the target leaves a row or two.
@@ -76,11 +76,11 @@ async def follow(
     owner: str,
     superseded: Collection[UUID],
     targets: Collection[UUID],
-) -> Followed:
+) -> Resolution:
     await connection.execute("set local jit = off")  # compiling would take longer than running
     params = {"owner": owner, "superseded": list(superseded), "targets": list(targets)}
     rows = await (await connection.execute(_FOLLOW, params)).fetchall()
-    return Followed(
+    return Resolution(
         {row["way"]: row["successor"] for row in rows if row["successor"] is not None},
         {row["id"]: to_memory(row) for row in rows if row["id"] is not None},
     )

@@ -18,7 +18,7 @@ from recollect.adapters.postgres.rows import MEMORY_COLUMNS, to_memory, within
 from recollect.core.memory.memory import Memory, Scope
 from recollect.core.recall.request import Candidate
 from recollect.core.recall.settings import WordQuery
-from recollect.core.recall.successors import Fetched, Followed, followed, successors_of
+from recollect.core.recall.successors import Fetched, Resolution, followed, successors_of
 from recollect.core.text.analysis import clean_query
 
 # Stands where the table of memories would. A version of a memory that is sensitive now is, too. The
@@ -78,7 +78,7 @@ async def follow(
     superseded: Collection[UUID],
     targets: Collection[UUID],
     as_of: datetime,
-) -> Followed:
+) -> Resolution:
     linked = await _linked(connection, owner, as_of)
     found = followed(linked, superseded, targets)
     missing = found.wanted - {memory.id for memory in linked}

@@ -18,8 +18,8 @@ from psycopg.rows import DictRow, dict_row
 
 from recollect.adapters.postgres import timeouts as patience
 from recollect.adapters.postgres.errors import translated
-from recollect.adapters.postgres.listener import Doorbell
-from recollect.adapters.postgres.retry import again_if_lost
+from recollect.adapters.postgres.listener import Listener
+from recollect.adapters.postgres.retry import retry_on_disconnect
 from recollect.adapters.postgres.rows import within
 from recollect.adapters.postgres.vectors import hnsw as space_index
 from recollect.adapters.postgres.vectors import queue as embedding_queue
@@ -63,18 +63,18 @@ class PostgresVectors:
         self._transaction = transaction
         self._reading = reading
         self._lease = lease
-        self._doorbell = Doorbell(url, spaces.CHANNEL)
+        self._doorbell = Listener(url, spaces.CHANNEL)
 
     async def close(self) -> None:
         await self._doorbell.close()
 
-    @again_if_lost
+    @retry_on_disconnect
     async def survey(self, owner: str, scope: Scope) -> Survey:
         condition, params = within(owner, scope)
         async with self._reading() as connection:
             return await vector_search.survey(connection, condition, params)
 
-    @again_if_lost
+    @retry_on_disconnect
     async def nearest(self, owner: str, scope: Scope, query: VectorQuery) -> list[Candidate]:
         condition, params = within(owner, scope, query.exclude)
         async with self._reading() as connection:

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from recollect.adapters.sqlite.rows import from_row, id_list
 from recollect.core.memory.links import last, targets
-from recollect.core.recall.successors import Fetched, Followed
+from recollect.core.recall.successors import Fetched, Resolution
 
 if TYPE_CHECKING:
     from recollect.core.memory.memory import Memory
@@ -39,14 +39,14 @@ def follow(
     owner: str,
     superseded: Collection[UUID],
     links_to: Collection[UUID],
-) -> Followed:
+) -> Resolution:
     successors: dict[UUID, UUID] = {}
     _walk(connection, owner, superseded, successors)
     ends = _read(connection, owner, {last(id, successors) for id in superseded})
     named = {*links_to}.union(*(targets(memory.links) for memory in ends.values()))
     _walk(connection, owner, named, successors)
     shown = _read(connection, owner, named | {last(id, successors) for id in named})
-    return Followed(successors, {**ends, **shown})
+    return Resolution(successors, {**ends, **shown})
 
 
 def _walk(

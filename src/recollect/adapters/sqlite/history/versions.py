@@ -17,7 +17,7 @@ from uuid import UUID
 from recollect.adapters.sqlite.lexical import search as words
 from recollect.adapters.sqlite.rows import from_row, id_list, inside, microseconds
 from recollect.core.memory.memory import EVERYWHERE, Memory, Scope
-from recollect.core.recall.successors import Fetched, Followed, followed, successors_of
+from recollect.core.recall.successors import Fetched, Resolution, followed, successors_of
 
 if TYPE_CHECKING:
     from recollect.core.recall.request import Candidate
@@ -101,7 +101,7 @@ def follow(
     old: Collection[UUID],
     named: Collection[UUID],
     as_of: datetime,
-) -> Followed:
+) -> Resolution:
     ways = followed(_linked(connection, owner, as_of), old, named)
     return ways.with_memories(_some(connection, owner, ways.wanted, as_of).values())
 

@@ -89,7 +89,7 @@ class SqliteSync:
         row = await self._reader.run(lambda one: one.execute(query, (self._owner,)).fetchone())
         return None if row is None or row[0] is None else UUID(row[0])
 
-    async def meet(self, peer: Peer) -> bool:
+    async def bind_to(self, peer: Peer) -> bool:
         query = "SELECT server, remote_owner, epoch FROM sync_link WHERE owner = ?"
         row = await self._reader.run(lambda one: one.execute(query, (self._owner,)).fetchone())
         met = None if row is None else (row["server"], row["remote_owner"])
@@ -112,7 +112,7 @@ class SqliteSync:
 
         return await self._write(work)
 
-    async def absorb_answers(
+    async def apply_push_result(
         self, items: Sequence[Outgoing], revisions: Sequence[Revision], pushed: Pushed
     ) -> None:
         sent = {item.id: item for item in items}
@@ -133,7 +133,7 @@ class SqliteSync:
 
         await self._writer.run(work)
 
-    async def absorb_page(self, page: ChangePage) -> None:
+    async def apply_page(self, page: ChangePage) -> None:
         def work(writer: sqlite3.Connection) -> None:
             with transaction(writer):
                 gone = self._absorb(writer, page.memories)
@@ -198,14 +198,14 @@ class SqliteSync:
         if changes := here.to_follow(said):
             await self._settings.write_settings(changes, by=_SERVER, at=self._clock.now())
 
-    async def note_success(self, at: datetime) -> None:
+    async def record_success(self, at: datetime) -> None:
         statement = """
             UPDATE sync_link SET last_sync_at = ?, trouble = NULL, remedy = NULL, key_refused = 0
             WHERE owner = ?
         """
         await self._write(lambda writer: writer.execute(statement, (microseconds(at), self._owner)))
 
-    async def note_trouble(self, error: str, remedy: str, *, key_refused: bool) -> bool:
+    async def record_error(self, error: str, remedy: str, *, key_refused: bool) -> bool:
         statement = """
             UPDATE sync_link SET trouble = ?1, remedy = ?2, key_refused = ?3
             WHERE owner = ?4 AND trouble IS NOT ?1

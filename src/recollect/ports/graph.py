@@ -1,6 +1,4 @@
-"""What the use cases need from the concept graph: ports like those of `ports.py`, in a file of
-their own because the graph exists on Postgres alone. The local store stays lexical.
-"""
+"""What the use cases need from the concept graph. It exists on Postgres alone."""
 
 from __future__ import annotations
 

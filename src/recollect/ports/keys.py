@@ -1,4 +1,4 @@
-"""What the use cases need of keys: ports like those of `ports.py`, for servers alone."""
+"""What a server needs to keep keys."""
 
 from __future__ import annotations
 

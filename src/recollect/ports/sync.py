@@ -1,6 +1,4 @@
-"""What a client's sync needs: ports like those of `ports.py`, in a file of their own because the
-engine alone asks for them.
-"""
+"""What sync needs: the client's store and server, and the server's changes."""
 
 from __future__ import annotations
 

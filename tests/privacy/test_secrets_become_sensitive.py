@@ -13,13 +13,13 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp_types import CallToolResult
 from tests.core.privacy.secret_samples import some
 from tests.serving import Running, running
 from tests.shells.cli.commands import COMMAND, Cli, client_of, environment
 
-from mcp import Client, StdioServerParameters
 from recollect.adapters.http.client import RemoteService
 from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.errors import InvalidInput

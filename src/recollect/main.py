@@ -110,9 +110,12 @@ def _bench(arguments: list[str]) -> object:
     from typer.main import get_command
 
     from recollect.bench.cli.app import app
+    from recollect.shells.cli.group import name_values
 
     gc.enable()
-    return get_command(app).main(arguments, "recollect bench", standalone_mode=False)
+    command = get_command(app)
+    name_values(command)
+    return command.main(arguments, "recollect bench", standalone_mode=False)
 
 
 if __name__ == "__main__":

@@ -149,6 +149,7 @@ def test_csv_without_a_content_says_so(tmp_path: Path) -> None:
         ("Nadia prefers tea.\n\nThe office is in Odense.\n", "lines"),
         ("This sentence is wrapped\nby the editor, so that\nit fills the page.\n", "markdown"),
         ("A paragraph\nof two lines.\n\nAnother one.\n", "markdown"),
+        (f"{'wrapped words ' * 5}\n{'more of the same ' * 4}\nto the end.\n", "markdown"),
         ("# Notes\nNadia prefers tea.\n", "markdown"),
         ("Only one line.\n", "markdown"),
     ],
@@ -160,6 +161,22 @@ def test_plain_text_is_read_by_line_or_by_paragraph(tmp_path: Path, text: str, f
     if format == "lines":
         assert contents(path) == ["Nadia prefers tea.", "The office is in Odense."]
         assert read(path)[0][0].tags == ()
+
+
+@pytest.mark.parametrize(
+    "notes",
+    [
+        ["use pnpm", "the port is 5433"],
+        ["use pnpm in the web folder", "never mock the database", "ada reviews", "deploy friday"],
+        ["the staging database is read-only on fridays, ask ada", "tea is in the shed", "no npm"],
+        ["Use pnpm in the web folder of the shop.", "port is 5433", "no mocks", "ada reviews"],
+    ],
+)
+def test_notes_in_small_letters_are_one_memory_a_line(tmp_path: Path, notes: list[str]) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("".join(f"{note}\n" for note in notes))
+    assert recognised(path) == ("lines", "guess")
+    assert contents(path) == notes
 
 
 @pytest.mark.parametrize(

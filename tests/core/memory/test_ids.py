@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.strategies import MOMENT, any_text, moments
 
 from recollect.core.errors import InvalidInput
-from recollect.core.memory.ids import IdPrefix, check_uuid7, short, uuid7
+from recollect.core.memory.ids import IdPrefix, check_uuid7, short, short_ids, uuid7
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 ten_bytes = st.binary(min_size=10, max_size=10)
@@ -112,3 +112,14 @@ def test_only_ids_that_sort_by_age_are_accepted(id: UUID) -> None:
     with pytest.raises(InvalidInput, match="not a UUIDv7"):
         check_uuid7(id)
     check_uuid7(uuid7(datetime.now(UTC), bytes(10)))
+
+
+def test_short_ids_of_a_list_tell_its_ids_apart() -> None:
+    now = datetime(2026, 3, 1, tzinfo=UTC)
+    alike = [uuid7(now, bytes([first] * 10)) for first in range(3)]
+    other = uuid7(now + timedelta(seconds=1), bytes(10))
+    assert short_ids([alike[0], other]) == {id: str(id)[:13] for id in (alike[0], other)}
+    assert short_ids([]) == {}
+    assert {len(text) for text in short_ids([*alike, other]).values()} == {18}
+    last = [uuid7(now, bytes([0] * 9 + [end])) for end in range(2)]
+    assert short_ids(last) == {id: str(id) for id in last}

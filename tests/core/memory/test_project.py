@@ -13,6 +13,7 @@ from recollect.core.memory.project import (
     remote_project,
     resolve_project,
     scope_here,
+    short_names,
 )
 
 SAME = "github.com/ada/engine"
@@ -133,3 +134,20 @@ def test_a_recall_in_a_folder_is_about_its_project_and_global_memories() -> None
     named, only_global = Scope(project="other"), Scope(with_global=True)
     assert scope_here(named, SHOP) == named
     assert scope_here(only_global, SHOP) == only_global
+
+
+def test_projects_are_listed_by_the_shortest_names_that_tell_them_apart() -> None:
+    listed = ("github.com/ada/shop", "github.com/bob/shop", "github.com/ada/site", "notes-1a2b3c4d")
+    assert short_names(listed) == {
+        "github.com/ada/shop": "ada/shop",
+        "github.com/bob/shop": "bob/shop",
+        "github.com/ada/site": "site",
+        "notes-1a2b3c4d": "notes",
+    }
+    both = ("shop", "github.com/ada/shop", "notes-1a2b3c4d", "notes-5a6b7c8d")
+    assert short_names(both) == {
+        "shop": "shop",
+        "github.com/ada/shop": "ada/shop",
+        "notes-1a2b3c4d": "notes-1a2b3c4d",
+        "notes-5a6b7c8d": "notes-5a6b7c8d",
+    }

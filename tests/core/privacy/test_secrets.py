@@ -128,6 +128,66 @@ def test_ordinary_writing_about_secrets_is_none(text: str) -> None:
     assert looks_sensitive(text) is None
 
 
+# Passwords that contain a word which alone would stand in for one.
+HOLDING_A_PLACEHOLDER = (
+    "password: hunter2" + "secret",
+    "DB_PASSWORD=" + "mysecretpw42",
+    "db pass is " + "Xk29_lmQz",
+    "password: " + "tokenring77",
+    "the admin password is " + "Secretgarden1987",
+    "POSTGRES_PASSWORD=" + "hunter2_secret",
+    "DB_PASS=" + "passwurst",
+    "DB_PASSWORD=" + "secretgarden",
+    "MYSQL_PWD=" + "keytokyo88",
+    "password = '" + "s3cretpassword" + "'",
+    "postgres://app:" + "mysecretpw42" + "@db.internal/app",
+    "Passwort: " + "geheimtoken77",
+    "password: " + "password42",
+    "password: " + "Sunset99!",
+    "the root password is " + "fireplace77",
+    "password=" + "insertcoin99",
+    "wifi password: '" + "hiddenfox77" + "'",
+    "password: " + "metodo99!",
+    "password is '" + "showtime88" + "'",
+    "the wifi password is '" + "changeling-river" + "'",
+    "Authorization: Bearer " + "mytoken9f8e7d6c5b",
+)
+# Whole words that stand in for a secret, and names of what holds one.
+PLACEHOLDERS = (
+    "password: secret",
+    "password: <password>",
+    "password: your-token-here",
+    "DB_PASSWORD=changeme",
+    "PASSWORD=supersecret",
+    "POSTGRES_PASSWORD=mysecretpassword",
+    "DB_PASSWORD=yourStrongPassword",
+    "password: db_password",
+    "password = new_password2",
+    "password1 = password2",
+    "password: examplePassword1",
+    "password=dummy123",
+    "password: fake-password-1",
+    "password: not-set",
+    "password: replace-with-a-real-one-2",
+    "client_secret=oauth2_client_secret",
+    "token: k8s_service_token_2",
+    "api_key = stripe_secret_key_2",
+    "secret: s3_secret_access_key",
+    "Authorization: Bearer accessTokenFromLogin",
+    "postgres://user:supersecret@localhost/app",
+)
+
+
+@pytest.mark.parametrize("text", HOLDING_A_PLACEHOLDER)
+def test_a_password_may_contain_a_placeholder(text: str) -> None:
+    assert looks_sensitive(text) is not None
+
+
+@pytest.mark.parametrize("text", PLACEHOLDERS)
+def test_whole_placeholders_and_names_are_no_secrets(text: str) -> None:
+    assert looks_sensitive(text) is None
+
+
 @pytest.mark.parametrize(
     ("before", "secret", "after", "kind"),
     [

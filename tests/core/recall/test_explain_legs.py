@@ -52,6 +52,14 @@ LEG_OBSTACLES: list[tuple[LegName, LegFacts, Memory, ObstacleKind | None, str]] 
 ]
 
 
+@pytest.mark.parametrize(("leg", "facts", "memory"), [one[:3] for one in LEG_OBSTACLES])
+def test_no_remedy_names_status_which_shows_the_local_store_only(
+    leg: LegName, facts: LegFacts, memory: Memory
+) -> None:
+    found = leg_obstacle(leg, facts, memory, RecallRequest("q"))
+    assert found is None or "status" not in found.remedy
+
+
 @pytest.mark.parametrize(("leg", "facts", "memory", "kind", "remedy"), LEG_OBSTACLES)
 def test_what_keeps_a_memory_out_of_a_leg(
     leg: LegName, facts: LegFacts, memory: Memory, kind: ObstacleKind | None, remedy: str

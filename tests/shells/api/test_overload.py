@@ -11,6 +11,7 @@ from uuid import UUID
 import httpx
 import psycopg
 from tests.serving import Running, running
+from tests.strategies import new_id
 from tests.waiting import SECONDS, wait_until
 
 from recollect.core.memory.batch import MAX_BATCH
@@ -129,6 +130,22 @@ def test_a_batch_that_is_too_large_does_not_count_as_writes(
             assert mine.post("sync/push", json=push).status_code == 200
         assert mine.post("memories", json=MEMORY).status_code == 201
         assert mine.post("memories", json=MEMORY).status_code == 429
+
+
+def test_each_pushed_revision_counts_as_a_write(database_url: str, tmp_path: Path) -> None:
+    kept = {"kind": "edit", "fields": {"content": "x"}, "made_at": "2026-11-15T09:30:00Z"}
+    push = {
+        "protocol": PROTOCOL,
+        "store": str(UUID(int=1)),
+        "memories": [],
+        "revisions": [{"id": str(new_id()), "memory_id": str(new_id()), **kept} for _ in range(3)],
+    }
+    with running(database_url, tmp_path, writes_per_minute=1) as up, up.client() as mine:
+        assert mine.post("sync/push", json=push).status_code == 200
+        refused = mine.post("memories", json=MEMORY)
+        assert refused.status_code == 429
+        assert int(refused.headers["Retry-After"]) > 60  # one write would be paid back by then
+        assert mine.post("sync/push", json=push).status_code == 429
 
 
 def test_changes_of_the_graph_count_as_writes(database_url: str, tmp_path: Path) -> None:

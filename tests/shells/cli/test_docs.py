@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,9 @@ from tests.shells.cli.commands import Cli
 from typer.core import TyperGroup
 from typer.main import get_command
 
+from recollect.bench.cli.app import app as bench_app
 from recollect.main import build
-from recollect.shells.cli.errors import MEANINGS
+from recollect.shells.cli.errors import MEANINGS, ExitCode
 
 PAGE = Path(__file__).parents[3] / "docs" / "cli.md"
 # What mcp prints is the protocol; what follows `bench` is the benchmark's own.
@@ -47,6 +49,42 @@ def test_the_page_names_every_command_and_option(path: tuple[str, ...]) -> None:
         for option in parameter.opts:
             if option.startswith("--") and option not in ("--help", "--json"):
                 assert f"{option}" in section, f"docs/cli.md does not name {command} {option}"
+
+
+def _groups() -> dict[tuple[str, ...], TyperGroup]:
+    bench = get_command(bench_app)
+    assert isinstance(bench, TyperGroup)
+    everything = {**COMMANDS, ("bench",): bench, **_commands(bench, ("bench",))}
+    return {path: one for path, one in everything.items() if isinstance(one, TyperGroup)}
+
+
+GROUPS = _groups()
+
+
+def test_every_group_is_known() -> None:
+    names = {" ".join(path) for path in GROUPS}
+    assert {"hook", "keys", "settings", "bench", "bench convert"} <= names
+    # Without a subcommand a group does what its help says, or shows its help.
+    assert all(one.invoke_without_command or one.no_args_is_help for one in GROUPS.values())
+
+
+@pytest.mark.parametrize(
+    "path", [path for path, one in GROUPS.items() if not one.invoke_without_command], ids=" ".join
+)
+def test_a_group_without_a_subcommand_shows_its_help(path: tuple[str, ...], cli: Cli) -> None:
+    asked = cli(*path, "--help")
+    result = cli(*path)
+    assert (result.exit_code, result.stdout) == (ExitCode.INVALID, "")
+    assert result.stderr == asked.stdout
+    assert "\nCommands:\n" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "path", [*COMMANDS, *(path for path in GROUPS if path[0] == "bench"), ("bench", "run")]
+)
+def test_help_shows_no_types_of_python(path: tuple[str, ...], cli: Cli) -> None:
+    shown = cli(*path, "--help").stdout
+    assert not re.search(r"<(?:list|str|int|float|bool|path|file)\b", shown), shown
 
 
 @_paths

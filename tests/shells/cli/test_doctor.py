@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.serving import running
-from tests.shells.cli.commands import Cli
+from tests.serving import Running, running
+from tests.shells.cli.commands import Cli, client_of
 
 from recollect.core.admin.checks import Check
 from recollect.shells.cli import health
@@ -113,3 +113,9 @@ def test_a_check_that_raises_is_a_finding() -> None:
     found = health.failed("speed", ZeroDivisionError())
     assert isinstance(found, Check)
     assert (found.status, "ZeroDivisionError" in found.detail) == ("fail", True)
+
+
+def test_the_server_check_shows_what_waits_for_the_graph(cli: Cli, server: Running) -> None:
+    there = client_of(server, cli.home)
+    there.json("remember", "Ada works at the harbour.")
+    assert "; 1 waiting to be read for the graph" in checks(there)["server"]["detail"]

@@ -70,9 +70,15 @@ def test_the_settings_log_names_who_and_what(cli: Cli) -> None:
         ("rerank", None, True, "me")
     ]
     shown = cli("settings", "log").stdout
-    assert re.search(r"me\s+rerank\s+default → on", shown)
-    assert re.search(r"me\s+dense_weight\s+default → 0.5", shown)
+    assert re.search(r"me\s+rerank\s+off → on", shown)
+    assert re.search(rf"me\s+dense_weight\s+{RecallSettings().dense_weight} → 0.5", shown)
     assert re.search(r"rerank\s+on", cli("settings").stdout)
+
+
+def test_the_settings_log_shows_changes_as_they_were_shown_when_made(cli: Cli) -> None:
+    for value in ("10", "20"):
+        name, change = cli("settings", "set", "rrf_k", value).stdout.strip().split(": ")
+        assert re.search(rf"me\s+{name}\s+{change}\n", cli("settings", "log").stdout)
 
 
 def test_a_recall_that_should_be_reranked_and_is_not_says_so(cli: Cli) -> None:

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 from tests.conformance.samples import memory
 
-from recollect.core.memory.ids import short
+from recollect.core.memory.ids import short, short_ids
 from recollect.core.recall.request import Hit, LegPlace, Recollection
 from recollect.shells.cli.render import hits
 
@@ -34,5 +34,9 @@ def shown(place: LegPlace) -> str:
     hit = Hit(memory(1), 1.0, 1.0, 1.0, {"graph": place})
     console = Console(width=300)
     with console.capture() as seen:
-        console.print(hits(Recollection((hit,), {}, "standout", 1.0), explain=True))
+        console.print(
+            hits(
+                Recollection((hit,), {}, "standout", 1.0), short_ids([hit.memory.id]), explain=True
+            )
+        )
     return seen.get()

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import re
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from tests.core.imports.test_importers import FILES
 from tests.serving import running
 from tests.shells.cli.commands import Cli, client_of
+
+from recollect.core.memory.ids import uuid7
+from recollect.core.memory.jsonl import HEADER, to_line
+from recollect.core.memory.memory import Memory
 
 ODD = "tabs\there, “quotes”, \u2028 a separator, 𝄞 and a back\\slash\nsecond line"
 
@@ -254,3 +260,89 @@ def test_import_says_what_a_file_was_read_as(cli: Cli, tmp_path: Path) -> None:
     assert code == 2
     assert "claude-code" in error["remedy"]
     assert "jsonl" in error["remedy"]
+
+
+def listed_ids(shown: str) -> list[str]:
+    """The first column of a listing."""
+    found = [re.match(r"[0-9a-f-]{13,36}(?= )", line) for line in shown.splitlines()[2:]]
+    return [one[0] for one in found if one]
+
+
+def test_listed_ids_can_be_shown_after_an_import(cli: Cli, tmp_path: Path) -> None:
+    """Also where an export brings ids of the same millisecond."""
+    moment = datetime(2025, 3, 2, tzinfo=UTC)
+    exact = [
+        Memory(uuid7(moment, os.urandom(10)), "me", f"the boat {n}", moment, moment)
+        for n in range(5)
+    ]
+    own = tmp_path / "own.jsonl"
+    own.write_text("\n".join([HEADER, *map(to_line, exact)]))
+    simple = tmp_path / "simple.jsonl"
+    records = [{"content": f"the harbour {n}", "created_at": "2025-03-02"} for n in range(5)]
+    simple.write_text("\n".join(map(json.dumps, records)))
+    assert cli.json("import", str(own), str(simple))["new"] == 10
+    for command in (("list",), ("recall", "boat harbour"), ("list", "--limit", "1")):
+        ids = listed_ids(cli(*command).stdout)
+        assert ids
+        for id in ids:
+            assert cli("show", id).exit_code == 0, id
+
+
+def test_memories_of_one_date_get_short_ids_that_differ(cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "x.jsonl"
+    records = [{"content": f"number {n}", "created_at": "2025-03-02T09:30:00Z"} for n in range(5)]
+    file.write_text("\n".join(map(json.dumps, records)))
+    cli.json("import", str(file))
+    memories = cli.json("list")["memories"]
+    assert len({one["id"][:13] for one in memories}) == 5
+    assert {one["created_at"][:19] for one in memories} == {"2025-03-02T09:30:00"}
+
+
+def test_stdin_is_imported(cli: Cli) -> None:
+    done = cli("import", "-", input="use pnpm here\nthe port is 5433\n")
+    assert (done.exit_code, done.stdout) == (0, "imported 2 memories from 1 file\n")
+    assert done.stderr.startswith("stdin: read as lines (guess")
+    assert cli("import", "-", "--format", "jsonl", input='{"content": "tea"}').exit_code == 0
+    nothing = cli("import", "-", input="")
+    assert nothing.exit_code == 2
+    assert nothing.stderr.startswith("stdin: it is empty\n→ ")
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "reason"),
+    [
+        ("missing.md", None, "there is no such file"),
+        ("empty.md", b"", "it is empty"),
+        ("blank.txt", b" \n\n", "it is empty"),
+        ("photo.md", b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", "it is binary"),
+        ("wide.txt", "hello".encode("utf-16"), "it is binary"),
+    ],
+)
+@pytest.mark.parametrize("format", [(), ("--format", "markdown")], ids=["detected", "named"])
+def test_what_holds_no_text_is_named_and_not_read(
+    cli: Cli, tmp_path: Path, name: str, data: bytes | None, reason: str, format: tuple[str, ...]
+) -> None:
+    file = tmp_path / name
+    if data is not None:
+        file.write_bytes(data)
+    done = cli("import", str(file), *format)
+    assert done.exit_code == 2
+    assert done.stderr.startswith(f"{file}: {reason}")
+    assert "read as" not in done.stderr
+    assert "\n→ " in done.stderr
+
+
+def test_an_empty_file_of_a_folder_is_skipped(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "empty.md").touch()
+    (tmp_path / "notes.md").write_text("Tea is in the shed.\n")
+    done = cli.json("import", str(tmp_path))
+    assert (done["new"], done["failed"]) == (1, 0)
+    assert done["skipped"] == [str(tmp_path / "empty.md")]
+
+
+def test_an_import_can_be_filed_under_no_project(cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "x.jsonl"
+    file.write_text('{"content": "tea", "project": "shed"}\n')
+    cli.json("import", str(file), "--global")
+    assert [one["project"] for one in cli.json("list")["memories"]] == [None]
+    assert cli.error("import", str(file), "--global", "--project", "p")[0] == 2

@@ -155,3 +155,48 @@ def test_a_python_program_works_in_its_folder_as_the_command_does(
     with Client(home=cli.home) as own:  # a program with a store of its own works in no project
         assert own.remember("Coffee is in the attic.").project is None
         assert len(own.page().memories) == 5
+
+
+def test_listings_name_the_projects_where_there_are_several(
+    cli: Cli, shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cli("remember", FRIDAY)
+    for command in (("list",), ("recall", "staging")):
+        assert "project" not in cli(*command).stdout.splitlines()[0]
+    cli("remember", "The staging kettle is everybody's.", "--global")
+    cli("remember", "Their staging database moves.", "--project", "gitlab.com/bob/lab")
+    for command in (("list",), ("recall", "staging")):
+        head, _, *lines = cli(*command).stdout.splitlines()
+        assert head.split()[-2:] == ["project", "memory"]
+        assert [line for line in lines if " shop " in line and "The staging" in line]
+        assert [line for line in lines if " (global) " in line and "kettle" in line]
+        assert " lab " in cli(*command, "--everywhere").stdout
+        monkeypatch.setenv("COLUMNS", "60")
+        narrow = cli(*command, "--everywhere").stdout
+        assert all(one["id"][:13] in narrow for one in cli.json("list")["memories"])
+        monkeypatch.delenv("COLUMNS")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("remember", FRIDAY),
+        ("recall", "staging"),
+        ("list",),
+        ("export",),
+        ("import", "-"),
+        ("memory-tool", "{}"),
+        ("keys", "create"),
+    ],
+    ids=lambda command: command[0],
+)
+@pytest.mark.parametrize("name", ["", "  "])
+def test_an_empty_project_is_refused(cli: Cli, command: tuple[str, ...], name: str) -> None:
+    code, error = cli.error(*command, "--project", name)
+    assert (code, error["detail"]) == (2, "--project is empty")
+    assert "leave --project out" in error["remedy"]
+
+
+def test_an_empty_project_takes_a_memory_out_of_its_project(cli: Cli, shop: Path) -> None:
+    stored = cli.json("remember", FRIDAY)
+    assert cli.json("update", stored["id"], "--project", "")["project"] is None

@@ -21,6 +21,7 @@ from tests.shells.cli.commands import COMMAND, client_of, environment, unhurried
 from tests.shells.mcp.schemas import fits
 from tests.waiting import SECONDS
 
+from recollect.core.admin.checks import WORDS_ONLY
 from recollect.shells.mcp import compact
 
 pytestmark = pytest.mark.anyio
@@ -106,6 +107,14 @@ async def refusal(client: Client, tool: str, **arguments: Any) -> str:
 @pytest.fixture
 def patient(tmp_path: Path) -> Path:
     return unhurried_home(tmp_path / "home")
+
+
+async def test_a_session_is_told_once_that_recall_goes_by_words(patient: Path) -> None:
+    for _ in range(2):
+        async with connected(patient) as client:
+            first = await ask(client, "memory_recall", query="tea")
+            assert first["hint"] == WORDS_ONLY
+            assert "hint" not in await ask(client, "memory_recall", query="coffee")
 
 
 @pytest.mark.parametrize("mode", MODES)

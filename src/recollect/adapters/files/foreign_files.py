@@ -7,6 +7,7 @@ in circles.
 from __future__ import annotations
 
 import os
+import sys
 import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,13 +18,20 @@ from typing import IO, Final
 
 from recollect.adapters.files.repository import repository_project
 from recollect.core.imports import claude, documents, lines, notes, records
-from recollect.core.imports.detect import document_of, is_json, recognise, recognise_lines
+from recollect.core.imports.detect import (
+    document_of,
+    is_json,
+    not_a_text,
+    recognise,
+    recognise_lines,
+)
 from recollect.core.imports.formats import FORMATS, Format, Recognised
 from recollect.core.imports.found import Item, Trouble
 
 # Far above the longest memory in its longest writing; what is longer is no line of an export.
 _MOST_LINE: Final = 16_000_000
 _MOST_DOCUMENT: Final = 2_000_000_000
+STDIN: Final = Path("-")
 _HEAD: Final = 65_536
 # The files of an archive or folder that chat programs export.
 _EXPORTED: Final = ("conversations.json", "memories.json")
@@ -53,7 +61,7 @@ def files_in(path: Path, format: Format | None = None) -> Iterator[tuple[Path, b
     read: other files that might hold memories are not, and the caller can say so. Hidden folders
     below it and links to folders are left out.
     """
-    if not path.is_dir():
+    if path == STDIN or not path.is_dir():
         yield path, True
         return
     for folder, below, names in os.walk(path):
@@ -65,9 +73,16 @@ def files_in(path: Path, format: Format | None = None) -> Iterator[tuple[Path, b
             if not is_regular:
                 continue
             if _belongs(file, format):
-                yield file, True
+                yield file, not _is_empty(file)
             elif format is None and name.lower().endswith(_MIGHT_HOLD_MEMORIES):
                 yield file, False
+
+
+def _is_empty(file: Path) -> bool:
+    try:
+        return file.stat().st_size == 0
+    except OSError:
+        return False  # reading it says what is wrong
 
 
 def _belongs(file: Path, format: Format | None) -> bool:
@@ -98,15 +113,22 @@ def items_of(
     memory. An archive may hold several files.
     """
     try:
-        with path.open("rb") as file:
+        with _opened(path) as file:
             if zipfile.is_zipfile(file):
                 yield from _of_archive(file, format, owner, most)
                 return
             file.seek(0)
             yield from _of_file(file, path, format, _Reader(owner, most, _projects_beside(path)))
+    except FileNotFoundError:
+        yield Trouble("file", "there is no such file", "Check the path; `-` reads stdin.")
     except OSError as error:
         reason = f"it cannot be read ({error.strerror or type(error).__name__})"
-        yield Trouble("file", reason, "Check the path and its permissions.")
+        yield Trouble("file", reason, "Check its permissions.")
+
+
+def _opened(path: Path) -> IO[bytes]:
+    """Stdin is read whole: a format is recognised by looking twice."""
+    return BytesIO(sys.stdin.buffer.read(_MOST_DOCUMENT)) if path == STDIN else path.open("rb")
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,9 +190,12 @@ def _projects_beside(path: Path) -> dict[str, str]:
 def _of_file(
     file: IO[bytes], path: Path, format: Format | None, reader: _Reader
 ) -> Iterator[Recognised | Item]:
+    head = file.read(_HEAD)
+    file.seek(0)
+    if (trouble := not_a_text(head)) is not None:
+        yield trouble
+        return
     if format is None:
-        head = file.read(_HEAD)
-        file.seek(0)
         recognised = recognise(head, path, lambda: document_of(_all(file)))
     else:
         recognised = Recognised(format, "named", "--format says so")

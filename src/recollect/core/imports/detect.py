@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from recollect.core.imports import claude, documents
 from recollect.core.imports.formats import Recognised, unrecognised
+from recollect.core.imports.found import Trouble
 from recollect.core.imports.records import FIELDS, delimiter_of
 from recollect.core.memory.jsonl import FORMAT
 
@@ -21,10 +22,28 @@ _LOOKED_AT: Final = 20
 # What marks Markdown: a heading, an entry of a list, a quotation, a fence.
 _MARKDOWN: Final = re.compile(r"\s{0,3}(?:#{1,6}\s|[-*+]\s|\d{1,9}[.)]\s|>|```|~~~)")
 _LONG_LINE: Final = 500
+# Narrower than this, nobody's editor breaks lines.
+_NARROW: Final = 50
+_SENTENCE_ENDS: Final = (".", "!", "?", ":")
+# What no text holds, not even one in an older encoding.
+_BINARY: Final = re.compile(rb"[\x00-\x06\x0e-\x19\x1c-\x1f]")
 
 
 def is_json(head: bytes) -> bool:
     return head.removeprefix(_BOM).lstrip()[:1] in (b"{", b"[")
+
+
+def not_a_text(head: bytes) -> Trouble | None:
+    """What is wrong with a file that begins so, if it is empty or binary and has no format."""
+    if not head.removeprefix(_BOM).strip():
+        return Trouble("file", "it is empty", "Name a file that holds memories.")
+    if _BINARY.search(head):
+        return Trouble(
+            "file",
+            "it is binary, or a text that is not UTF-8",
+            "Name a text file; convert one first, for example with `iconv -t UTF-8`.",
+        )
+    return None
 
 
 def document_of(data: bytes, *, one_a_line: bool = True) -> Any:  # noqa: ANN401  # a JSON value
@@ -131,8 +150,8 @@ def _columns(header: str) -> list[str]:
 
 
 def _is_one_a_line(lines: list[str]) -> bool:
-    """Whether no line goes on in the next: there is no paragraph of several lines, or no blank line
-    at all, and hardly a line begins as the middle of a sentence does.
+    """Whether each line stands alone: there is no paragraph of several lines, or no blank line at
+    all, and hardly a line goes on in the next.
     """
     said = [line.strip() for line in lines if line.strip()]
     if len(said) < 2 or any(len(line) > _LONG_LINE or _MARKDOWN.match(line) for line in said):
@@ -140,8 +159,17 @@ def _is_one_a_line(lines: list[str]) -> bool:
     has_paragraphs = any(not line.strip() for line in lines) and any(
         one.strip() and other.strip() for one, other in pairwise(lines)
     )
-    running_on = sum(line[0].islower() for line in said[1:])
-    return not has_paragraphs and running_on * 3 < len(said)
+    width = max(map(len, said))
+    # Who begins the first line with a small letter may begin every note so.
+    margin = max(width, _NARROW) if said[0][0].islower() else width
+    going_on = [_goes_on(line, following, margin) for line, following in pairwise(said)]
+    return not has_paragraphs and sum(going_on) * 2 <= len(going_on)
+
+
+def _goes_on(line: str, following: str, margin: int) -> bool:
+    """Whether an editor has broken a sentence between two lines: the next word did not fit."""
+    is_full = len(line) + 1 + len(following.split()[0]) > margin
+    return is_full and following[0].islower() and not line.endswith(_SENTENCE_ENDS)
 
 
 def _json(line: bytes | str) -> Any:  # noqa: ANN401  # a JSON value

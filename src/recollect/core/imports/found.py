@@ -24,10 +24,12 @@ from recollect.core.memory.memory import (
 )
 from recollect.core.privacy.sensitivity import secret_in
 
-# An id begins with a moment, and people are shown that part of it. Where the source has no date,
-# one of these years is made of the text, so that the short ids differ.
+# An id begins with a moment, and people are shown that part of it. Many memories of a file may have
+# the same date, or none: then a moment of that day or minute, or of these years, is made of the
+# text, so that the short ids differ.
 _UNDATED: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_UNDATED_MILLISECONDS: Final = 20 * 365 * 24 * 3600 * 1000
+_UNDATED_YEARS: Final = timedelta(days=20 * 365)
+_MILLISECOND: Final = timedelta(milliseconds=1)
 # Room in a memory for who speaks, and which part of the turn it is.
 _SPEAKER: Final = 40
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+|\n+")
@@ -82,13 +84,11 @@ def to_memory(found: Found, owner: str, mark: str, now: datetime, limits: Limits
         is_sensitive = secret_in(found) is not None
     named = "\x1f".join((mark, found.session or "", found.key, found.content.strip()))
     digest = hashlib.sha256(named.encode("utf-8", "surrogatepass")).digest()
-    moment = found.created_at
-    if moment is None:
-        spread = int.from_bytes(digest[10:18], "big") % _UNDATED_MILLISECONDS
-        moment = _UNDATED + timedelta(milliseconds=spread)
+    begin, span = _span(found.created_at)
+    spread = int.from_bytes(digest[10:18], "big") % (span // _MILLISECOND)
     at = found.created_at or now
     return Memory(
-        id=uuid7(moment, digest[:10]),
+        id=uuid7(begin + spread * _MILLISECOND, digest[:10]),
         owner=owner,
         content=found.content,
         created_at=at,
@@ -101,6 +101,16 @@ def to_memory(found: Found, owner: str, mark: str, now: datetime, limits: Limits
         project=found.project and found.project[: limits.label],
         session=found.session and found.session[: limits.label],
     )
+
+
+def _span(moment: datetime | None) -> tuple[datetime, timedelta]:
+    """Where the moment of an id may lie: its beginning, and how long it is."""
+    if moment is None:
+        return _UNDATED, _UNDATED_YEARS
+    day = moment.replace(hour=0, minute=0, second=0, microsecond=0)
+    if moment == day:
+        return day, timedelta(days=1)
+    return moment.replace(second=0, microsecond=0), timedelta(minutes=1)
 
 
 def _cut(words: tuple[str, ...], limits: Limits) -> tuple[str, ...]:

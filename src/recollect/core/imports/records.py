@@ -10,20 +10,9 @@ from typing import Any, Final
 
 from recollect.core.imports.found import Found, Item, Trouble, moment_of, pieces
 from recollect.core.imports.lines import Lines, objects
-from recollect.core.memory.memory import DEFAULT_CATEGORY, DEFAULT_IMPORTANCE
+from recollect.core.memory.memory import DEFAULT_CATEGORY, DEFAULT_IMPORTANCE, STATED_FIELDS
 
-FIELDS: Final = (
-    "content",
-    "category",
-    "tags",
-    "expanded_keywords",
-    "importance",
-    "is_sensitive",
-    "project",
-    "session",
-    "created_at",
-    "id",
-)
+FIELDS: Final = (*STATED_FIELDS, "created_at", "id")
 _BOOLEANS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 _REMEDY: Final = f"Correct the line. The fields are: {', '.join(FIELDS)}."
 

@@ -8,7 +8,7 @@ write (docs/adr/0002).
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -16,8 +16,10 @@ from uuid import UUID
 from recollect.core.errors import AmbiguousId, InvalidInput
 
 # The first 13 characters of a UUIDv7 are its millisecond: enough to tell apart what a person
-# stored by hand. Memories of the same millisecond need a longer prefix, and the error says so.
+# stored by hand. Memories of the same millisecond need a longer prefix (`short_ids`).
 SHORT_LENGTH = 13
+# Each ends before a hyphen; the last is the whole id.
+SHORT_LENGTHS = (SHORT_LENGTH, 18, 23, 36)
 _HEX_DIGITS = 32
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -48,6 +50,17 @@ def check_uuid7(id: UUID) -> None:
 def short(id: UUID) -> str:
     """What people are shown instead of the whole id."""
     return str(id)[:SHORT_LENGTH]
+
+
+def short_ids(ids: Iterable[UUID], at_least: int = SHORT_LENGTH) -> dict[UUID, str]:
+    """Short ids for a list: all of the same length, which tells them apart."""
+    listed = {*ids}
+    length = next(
+        length
+        for length in SHORT_LENGTHS
+        if length >= at_least and len({str(id)[:length] for id in listed}) == len(listed)
+    )
+    return {id: str(id)[:length] for id in listed}
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,6 +101,10 @@ class Changes(TypedDict, total=False):
     links: tuple[Link, ...]
 
 
+# What people say of a memory itself; links are about others, and stores keep the rest.
+STATED_FIELDS: Final = tuple(name for name in Changes.__annotations__ if name != "links")
+
+
 @dataclass(frozen=True, slots=True)
 class Scope:
     """Which of an owner's memories take part. Named sessions and categories: any of them;

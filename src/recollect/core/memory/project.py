@@ -80,6 +80,22 @@ def is_short_for(name: str, project: str) -> bool:
     return f"/{whole}".casefold().endswith(f"/{name}".casefold())
 
 
+def short_names(projects: Iterable[str]) -> dict[str, str]:
+    """Each project by the fewest of its last segments that no other of them ends with."""
+    listed = {*projects}
+    return {project: _shortest(project, listed - {project}) for project in listed}
+
+
+def _shortest(project: str, others: Iterable[str]) -> str:
+    folder = _FOLDER.fullmatch(project)
+    segments = (project if folder is None else folder["name"]).split("/")
+    for start in range(len(segments) - 1, -1, -1):
+        name = "/".join(segments[start:])
+        if name and not any(names(name, other) for other in others):
+            return name
+    return project
+
+
 def names(name: str, project: str) -> bool:
     """Whether a name means this project where there is no other."""
     return name.strip() == project or is_short_for(name.strip(), project)

@@ -16,11 +16,11 @@ from recollect.core.text.analysis import clean_query
 
 _Told = tuple[ObstacleKind, str, str]
 
-_WORKER: Final = "Let the worker run (`recollect worker`); `recollect status` shows how far it is."
+_WORKER: Final = "Let the worker run (`recollect worker`); `recollect doctor` shows how many wait."
 _UNSENT: Final = "`recollect sync` sends it to the server, which then knows it by all legs."
 _NO_WAY: Final = (
     "Name what it mentions, or write what joins it to the query into its text or tags; "
-    "`recollect status` shows whether memories wait to be read for the graph."
+    "`recollect doctor` shows whether memories wait to be read for the graph."
 )
 _NARROWER: Final = "Ask more precisely, or within a narrower scope."
 # A leg that had nothing to say to this query, though nothing is wrong with it.
@@ -79,7 +79,7 @@ def _sensitive(name: LegName) -> _Told:
 def _unasked(name: LegName, facts: LegFacts, request: RecallRequest) -> _Told:
     because = f": {facts.note}" if facts.note else ""
     remedy = None if facts.reason is None else _DECLINED.get((name, facts.reason))
-    doctor = "`recollect status` and `recollect doctor` say which legs there are, and why."
+    doctor = "`recollect doctor` shows what recall goes by here, and how to get more."
     if facts.status == "skipped" and facts.weight == 0.0:
         return _weightless(name, request)
     if facts.status == "skipped":
@@ -87,7 +87,11 @@ def _unasked(name: LegName, facts: LegFacts, request: RecallRequest) -> _Told:
     if facts.status == "absent":
         return "leg_absent", f"there is no {name} leg here{because}", remedy or doctor
     if facts.status == "late":
-        return "leg_late", f"the {name} leg did not answer in time", "Ask again; see the doctor."
+        return (
+            "leg_late",
+            f"the {name} leg did not answer in time",
+            "Ask again; `recollect doctor` shows how fast the store is.",
+        )
     return (
         "leg_failed",
         f"the {name} leg failed{because}",

@@ -14,23 +14,12 @@ from uuid import UUID
 
 from recollect.core.errors import InvalidInput
 from recollect.core.memory.links import as_values, from_values
-from recollect.core.memory.memory import Memory
+from recollect.core.memory.memory import STATED_FIELDS, Memory
 
 # Raised when a peer of the former number could misread what is sent.
 PROTOCOL: Final = 1
 # The fields that people change; the others are kept by the stores themselves.
-FIELDS: Final = (
-    "content",
-    "category",
-    "tags",
-    "expanded_keywords",
-    "importance",
-    "is_sensitive",
-    "project",
-    "session",
-    "deleted_at",
-    "links",
-)
+FIELDS: Final = (*STATED_FIELDS, "deleted_at", "links")
 _LISTS: Final = ("tags", "expanded_keywords")
 # What may be said of a sensitive memory that stays: nothing of its text.
 WITHOUT_TEXT: Final = ("is_sensitive", "deleted_at")

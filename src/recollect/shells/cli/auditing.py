@@ -10,7 +10,7 @@ import typer
 
 from recollect.core.curation.audit import KINDS, Finding, Kind, checked_kinds
 from recollect.core.errors import InvalidInput
-from recollect.core.memory.ids import short
+from recollect.core.memory.ids import short_ids
 from recollect.shells.cli.options import AsJson, Start, whose
 from recollect.shells.cli.output import note, print_json, show
 from recollect.shells.cli.shell import ask_server, run_async
@@ -55,8 +55,9 @@ def audit(
         return
     if not found:
         note("nothing found")
+    shown = short_ids(id for one in found for id in one.ids)
     for one in found:
-        show(f"{one.kind}: {', '.join(short(id) for id in one.ids)}: {one.reason}")
+        show(f"{one.kind}: {', '.join(shown[id] for id in one.ids)}: {one.reason}")
         show(f"  → {one.command}")
 
 

@@ -133,6 +133,8 @@ def check_server(settings: Settings) -> Check:
     else:
         parked, trouble = stats.embedding.parked, stats.embedding.last_error
         found += f"; {stats.embedding.waiting} waiting to be embedded, {parked} parked"
+    if stats.graph is not None and stats.graph.waiting:
+        found += f"; {stats.graph.waiting} waiting to be read for the graph"
     if stats.graph is not None and stats.graph.parked:
         parked, trouble = parked + stats.graph.parked, trouble or stats.graph.last_error
         found += f"; {stats.graph.parked} parked that could not be read for the graph"

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, cast, get_args
+from uuid import UUID
 
 from recollect.core.errors import InvalidInput
 from recollect.core.memory.memory import Scope
 from recollect.core.recall.request import (
     LEGS,
     MAX_LIMIT,
+    Hit,
     LegName,
     RecallRequest,
     Recollection,
@@ -30,7 +33,7 @@ from recollect.shells.cli.options import (
     whole_id,
 )
 from recollect.shells.cli.output import note, print_json, show
-from recollect.shells.cli.shell import MOST_BYTES_A_CHARACTER, ask
+from recollect.shells.cli.shell import MOST_BYTES_A_CHARACTER, ask, clear_ids
 from recollect.shells.cli.where import in_scope, more_everywhere, tell_where
 
 if TYPE_CHECKING:
@@ -97,16 +100,18 @@ def recall(
     """Find the memories most useful for a query, best first."""
     asked = replace(request, query=_query(query))
 
-    async def find(recollect: Service) -> Recollection:
-        return await recollect.recall(await _resolve_project(recollect, asked))
+    async def find(recollect: Service) -> tuple[Recollection, dict[UUID, str]]:
+        found = await recollect.recall(await _resolve_project(recollect, asked))
+        shown = () if as_json else (id for hit in found.hits for id in _ids_of(hit))
+        return found, await clear_ids(recollect, shown)
 
-    found = ask(find)
+    found, ids = ask(find)
     if as_json:
         from recollect.wire.recalled import RecollectionOut
 
         print_json(RecollectionOut.from_recollection(found, explain=explain))
     else:
-        _show_hits(found, explain=explain)
+        _show_hits(found, ids, explain=explain)
 
 
 @option_group(request=_request)
@@ -160,14 +165,22 @@ def _leg_weights(texts: list[str] | None) -> dict[LegName, float]:
     return weights
 
 
-def _show_hits(found: Recollection, *, explain: bool) -> None:
+def _ids_of(hit: Hit) -> Iterator[UUID]:
+    """Every id that is shown with a hit."""
+    yield hit.memory.id
+    yield from hit.stands_for
+    yield from (memory.id for memory in hit.attached)
+    yield from (pointer.target for pointer in hit.pointers)
+
+
+def _show_hits(found: Recollection, ids: Mapping[UUID, str], *, explain: bool) -> None:
     if not found.hits:
         note(f"nothing found{in_scope(found.scope)}{more_everywhere(found.scope)}")
     if found.hits or explain:
         from recollect.shells.cli.render import hits, legs
 
         show(
-            *([hits(found, explain=explain)] if found.hits else []),
+            *([hits(found, ids, explain=explain)] if found.hits else []),
             *([legs(found)] if explain else []),
         )
     if found.hits:

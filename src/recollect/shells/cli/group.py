@@ -9,12 +9,14 @@ from io import StringIO
 from typing import Any
 
 from typer import Abort, BadParameter, TyperException
-from typer.core import TyperGroup
+from typer._click import Command, Context
+from typer._click.exceptions import NoArgsIsHelpError
+from typer.core import TyperArgument, TyperGroup, TyperOption
 
 from recollect.core.errors import InvalidInput
 from recollect.shells.cli.ending import Exit
 from recollect.shells.cli.errors import MEANINGS, ExitCode
-from recollect.shells.cli.output import print_text
+from recollect.shells.cli.output import note, print_text
 from recollect.shells.cli.shell import finish, names
 
 EXIT_CODES = "\b\nExit codes:\n" + "\n".join(
@@ -34,6 +36,7 @@ class Shell(TyperGroup):
         windows_expand_args: bool = True,  # noqa: FBT001, FBT002  # typer's signature
         **extra: Any,  # noqa: ANN401  # typer's signature
     ) -> Any:  # noqa: ANN401  # typer's signature
+        name_values(self)
         arguments = list(sys.argv[1:] if args is None else args)
         work = super().main
 
@@ -56,6 +59,24 @@ class Shell(TyperGroup):
         )
 
 
+def name_values(command: Command) -> None:
+    """Let the help show what a command takes by name, `--tag TAG`, not by its type in Python.
+    Choices are shown as they are.
+    """
+    for one in command.params:
+        if isinstance(one, TyperArgument | TyperOption) and not one.type_descriptor.is_choice:
+            one.metavar = one.metavar or max(one.opts, key=len).lstrip("-").upper()
+        if isinstance(one, TyperArgument):
+            one.display_type_rich = _nothing  # type: ignore[method-assign]  # no setting does it
+    if isinstance(command, TyperGroup):
+        for below in command.commands.values():
+            name_values(below)
+
+
+def _nothing(ctx: Context) -> None:  # noqa: ARG001  # typer's signature
+    return None
+
+
 def _helping(run: Callable[[], object]) -> object:
     """Typer writes help by itself; that stdout is full or gone, only `output` knows to tell."""
     with redirect_stdout(StringIO()) as said:
@@ -68,6 +89,9 @@ def _translated(run: Callable[[], object]) -> object:
     """Typer's errors as ours."""
     try:
         return run()
+    except NoArgsIsHelpError as error:
+        note(error.format_message())
+        raise Exit(ExitCode.INVALID) from error
     except TyperException as error:
         raise _misused(error) from error
     except Abort as error:

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from recollect.core.imports.formats import FORMATS
+from recollect.core.memory.project import project_to_store_in
 from recollect.core.text.analysis import counted
 from recollect.shells.cli.errors import ExitCode
-from recollect.shells.cli.options import AsJson, Project, resolve_project
+from recollect.shells.cli.options import AsJson, Project, named_project, resolve_project
 from recollect.shells.cli.output import note, print_json, show
 from recollect.shells.cli.shell import note_write, run_async
 from recollect.shells.cli.text import one_line
 
 if TYPE_CHECKING:
-    from recollect.shells.transfer.importing import Imported
+    from recollect.shells.transfer.importing import Failure, Imported
 
 _SHOWN: Final = 20
 
@@ -26,7 +27,7 @@ _SHOWN: Final = 20
 def import_memories(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE...", help="Files, or folders of notes, exports, transcripts."),
+        typer.Argument(metavar="FILE...", help="Files, or folders of them; - reads stdin."),
     ],
     *,
     format: Annotated[
@@ -39,6 +40,9 @@ def import_memories(
         ),
     ] = None,
     project: Project = None,
+    is_global: Annotated[
+        bool, typer.Option("--global", help="They belong to no project, whatever the files say.")
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would happen, and change nothing.")
     ] = False,
@@ -48,7 +52,9 @@ def import_memories(
     from recollect.core.imports.formats import check_format
 
     check_format(format)
-    done = run_async(_import(files, format, project, dry_run=dry_run))
+    named = named_project(project, has_global=True)
+    project = project_to_store_in(named, None, is_global=is_global)
+    done = run_async(_import(files, format, project, is_global=is_global, dry_run=dry_run))
     if done.new and not dry_run:
         note_write()
     _tell(done, as_json=as_json, dry_run=dry_run)
@@ -57,7 +63,12 @@ def import_memories(
 
 
 async def _import(
-    paths: list[Path], format: str | None, project: str | None, *, dry_run: bool
+    paths: list[Path],
+    format: str | None,
+    project: str | None,
+    *,
+    is_global: bool,
+    dry_run: bool,
 ) -> Imported:
     from recollect.settings import load
     from recollect.shells.progress import counting_bar
@@ -68,7 +79,13 @@ async def _import(
         project = await resolve_project(moving.recollect, project)
         with counting_bar("importing") as tell:
             return await import_files(
-                moving, paths, format=format, project=project, dry_run=dry_run, progress=tell
+                moving,
+                paths,
+                format=format,
+                project=project,
+                is_global=is_global,
+                dry_run=dry_run,
+                progress=tell,
             )
 
 
@@ -90,6 +107,11 @@ def _formats(done: Imported) -> list[str]:
     return lines
 
 
+def _told(one: Failure) -> str:
+    where = one.file if one.place == "file" else f"{one.file}, {one.place}"
+    return one_line(f"{where}: {one.reason}")
+
+
 def _tell(done: Imported, *, as_json: bool, dry_run: bool) -> None:
     counts = {name: getattr(done, name) for name in ("new", "same", "kept", "sensitive")}
     if as_json:
@@ -107,9 +129,9 @@ def _tell(done: Imported, *, as_json: bool, dry_run: bool) -> None:
         note(one_line(f"skipped {counted(len(done.skipped), 'file')}: {names}"))
         note("  → Name a file, or pass --format, to import it.")
     for one in done.warnings[:_SHOWN]:
-        note(one_line(f"{one.file}, {one.place}: {one.reason}"))
+        note(_told(one))
     for one in done.failures[:_SHOWN]:
-        note(one_line(f"{one.file}, {one.place}: {one.reason}"))
+        note(_told(one))
         note(one_line(f"  → {one.remedy}"))
     if len(done.failures) > _SHOWN:
         note(f"and {len(done.failures) - _SHOWN} more; --json lists all of them")

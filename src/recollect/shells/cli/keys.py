@@ -10,8 +10,7 @@ import typer
 
 from recollect.core.errors import InvalidInput
 from recollect.core.privacy.keys import ROLES, Key
-from recollect.shells.cli.errors import ExitCode
-from recollect.shells.cli.options import AsJson, Start, duration, later
+from recollect.shells.cli.options import AsJson, Start, duration, later, named_project
 from recollect.shells.cli.output import note, print_json, show
 from recollect.shells.cli.shell import ask_part
 from recollect.shells.cli.typed import Commands
@@ -24,17 +23,10 @@ Answer = TypeVar("Answer")
 Id = Annotated[str, typer.Argument(metavar="ID", help="The key's id, or its beginning.")]
 
 keys_app = Commands(
-    invoke_without_command=True,
+    no_args_is_help=True,
     help="The keys of a server: over its API with an admin key when RECOLLECT_API_URL names it, "
     "else on its database.",
 )
-
-
-@keys_app.callback()
-def keys(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        note(context.get_help())
-        raise typer.Exit(ExitCode.INVALID)
 
 
 @keys_app.command("create")
@@ -61,9 +53,10 @@ def create_key(
 ) -> None:
     """Create a key. Its text is shown this once; the server keeps only a hash."""
     expires_at = later(expires, "expires", datetime.now(UTC)) if expires else None
+    limited = named_project(project)
 
     async def create(keys: Keys) -> tuple[Key, str]:
-        return await keys.create(owner, label, role=role, project=project, expires_at=expires_at)
+        return await keys.create(owner, label, role=role, project=limited, expires_at=expires_at)
 
     _show_new(*_ask(create, start=start), as_json=as_json)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
+from uuid import UUID
 
 from recollect.core.memory.memory import Scope
 from recollect.core.memory.paging import MAX_PAGE, Page
@@ -11,7 +12,7 @@ from recollect.shells.cli.declared import Option
 from recollect.shells.cli.option_groups import option_group
 from recollect.shells.cli.options import AsJson, resolve_project, scope_of_folder
 from recollect.shells.cli.output import note, print_json, show
-from recollect.shells.cli.shell import ask
+from recollect.shells.cli.shell import ask, clear_ids
 from recollect.shells.cli.where import in_scope, more_everywhere, tell_where
 
 if TYPE_CHECKING:
@@ -30,11 +31,13 @@ def list_memories(
 ) -> None:
     """List memories, newest first."""
 
-    async def find(recollect: Service) -> Page:
+    async def find(recollect: Service) -> tuple[Page, dict[UUID, str]]:
         project = await resolve_project(recollect, where.project)
-        return await recollect.page(replace(where, project=project), cursor, limit)
+        page = await recollect.page(replace(where, project=project), cursor, limit)
+        listed = () if as_json else (memory.id for memory in page.memories)
+        return page, await clear_ids(recollect, listed)
 
-    page = ask(find)
+    page, ids = ask(find)
     if as_json:
         from recollect.wire.answers import PageOut
 
@@ -45,7 +48,7 @@ def list_memories(
         return
     from recollect.shells.cli.render import listing
 
-    show(listing(page.memories))
+    show(listing(page.memories, ids))
     tell_where(page.scope)
     if page.next_cursor:
         note(f"more: add --cursor {page.next_cursor}")

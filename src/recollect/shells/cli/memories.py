@@ -33,6 +33,7 @@ from recollect.shells.cli.options import (
     Sensitive,
     Session,
     Tags,
+    named_project,
     project_of_folder,
     resolve_project,
     whole_id,
@@ -79,7 +80,9 @@ def remember(
         expanded_keywords=tuple(keyword or ()),
         importance=DEFAULT_IMPORTANCE if importance is None else importance,
         is_sensitive=sensitive,
-        project=project_to_store_in(project, project_of_folder(), is_global=is_global),
+        project=project_to_store_in(
+            named_project(project, has_global=True), project_of_folder(), is_global=is_global
+        ),
         session=session,
         id=whole_id(id, "id") if id else None,
     )

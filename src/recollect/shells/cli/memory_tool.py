@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from recollect.core.errors import InvalidInput
-from recollect.shells.cli.options import AsJson, Project
+from recollect.shells.cli.options import AsJson, Project, named_project
 from recollect.shells.cli.output import print_json, print_text
 from recollect.shells.cli.shell import ask, read_stdin
 
@@ -25,6 +25,7 @@ def memory_tool(
     """Do one command of Anthropic's memory tool: files under /memories, each of them a memory."""
     from recollect.usecases.agents.memory_tool import memory_tool as work
 
+    named = named_project(project)
     text = read_stdin("the tool's input") if command in (None, "-") else str(command)
     try:
         asked = json.loads(text)
@@ -37,7 +38,7 @@ def memory_tool(
             remedy="Give the input that the model sent, such as "
             """'{"command": "view", "path": "/memories"}'.""",
         )
-    answer = ask(lambda recollect: work(recollect, asked, project=project))
+    answer = ask(lambda recollect: work(recollect, asked, project=named))
     if as_json:
         print_json({"content": answer.text, "is_error": answer.is_error})
     else:

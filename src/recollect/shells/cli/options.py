@@ -84,7 +84,7 @@ def scope(
     """Which memories are meant, wherever the command runs."""
     now = datetime.now(UTC)
     return Scope(
-        project=project,
+        project=named_project(project),
         sessions=tuple(session or ()),
         categories=tuple(category or ()),
         tags=tuple(tag or ()),
@@ -113,6 +113,18 @@ def project_of_folder() -> str | None:
     from recollect.wiring.project import current_project
 
     return current_project(Path.cwd(), os.environ)
+
+
+def named_project(name: str | None, *, has_global: bool = False) -> str | None:
+    """What --project names, if it is there; InvalidInput for an empty name."""
+    if name is not None and not name.strip():
+        raise InvalidInput(
+            "--project is empty",
+            field="project",
+            remedy="Name a project, or leave --project out."
+            + (" Use --global for no project." if has_global else ""),
+        )
+    return name
 
 
 async def resolve_project(recollect: Service, name: str | None) -> str | None:

@@ -17,7 +17,8 @@ from rich.table import Table
 from rich.text import Text
 
 from recollect.core.admin.checks import PARKED_REMEDY, Check
-from recollect.core.memory.ids import short
+from recollect.core.memory.ids import short, short_ids
+from recollect.core.memory.project import short_names
 from recollect.core.text.analysis import counted
 from recollect.shells.cli.text import harmless, local_date, local_time, one_line
 
@@ -30,30 +31,35 @@ if TYPE_CHECKING:
 
 _ID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _LEAST_SHOWN = 0.0001
+_PROJECT_WIDTH = 24
 _STATUS_STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 
 
-def listing(memories: Iterable[Memory]) -> Table:
-    table = plain_table("id", "stored", "category", "memory")
-    for memory in memories:
-        table.add_row(
-            short(memory.id), local_time(memory.created_at), memory.category, _content(memory)
-        )
+def listing(memories: Sequence[Memory], ids: Mapping[UUID, str]) -> Table:
+    """`ids` are the memories' ids as they are shown."""
+    projects = _project_cells(memories)
+    table = _memory_table("id", "stored", "category", has_projects=any(projects))
+    for memory, project in zip(memories, projects, strict=True):
+        stored = local_time(memory.created_at)
+        table.add_row(ids[memory.id], stored, memory.category, *project, _content(memory))
     return table
 
 
-def hits(recollection: Recollection, *, explain: bool) -> Table:
-    table = plain_table("id", "score", "stored", "category", "memory")
+def hits(recollection: Recollection, ids: Mapping[UUID, str], *, explain: bool) -> Table:
+    """`ids` are the ids of the hits and of what they link to, as they are shown."""
+    found = recollection.hits
+    projects = _project_cells([hit.memory for hit in found])
+    table = _memory_table("id", "score", "stored", "category", has_projects=any(projects))
     table.columns[1].justify = "right"
-    for hit in recollection.hits:
+    for hit, project in zip(found, projects, strict=True):
         memory = hit.memory
         text = _content(memory)
-        for line in _linked(hit):
+        for line in _linked(hit, ids):
             text.append(f"\n{line}", style="dim")
         if explain:
             text.append(f"\n{_why(hit)}", style="dim")
         stored = local_date(memory.created_at)
-        table.add_row(short(memory.id), amount(hit.score), stored, memory.category, text)
+        table.add_row(ids[memory.id], amount(hit.score), stored, memory.category, *project, text)
     return table
 
 
@@ -126,11 +132,12 @@ def checks(done: Iterable[Check]) -> Table:
     return table
 
 
-def keys(known: Iterable[Key], now: datetime) -> Table:
+def keys(known: Sequence[Key], now: datetime) -> Table:
+    ids = short_ids(key.id for key in known)
     table = plain_table("id", "owner", "label", "role", "project", "created", "last used", "ends")
     for key in known:
         table.add_row(
-            short(key.id),
+            ids[key.id],
             Text(one_line(key.owner)),
             Text(one_line(key.label)),
             key.role,
@@ -168,6 +175,25 @@ def plain_table(*columns: str) -> Table:
     return table
 
 
+def _memory_table(*columns: str, has_projects: bool) -> Table:
+    """A table of memories. Of the columns before the text, only that of projects may be folded."""
+    table = plain_table(*columns, *(["project"] if has_projects else []), "memory")
+    if has_projects:
+        projects = table.columns[-2]
+        projects.no_wrap, projects.overflow, projects.max_width = False, "fold", _PROJECT_WIDTH
+    return table
+
+
+def _project_cells(memories: Sequence[Memory]) -> list[tuple[Text, ...]]:
+    """The cell of each memory's project; none where all are of the same."""
+    projects = {memory.project for memory in memories}
+    if len(projects) < 2:
+        return [()] * len(memories)
+    names = short_names(one for one in projects if one is not None)
+    shown = ("(global)" if one.project is None else names[one.project] for one in memories)
+    return [(Text(one_line(name)),) for name in shown]
+
+
 def _content(memory: Memory) -> Text:
     text = Text(harmless(memory.content))
     if memory.is_sensitive:
@@ -175,15 +201,15 @@ def _content(memory: Memory) -> Text:
     return text
 
 
-def _linked(hit: Hit) -> Iterator[str]:
+def _linked(hit: Hit, ids: Mapping[UUID, str]) -> Iterator[str]:
     """What the links of a hit lead to, a line each."""
     if hit.stands_for:
-        yield f"stands for {', '.join(map(short, hit.stands_for))}, which it supersedes"
+        yield f"stands for {', '.join(ids[id] for id in hit.stands_for)}, which it supersedes"
     for memory in hit.attached:
-        yield f"resolved by {short(memory.id)}: {one_line(memory.content)}"
+        yield f"resolved by {ids[memory.id]}: {one_line(memory.content)}"
     for pointer in hit.pointers:
         gone = " (not here)" if pointer.is_dangling else ""
-        yield f"{one_line(pointer.kind).replace('_', ' ')} {short(pointer.target)}{gone}"
+        yield f"{one_line(pointer.kind).replace('_', ' ')} {ids[pointer.target]}{gone}"
 
 
 def _why(hit: Hit) -> str:

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from recollect.core.memory.ids import short
 from recollect.core.recall.explain import WhyLeg, WhyReport
-from recollect.core.recall.settings import SettingChange
+from recollect.core.recall.settings import RecallSettings, SettingChange
 from recollect.shells.cli.render import amount, facts, plain_table
 from recollect.shells.cli.text import harmless, local_time, one_line, setting_value
 
@@ -26,9 +26,12 @@ def why(report: WhyReport) -> RenderableType:
 
 
 def settings_log(changes: Iterable[SettingChange]) -> Table:
+    """Each change as `settings set` shows it, also where the default held before."""
     table = plain_table("when", "by", "setting", "change")
+    defaults = RecallSettings().as_dict()
     for one in changes:
-        change = f"{setting_value(one.old)} → {setting_value(one.new)}"
+        old = defaults.get(one.name) if one.old is None else one.old
+        change = f"{setting_value(old)} → {setting_value(one.new)}"
         table.add_row(
             local_time(one.at), Text(one_line(one.by)), Text(one_line(one.name)), Text(change)
         )

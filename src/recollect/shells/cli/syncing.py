@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from recollect.core.errors import InvalidInput, NotAllowed, RecollectError, StoreBusy
-from recollect.core.memory.ids import short
+from recollect.core.memory.ids import short, short_ids
 from recollect.shells.cli.options import AsJson
 from recollect.shells.cli.output import note, print_json, show
 from recollect.shells.cli.shell import ask, run_async
@@ -103,7 +102,19 @@ def list_conflicts(*, as_json: AsJson = False) -> None:
         return
     from recollect.shells.cli.render import rows
 
-    show(rows([_row(one) for one in found]))
+    ids = short_ids(one.revision.id for one in found)
+    memories = short_ids(one.revision.memory_id for one in found)
+    show(
+        rows(
+            {
+                "id": ids[one.revision.id],
+                "memory": memories[one.revision.memory_id],
+                "kind": one.revision.kind,
+                "fields": ", ".join(one.revision.fields),
+            }
+            for one in found
+        )
+    )
 
 
 @conflicts_app.command("show")
@@ -141,16 +152,6 @@ def resolve_conflict(
         _show(report, as_json=True)
     else:
         show(f"resolved {short(report.revision.id)}: the {keep} side stands")
-
-
-def _row(report: ConflictReport) -> Mapping[str, object]:
-    revision = report.revision
-    return {
-        "id": short(revision.id),
-        "memory": short(revision.memory_id),
-        "kind": revision.kind,
-        "fields": ", ".join(revision.fields),
-    }
 
 
 def _show(report: ConflictReport, *, as_json: bool) -> None:

@@ -25,7 +25,15 @@ def as_data(text: str) -> str:
     return fenced(SENTENCE, text.replace("<", "\\u003c"))
 
 
-def without_sensitive(answer: BaseModel) -> BaseModel:
+def for_model(answer: BaseModel, *, shows_sensitive: bool, hints: set[str] | None) -> BaseModel:
+    """The answer as a model is shown it. `hints` are those that its session has had, if there is a
+    session; a new one is added.
+    """
+    shown = answer if shows_sensitive else _without_sensitive(answer)
+    return shown if hints is None else _without_known_hint(shown, hints)
+
+
+def _without_sensitive(answer: BaseModel) -> BaseModel:
     """The answer, with no text of a sensitive memory that was found or listed."""
     if isinstance(answer, PageOut):
         memories = [_without_text(memory) for memory in answer.memories]
@@ -41,6 +49,15 @@ def without_sensitive(answer: BaseModel) -> BaseModel:
             for hit in answer.hits
         ]
         return answer.model_copy(update={"hits": hits})
+    return answer
+
+
+def _without_known_hint(answer: BaseModel, given: set[str]) -> BaseModel:
+    if not isinstance(answer, RecollectionOut) or answer.hint is None:
+        return answer
+    if answer.hint in given:
+        return answer.model_copy(update={"hint": None})
+    given.add(answer.hint)
     return answer
 
 

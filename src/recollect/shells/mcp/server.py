@@ -59,15 +59,18 @@ def build_server(
     project_here: Callable[[], str | None] = lambda: None,
     *,
     shows_sensitive: Callable[[], bool] = lambda: False,
+    serves_one_session: bool = False,
 ) -> Server[Any]:
     """A server whose calls work on the memory that `service_of` finds for each of them, and
     whose calls and brief are about the project in which it is used, where that is known. Unless it
-    `shows_sensitive` memories, these are read by their id alone.
+    `shows_sensitive` memories, these are read by their id alone. If it `serves_one_session`, it
+    gives each hint once.
     """
+    hints_given: set[str] | None = set() if serves_one_session else None
 
     async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
         from recollect.shells.mcp import compact
-        from recollect.shells.mcp.guard import as_data, without_sensitive
+        from recollect.shells.mcp.guard import as_data, for_model
         from recollect.shells.mcp.tools import BY_NAME
 
         tool = BY_NAME.get(params.name)
@@ -77,8 +80,7 @@ def build_server(
             arguments = _arguments(tool, params.arguments or {})
             async with _reported(context, tool.title):
                 answer = await tool.call(await service_of(context), arguments, project_here())
-            if not shows_sensitive():
-                answer = without_sensitive(answer)
+            answer = for_model(answer, shows_sensitive=shows_sensitive(), hints=hints_given)
         except RecollectError as error:
             return _failed(error)
         except Exception as error:  # noqa: BLE001  # a fault of ours must still be answered

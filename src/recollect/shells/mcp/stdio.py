@@ -92,6 +92,11 @@ async def _serve() -> None:
 
 
 async def _answer(stack: AsyncExitStack) -> None:
-    server = build_server(OnFirstCall(stack), _project_here, shows_sensitive=_shows_sensitive)
+    server = build_server(
+        OnFirstCall(stack),
+        _project_here,
+        shows_sensitive=_shows_sensitive,
+        serves_one_session=True,
+    )
     async with stdio_server() as (incoming, outgoing):
         await server.run(incoming, outgoing, server.create_initialization_options())

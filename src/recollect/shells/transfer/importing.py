@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from recollect.adapters.files.foreign_files import files_in, items_of
+from recollect.adapters.files.foreign_files import STDIN, files_in, items_of
 from recollect.core.errors import InvalidInput
 from recollect.core.imports.formats import Format, Recognised, check_format
-from recollect.core.imports.found import Exact, Item, Trouble, to_memory
+from recollect.core.imports.found import Exact, Found, Item, Trouble, to_memory
 from recollect.core.memory.memory import Memory
 from recollect.shells.transfer import Moving
 
@@ -63,15 +63,21 @@ async def import_files(
     *,
     format: str | None = None,
     project: str | None = None,
+    is_global: bool = False,
     dry_run: bool = False,
     progress: Callable[[str, int, int | None], None] = lambda _what, _done, _left: None,
 ) -> Imported:
     """Store what the files hold, in batches. What a batch acknowledged survives a crash; importing
-    the same files again adds only what is missing.
+    the same files again adds only what is missing. Memories of other programs go into `project`, or
+    with `is_global` into none, whatever the file says.
     """
     done = Imported()
     batch: list[tuple[str, str, Memory]] = []
-    for file, place, memory in _memories(paths, check_format(format), project, moving, done):
+
+    def filed(found: Found) -> Found:
+        return replace(found, project=project) if is_global or project is not None else found
+
+    for file, place, memory in _memories(paths, check_format(format), filed, moving, done):
         batch.append((file, place, memory))
         if len(batch) == _BATCH:
             await _settle(moving, batch, done, dry_run=dry_run)
@@ -105,7 +111,7 @@ async def _settle(
 def _memories(
     paths: Sequence[Path],
     format: Format | None,
-    project: str | None,
+    filed: Callable[[Found], Found],
     moving: Moving,
     done: Imported,
 ) -> Iterator[tuple[str, str, Memory]]:
@@ -117,8 +123,9 @@ def _memories(
         elif isinstance(item, Exact):
             yield file, item.place, item.memory
         else:
-            found = item if project is None else replace(item, project=project)
-            memory = to_memory(found, settings.owner, moving.mark, moving.now, settings.limits)
+            memory = to_memory(
+                filed(item), settings.owner, moving.mark, moving.now, settings.limits
+            )
             yield file, item.place, memory
 
 
@@ -132,7 +139,7 @@ def _items(
                 done.skipped.append(str(file))
                 continue
             done.files += 1
-            name = str(file)
+            name = "stdin" if file == STDIN else str(file)
             try:
                 for item in items_of(file, format, settings.owner, settings.limits.content):
                     if isinstance(item, Recognised):
@@ -141,4 +148,4 @@ def _items(
                     else:
                         yield name, item
             except InvalidInput as error:
-                done.failures.append(Failure(str(file), "file", str(error), error.remedy))
+                done.failures.append(Failure(name, "file", str(error), error.remedy))

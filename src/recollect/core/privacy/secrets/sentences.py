@@ -35,8 +35,8 @@ _IS: Final = (
 )
 _WIFI: Final = r"(?:wi-?fi|wlan|w-?lan|ssid|hotspot|guest network)"
 _SAID_OF_IT: Final = re.compile(
-    r"too (?:short|long|weak)|not |no |must |expired|invalid|wrong|required|incorrect|mandatory|"
-    r"forgot|reset|change|show|enter",
+    r"\b(?:too (?:short|long|weak)|not |no |must |(?:expired|invalid|wrong|required|incorrect|"
+    r"mandatory|forgot(?:ten)?|reset|changed?|shown?|enter)\b)",
     re.IGNORECASE,
 )
 _VERSIONED: Final = re.compile(r"[A-Z][A-Za-z]+\d{1,3}(?:\.\d{1,3})*")

@@ -13,14 +13,31 @@ import re
 from collections import Counter
 from typing import Final
 
-# Fragments that people write in the place of a secret.
+# What a secret is called, as a whole word, and what people put around it in a placeholder.
+_NAMING: Final = (
+    r"(?:pass(?:w(?:or)?d|wort|phrase|code)?|pwd?|secret|token|credential|(?:api)?key|auth|hash)s?"
+)
+_AROUND: Final = (
+    r"(?:my|your|our|the|this|some|any|new|old|current|default|test|dev|prod|local|db|database|"
+    r"api|app|user|admin|root|client|server|service|account|access|refresh|o?auth|jwt|bearer|"
+    r"session|login|master|private|public|super|top|very|real|plain|strong|secure|random|"
+    r"here|goes|value|string|text|name|field|with|for|example|sample|dummy|fake)"
+)
+_WRITTEN_INSTEAD: Final = (
+    r"(?:replace|example|dummy|sample|insert|fake|masked|hidden|removed|omitted|not[_-]?set|unset|"
+    r"todo)"
+)
+# What people write in the place of a secret. A password may contain any of these words, so they
+# count only as whole words: `fireplace77` and `Sunset99!` are passwords.
 _STAND_INS: Final = re.compile(
-    r"change[_-]?(?:me|it)|replace|example|placeholder|redacted|dummy|sample|insert|your[_-]?|"
-    r"fake|masked|hidden|removed|omitted|not[_-]?set|unset|todo|\*{3}|\.{3}|\u2026|\u2022{3}|xxx|"
-    r"goes[_-]?here|"
-    r"1234567890|0000000|deadbeef",
+    r"(?<![a-z])change[_-]?(?:me|it)(?![a-z])|(?<![a-z])your(?:[_-]|(?-i:[A-Z]))|goes[_-]?here|"
+    rf"(?<![a-z0-9]){_WRITTEN_INSTEAD}(?:{_AROUND}|{_NAMING}){{0,8}}\d{{0,4}}(?![a-z0-9])|"
+    r"(?-i:EXAMPLE)|placeholder|redacted|"
+    r"\*{3}|\.{3}|\u2026|\u2022{3}|xxx|1234567890|0000000|deadbeef",
     re.IGNORECASE,
 )
+# `mypassword`, `supersecret`, `API_KEY_HERE`.
+_PLACEHOLDER: Final = re.compile(rf"(?:(?:{_AROUND}|{_NAMING})[_-]?){{1,12}}", re.IGNORECASE)
 # What people leave in the address of a throw-away database.
 _THROW_AWAY: Final = frozenset(
     {"postgres", "root", "admin", "user", "pass", "password", "passwd", "secret", "test", "guest"}
@@ -45,9 +62,10 @@ _REFERENCES: Final = re.compile(
 _CODE: Final = re.compile(r"[()\[\]{}]|->|=>|::|\|\|")
 _DOTTED_NAME: Final = re.compile(r"[A-Za-z_]+(?:\.[A-Za-z_]+)+")
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*(?:[_-][a-z0-9]+)*|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
-_NAMES_ITSELF: Final = re.compile(
-    r"passw|secret|token|credential|(?:^|[_-]|api)(?:key|pwd|auth|hash)", re.IGNORECASE
-)
+_NAMING_WORD: Final = re.compile(_NAMING + r"\d?", re.IGNORECASE)
+# A short name with its number in a name of several words: `s3_secret_key`, `k8s_token`.
+_SHORT_NAME: Final = re.compile(r"[a-z]{1,3}\d{1,2}[a-z]?", re.IGNORECASE)
+_CAMEL_WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 # The address of an account or a contract on a blockchain: public, and called a token or a key.
 _CHAIN_ADDRESS: Final = re.compile(r"0x[0-9a-f]{40}", re.IGNORECASE)
 _UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
@@ -92,7 +110,8 @@ def stands_in(value: str) -> bool:
         or _DOTTED_NAME.fullmatch(value)
         or _METHODS.fullmatch(value)
         or _CHAIN_ADDRESS.fullmatch(value)
-        or (_NAME.fullmatch(value) and _NAMES_ITSELF.search(value))
+        or _PLACEHOLDER.fullmatch(value)
+        or _names_a_secret(value)
         or len(set(value)) <= 2
     )
 
@@ -159,7 +178,7 @@ def set_password_confidence(value: str) -> float:
     value = value.rstrip(".,;:)")
     if len(value) < 5 or _is_well_known(value) or value.lower() in _SAID:
         return 0.0
-    is_word = value.isalpha() and not _NAMES_ITSELF.search(value)
+    is_word = value.isalpha() and not stands_in(value)
     return max(password_confidence(value), 0.75 if is_word else 0.0)
 
 
@@ -171,10 +190,8 @@ def header_confidence(value: str) -> float:
     """How sure one can be of what follows `Authorization: Bearer`: a token, unless it stands in for
     one or is a word about it.
     """
-    if stands_in(value) or _NAMES_ITSELF.search(value):
-        return 0.0
     value = value.rstrip(".")
-    if len(value) < 8 or _made_of_words(value) or entropy(value) < _TOKEN_BITS:
+    if stands_in(value) or len(value) < 8 or _made_of_words(value) or entropy(value) < _TOKEN_BITS:
         return 0.0
     if _has_digit(value):
         return 0.0 if _QUANTITY.fullmatch(value) else 0.8
@@ -217,6 +234,27 @@ def _is_well_known(password: str) -> bool:
 
 def _has_digit(value: str) -> bool:
     return any(character.isdigit() for character in value)
+
+
+def _names_a_secret(value: str) -> bool:
+    """Whether the value is the name of a variable or a field that holds a secret: words, one of
+    which says so (`db_password_2`, `accessTokenFromLogin`). `hunter2_secret` is no such name.
+    """
+    if _NAME.fullmatch(value):
+        parts = re.split(r"[_-]", value)
+    elif value.isalpha():
+        parts = _CAMEL_WORD.findall(value)
+    else:
+        return False
+    return any(map(_NAMING_WORD.fullmatch, parts)) and all(map(_is_part_of_a_name, parts))
+
+
+def _is_part_of_a_name(part: str) -> bool:
+    return (
+        part.isalpha()
+        or part.isdigit()
+        or any(form.fullmatch(part) for form in (_NAMING_WORD, _SHORT_NAME, _METHODS))
+    )
 
 
 def _made_of_words(value: str) -> bool:

@@ -65,7 +65,7 @@ __all__ = [
 if not TYPE_CHECKING:  # a type checker would take every name for one that is here
 
     def __getattr__(name: str) -> object:
-        from recollect.wiring.lazy import late
+        from recollect.lazy import late
 
         return late(__name__, _HOMES)(name)
 

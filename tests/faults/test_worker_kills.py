@@ -44,7 +44,7 @@ from recollect.adapters.postgres.vectors import queue as embedding_queue
 from recollect.adapters.postgres.vectors import sweep as embedding_sweep
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.adapters.postgres.vectors.index import PostgresVectors
-from recollect.usecases.workers.embed import EmbeddingParts
+from recollect.usecases.workers.embed import EmbeddingContext
 from recollect.usecases.workers.embedding import Worker
 
 url, base_url, step, moment = sys.argv[1:]
@@ -63,7 +63,7 @@ setattr(holder, step, stopped)
 async def main():
     accounts = {"compatible": Account(None, base_url)}
     async with PostgresStore(url, lease=1.0) as store, Catalogue(Path("/"), accounts=accounts) as c:
-        await Worker(EmbeddingParts(store.vectors, c, "compatible/x@8")).run()
+        await Worker(EmbeddingContext(store.vectors, c, "compatible/x@8")).run()
 
 asyncio.run(main())
 """

@@ -59,6 +59,6 @@ __all__ = [
 
 
 if not TYPE_CHECKING:  # a type checker would take every name for one that is here
-    from recollect.wiring.lazy import late
+    from recollect.lazy import late
 
     __getattr__ = late(__name__, _HOMES)

@@ -1,4 +1,4 @@
-"""The walk over a matrix, the matrices that are kept, and both walkers over a real graph."""
+"""The walk over a matrix, the matrices that are kept, and a walk over a real graph."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from tests.adapters.graphs import at, memory, read_all
 from tests.conformance.samples import OWNER, fill
 
 from recollect.adapters.postgres.store import PostgresStore
-from recollect.adapters.walkers.hops import hops_walker
 from recollect.adapters.walkers.matrix import Matrix, build, walk
 from recollect.adapters.walkers.pagerank import PageRank
 from recollect.core.graph.model import GraphPath, GraphSnapshot
@@ -187,17 +186,6 @@ class Graph:
     async def written(self, owner: str, keys: Collection[str]) -> dict[str, tuple[UUID, str]]:
         return {"anna berg": (UUID(int=CONCEPT), "Anna Berg")} if "anna berg" in keys else {}
 
-    async def hops(
-        self,
-        owner: str,
-        seeds: Mapping[UUID, float],
-        hops: int,
-        decay: float,
-        limit: int,
-        as_of: datetime | None = None,
-    ) -> list[Candidate]:
-        raise NotImplementedError
-
     async def paths(
         self, owner: str, from_ids: Collection[UUID], memory_id: UUID
     ) -> list[GraphPath]:
@@ -276,8 +264,8 @@ async def store(emptied_database_url: str) -> AsyncIterator[PostgresStore]:
         yield opened
 
 
-@pytest.fixture(params=["pagerank", "hops"])
-async def context(store: PostgresStore, request: pytest.FixtureRequest) -> AsyncIterator[Context]:
+@pytest.fixture
+async def context(store: PostgresStore) -> AsyncIterator[Context]:
     """Babbage leads from the first memory to the second, which has no word of the query."""
     await fill(
         store,
@@ -288,8 +276,7 @@ async def context(store: PostgresStore, request: pytest.FixtureRequest) -> Async
     await read_all(store)
     async with PageRank(store.graph) as pagerank:
         await pagerank.ready(OWNER)
-        walker = pagerank if request.param == "pagerank" else hops_walker(store.graph)
-        yield replace(build_context(store, load()), walker=walker)
+        yield replace(build_context(store, load()), walker=pagerank)
 
 
 async def found(context: Context, request: RecallRequest) -> list[int]:
@@ -299,9 +286,7 @@ async def found(context: Context, request: RecallRequest) -> list[int]:
 QUERY = "what did Ada Lovelace dream of?"
 
 
-async def test_recall_finds_what_only_the_graph_leads_to(
-    context: Context, request: pytest.FixtureRequest
-) -> None:
+async def test_recall_finds_what_only_the_graph_leads_to(context: Context) -> None:
     without = await recall(context, OWNER, RecallRequest(QUERY, weights={"graph": 0.0}))
     assert [hit.memory.id.int for hit in without.hits] == [1]
     assert without.legs["graph"].status == "skipped"
@@ -311,8 +296,7 @@ async def test_recall_finds_what_only_the_graph_leads_to(
     assert (first.memory.id.int, second.memory.id.int) == (1, 2)
     assert set(second.legs) == {"graph"}
     assert second.fused == pytest.approx(second.legs["graph"].contribution)
-    if "pagerank" in request.node.name:
-        assert second.legs["graph"].path == (str(UUID(int=1)), "Charles Babbage")
+    assert second.legs["graph"].path == (str(UUID(int=1)), "Charles Babbage")
 
 
 async def test_a_query_in_lower_case_is_led_as_far(context: Context) -> None:

@@ -4,7 +4,7 @@ their own because the graph exists on Postgres alone. The local store stays lexi
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from recollect.core.graph.resolution import Neighbour, PendingConcept
     from recollect.core.graph.walk import Walked
     from recollect.core.recall.fusion import Fused
-    from recollect.core.recall.request import Candidate, Declined, RecallRequest
+    from recollect.core.recall.request import Declined, RecallRequest
     from recollect.core.recall.settings import RecallSettings
     from recollect.core.recall.space import StoredSpace
 
@@ -45,21 +45,6 @@ class ConceptGraph(Protocol):
 
     async def written(self, owner: str, keys: Collection[str]) -> dict[str, tuple[UUID, str]]:
         """The same with each name as a memory writes it; without phrases, which are no names."""
-
-    async def hops(
-        self,
-        owner: str,
-        seeds: Mapping[UUID, float],
-        hops: int,
-        decay: float,
-        limit: int,
-        as_of: datetime | None = None,
-    ) -> list[Candidate]:
-        """Memories reached from memories and concepts, best first; the seeds' own memories too
-        where a walk comes back to them. One hop: to a concept's other memories, from a memory by
-        what it mentions; each further hop crosses one relationship, and `decay` (0..1) is what is
-        left of the mass after it.
-        """
 
     async def paths(
         self, owner: str, from_ids: Collection[UUID], memory_id: UUID

@@ -9,7 +9,6 @@ from uuid import UUID
 
 if TYPE_CHECKING:
     from recollect.core.memory.memory import Scope
-    from recollect.core.recall.fusion import Answers, Fused, Fusion, Weights
     from recollect.core.recall.request import Candidate, Declined, RecallRequest
     from recollect.core.recall.settings import RecallSettings
     from recollect.core.recall.space import (
@@ -62,11 +61,3 @@ class Reranker(Protocol):
 
     async def scores(self, query: str, texts: Sequence[str]) -> list[float]:
         """How well each text answers the query, larger is better."""
-
-
-class Fuser(Protocol):
-    """Merges the legs' answers as `core/recall/fusion.py` defines it."""
-
-    async def __call__(
-        self, answers: Answers, weights: Weights, fusion: Fusion, constant: float
-    ) -> list[Fused]: ...

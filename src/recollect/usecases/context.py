@@ -12,22 +12,12 @@ from recollect.usecases.workers.priority import Callers
 
 if TYPE_CHECKING:
     from recollect.core.graph.model import ExtractionProgress
-    from recollect.core.recall.fusion import Answers, Fused, Fusion, Weights
     from recollect.core.recall.request import LegName
     from recollect.ports.embedding import EmbeddingQueue
     from recollect.ports.graph import Walker
-    from recollect.ports.recall import Fuser, Leg, Reranker
+    from recollect.ports.recall import Leg, Reranker
     from recollect.ports.stores import Clock, MemoryStore, SettingsStore
     from recollect.ports.sync import RevisionStore
-
-
-async def fuse_here(
-    answers: Answers, weights: Weights, fusion: Fusion, constant: float
-) -> list[Fused]:
-    """Fusion in this process: the default, because it is the faster one (docs/adr/0010)."""
-    from recollect.core.recall.fusion import fuse
-
-    return fuse(answers, weights, fusion, constant)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +39,6 @@ class Context:
     limits: Limits = field(default_factory=Limits)
     reranker: Reranker | None = None
     queue: EmbeddingQueue | None = None
-    fuser: Fuser = fuse_here
     callers: Callers = field(default_factory=Callers)
     revisions: RevisionStore | None = None
     walker: Walker | None = None

@@ -157,8 +157,6 @@ async def open_server(
         )
         if settings.embedder == NO_EMBEDDER:
             context = replace(context, hint=lambda _owner: _NO_MODEL)
-        if settings.fuser == "sql":
-            context = replace(context, fuser=store.fuser)
         embedding = None
         if (vectors := store.vectors) is None:
             if settings.embedder != NO_EMBEDDER:
@@ -206,9 +204,7 @@ async def open_walker(store: PostgresStore, settings: Settings) -> AsyncIterator
     if settings.graph == "off":
         yield None
         return
-    from recollect.adapters.walkers.either import select_walker
-    from recollect.adapters.walkers.hops import hops_walker
     from recollect.adapters.walkers.pagerank import PageRank
 
     async with PageRank(store.graph) as pagerank:
-        yield select_walker({"pagerank": pagerank, "hops": hops_walker(store.graph)})
+        yield pagerank

@@ -112,4 +112,3 @@ async def test_a_leg_that_fails_ends_the_measurement() -> None:
 def test_only_settings_that_exist_are_kept_from_the_legs() -> None:
     assert set(RecallSettings().as_dict()) >= _AFTER_THE_LEGS
     assert "depth" not in _AFTER_THE_LEGS
-    assert "lexical_ranking" not in _AFTER_THE_LEGS

@@ -18,8 +18,6 @@ from typing import Final
 from uuid import UUID
 
 from recollect.adapters.sqlite.store import SqliteStore
-from recollect.adapters.walkers.either import select_walker
-from recollect.adapters.walkers.hops import hops_walker
 from recollect.adapters.walkers.pagerank import PageRank
 from recollect.bench.data.datasets import FACTS, Document, EvaluationSet, conversations
 from recollect.bench.runs.configs import Layout
@@ -138,8 +136,7 @@ async def _on_postgres(
             await _read(GraphContext(store.graph), data, progress)
         async with PageRank(store.graph) as pagerank:
             await pagerank.ready(OWNER)
-            walker = select_walker({"pagerank": pagerank, "hops": hops_walker(store.graph)})
-            yield Stage(data, replace(context, walker=walker), documents)
+            yield Stage(data, replace(context, walker=pagerank), documents)
 
 
 async def _store(

@@ -9,10 +9,8 @@ their scores, and counts for more on that question than one that finds a hundred
 each leg's scores from the least value its kind can take (0 for words, −1 for a cosine) to the best
 one found for this query, then averages by weight.
 
-Legs are always taken in the same order, so the order in which they are named cannot matter. They
-are added up one after another, as Postgres does it: the same fusion as one SQL statement
-(`adapters/postgres/fusion.py`) then gives the same numbers to the last bit. Equal scores are
-settled by the best place in any leg, then by id.
+Legs are always taken in the same order, so the order in which they are named cannot matter. Equal
+scores are settled by the best place in any leg, then by id.
 """
 
 from __future__ import annotations
@@ -84,8 +82,8 @@ def fuse(answers: Answers, weights: Weights, fusion: Fusion, constant: float) ->
 
 
 def added_up(numbers: Iterable[float]) -> float:
-    """Plain addition from left to right. From Python 3.12 on `sum` corrects its rounding, which no
-    database does.
+    """Plain addition from left to right. From Python 3.12 on `sum` corrects its rounding: scores
+    would differ in the last bit between versions.
     """
     return reduce(add, numbers, 0.0)
 

@@ -18,13 +18,13 @@ from uuid import UUID
 
 from recollect.core.graph.walk import Walked, can_join, new_candidates, reorder
 from recollect.core.privacy.redaction import explained
+from recollect.core.recall.fusion import Answers, Fused, fuse
 from recollect.core.recall.request import Declined, LegName, LegReport, RecallRequest
 from recollect.usecases.recall.legs import LegOutcome
 from recollect.usecases.workers.tasks import cancel, ms_since
 
 if TYPE_CHECKING:
     from recollect.core.memory.memory import Memory
-    from recollect.core.recall.fusion import Answers, Fused
     from recollect.core.recall.settings import RecallSettings
     from recollect.usecases.context import Context
 
@@ -79,10 +79,10 @@ async def run_graph_leg(
     walker, and what was told of that leg holds. `also` may take part though it is out of scope.
     """
     if context.walker is None:
-        return await context.fuser(answers, weights, settings.fusion, settings.constant), None
+        return fuse(answers, weights, settings.fusion, settings.constant), None
     weight = weights["graph"]
     base = {**weights, "graph": 0.0}
-    fused = await context.fuser(answers, base, settings.fusion, settings.constant)
+    fused = fuse(answers, base, settings.fusion, settings.constant)
     if weight <= 0.0:
         return fused, LegOutcome(LegReport("skipped", weight))
     if walk is None:

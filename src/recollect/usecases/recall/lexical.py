@@ -28,7 +28,6 @@ def lexical_leg(store: MemoryStore) -> Leg:
                 expanded=request.expanded_query,
                 depth=max(settings.depth, request.limit),
                 exclude=request.exclude,
-                ranking=settings.lexical_ranking,
                 as_of=request.as_of,
             ),
         )

@@ -12,7 +12,7 @@ from typing import Final
 from recollect.core.graph.walk import Walked
 from recollect.core.memory.memory import Memory
 from recollect.core.privacy.redaction import explained
-from recollect.core.recall.fusion import Answers
+from recollect.core.recall.fusion import Answers, fuse
 from recollect.core.recall.request import LEGS, Declined, LegName, LegReport, RecallRequest
 from recollect.core.recall.settings import RecallSettings
 from recollect.usecases.context import Context
@@ -85,9 +85,7 @@ class WhyContext:
         asked = (self.context, self.owner, self.request, self.far.settings, self.weights)
         try:
             async with asyncio.timeout(PATIENCE_SECONDS):
-                fused = await self.context.fuser(
-                    answers, without, settings.fusion, settings.constant
-                )
+                fused = fuse(answers, without, settings.fusion, settings.constant)
                 with prepare_walk(*asked) as walk:
                     if walk is None:
                         return ()

@@ -59,7 +59,6 @@ async def search(
         where=condition,
         params={**params, "as_of": as_of},
         depth=query.depth,
-        ranking=query.ranking,
         source=_THEN,
     )
 

@@ -13,20 +13,20 @@ import numpy as np
 import pytest
 from tests.adapters.graphs import at, memory, read_all
 from tests.conformance.samples import OWNER, fill
+from tests.recall_contexts import recall_context, with_walker
 
 from recollect.adapters.postgres.store import PostgresStore
-from recollect.adapters.walkers.matrix import Matrix, build, walk
+from recollect.adapters.walkers.matrix import Matrix, WalkStart, build, walk
 from recollect.adapters.walkers.pagerank import PageRank
 from recollect.core.graph.model import GraphPath, GraphSnapshot
 from recollect.core.graph.walk import MOST_MEMORIES, Walked
 from recollect.core.memory.memory import Scope
+from recollect.core.recall.context import PhaseShares, RecallContext
 from recollect.core.recall.fusion import Fused
 from recollect.core.recall.request import Candidate, Declined, LegPlace, RecallRequest
-from recollect.core.recall.settings import RecallSettings
-from recollect.ports.graph import Walker
+from recollect.ports.graph import Walk, Walker
 from recollect.settings import load
 from recollect.usecases.context import Context
-from recollect.usecases.recall import recall as recall_module
 from recollect.usecases.recall.recall import recall
 from recollect.usecases.recall.why import why
 from recollect.wiring import build_context
@@ -58,7 +58,7 @@ def snapshot(
 def walked(matrix: Matrix, begun: Mapping[int, float], named: Sequence[int] = ()) -> list[Walked]:
     memories = {UUID(int=i): mass for i, mass in begun.items()}
     concepts = [UUID(int=CONCEPT + i) for i in named]
-    return walk(matrix, memories, concepts, 0.5, 100, 10)
+    return walk(matrix, WalkStart(memories, concepts, 0.5, 100, 10))
 
 
 def test_mass_walks_from_memory_to_concept_to_memory() -> None:
@@ -198,10 +198,11 @@ FUSED = [
 
 
 async def ask(walker: Walker, query: str = "about Anna", owner: str = "me") -> Sequence[int] | str:
-    fused: asyncio.Future[Sequence[Fused]] = asyncio.get_running_loop().create_future()
-    fused.set_result(FUSED)
-    answer = await walker(owner, RecallRequest(query), RecallSettings(), 1.0, fused)
-    return answer.note if isinstance(answer, Declined) else [one.id.int for one in answer]
+    request = RecallRequest(query, weights={"graph": 1.0})
+    walk = await walker.prepare(recall_context(request, owner=owner))
+    if isinstance(walk, Declined):
+        return walk.note
+    return [reached.id.int for reached in await walk(FUSED)]
 
 
 async def test_a_query_that_names_nothing_known_is_not_walked() -> None:
@@ -276,7 +277,7 @@ async def context(store: PostgresStore) -> AsyncIterator[Context]:
     await read_all(store)
     async with PageRank(store.graph) as pagerank:
         await pagerank.ready(OWNER)
-        yield replace(build_context(store, load()), walker=pagerank)
+        yield with_walker(build_context(store, load()), pagerank)
 
 
 async def found(context: Context, request: RecallRequest) -> list[int]:
@@ -322,23 +323,23 @@ async def test_what_became_sensitive_or_forgotten_since_is_not_led_to(context: C
 
 
 class Broken:
-    async def __call__(self, *_: object) -> Sequence[Walked]:
+    async def prepare(self, context: RecallContext) -> Walk | Declined:
         raise RuntimeError
 
 
 class Late:
-    async def __call__(self, *_: object) -> Sequence[Walked]:
+    async def prepare(self, context: RecallContext) -> Walk | Declined:
         await asyncio.Event().wait()
-        return []
+        raise AssertionError
 
 
 @pytest.mark.parametrize("walker", [Broken(), Late()])
 async def test_a_walk_that_fails_or_is_late_leaves_the_fused_order(
-    context: Context, walker: Walker, monkeypatch: pytest.MonkeyPatch
+    context: Context, walker: Walker
 ) -> None:
     # For the walk little or nothing, for the rest as long as a busy machine takes.
-    monkeypatch.setattr(recall_module, "_SHARE_FOR_WALK", 0.005)
-    answer = await recall(replace(context, walker=walker), OWNER, RecallRequest(QUERY))
+    hurried = replace(with_walker(context, walker), shares=PhaseShares(second_phase=0.005))
+    answer = await recall(hurried, OWNER, RecallRequest(QUERY))
     assert answer.degraded == ("graph",)
     assert answer.legs["graph"].note
     assert [hit.memory.id.int for hit in answer.hits] == [1]
@@ -375,7 +376,7 @@ async def test_as_of_a_moment_the_graph_leads_by_what_was_mentioned_then(
     mentioning = (await store.graph.snapshot(OWNER, at(30))).memories
     assert {id.int for id in mentioning} == {1, 2, 3}
     async with PageRank(store.graph) as walker:
-        context = replace(build_context(store, load()), walker=walker)
+        context = with_walker(build_context(store, load()), walker)
         then = RecallRequest(QUERY, as_of=at(30))
         answer = await recall(context, OWNER, then)
         assert answer.legs["graph"].status == "ran"

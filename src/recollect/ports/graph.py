@@ -1,10 +1,8 @@
-"""What the use cases need from the concept graph: ports like those of `ports.py`, in a file of
-their own because the graph exists on Postgres alone. The local store stays lexical.
-"""
+"""What the use cases need from the concept graph, which exists on Postgres alone."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
@@ -21,9 +19,9 @@ if TYPE_CHECKING:
     )
     from recollect.core.graph.resolution import Neighbour, PendingConcept
     from recollect.core.graph.walk import Walked
+    from recollect.core.recall.context import RecallContext
     from recollect.core.recall.fusion import Fused
-    from recollect.core.recall.request import Declined, RecallRequest
-    from recollect.core.recall.settings import RecallSettings
+    from recollect.core.recall.request import Declined
     from recollect.core.recall.space import StoredSpace
 
 
@@ -54,22 +52,18 @@ class ConceptGraph(Protocol):
         """
 
 
-class Walker(Protocol):
-    """The graph leg: it begins with the others, and speaks after them, because it sets out from
-    what they found.
-    """
+class Walk(Protocol):
+    """A walk that is ready to start."""
 
-    async def __call__(
-        self,
-        owner: str,
-        request: RecallRequest,
-        settings: RecallSettings,
-        weight: float,
-        fused: Awaitable[Sequence[Fused]],
-    ) -> Sequence[Walked] | Declined:
-        """The memories that a walk comes to, best first; it knows of no scope. Whatever it needs
-        besides what the others found it asks for before it waits for that.
-        """
+    async def __call__(self, fused: Sequence[Fused]) -> Sequence[Walked]:
+        """The memories it reaches from these, best first. It knows no scope."""
+
+
+class Walker(Protocol):
+    """Walks over the concept graph: what the graph leg is built on."""
+
+    async def prepare(self, context: RecallContext) -> Walk | Declined:
+        """Look up all that a walk needs besides where it starts."""
 
 
 class ExtractionQueue(Protocol):

@@ -11,12 +11,9 @@ from tests.conformance.samples import memory
 
 from recollect.core.graph.walk import (
     MEMORY_MASS,
-    Walked,
     can_join,
     damping,
     named_by,
-    new_candidates,
-    reorder,
     restart,
 )
 from recollect.core.memory.memory import Scope
@@ -69,44 +66,6 @@ def test_a_sure_hit_begins_with_more_than_many_alike() -> None:
         (UUID(int=1), UUID(int=2)), MEMORY_MASS / 2
     )
     assert restart([]) == {}
-
-
-def test_the_walks_order_has_the_fused_scores_measure() -> None:
-    before = [fused(1, 8.0), fused(2, 4.0), fused(3, 2.0)]
-    walked = [
-        Walked(UUID(int=2), 0.4),
-        Walked(UUID(int=9), 0.2, ("Anna",)),
-        Walked(UUID(int=8), 0.15),
-        Walked(UUID(int=1), 0.1),
-    ]
-    assert new_candidates(before, walked) == [UUID(int=9), UUID(int=8)]
-    joining = {UUID(int=9): memory(9, importance=0.9)}
-    order = reorder(before, walked, joining)
-    assert [one.candidate.id.int for one in order] == [2, 9, 1, 3]
-    assert [one.score for one in order] == pytest.approx([8.0, 4.0, 2.0, 2.0])
-    assert [one.legs["graph"].rank for one in order] == [1, 2, 3, None]  # not reached, no rank
-    place = order[1].legs["graph"]
-    assert (place.rank, place.score, place.path) == (2, 0.2, ("Anna",))
-    assert place.contribution == pytest.approx(4.0)
-    assert order[1].candidate.importance == 0.9
-    for one in order:
-        added = sum(place.contribution for place in one.legs.values())
-        assert one.score == pytest.approx(added)
-
-
-def test_whom_the_graph_does_not_know_keeps_its_place_without_a_rank() -> None:
-    before = [fused(1, 8.0), fused(2, 4.0)]
-    walked = [Walked(UUID(int=1), 0.4, is_known=False), Walked(UUID(int=2), 0.1)]
-    first, second = reorder(before, walked, {})
-    assert (first.candidate.id.int, first.score) == (1, 8.0)
-    assert first.legs["graph"] == LegPlace(None, 0.0, 0.0)
-    assert (second.score, second.legs["graph"].rank) == (2.0, 1)
-
-
-def test_a_walk_that_came_nowhere_leaves_the_fused_order() -> None:
-    before = [fused(1, 8.0), fused(2, 4.0)]
-    assert reorder(before, [], {}) == before
-    assert reorder(before, [Walked(UUID(int=9), 1.0)], {}) == before
 
 
 def test_what_only_the_graph_found_is_held_to_the_rules() -> None:

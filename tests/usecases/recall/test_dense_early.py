@@ -7,13 +7,13 @@ from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, field
 
 import pytest
+from tests.recall_contexts import recall_context
 from tests.usecases.vectors import SPACE, AllVectors, MeaningEmbedder
 
 from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.errors import ModelUnavailable
 from recollect.core.memory.memory import Scope
 from recollect.core.recall.request import Candidate, Declined, RecallRequest
-from recollect.core.recall.settings import RecallSettings
 from recollect.core.recall.space import Space, StoredSpace, Survey
 from recollect.ports.embedding import Embedder
 from recollect.ports.recall import Leg
@@ -58,7 +58,7 @@ class Setup:
     async def ask(self, query: str) -> list[Candidate] | Declined:
         for model in self.models.values():
             model.asked.clear()
-        found = await self.leg("me", RecallRequest(query), RecallSettings())
+        found = await self.leg(recall_context(RecallRequest(query)))
         return found if isinstance(found, Declined) else [*found]
 
     @property

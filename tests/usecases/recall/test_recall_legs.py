@@ -15,6 +15,7 @@ from tests.usecases.legs import Hanging, Raising, Saying, candidates
 from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.errors import StoreUnavailable
 from recollect.core.memory.memory import Draft
+from recollect.core.recall.context import RecallContext
 from recollect.core.recall.request import LegName, RecallRequest
 from recollect.core.recall.settings import RecallSettings
 from recollect.core.recall.successors import AsOf, Fetched
@@ -23,19 +24,12 @@ from recollect.usecases.admin.settings import change_settings
 from recollect.usecases.context import Context
 from recollect.usecases.memory.forget import forget
 from recollect.usecases.memory.remember import remember
-from recollect.usecases.recall import recall as recall_module
 from recollect.usecases.recall.recall import recall
 
 pytestmark = pytest.mark.anyio
 
 REQUEST = RecallRequest("staging")
 SHORT_MS = 200
-
-
-@pytest.fixture
-def legs_are_late_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For the legs some milliseconds, for the rest as long as a busy machine takes."""
-    monkeypatch.setattr(recall_module, "_SHARE_FOR_LEGS", 0.001)
 
 
 async def with_legs(context: Context, **legs: Leg) -> Context:
@@ -61,9 +55,7 @@ async def test_a_failing_leg_is_named_and_left_out(context: Context) -> None:
     assert answer.degraded == ("dense", "graph")
 
 
-async def test_a_late_leg_is_named_left_out_and_ended(
-    context: Context, legs_are_late_soon: None
-) -> None:
+async def test_a_late_leg_is_named_left_out_and_ended(context: Context) -> None:
     slow = Hanging()
     answer = await recall(await with_legs(context, dense=slow), "me", REQUEST)
     assert len(answer.hits) == 1
@@ -89,7 +81,7 @@ async def test_legs_run_side_by_side(context: Context) -> None:
     first, second = asyncio.Event(), asyncio.Event()
 
     def meeting(mine: asyncio.Event, other: asyncio.Event) -> Leg:
-        async def leg(owner: str, request: RecallRequest, settings: RecallSettings) -> list[object]:
+        async def leg(context: RecallContext) -> list[object]:
             mine.set()
             await other.wait()
             return []
@@ -108,9 +100,7 @@ async def test_an_empty_answer_is_an_answer(context: Context) -> None:
     assert answer.degraded == ("dense",)
 
 
-async def test_when_every_leg_failed_the_recall_fails(
-    context: Context, legs_are_late_soon: None
-) -> None:
+async def test_when_every_leg_failed_the_recall_fails(context: Context) -> None:
     """An empty answer would say that nothing is known."""
     gone = StoreUnavailable("the database is gone", remedy="Start it.")
     context = await with_legs(context, lexical=Raising(gone), dense=Hanging())
@@ -137,9 +127,7 @@ async def test_a_recall_that_is_cancelled_ends_its_legs(context: Context) -> Non
     await leg.ended.wait()
 
 
-async def test_the_last_words_of_a_late_leg_are_not_shouted(
-    context: Context, legs_are_late_soon: None
-) -> None:
+async def test_the_last_words_of_a_late_leg_are_not_shouted(context: Context) -> None:
     """asyncio reports an error nobody looked at; a hook's stderr must stay empty."""
     shouted: list[Mapping[str, object]] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: shouted.append(context))
@@ -165,14 +153,13 @@ async def test_the_deadline_holds_while_texts_are_fetched() -> None:
             await recall(context, "me", REQUEST)
 
 
-async def test_the_deadline_holds_while_settings_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_deadline_holds_while_settings_are_read() -> None:
     class StuckStore(InMemoryStore):
         async def read_settings(self) -> Mapping[str, object]:
             await asyncio.Event().wait()
             return {}
 
-    monkeypatch.setattr(recall_module, "RecallSettings", lambda: RecallSettings(deadline_ms=10))
-    with pytest.raises(StoreUnavailable, match="deadline of 10 ms"):
+    with pytest.raises(StoreUnavailable, match=f"deadline of {RecallSettings().deadline_ms} ms"):
         await recall(build_context(StuckStore()), "me", REQUEST)
 
 

@@ -13,13 +13,13 @@ from tests.usecases.vectors import TableReranker
 
 from recollect.core.errors import ModelUnavailable
 from recollect.core.memory.memory import Draft, Memory
+from recollect.core.recall.context import PhaseShares
 from recollect.core.recall.request import RecallRequest, Recollection, SortBy
 from recollect.core.recall.settings import RecallSettings
 from recollect.usecases.admin.settings import change_settings
 from recollect.usecases.context import Context
 from recollect.usecases.memory.forget import forget
 from recollect.usecases.memory.remember import remember
-from recollect.usecases.recall import recall as recall_module
 from recollect.usecases.recall.recall import recall
 
 pytestmark = pytest.mark.anyio
@@ -129,11 +129,8 @@ async def test_past_its_limit_the_fused_order_stands(context: Context) -> None:
     await reranker.ended.wait()  # and its work was stopped
 
 
-async def test_the_deadline_of_the_recall_ends_it_too(
-    context: Context, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Less than its own limit, and leaves the rest of the recall as long as a busy machine takes.
-    monkeypatch.setattr(recall_module, "_SHARE_FOR_ALL_STAGES", 0.005)
+async def test_the_deadline_of_the_recall_ends_it_too(context: Context) -> None:
+    context = replace(context, shares=PhaseShares(rerank=0.005))  # less than its own limit
     await filled(context)
     answer = await asked(context, TableReranker({}, hangs=True))
     assert contents(answer) == list(CONTENTS)

@@ -16,24 +16,27 @@ from tests.usecases.vectors import TableReranker
 from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.errors import NotFound, StoreUnavailable
 from recollect.core.memory.memory import Memory, Scope
+from recollect.core.recall.context import RecallContext
 from recollect.core.recall.explain import WhyReport
 from recollect.core.recall.request import Candidate, Declined, RecallRequest
 from recollect.core.recall.settings import RecallSettings
 from recollect.usecases.admin.settings import change_settings
 from recollect.usecases.memory.forget import forget
-from recollect.usecases.recall import why_context as question
 from recollect.usecases.recall.recall import recall
 from recollect.usecases.recall.why import why
+from recollect.usecases.recall.why_context import SEARCH_DEPTH
 
 pytestmark = pytest.mark.anyio
 VOTE, DENSE = RecallSettings().vote, RecallSettings().dense_weight
 
 
 class Setup(TwoLegs):
+    search_depth = SEARCH_DEPTH
+
     async def why(self, memory: Memory, query: str = "car", **fields: Any) -> WhyReport:
         """Held against the recall itself each time: the two must agree."""
         request = replace(RecallRequest(query), **fields)
-        report = await why(self.context, "me", str(memory.id), request)
+        report = await why(self.context, "me", str(memory.id), request, self.search_depth)
         hits = {
             hit.memory.id: (place, hit)
             for place, hit in enumerate((await recall(self.context, "me", request)).hits, start=1)
@@ -180,10 +183,8 @@ async def test_a_leg_that_declines_says_what_to_do_about_its_reason(setup: Setup
     assert "`recollect worker`" in (await setup.why(memory)).kept_out[1].remedy
 
 
-async def test_beyond_the_bound_it_does_not_pretend(
-    setup: Setup, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(question, "BOUND", 8)
+async def test_beyond_the_bound_it_does_not_pretend(setup: Setup) -> None:
+    setup.search_depth = 8
     for _ in range(12):
         await setup.remember("car automobile", id=new_id())
     memory = await setup.remember("vehicle")
@@ -195,10 +196,7 @@ async def test_beyond_the_bound_it_does_not_pretend(
     assert outside.legs["dense"].facts.rank == 1  # of nobody else in that scope
 
 
-async def test_a_leg_that_is_not_run_fails_or_hangs(
-    setup: Setup, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(question, "PATIENCE_SECONDS", 0.05)
+async def test_a_leg_that_is_not_run_fails_or_hangs(setup: Setup) -> None:
     memory = await setup.remember("automobile")
     report = await setup.why(memory, weights={"dense": 0.0})
     assert kinds(report) == [("no_match", "lexical"), ("leg_skipped", "dense")]
@@ -216,13 +214,13 @@ async def test_a_leg_that_fails_when_asked_again_is_not_taken_for_one_that_found
     dense, asked = setup.context.legs["dense"], 0
 
     async def failing_the_second_time(
-        owner: str, request: RecallRequest, settings: RecallSettings
+        context: RecallContext,
     ) -> Sequence[Candidate] | Declined:
         nonlocal asked
         asked += 1
         if asked % 2 == 0:
             raise StoreUnavailable("the index is gone", remedy="Mend it.")
-        return (await dense(owner, request, settings))[:1]  # type: ignore[index]  # it answers
+        return (await dense(context))[:1]  # type: ignore[index]  # it answers
 
     context = replace(setup.context, legs={**setup.context.legs, "dense": failing_the_second_time})
     report = await why(context, "me", str(lunch.id), RecallRequest("car"))

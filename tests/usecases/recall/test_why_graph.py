@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from tests.recall_contexts import with_walker
 from tests.usecases.conftest import build_context
 from tests.usecases.walking import Walking, mentioning
 
@@ -33,7 +34,7 @@ TEXTS = ("the car is red", "Anna sings", "Anna cooks", "rain")
 class Setup:
     def __init__(self, context: Context, memories: list[Memory]) -> None:
         self.walker = mentioning(memories, [0], [0, 1], [1], [])
-        self.context = replace(context, walker=self.walker)
+        self.context = with_walker(context, self.walker)
         self.found, self.near, self.far, self.stranger = memories
 
     async def why(self, memory: Memory, **fields: Any) -> WhyReport:
@@ -158,7 +159,7 @@ async def test_a_walk_that_fails_the_second_time_is_not_taken_for_one_that_finds
 
 
 async def test_a_hit_that_the_walk_does_not_come_to_has_no_rank_in_it(setup: Setup) -> None:
-    setup.context = replace(setup.context, walker=Walking({setup.near.id: [0], setup.far.id: [0]}))
+    setup.context = with_walker(setup.context, Walking({setup.near.id: [0], setup.far.id: [0]}))
     _, hit = (await setup.recalled())[setup.found.id]
     place = hit.legs["graph"]
     assert (place.rank, place.score) == (None, 0.0)

@@ -12,14 +12,15 @@ from random import Random
 from uuid import UUID
 
 import pytest
+from tests.recall_contexts import with_walker
 from tests.usecases.conftest import build_context
 from tests.usecases.walking import Walking
 
 from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.memory.memory import Draft, Memory
+from recollect.core.recall.context import RecallContext
 from recollect.core.recall.fusion import FUSIONS, Fusion
 from recollect.core.recall.request import Candidate, LegName, RecallRequest
-from recollect.core.recall.settings import RecallSettings
 from recollect.ports.recall import Leg
 from recollect.usecases.admin.settings import change_settings
 from recollect.usecases.context import Context
@@ -41,16 +42,15 @@ class Listing:
     memories: Mapping[UUID, Memory]
     scores: Mapping[UUID, float]
 
-    async def __call__(
-        self, owner: str, request: RecallRequest, settings: RecallSettings
-    ) -> Sequence[Candidate]:
+    async def __call__(self, context: RecallContext) -> Sequence[Candidate]:
+        request = context.request
         found = [
             Candidate(id, score, self.memories[id].importance, self.memories[id].created_at)
             for id, score in self.scores.items()
             if request.scope.covers(self.memories[id]) and id not in request.exclude
         ]
         found.sort(key=lambda one: (-one.score, one.id))
-        return found[: max(settings.depth, request.limit)]
+        return found[: context.depth]
 
 
 async def known(
@@ -69,8 +69,11 @@ async def known(
         "dense": Listing(memories, by_meaning),
     }
     await change_settings(context, "me", {"fusion": fusion, "depth": DEPTH_AT_FIRST})
-    walker = Walking({id: random.sample(range(6), 2) for id in memories}) if walks else None
-    return replace(context, legs=legs, walker=walker), stored
+    context = replace(context, legs=legs)
+    if walks:
+        mentions = {id: random.sample(range(6), 2) for id in memories}
+        context = with_walker(context, Walking(mentions))
+    return context, stored
 
 
 async def is_recalled(context: Context, memory: Memory, limit: int) -> bool:

@@ -10,19 +10,19 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from types import TracebackType
 from typing import Final, Self
 
-from recollect.adapters.walkers.matrix import Matrix, build, walk
+from recollect.adapters.walkers.matrix import Matrix, WalkStart, build, walk
 from recollect.adapters.walkers.naming import UNKNOWN, concepts_named
 from recollect.core.graph.walk import Walked, damping, restart
+from recollect.core.recall.context import RecallContext
 from recollect.core.recall.fusion import Fused
-from recollect.core.recall.request import Declined, RecallRequest
-from recollect.core.recall.settings import RecallSettings
-from recollect.ports.graph import ConceptGraph
+from recollect.core.recall.request import Declined
+from recollect.ports.graph import ConceptGraph, Walk
 
 MOST_BYTES: Final = 256 * 1024 * 1024
 # A recall does not wait for a matrix, but a small one is there at once.
@@ -69,33 +69,25 @@ class PageRank:
             task.cancel()
         await asyncio.gather(*building, return_exceptions=True)
 
-    async def __call__(
-        self,
-        owner: str,
-        request: RecallRequest,
-        settings: RecallSettings,
-        weight: float,
-        fused: Awaitable[Sequence[Fused]],
-    ) -> Sequence[Walked] | Declined:
-        concepts = await concepts_named(self._graph, owner, request.query)
+    async def prepare(self, context: RecallContext) -> Walk | Declined:
+        request = context.request
+        concepts = await concepts_named(self._graph, context.owner, request.query)
         if isinstance(concepts, Declined):
             return concepts
-        matrix = await self._matrix(owner, request.as_of)
+        matrix = await self._matrix(context.owner, request.as_of)
         if matrix is None:
             return _READING
         known = matrix.walked_concepts(concepts)
         if not known:
             return UNKNOWN
-        # In a thread: numpy is quick, and others are answered meanwhile all the same.
-        return await asyncio.to_thread(
-            walk,
-            matrix,
-            restart(await fused),
-            known,
-            damping(weight, matrix.by_model),
-            max(settings.depth, request.limit),
-            request.limit,
-        )
+        share = damping(context.weights["graph"], matrix.by_model)
+
+        async def walk_from(fused: Sequence[Fused]) -> Sequence[Walked]:
+            start = WalkStart(restart(fused), known, share, context.depth, request.limit)
+            # In a thread, so that the event loop answers others meanwhile.
+            return await asyncio.to_thread(walk, matrix, start)
+
+        return walk_from
 
     async def ready(self, owner: str) -> None:
         """Wait until what is kept of an owner's graph is its present state."""

@@ -21,6 +21,7 @@ from recollect.bench.runs.configs import Config
 from recollect.bench.runs.stage import OWNER, Progress, Stage
 from recollect.core.errors import StoreError
 from recollect.core.memory.memory import EVERYWHERE, Scope
+from recollect.core.recall.context import RecallContext
 from recollect.core.recall.request import (
     LEGS,
     Candidate,
@@ -88,12 +89,10 @@ class AskedOnce:
     _known: dict[_Question, Sequence[Candidate] | Declined] = field(default_factory=dict)
     _names: dict[_Question, tuple[str, ...]] = field(default_factory=dict)
 
-    async def __call__(
-        self, owner: str, request: RecallRequest, settings: RecallSettings
-    ) -> Sequence[Candidate] | Declined:
-        key = _question(request, settings)
+    async def __call__(self, context: RecallContext) -> Sequence[Candidate] | Declined:
+        key = _question(context.request, context.settings)
         if key not in self._known:
-            found = await self.leg(owner, request, settings)
+            found = await self.leg(context)
             self._known[key] = found
             listed = () if isinstance(found, Declined) else found
             self._names[key] = tuple(self.documents[one.id] for one in listed)

@@ -40,6 +40,7 @@ from recollect.usecases.graph.extract import (
 from recollect.usecases.graph.import_facts import import_facts
 from recollect.usecases.memory.remember import remember
 from recollect.usecases.recall.dense import dense_leg
+from recollect.usecases.recall.graph_leg import GraphLeg
 from recollect.usecases.workers.embed import Embedded, EmbeddingContext, Trouble
 from recollect.usecases.workers.embedding import Worker
 from recollect.usecases.workers.graph import GraphWorker
@@ -136,7 +137,8 @@ async def _on_postgres(
             await _read(GraphContext(store.graph), data, progress)
         async with PageRank(store.graph) as pagerank:
             await pagerank.ready(OWNER)
-            yield Stage(data, replace(context, walker=pagerank), documents)
+            graph_leg = GraphLeg(pagerank, store)
+            yield Stage(data, replace(context, second_phase={"graph": graph_leg}), documents)
 
 
 async def _store(

@@ -172,3 +172,37 @@ def _scaled(found: Sequence[Candidate], lowest: float) -> list[float]:
         return [0.0 for _ in found]
     # Rounding can leave a cosine just below −1; no score may count against a memory.
     return [max(candidate.score - lowest, 0.0) / span for candidate in found]
+
+
+def reorder(fused: Sequence[Fused], leg: LegName, found: Sequence[Candidate]) -> list[Fused]:
+    """The order of a leg of the second phase, scaled to the fused scores: its best has the best
+    fused score. What the leg adds to a score is the difference, which may be negative. A candidate
+    that is not ranked has no rank in the leg and the place that its score gives it. What the leg
+    did not return comes last, in its order, at most as good as the leg's last.
+    """
+    if not found or not fused:
+        return list(fused)
+    left = {entry.candidate.id: entry for entry in fused}
+    unit = fused[0].score / found[0].score
+    order: list[Fused] = []
+    rank = 0
+    for candidate in found:
+        before = left.pop(candidate.id, None)
+        score = candidate.score * unit
+        added = score - (0.0 if before is None else before.score)
+        rank += candidate.is_ranked
+        if candidate.is_ranked:
+            place = LegPlace(rank, candidate.score, added, candidate.path)
+        else:
+            place = LegPlace(None, 0.0, added)
+        if before is None:
+            order.append(Fused(candidate, score, {leg: place}))
+        else:
+            order.append(before._replace(score=score, legs={**before.legs, leg: place}))
+    last = order[-1].score
+    best = max((entry.score for entry in left.values()), default=0.0)
+    for entry in left.values():
+        score = last * entry.score / best if best > 0.0 else 0.0
+        place = LegPlace(None, 0.0, score - entry.score)
+        order.append(entry._replace(score=score, legs={**entry.legs, leg: place}))
+    return order

@@ -90,12 +90,17 @@ def check_weight(leg: str, weight: float) -> None:
 class Candidate(NamedTuple):
     """One row of a leg's ordered answer, with what ranking needs to know of the memory. A tuple, as
     what is made of it is, too: a recall makes hundreds, and a dataclass takes three times as long.
+
+    The rest is for legs of the second phase: `path` is what led to the memory; one that is not
+    `is_ranked` is unknown to the leg, which leaves it about where it was.
     """
 
     id: UUID
     score: float
     importance: float
     created_at: datetime
+    path: tuple[str, ...] = ()
+    is_ranked: bool = True
 
 
 # Why a leg has no answer to give though nothing is wrong, for whoever says what to do about it.

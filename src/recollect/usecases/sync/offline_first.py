@@ -26,8 +26,7 @@ from recollect.core.errors import (
 from recollect.core.memory.batch import BatchItem, Remembered
 from recollect.core.memory.ids import IdPrefix
 from recollect.core.recall.offline import explained_here, recalled_here
-from recollect.core.recall.ranking import interleave
-from recollect.usecases.recall.successors import follow
+from recollect.usecases.recall.hits import BothAnswers, merge_answers
 from recollect.usecases.workers.tasks import cancel
 
 if TYPE_CHECKING:
@@ -118,26 +117,11 @@ class OfflineFirstService:
         here: asyncio.Task[Recollection],
         unsent: Collection[UUID],
     ) -> Recollection:
-        """The server's hits, as far as they are still true here, and those it cannot know."""
+        """One answer from both."""
         found_here, note = await _found(here)
-        own = {*unsent, *await self.sync.unsent_ids()}
-        found = [hit.memory.id for hit in there.hits]
-        known = await self.store.fetch(self.owner, found, request.as_of)
-        # Of what was said at a moment the server may have seen more than this store.
-        texts = known.memories if request.as_of is None else {}
-        hits = [
-            replace(
-                hit,
-                memory=texts.get(hit.memory.id, hit.memory),
-                attached=tuple(one for one in hit.attached if one.id not in own),
-            )
-            for hit in there.hits
-            if hit.memory.id not in own
-        ]
-        merged = interleave(hits, found_here, own, request.sort_by)
-        # Links that the server has not heard of are followed here.
-        shown = await follow(self.store, self.owner, request, merged, known.superseded)
-        return replace(there, hits=tuple(shown[: request.limit]), note=note or there.note)
+        answers = BothAnswers(there.hits, found_here, {*unsent, *await self.sync.unsent_ids()})
+        hits = await merge_answers(self.store, self.owner, request, answers)
+        return replace(there, hits=tuple(hits), note=note or there.note)
 
     async def why(self, reference: str, request: RecallRequest) -> WhyReport:
         request = await self._resolve_project(request.checked())

@@ -177,7 +177,7 @@ async def _by_idf(
         score=score, absent=bind(_ABSENT), candidates=candidates, depth=bind(depth)
     )
     _, rows = await ask(conn, values, _UNCOMPILED, statement)
-    found = [Candidate._make(row) for row in rows]
+    found = [Candidate(*row) for row in rows]
     return [one for one in found if one.score >= MIN_SHARE_OF_BEST * found[0].score]
 
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from recollect.core.memory.links import RESOLVED_BY, SUPERSEDES, Pointer, last, targets
@@ -24,26 +25,23 @@ AsOf = datetime | None
 """The moment that is asked about; none: now."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fetched:
+class Fetched(NamedTuple):
     """Memories that are there and not forgotten, and which of them another such supersedes."""
 
-    memories: Mapping[UUID, Memory] = field(default_factory=dict)
+    memories: Mapping[UUID, Memory] = MappingProxyType({})
     superseded: AbstractSet[UUID] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Resolution:
+class Resolution(NamedTuple):
     """What links lead to: of each memory on the way its newest successor, and the memories where
     the ways end, none of them forgotten.
     """
 
-    successors: Mapping[UUID, UUID] = field(default_factory=dict)
-    memories: Mapping[UUID, Memory] = field(default_factory=dict)
+    successors: Mapping[UUID, UUID] = MappingProxyType({})
+    memories: Mapping[UUID, Memory] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class LinkTargets:
+class LinkTargets(NamedTuple):
     """Where links lead, before the memories are read that are `wanted` there."""
 
     successors: Mapping[UUID, UUID]

@@ -102,7 +102,7 @@ class ProjectStore:
         self, owner: str, old: Collection[UUID], named: Collection[UUID], as_of: AsOf = None
     ) -> Resolution:
         found = await self.store.follow(owner, old, named, as_of)
-        return replace(found, memories=await self._shown(owner, found.memories.values(), as_of))
+        return found._replace(memories=await self._shown(owner, found.memories.values(), as_of))
 
     async def ids_with_prefix(
         self,

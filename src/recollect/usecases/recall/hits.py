@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from recollect.core.memory.links import targets
@@ -57,8 +56,7 @@ async def follow_links(
     return resolve_successors(request, hits, await store.follow(owner, old, named, request.as_of))
 
 
-@dataclass(frozen=True, slots=True)
-class BothAnswers:
+class BothAnswers(NamedTuple):
     """What the server and the local store found, and what the server does not have as it is here.
     `unsent` was read before the server was asked and again after: what was sent meanwhile would
     otherwise be in neither answer.

@@ -7,8 +7,7 @@ No event loop is imported here: the hooks' fast recall ranks with it (docs/adr/0
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from recollect.core.recall.decisions import (
     exact_bonuses,
@@ -26,8 +25,7 @@ if TYPE_CHECKING:
     from recollect.ports.recall import RecallStore
 
 
-@dataclass(frozen=True, slots=True)
-class Ranking:
+class Ranking(NamedTuple):
     """The whole order, best first, with the memories of at least as many as were asked for; one
     that was forgotten since its leg ran has none. `rerank` is there if the second stage is on.
     """

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from math import isfinite
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -34,7 +33,7 @@ async def rerank(context: RecallContext, reranker: Reranker | None, ranking: Ran
     first, report = await _rerank_first(
         context, reranker, ranking.order[:depth], ranking.fetched.memories
     )
-    return replace(ranking, order=[*first, *ranking.order[depth:]], rerank=report)
+    return ranking._replace(order=[*first, *ranking.order[depth:]], rerank=report)
 
 
 async def _rerank_first(

@@ -101,7 +101,7 @@ def test_what_links_nothing_or_everything_is_not_walked_over() -> None:
 def test_phrases_are_not_walked_over() -> None:
     matrix = build(snapshot([0], [0], kinds={0: "phrase"}))
     assert {one.id.int for one in walked(matrix, {0: 1.0})} == {0}
-    assert matrix.walked_concepts([UUID(int=CONCEPT)]) == []
+    assert matrix.find_walkable([UUID(int=CONCEPT)]) == []
 
 
 def test_a_relationship_leads_from_concept_to_concept() -> None:

@@ -68,18 +68,18 @@ class Walker(Protocol):
 
 class ExtractionQueue(Protocol):
     """Which memories are still to be read for the graph. As for embedding there is no list of jobs
-    to lose: a memory that is not sensitive and whose present text nobody of at least this worth has
-    read is a job (`core/graph/extraction.py`).
+    to lose: a job is a memory that is not sensitive and whose present text no reader of at least
+    this worth has read (`core/graph/extraction.py`).
     """
 
     async def claim(self, below: int, limit: int) -> list[ExtractionJob]:
-        """Take some memories that nobody of worth `below` or more has read, and nobody else has
+        """Take some memories that no reader of worth `below` or more has read, and no one else has
         in hand. A worker that dies gives them back by silence; what was given back so is taken
         alone the next time, since it may be what killed the worker.
         """
 
     async def present(self, owner: str, ids: Collection[UUID]) -> list[ExtractionJob]:
-        """Those of the memories that may be read, whoever has read them."""
+        """Those of the memories that may be read, also if they were read before."""
 
     async def finish(self, done: Sequence[tuple[ExtractionJob, Extraction]], by: int) -> int:
         """Put into the graph what was read in texts that are still the same; how many were."""
@@ -94,7 +94,7 @@ class ExtractionQueue(Protocol):
         """Give parked jobs, and those that failed and wait for their turn, another chance now."""
 
     async def read_again(self, most: int) -> int:
-        """Let what readers up to this worth have read wait to be read anew."""
+        """Let what readers up to this worth have read wait to be read again."""
 
     async def progress(self, below: int, owner: str | None = None) -> ExtractionProgress:
         """How far reading is, for readers of this worth, with the memories of an owner; unsaid,
@@ -142,7 +142,7 @@ class ConceptNames(Protocol):
         least so similar, nearest first.
         """
 
-    async def compared(
+    async def save_neighbours(
         self, space: StoredSpace, near: Sequence[tuple[PendingConcept, Sequence[Neighbour]]]
     ) -> None:
         """Keep what concepts are near to, and that they wait no more."""
@@ -152,7 +152,7 @@ class ConceptNames(Protocol):
 
 
 class GraphView(Protocol):
-    """The graph as people see and mend it."""
+    """The graph as people view and edit it."""
 
     async def named(self, owner: str, keys: Collection[str]) -> dict[str, UUID]: ...
 

@@ -13,7 +13,7 @@ from recollect.core.graph.walk import (
     MEMORY_MASS,
     can_join,
     damping,
-    named_by,
+    find_names,
     restart,
 )
 from recollect.core.memory.memory import Scope
@@ -42,7 +42,7 @@ def fused(number: int, score: float) -> Fused:
     ],
 )
 def test_what_a_query_names(query: str, keys: tuple[str, ...], is_telling: bool) -> None:
-    named = named_by(query)
+    named = find_names(query)
     assert (named.keys, named.is_telling) == (keys, is_telling)
 
 

@@ -11,7 +11,7 @@ import pytest
 from tests.strategies import MOMENT
 
 from recollect.core.memory.memory import Memory, Scope
-from recollect.core.recall.explain import ObstacleKind, barred, below_limit
+from recollect.core.recall.explain import ObstacleKind, find_bars, below_limit
 from recollect.core.recall.request import RecallRequest, RerankPlace, SortBy
 
 MEMORY = Memory(
@@ -45,7 +45,7 @@ BARS: list[tuple[dict[str, Any], ObstacleKind, str, str]] = [
 def test_each_bar_is_named_with_the_way_around_it(
     asked: dict[str, Any], kind: ObstacleKind, what: str, remedy: str
 ) -> None:
-    (found,) = barred(MEMORY, RecallRequest("q", **asked))
+    (found,) = find_bars(MEMORY, RecallRequest("q", **asked))
     assert found.kind == kind
     assert what in found.what
     assert remedy in found.remedy
@@ -53,7 +53,7 @@ def test_each_bar_is_named_with_the_way_around_it(
 
 def test_a_memory_without_a_project_is_asked_for_without_one() -> None:
     homeless = replace(MEMORY, project=None)
-    (found,) = barred(homeless, RecallRequest("q", scope=Scope(project="web")))
+    (found,) = find_bars(homeless, RecallRequest("q", scope=Scope(project="web")))
     assert (found.what, found.remedy) == (
         "it has no project, and web was asked for",
         "Ask for no project.",
@@ -63,14 +63,14 @@ def test_a_memory_without_a_project_is_asked_for_without_one() -> None:
 def test_several_bars_are_all_named() -> None:
     forgotten = replace(MEMORY, deleted_at=MOMENT)
     scope = Scope(project="web", tags=("x",))
-    kinds = [one.kind for one in barred(forgotten, RecallRequest("q", scope=scope))]
+    kinds = [one.kind for one in find_bars(forgotten, RecallRequest("q", scope=scope))]
     assert kinds == ["forgotten", "out_of_scope", "out_of_scope"]
 
 
 def test_what_the_scope_covers_is_not_barred() -> None:
     scope = Scope("shop", ("monday",), ("fact",), ("ops",), MOMENT, MOMENT + timedelta(seconds=1))
     assert scope.covers(MEMORY)
-    assert barred(MEMORY, RecallRequest("q", scope=scope, exclude=frozenset([UUID(int=2)]))) == []
+    assert find_bars(MEMORY, RecallRequest("q", scope=scope, exclude=frozenset([UUID(int=2)]))) == []
 
 
 LOW: list[tuple[int, int, int | None, str]] = [

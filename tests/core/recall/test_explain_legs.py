@@ -90,7 +90,7 @@ DECLINED: dict[Reason, tuple[LegName, str]] = {
     "nothing_embedded": ("dense", "`recollect worker`"),
     "sensitive_query": ("dense", "local model"),
     "unsent": ("graph", "`recollect sync`"),
-    "no_concept": ("graph", "Name somebody or something"),
+    "no_concept": ("graph", "Name someone or something"),
     "unknown_concept": ("graph", "`recollect graph show NAME`"),
     "other_order": ("graph", "Sort by relevance."),
     "nothing_found": ("graph", "words that some memory contains"),

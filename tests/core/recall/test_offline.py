@@ -7,7 +7,7 @@ from tests.strategies import MOMENT, new_id
 
 from recollect.core.memory.memory import Memory
 from recollect.core.recall.explain import LegFacts, Obstacle, WhyLeg, WhyReport
-from recollect.core.recall.offline import explained_here, recalled_here
+from recollect.core.recall.offline import mark_local_report, mark_local_answer
 from recollect.core.recall.request import (
     LegName,
     LegReport,
@@ -53,7 +53,7 @@ def test_only_legs_that_should_have_answered_are_missed(
     graph: str,
     degraded: tuple[str, ...],
 ) -> None:
-    told = recalled_here(here, request_, status, "the server sleeps")
+    told = mark_local_answer(here, request_, status, "the server sleeps")
     assert told.legs["lexical"] == RAN
     assert (told.legs["dense"].status, told.legs["graph"].status) == (dense, graph)
     assert told.legs["dense"].weight == here.legs["dense"].weight
@@ -62,7 +62,7 @@ def test_only_legs_that_should_have_answered_are_missed(
 
 
 def test_the_second_stage_is_left_to_the_server_and_named() -> None:
-    stage = recalled_here(found(), PRESENT, "late", "it sleeps").rerank
+    stage = mark_local_answer(found(), PRESENT, "late", "it sleeps").rerank
     assert stage is not None
     assert (stage.status, stage.note) == ("absent", "the second stage is the server's")
 
@@ -78,7 +78,7 @@ def test_why_names_the_server_where_a_leg_is_missing() -> None:
     report = WhyReport(
         memory, False, None, 10, None, 1.0, 1.0, None, legs, kept_out=(forgotten, absent)
     )
-    told = explained_here(report, PRESENT, "failed", "the server cannot be reached")
+    told = mark_local_report(report, PRESENT, "failed", "the server cannot be reached")
     assert told.note == "answered by the local store, by words alone: the server cannot be reached"
     assert told.legs["lexical"] == legs["lexical"]
     assert told.legs["dense"].facts.status == "failed"
@@ -108,7 +108,7 @@ def test_what_to_do_about_a_missing_leg_fits_why_it_is_missing(
     report = WhyReport(
         memory, False, None, 10, None, 1.0, 1.0, None, legs, kept_out=(), second_stage=stage
     )
-    told = explained_here(report, request_, status, "it is so")
+    told = mark_local_report(report, request_, status, "it is so")
     for leg, remedy in zip(told.legs.values(), remedies, strict=True):
         assert leg.obstacle is not None
         assert remedy in leg.obstacle.remedy

@@ -130,7 +130,7 @@ async def test_a_forgotten_memory_is_in_no_graph(setup: Setup) -> None:
 
 @pytest.mark.parametrize(
     ("answer", "remedy"),
-    [(NO_NAME, "Name somebody"), (UNKNOWN, "`recollect graph show NAME`")],
+    [(NO_NAME, "Name someone"), (UNKNOWN, "`recollect graph show NAME`")],
 )
 async def test_a_query_that_names_nothing_is_told_to_name_something(
     setup: Setup, answer: Declined, remedy: str

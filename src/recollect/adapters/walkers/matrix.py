@@ -56,7 +56,7 @@ class Matrix:
     totals: NDArray[np.float32]
     by_model: float
 
-    def walked_concepts(self, ids: Iterable[UUID]) -> list[UUID]:
+    def find_walkable(self, ids: Iterable[UUID]) -> list[UUID]:
         """Those of some concepts that a walk may come to, if they link anything."""
         places = [(id, self.places.get(id)) for id in ids]
         return [
@@ -182,7 +182,7 @@ def walk(matrix: Matrix, start: WalkStart) -> list[Walked]:
     stayed = [
         Walked(id, (1.0 - damping) * share / total, is_known=False) for id, share in unknown.items()
     ]
-    return sorted([*walked, *stayed], key=lambda one: -one.score)
+    return sorted([*walked, *stayed], key=lambda reached: -reached.score)
 
 
 def _begun(matrix: Matrix, start: WalkStart) -> dict[int, float]:
@@ -239,10 +239,10 @@ def _path(matrix: Matrix, held: Floats, begun: Mapping[int, float], memory: int)
             return ()
         way.append(int(sources[int(np.argmax(gave))]))
         if way[-1] in begun:
-            return tuple(_told(matrix, place) for place in reversed(way[1:]))
+            return tuple(_label(matrix, place) for place in reversed(way[1:]))
     return ()
 
 
-def _told(matrix: Matrix, place: int) -> str:
+def _label(matrix: Matrix, place: int) -> str:
     memories = len(matrix.memories)
     return str(matrix.memories[place]) if place < memories else matrix.labels[place - memories]

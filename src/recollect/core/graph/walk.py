@@ -62,7 +62,7 @@ class Walked:
     is_known: bool = True
 
 
-def named_by(query: str) -> Named:
+def find_names(query: str) -> Named:
     """The concepts that a query names, by their keys."""
     keys: dict[str, None] = {}
     telling = False
@@ -90,8 +90,8 @@ def restart(fused: Sequence[Fused]) -> dict[UUID, float]:
     """
     if not fused:
         return {}
-    least = min(one.score for one in fused)
-    squares = {one.candidate.id: (one.score - least) ** 2 for one in fused}
+    least = min(entry.score for entry in fused)
+    squares = {entry.candidate.id: (entry.score - least) ** 2 for entry in fused}
     total = sum(squares.values())
     if total <= 0.0:
         return dict.fromkeys(squares, MEMORY_MASS / len(squares))

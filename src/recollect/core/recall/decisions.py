@@ -77,7 +77,7 @@ def texts_to_read(context: RecallContext) -> int:
     return max(limit, context.settings.rerank_depth) if uses_rerank(context) else limit
 
 
-def hits_of(order: Sequence[Ranked], memories: Mapping[UUID, Memory]) -> list[Hit]:
+def make_hits(order: Sequence[Ranked], memories: Mapping[UUID, Memory]) -> list[Hit]:
     """A memory forgotten since its leg ran is not shown."""
     return [
         Hit(

@@ -81,7 +81,7 @@ def fuse(answers: Answers, weights: Weights, fusion: Fusion, constant: float) ->
     return [Fused(candidate, -below, legs) for below, _, _, candidate, legs in in_order]
 
 
-def added_up(numbers: Iterable[float]) -> float:
+def add_up(numbers: Iterable[float]) -> float:
     """Plain addition from left to right. From Python 3.12 on `sum` corrects its rounding: scores
     would differ in the last bit between versions.
     """
@@ -103,7 +103,7 @@ def floors(answers: Answers) -> dict[LegName, float]:
 
 
 def _standout(answers: Answers, weights: Weights, vote: float) -> dict[LegName, list[float]]:
-    total = added_up(weights[leg] for leg in answers)
+    total = add_up(weights[leg] for leg in answers)
     ids = {leg: {candidate.id.int for candidate in found} for leg, found in answers.items()}
     everyone = set[int]().union(*ids.values())
     floor = floors(answers)
@@ -144,8 +144,8 @@ def _squares(
         return [0.0 for _ in scores]
     heights = [(score - floor) / span for score in scores]
     count = len(heights) + unlisted
-    mean = added_up(heights) / count
-    squares = added_up([(height - mean) * (height - mean) for height in heights])
+    mean = add_up(heights) / count
+    squares = add_up([(height - mean) * (height - mean) for height in heights])
     variance = max((squares + unlisted * (mean * mean)) / count, least_variance)
     return [height * height / variance for height in heights]
 
@@ -158,7 +158,7 @@ def _reciprocal_ranks(answers: Answers, weights: Weights, k: float) -> dict[LegN
 
 
 def _convex(answers: Answers, weights: Weights) -> dict[LegName, list[float]]:
-    total = added_up(weights[leg] for leg in answers)
+    total = add_up(weights[leg] for leg in answers)
     return {
         leg: [weights[leg] / total * scaled for scaled in _scaled(found, LOWEST_SCORE[leg])]
         for leg, found in answers.items()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from recollect.core.memory.links import targets
-from recollect.core.recall.decisions import hits_of, merge_hits
+from recollect.core.recall.decisions import make_hits, merge_hits
 from recollect.core.recall.successors import resolve_successors
 
 if TYPE_CHECKING:
@@ -32,11 +32,11 @@ async def build_hits(
     owner, request = context.owner, context.request
     first, rest = ranking.order[: request.limit], ranking.order[request.limit :]
     fetched = ranking.fetched
-    hits, superseded = hits_of(first, fetched.memories), fetched.superseded
+    hits, superseded = make_hits(first, fetched.memories), fetched.superseded
     shown = await follow_links(store, owner, request, hits, superseded)
     if rest and len(shown) < len(hits):
         more = await store.fetch(owner, [ranked.id for ranked in rest], request.as_of)
-        hits, superseded = [*hits, *hits_of(rest, more.memories)], superseded | more.superseded
+        hits, superseded = [*hits, *make_hits(rest, more.memories)], superseded | more.superseded
         shown = await follow_links(store, owner, request, hits, superseded)
     return tuple(shown[: request.limit])
 

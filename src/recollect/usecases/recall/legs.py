@@ -93,13 +93,13 @@ async def run_legs(
     return outcomes
 
 
-def answers_of(outcomes: Mapping[LegName, LegOutcome]) -> dict[LegName, Sequence[Candidate]]:
+def collect_answers(outcomes: Mapping[LegName, LegOutcome]) -> dict[LegName, Sequence[Candidate]]:
     return {name: leg.found for name, leg in outcomes.items() if leg.found is not None}
 
 
 def raise_if_none_could_answer(outcomes: Mapping[LegName, LegOutcome]) -> None:
     """An empty answer would say "you know nothing of this"; a broken store must not say that."""
-    if answers_of(outcomes):
+    if collect_answers(outcomes):
         return
     for leg in outcomes.values():
         if leg.error is not None:

@@ -22,7 +22,7 @@ from recollect.core.recall.settings import RecallSettings
 from recollect.usecases.admin import settings as tune
 from recollect.usecases.memory.projects import resolve_scope
 from recollect.usecases.recall.hits import build_hits
-from recollect.usecases.recall.legs import answers_of, raise_if_none_could_answer, run_legs
+from recollect.usecases.recall.legs import collect_answers, raise_if_none_could_answer, run_legs
 from recollect.usecases.recall.rank import rank_fused
 from recollect.usecases.recall.rerank import rerank
 from recollect.usecases.recall.second_phase import prepare_second_phase
@@ -50,7 +50,7 @@ async def recall(context: Context, owner: str, request: RecallRequest) -> Recoll
             with prepare_second_phase(asked, context.second_phase) as second_phase:
                 outcomes = await run_legs(asked, context.legs)
                 raise_if_none_could_answer(outcomes)
-                fused = fuse_answers(asked, answers_of(outcomes))
+                fused = fuse_answers(asked, collect_answers(outcomes))
                 order, later_outcomes = await second_phase.run(asked, fused)
             ranking = await rank_fused(asked, store, order)
             ranking = await rerank(asked, context.reranker, ranking)

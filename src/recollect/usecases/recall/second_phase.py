@@ -60,7 +60,7 @@ def prepare_second_phase(
         if context.weights[name] <= 0.0:
             preparing[name] = None
         elif context.request.sort_by != "relevance":
-            # It says what is relevant; in any other order, what only it finds would be a stranger.
+            # It judges relevance: sorted otherwise, what only it finds would be out of place.
             note = f"the {name} leg runs only when sorted by relevance"
             preparing[name] = Declined("skipped", note, "other_order")
         else:

@@ -1,4 +1,4 @@
-"""Say of any memory why a recall brings it or does not, and what would bring it in.
+"""Explain why a recall finds a memory or does not, and what would bring it in.
 
 Each leg is asked up to three times: as the recall asks it; for this memory alone, which tells
 whether the leg finds it at all and with what score; and, when it does but not within the depth,
@@ -26,8 +26,8 @@ from recollect.core.recall.explain import (
     Obstacle,
     WhyLeg,
     WhyReport,
-    barred,
     below_limit,
+    find_bars,
     not_known_then,
     superseded,
 )
@@ -39,7 +39,7 @@ from recollect.usecases.admin import settings as tune
 from recollect.usecases.memory import find
 from recollect.usecases.memory.projects import resolve_scope
 from recollect.usecases.recall.hits import build_hits
-from recollect.usecases.recall.legs import LegOutcome, answers_of
+from recollect.usecases.recall.legs import LegOutcome, collect_answers
 from recollect.usecases.recall.rank import Ranking
 from recollect.usecases.recall.why_context import SEARCH_DEPTH, SECONDS, SHARES, WhyContext
 
@@ -118,12 +118,12 @@ async def _as_known(
     """The memory as it was at the moment asked about, and what keeps it from taking part at all."""
     request = asked.request
     if request.as_of is None:
-        return memory, barred(memory, request)
+        return memory, find_bars(memory, request)
     fetched = await store.fetch(asked.owner, [memory.id], request.as_of)
     then = fetched.memories.get(memory.id)
     if then is None:
         return memory, [not_known_then(request.as_of)]
-    return then, barred(then, request)
+    return then, find_bars(then, request)
 
 
 async def _legs(
@@ -168,10 +168,10 @@ async def _place_in_legs(
     where it is outside of what is asked: its place is then the one it would have.
     """
     memory, depth, far = question.memory, question.recall.depth, question.far
-    answers = answers_of(outcomes)
+    answers = collect_answers(outcomes)
     alone = replace(question.recall.request, scope=_alone(memory), exclude=frozenset())
     probes = await far.run_legs(tuple(answers), alone)
-    probed = answers_of(probes)
+    probed = collect_answers(probes)
     found = {
         name: _of(memory, answer) or _of(memory, probed.get(name, ()))
         for name, answer in answers.items()
@@ -181,7 +181,7 @@ async def _place_in_legs(
         for name, answer in answers.items()
         if found.get(name) and not _of(memory, answer) and len(answer) >= depth
     )
-    deep = answers_of(await far.run_legs(missing)) if missing else {}
+    deep = collect_answers(await far.run_legs(missing)) if missing else {}
 
     facts: dict[LegName, LegFacts] = {}
     for name, outcome in outcomes.items():
@@ -301,7 +301,7 @@ async def _place_deeper(question: WhyContext, facts: LegFacts) -> int | None:
     if rank is None or not facts.depth < rank <= MAX_DEPTH_SETTING:
         return None
     deep = question.at_depth(rank)
-    ranking, _ = await deep.rank(answers_of(await deep.run_legs()))
+    ranking, _ = await deep.rank(collect_answers(await deep.run_legs()))
     place, _ = _place(question.memory, ranking)
     return place
 

@@ -25,7 +25,7 @@ from recollect.core.errors import (
 )
 from recollect.core.memory.batch import BatchItem, Remembered
 from recollect.core.memory.ids import IdPrefix
-from recollect.core.recall.offline import explained_here, recalled_here
+from recollect.core.recall.offline import mark_local_answer, mark_local_report
 from recollect.usecases.recall.hits import BothAnswers, merge_answers
 from recollect.usecases.workers.tasks import cancel
 
@@ -85,7 +85,7 @@ class OfflineFirstService:
         here = asyncio.create_task(self.local.recall(request))
         try:
             if self._must_stay(request):
-                return recalled_here(await here, request, "skipped", _STAYS)
+                return mark_local_answer(await here, request, "skipped", _STAYS)
             seconds = (await self.local.settings()).deadline_ms / 1000
             # Read before the server is asked: what is sent while it searches would be nobody's.
             unsent = await self.sync.unsent_ids()
@@ -141,7 +141,7 @@ class OfflineFirstService:
                 status, because = "absent", "the server does not have it"
             except (StoreError, NotAllowed) as error:
                 because = str(error)
-        return explained_here(await self.local.why(reference, request), request, status, because)
+        return mark_local_report(await self.local.why(reference, request), request, status, because)
 
     async def get(self, reference: str) -> Memory:
         try:
@@ -240,7 +240,7 @@ async def _alone(
 ) -> Recollection:
     """The local store's answer in the place of the server's."""
     try:
-        return recalled_here(await here, request, status, str(error))
+        return mark_local_answer(await here, request, status, str(error))
     except InvalidInput:  # only the server has a leg that was to be asked
         raise error from None
 

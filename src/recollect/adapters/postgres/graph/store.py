@@ -166,13 +166,13 @@ class PostgresGraph:
         async with self._transaction() as connection:
             return await graph_vectors.nearest(connection, space, named, least=least, limit=limit)
 
-    async def compared(
+    async def save_neighbours(
         self, space: StoredSpace, near: Sequence[tuple[PendingConcept, Sequence[Neighbour]]]
     ) -> None:
         for owner in sorted({one.owner for one, _ in near}):
             theirs = [pair for pair in near if pair[0].owner == owner]
             async with self._transaction() as connection:
-                await graph_vectors.compared(connection, space, owner, theirs)
+                await graph_vectors.save_neighbours(connection, space, owner, theirs)
 
     async def merge(self, owner: str, into: UUID, gone: UUID, *, by_hand: bool) -> bool:
         async with self._transaction() as connection:

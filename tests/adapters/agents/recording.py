@@ -24,7 +24,7 @@ from tests.shells.cli.commands import COMMAND, environment
 
 from recollect.adapters.files.hook_files import SessionFile
 from recollect.core.memory.memory import Scope
-from recollect.core.recall.relevance import FLOOR, searchable_text, relevance
+from recollect.core.recall.relevance import FLOOR, relevance, searchable_text
 from recollect.core.recall.request import RecallRequest
 from recollect.usecases.agents.inject import LIMIT
 from recollect.wiring.fast_recall import FastRecall, read_settings

@@ -12,7 +12,7 @@ from tests.bench.made_runs import evaluation_set
 
 from recollect.adapters.in_memory import InMemoryStore
 from recollect.bench.runs.configs import parse_configs
-from recollect.bench.runs.run import _AFTER_THE_LEGS, LIMIT, Runner
+from recollect.bench.runs.run import LIMIT, SETTINGS_AFTER_LEGS, Runner
 from recollect.bench.runs.stage import OWNER, Stage
 from recollect.core.errors import StoreError
 from recollect.core.memory.memory import Draft
@@ -108,5 +108,5 @@ async def test_a_leg_that_fails_ends_the_measurement() -> None:
 
 
 def test_only_settings_that_exist_are_kept_from_the_legs() -> None:
-    assert set(RecallSettings().as_dict()) >= _AFTER_THE_LEGS
-    assert "depth" not in _AFTER_THE_LEGS
+    assert set(RecallSettings().as_dict()) >= SETTINGS_AFTER_LEGS
+    assert "depth" not in SETTINGS_AFTER_LEGS

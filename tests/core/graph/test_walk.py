@@ -41,25 +41,27 @@ def fused(number: int, score: float) -> Fused:
         ("where is graph_weight set", ("graph_weight",), True),
     ],
 )
-def test_what_a_query_names(query: str, keys: tuple[str, ...], is_telling: bool) -> None:
+def test_find_names_finds_what_a_query_names(
+    query: str, keys: tuple[str, ...], is_telling: bool
+) -> None:
     named = find_names(query)
     assert (named.keys, named.is_telling) == (keys, is_telling)
 
 
 @pytest.mark.parametrize(("weight", "share"), [(0.0, 0.0), (1.0, 1 / 2), (1.5, 0.6), (5.0, 5 / 6)])
-def test_the_weight_is_the_share_that_walks_on(weight: float, share: float) -> None:
+def test_damping_is_the_share_that_walks_on(weight: float, share: float) -> None:
     assert damping(weight) == pytest.approx(share)
 
 
 @pytest.mark.parametrize(("by_model", "share"), [(0.0, 0.6), (0.5, 2.75 / 3.75), (1.0, 0.8)])
-def test_a_graph_that_a_language_model_has_read_may_go_further(
+def test_damping_is_higher_for_a_graph_that_a_language_model_has_read(
     by_model: float, share: float
 ) -> None:
     assert damping(1.5, by_model) == pytest.approx(share)
     assert damping(0.0, by_model) == 0.0
 
 
-def test_a_sure_hit_begins_with_more_than_many_alike() -> None:
+def test_restart_gives_a_sure_hit_more_mass_than_many_alike() -> None:
     begun = restart([fused(1, 5.0), fused(2, 3.0), fused(3, 1.0)])
     assert begun == {UUID(int=1): MEMORY_MASS * 16 / 20, UUID(int=2): MEMORY_MASS * 4 / 20}
     assert restart([fused(1, 2.0), fused(2, 2.0)]) == dict.fromkeys(
@@ -68,7 +70,7 @@ def test_a_sure_hit_begins_with_more_than_many_alike() -> None:
     assert restart([]) == {}
 
 
-def test_what_only_the_graph_found_is_held_to_the_rules() -> None:
+def test_can_join_obeys_scope_exclude_sensitive_and_forgotten() -> None:
     found = memory(1, project="p", created_at=NOW)
     assert can_join(RecallRequest("q"), found)
     assert not can_join(RecallRequest("q", exclude=frozenset({found.id})), found)

@@ -49,7 +49,7 @@ class Listing:
             for id, score in self.scores.items()
             if request.scope.covers(self.memories[id]) and id not in request.exclude
         ]
-        found.sort(key=lambda one: (-one.score, one.id))
+        found.sort(key=lambda candidate: (-candidate.score, candidate.id))
         return found[: context.depth]
 
 
@@ -61,7 +61,7 @@ async def known(
         await remember(context, "me", Draft(f"memory {number}", importance=random.random()))
         for number in range(MEMORIES)
     ]
-    memories = {one.id: one for one in stored}
+    memories = {memory.id: memory for memory in stored}
     by_words = {id: random.paretovariate(2) for id in random.sample(list(memories), 9)}
     by_meaning = {id: random.uniform(0.1, 0.7) for id in random.sample(list(memories), 12)}
     legs: dict[LegName, Leg] = {
@@ -94,7 +94,7 @@ async def vital(context: Context, memory: Memory) -> Context:
 
 @pytest.mark.parametrize("walks", [False, True])
 @pytest.mark.parametrize("fusion", FUSIONS)
-async def test_whoever_follows_a_remedy_gets_the_memory(fusion: Fusion, walks: bool) -> None:
+async def test_following_a_remedy_of_why_brings_the_memory_in(fusion: Fusion, walks: bool) -> None:
     random = Random(fusion)
     followed = {"limit": 0, "importance": 0, "depth": 0, "depth and limit": 0}
     for limit in (1, 2, 4) * ROUNDS:

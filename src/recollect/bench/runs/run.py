@@ -45,7 +45,7 @@ _READ_AT_ONCE: Final = 1_000
 
 # The settings that no leg looks at. One that is missing here costs time; one too many would hand a
 # configuration another one's answers.
-_AFTER_THE_LEGS: Final = frozenset(
+SETTINGS_AFTER_LEGS: Final = frozenset(
     (
         *(f"{leg}_weight" for leg in LEGS),
         *("fusion", "vote", "rrf_k", "exact_bonus", "prior_strength", "deadline_ms"),
@@ -191,5 +191,7 @@ def _question(request: RecallRequest, settings: RecallSettings) -> _Question:
 @lru_cache
 def _seen_by_legs(settings: RecallSettings) -> tuple[tuple[str, object], ...]:
     return tuple(
-        (name, value) for name, value in settings.as_dict().items() if name not in _AFTER_THE_LEGS
+        (name, value)
+        for name, value in settings.as_dict().items()
+        if name not in SETTINGS_AFTER_LEGS
     )

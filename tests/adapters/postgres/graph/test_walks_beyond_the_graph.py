@@ -29,7 +29,7 @@ pytestmark = pytest.mark.anyio
 ANNA = UUID(int=1_000)
 
 
-def test_what_begins_on_an_unknown_memory_stays_there() -> None:
+def test_walk_keeps_the_mass_of_an_unknown_memory() -> None:
     known, unknown = UUID(int=1), UUID(int=2)
     graph = GraphSnapshot(
         1,
@@ -74,7 +74,7 @@ async def context(
         ("does Verena hide the ladder behind the old barn?", 4),
     ],
 )
-async def test_the_best_answer_stays_first_though_the_graph_does_not_know_it(
+async def test_recall_keeps_the_best_answer_first_when_the_graph_does_not_know_it(
     context: tuple[Context, PageRank, PostgresStore], query: str, best: int
 ) -> None:
     answer = await recall(context[0], OWNER, RecallRequest(query))
@@ -86,7 +86,7 @@ async def test_the_best_answer_stays_first_though_the_graph_does_not_know_it(
     assert (told.recalled, told.place, told.score) == (True, 1, answer.hits[0].score)
 
 
-async def test_a_memory_that_is_not_read_yet_is_found_as_one_that_is(
+async def test_recall_finds_a_memory_that_is_not_read_yet(
     context: tuple[Context, PageRank, PostgresStore],
 ) -> None:
     asked, pagerank, store = context

@@ -1,4 +1,4 @@
-"""The quick way to recall answers as the long way does, in every mode, with the same settings."""
+"""The fast recall of hooks answers as the use case does, in every mode, with the same settings."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ async def supersede_and_resolve(recollect: Service) -> None:
 
 @pytest.mark.parametrize("has_links", [False, True])
 @pytest.mark.parametrize("changes", [{}, {"exact_bonus": 0.5}, {"fusion": "rrf"}])
-async def test_the_local_store_is_asked_as_the_use_case_asks_it(
+async def test_fast_recall_answers_as_the_use_case_on_the_local_store(
     tmp_path: Path, changes: dict[str, object], *, has_links: bool
 ) -> None:
     short = Scope(project="harbour")
@@ -92,7 +92,7 @@ async def test_the_local_store_is_asked_as_the_use_case_asks_it(
             assert shown(find(request)) == shown([*long.hits])
 
 
-async def test_a_superseded_memory_is_not_injected_and_a_resolution_is(tmp_path: Path) -> None:
+async def test_fast_recall_injects_successors_and_resolutions(tmp_path: Path) -> None:
     async with open_service(load(home=tmp_path)) as recollect:
         port = await recollect.remember(Draft("the staging port is 7000"))
         link = Link(SUPERSEDES, port.id)
@@ -122,7 +122,7 @@ def server(cluster: object, open_folder: Path) -> Iterator[Running]:
     cluster.drop("quick")
 
 
-async def test_a_server_is_asked_as_the_usual_client_asks_it(server: Running) -> None:
+async def test_fast_recall_answers_as_the_client_on_a_server(server: Running) -> None:
     key = server.new_key()
     async with RemoteService(server.url, key) as remote:
         await fill(remote)
@@ -137,7 +137,7 @@ async def test_a_server_is_asked_as_the_usual_client_asks_it(server: Running) ->
         recall_there(server.url, "rk_wrong", RecallRequest("x"), 60.0)
 
 
-async def test_a_cached_store_answers_with_the_server_and_what_only_it_knows(
+async def test_fast_recall_merges_the_server_with_what_only_the_store_has(
     server: Running, tmp_path: Path
 ) -> None:
     key = server.new_key()
@@ -164,7 +164,9 @@ async def test_a_cached_store_answers_with_the_server_and_what_only_it_knows(
     assert alone.note == "without the server: StoreUnavailable"
 
 
-async def test_a_memory_that_is_sent_while_the_server_searches_is_recalled(tmp_path: Path) -> None:
+async def test_fast_recall_keeps_a_memory_that_is_sent_while_the_server_searches(
+    tmp_path: Path,
+) -> None:
     """The server does not have it when it looks, and it is not unsent any more after that."""
 
     class Sending(BaseHTTPRequestHandler):
@@ -199,7 +201,7 @@ async def test_a_memory_that_is_sent_while_the_server_searches_is_recalled(tmp_p
     assert find.note == ""
 
 
-def test_nothing_sensitive_and_no_bare_key_leaves_this_machine() -> None:
+def test_fast_recall_sends_no_sensitive_query_and_no_key_in_the_clear() -> None:
     secret = RecallRequest("is ghp_0123456789abcdefghijABCDEFGHIJ012345 still valid?")
     with pytest.raises(InvalidInput):
         recall_there("https://memory.example.org", "rk_x", secret, 1.0)
@@ -227,7 +229,7 @@ ENVIRONMENTS: list[dict[str, str]] = [
 
 
 @pytest.mark.parametrize("environ", ENVIRONMENTS)
-def test_the_quick_settings_are_the_settings(
+def test_fast_settings_equal_the_settings(
     environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import os
@@ -259,7 +261,7 @@ def test_the_quick_settings_are_the_settings(
         ("RECOLLECT_OWNER", "x" * 201),
     ],
 )
-def test_what_the_settings_refuse_the_quick_ones_refuse(
+def test_fast_settings_refuse_what_the_settings_refuse(
     name: str, value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(name, value)

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from recollect.core.errors import InvalidInput
 from recollect.core.recall.fusion import Answers, Fused, fuse
-from recollect.core.recall.ranking import Ranked, exactness, interleave, rank
+from recollect.core.recall.ranking import Ranked, exactness, interleave
 from recollect.core.recall.request import Hit
 from recollect.core.recall.settings import WordQuery
 
@@ -61,20 +61,8 @@ def exact_bonuses(context: RecallContext, memories: Mapping[UUID, Memory]) -> di
     return {id: 1.0 + bonus * exactness(query, memory.content) for id, memory in memories.items()}
 
 
-def rank_candidates(
-    context: RecallContext, fused: Sequence[Fused], bonuses: Mapping[UUID, float] | None
-) -> list[Ranked]:
-    return rank(fused, context.request.sort_by, bonuses, context.settings.prior_strength)
-
-
 def uses_rerank(context: RecallContext) -> bool:
     return context.settings.rerank and context.request.sort_by == "relevance"
-
-
-def texts_to_read(context: RecallContext) -> int:
-    """How many of the first candidates are read: those asked for, and those the reranker reads."""
-    limit = context.request.limit
-    return max(limit, context.settings.rerank_depth) if uses_rerank(context) else limit
 
 
 def make_hits(order: Sequence[Ranked], memories: Mapping[UUID, Memory]) -> list[Hit]:

@@ -9,18 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from recollect.core.recall.decisions import (
-    exact_bonuses,
-    rank_candidates,
-    rewards_exact_matches,
-    texts_to_read,
-)
+from recollect.core.recall.decisions import exact_bonuses, rewards_exact_matches, uses_rerank
+from recollect.core.recall.ranking import Ranked, rank
 from recollect.core.recall.successors import Fetched
 
 if TYPE_CHECKING:
     from recollect.core.recall.context import RecallContext
     from recollect.core.recall.fusion import Fused
-    from recollect.core.recall.ranking import Ranked
     from recollect.core.recall.request import RerankReport
     from recollect.ports.recall import RecallStore
 
@@ -36,11 +31,13 @@ class Ranking(NamedTuple):
 
 
 async def rank_fused(context: RecallContext, store: RecallStore, fused: Sequence[Fused]) -> Ranking:
-    owner, as_of = context.owner, context.request.as_of
+    owner, request, settings = context.owner, context.request, context.settings
     if rewards_exact_matches(context):
-        fetched = await store.fetch(owner, [entry.candidate.id for entry in fused], as_of)
+        ids = [entry.candidate.id for entry in fused]
+        fetched = await store.fetch(owner, ids, request.as_of)
         bonuses = exact_bonuses(context, fetched.memories)
-        return Ranking(rank_candidates(context, fused, bonuses), fetched)
-    order = rank_candidates(context, fused, None)
-    first = [ranked.id for ranked in order[: texts_to_read(context)]]
-    return Ranking(order, await store.fetch(owner, first, as_of))
+        return Ranking(rank(fused, request.sort_by, bonuses, settings.prior_strength), fetched)
+    order = rank(fused, request.sort_by, None, settings.prior_strength)
+    wanted = max(request.limit, settings.rerank_depth) if uses_rerank(context) else request.limit
+    first = [ranked.id for ranked in order[:wanted]]
+    return Ranking(order, await store.fetch(owner, first, request.as_of))

@@ -64,7 +64,6 @@ class Settings:
     reranker: str | None = None
     worker: Literal["inside", "off"] = "inside"
     egress: Egress = "local"
-    fuser: Literal["python", "sql"] = "python"
     voyage_api_key: SecretStr | None = Field(None, also="VOYAGE_API_KEY")
     voyage_url: str | None = None
     openai_api_key: SecretStr | None = Field(None, also="OPENAI_API_KEY")

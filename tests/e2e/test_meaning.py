@@ -171,28 +171,6 @@ def test_at_any_depth_why_knows_the_rank_in_the_dense_leg(server: Running) -> No
         assert kinds["dense"] == "below_depth"
 
 
-def test_fusion_in_sql_gives_the_same_answer(
-    server: Running, database_url: str, home_with_model: Path
-) -> None:
-    key = server.new_key()
-    with server.client(key) as mine:
-        mine.patch("settings", json={"deadline_ms": 60_000})
-        for content in (CAR, *BACKGROUND, NEW):
-            store(mine, content)
-        work_off(server)
-        with running(database_url, home_with_model, fuser="sql") as other, other.client(key) as sql:
-            answers = [
-                recalled(client, "the automobile and the invoice in March")["hits"]
-                for client in (mine, sql)
-            ]
-    shown = [
-        [(hit["memory"]["id"], hit["score"], hit["explanation"]["fused"]) for hit in hits]
-        for hits in answers
-    ]
-    assert shown[0] == shown[1]
-    assert len(shown[0]) > 3
-
-
 def test_a_client_with_a_copy_finds_by_meaning_as_the_server_does(
     server: Running, tmp_path: Path
 ) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from recollect.core.memory.memory import Memory
+from recollect.core.recall.context import RecallContext
 from recollect.core.recall.request import Candidate, RecallRequest
-from recollect.core.recall.settings import RecallSettings
 
 
 @dataclass
@@ -18,10 +18,8 @@ class Saying:
     found: Sequence[Candidate] = ()
     asked: list[RecallRequest] = field(default_factory=list)
 
-    async def __call__(
-        self, owner: str, request: RecallRequest, settings: RecallSettings
-    ) -> Sequence[Candidate]:
-        self.asked.append(request)
+    async def __call__(self, context: RecallContext) -> Sequence[Candidate]:
+        self.asked.append(context.request)
         return self.found
 
 
@@ -31,9 +29,7 @@ class Raising:
 
     error: BaseException
 
-    async def __call__(
-        self, owner: str, request: RecallRequest, settings: RecallSettings
-    ) -> Sequence[Candidate]:
+    async def __call__(self, context: RecallContext) -> Sequence[Candidate]:
         raise self.error
 
 
@@ -45,9 +41,7 @@ class Hanging:
     begun: asyncio.Event = field(default_factory=asyncio.Event)
     ended: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def __call__(
-        self, owner: str, request: RecallRequest, settings: RecallSettings
-    ) -> Sequence[Candidate]:
+    async def __call__(self, context: RecallContext) -> Sequence[Candidate]:
         self.begun.set()
         try:
             await asyncio.Event().wait()

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from recollect.adapters.walkers.matrix import build, walk
+from recollect.adapters.walkers.matrix import WalkStart, build, walk
 from recollect.core.graph.model import GraphSnapshot
 from recollect.core.graph.walk import Walked, damping, restart
 from recollect.core.memory.memory import Memory
+from recollect.core.recall.context import RecallContext
 from recollect.core.recall.fusion import Fused
-from recollect.core.recall.request import Declined, RecallRequest
-from recollect.core.recall.settings import RecallSettings
+from recollect.core.recall.request import Declined
+from recollect.ports.graph import Walk
 
 
 @dataclass
@@ -29,23 +30,20 @@ class Walking:
     raises: Exception | None = None
     depths: list[int] = field(default_factory=list)
 
-    async def __call__(
-        self,
-        owner: str,
-        request: RecallRequest,
-        settings: RecallSettings,
-        weight: float,
-        fused: Awaitable[Sequence[Fused]],
-    ) -> Sequence[Walked] | Declined:
-        depth = max(settings.depth, request.limit)
-        self.depths.append(depth)
+    async def prepare(self, context: RecallContext) -> Walk | Declined:
+        self.depths.append(context.depth)
         if self.raises is not None and len(self.depths) > 1:
             raise self.raises
         if self.answer is not None:
             return self.answer
         named = [UUID(int=number) for number in self.named]
-        begun = restart(await fused)
-        return walk(build(self._snapshot()), begun, named, damping(weight), depth, request.limit)
+        share = damping(context.weights["graph"])
+
+        async def walk_from(fused: Sequence[Fused]) -> Sequence[Walked]:
+            start = WalkStart(restart(fused), named, share, context.depth, context.request.limit)
+            return walk(build(self._snapshot()), start)
+
+        return walk_from
 
     def _snapshot(self) -> GraphSnapshot:
         count = 1 + max(number for each in self.mentions.values() for number in each)

@@ -23,7 +23,13 @@ from recollect.core.memory.paging import Cursor
 from recollect.core.privacy.keys import Key
 from recollect.core.recall.request import Candidate
 from recollect.core.recall.settings import SettingChange, WordQuery
-from recollect.core.recall.successors import AsOf, Fetched, Resolution, followed, successors_of
+from recollect.core.recall.successors import (
+    AsOf,
+    Fetched,
+    Resolution,
+    find_link_targets,
+    successors_of,
+)
 from recollect.core.text.analysis import clean_query, query_words
 
 # The weights Postgres gives its classes A, B, C and D, so that a word counts alike in all stores.
@@ -111,7 +117,7 @@ class InMemoryStore:
         self, owner: str, old: Collection[UUID], named: Collection[UUID], as_of: AsOf = None
     ) -> Resolution:
         known = self._known(owner, as_of).values()
-        return followed(known, old, named).with_memories(known)
+        return find_link_targets(known, old, named).with_memories(known)
 
     async def ids_with_prefix(
         self,

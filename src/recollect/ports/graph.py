@@ -1,8 +1,8 @@
-"""What the use cases need from the concept graph. It exists on Postgres alone."""
+"""What the use cases need from the concept graph, which exists on Postgres alone."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     )
     from recollect.core.graph.resolution import Neighbour, PendingConcept
     from recollect.core.graph.walk import Walked
+    from recollect.core.recall.context import RecallContext
     from recollect.core.recall.fusion import Fused
-    from recollect.core.recall.request import Candidate, Declined, RecallRequest
-    from recollect.core.recall.settings import RecallSettings
+    from recollect.core.recall.request import Declined
     from recollect.core.recall.space import StoredSpace
 
 
@@ -44,21 +44,6 @@ class ConceptGraph(Protocol):
     async def written(self, owner: str, keys: Collection[str]) -> dict[str, tuple[UUID, str]]:
         """The same with each name as a memory writes it; without phrases, which are no names."""
 
-    async def hops(
-        self,
-        owner: str,
-        seeds: Mapping[UUID, float],
-        hops: int,
-        decay: float,
-        limit: int,
-        as_of: datetime | None = None,
-    ) -> list[Candidate]:
-        """Memories reached from memories and concepts, best first; the seeds' own memories too
-        where a walk comes back to them. One hop: to a concept's other memories, from a memory by
-        what it mentions; each further hop crosses one relationship, and `decay` (0..1) is what is
-        left of the mass after it.
-        """
-
     async def paths(
         self, owner: str, from_ids: Collection[UUID], memory_id: UUID
     ) -> list[GraphPath]:
@@ -67,38 +52,34 @@ class ConceptGraph(Protocol):
         """
 
 
-class Walker(Protocol):
-    """The graph leg: it begins with the others, and speaks after them, because it sets out from
-    what they found.
-    """
+class Walk(Protocol):
+    """A walk that is ready to start."""
 
-    async def __call__(
-        self,
-        owner: str,
-        request: RecallRequest,
-        settings: RecallSettings,
-        weight: float,
-        fused: Awaitable[Sequence[Fused]],
-    ) -> Sequence[Walked] | Declined:
-        """The memories that a walk comes to, best first; it knows of no scope. Whatever it needs
-        besides what the others found it asks for before it waits for that.
-        """
+    async def __call__(self, fused: Sequence[Fused]) -> Sequence[Walked]:
+        """The memories it reaches from these, best first. It knows no scope."""
+
+
+class Walker(Protocol):
+    """Walks over the concept graph: what the graph leg is built on."""
+
+    async def prepare(self, context: RecallContext) -> Walk | Declined:
+        """Look up all that a walk needs besides where it starts."""
 
 
 class ExtractionQueue(Protocol):
     """Which memories are still to be read for the graph. As for embedding there is no list of jobs
-    to lose: a memory that is not sensitive and whose present text nobody of at least this worth has
-    read is a job (`core/graph/extraction.py`).
+    to lose: a job is a memory that is not sensitive and whose present text no reader of at least
+    this worth has read (`core/graph/extraction.py`).
     """
 
     async def claim(self, below: int, limit: int) -> list[ExtractionJob]:
-        """Take some memories that nobody of worth `below` or more has read, and nobody else has
+        """Take some memories that no reader of worth `below` or more has read, and no one else has
         in hand. A worker that dies gives them back by silence; what was given back so is taken
         alone the next time, since it may be what killed the worker.
         """
 
     async def present(self, owner: str, ids: Collection[UUID]) -> list[ExtractionJob]:
-        """Those of the memories that may be read, whoever has read them."""
+        """Those of the memories that may be read, also if they were read before."""
 
     async def finish(self, done: Sequence[tuple[ExtractionJob, Extraction]], by: int) -> int:
         """Put into the graph what was read in texts that are still the same; how many were."""
@@ -113,7 +94,7 @@ class ExtractionQueue(Protocol):
         """Give parked jobs, and those that failed and wait for their turn, another chance now."""
 
     async def read_again(self, most: int) -> int:
-        """Let what readers up to this worth have read wait to be read anew."""
+        """Let what readers up to this worth have read wait to be read again."""
 
     async def progress(self, below: int, owner: str | None = None) -> ExtractionProgress:
         """How far reading is, for readers of this worth, with the memories of an owner; unsaid,
@@ -161,7 +142,7 @@ class ConceptNames(Protocol):
         least so similar, nearest first.
         """
 
-    async def compared(
+    async def save_neighbours(
         self, space: StoredSpace, near: Sequence[tuple[PendingConcept, Sequence[Neighbour]]]
     ) -> None:
         """Keep what concepts are near to, and that they wait no more."""
@@ -171,7 +152,7 @@ class ConceptNames(Protocol):
 
 
 class GraphView(Protocol):
-    """The graph as people see and mend it."""
+    """The graph as people view and edit it."""
 
     async def named(self, owner: str, keys: Collection[str]) -> dict[str, UUID]: ...
 

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
 if TYPE_CHECKING:
     from recollect.core.memory.memory import Scope
-    from recollect.core.recall.fusion import Answers, Fused, Fusion, Weights
-    from recollect.core.recall.request import Candidate, Declined, RecallRequest
-    from recollect.core.recall.settings import RecallSettings
-    from recollect.core.recall.space import (
-        StoredSpace,
-        Survey,
-    )
+    from recollect.core.recall.context import RecallContext
+    from recollect.core.recall.request import Candidate, Declined
+    from recollect.core.recall.space import StoredSpace, Survey
+    from recollect.core.recall.successors import AsOf, Fetched, Resolution
 
 
 class Leg(Protocol):
@@ -23,9 +20,29 @@ class Leg(Protocol):
     and declines when there is nothing to ask.
     """
 
-    async def __call__(
-        self, owner: str, request: RecallRequest, settings: RecallSettings
-    ) -> Sequence[Candidate] | Declined: ...
+    async def __call__(self, context: RecallContext) -> Sequence[Candidate] | Declined: ...
+
+
+class SecondPhaseLeg(Protocol):
+    """A leg that works on what the first phase found (`context.fused`), and reorders it.
+
+    It may return other memories as well, and answers for them: only what the request may see.
+    """
+
+    async def prepare(self, context: RecallContext) -> Leg | Declined:
+        """Beside the first phase, look up all that does not depend on what that finds; `fused` is
+        still empty here. The leg is then called with the fused order.
+        """
+
+
+class RecallStore(Protocol):
+    """What recall reads of a store besides its legs."""
+
+    async def fetch(self, owner: str, ids: Collection[UUID], as_of: AsOf = None) -> Fetched: ...
+
+    async def follow(
+        self, owner: str, old: Collection[UUID], named: Collection[UUID], as_of: AsOf = None
+    ) -> Resolution: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +79,3 @@ class Reranker(Protocol):
 
     async def scores(self, query: str, texts: Sequence[str]) -> list[float]:
         """How well each text answers the query, larger is better."""
-
-
-class Fuser(Protocol):
-    """Merges the legs' answers as `core/recall/fusion.py` defines it."""
-
-    async def __call__(
-        self, answers: Answers, weights: Weights, fusion: Fusion, constant: float
-    ) -> list[Fused]: ...

@@ -94,7 +94,8 @@ class LocalService:
         from recollect.core.memory.memory import checked_name
         from recollect.usecases.memory import projects
 
-        return await projects.meant(self.context, self.owner, checked_name(name, "project"), here)
+        named = checked_name(name, "project")
+        return await projects.resolve_project(self.context.store, self.owner, named, here)
 
     async def stats(self) -> Stats:
         from recollect.usecases.memory import stats as count

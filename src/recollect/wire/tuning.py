@@ -10,8 +10,6 @@ from recollect.core.recall.fusion import Fusion
 from recollect.core.recall.settings import (
     LEGAL,
     MAX_SETTINGS_LOG,
-    GraphWalk,
-    LexicalRanking,
     Range,
     RecallSettings,
     SettingChange,
@@ -33,10 +31,8 @@ class SettingsOut(Shape):
     rrf_k: int
     depth: int
     deadline_ms: int
-    lexical_ranking: LexicalRanking
     exact_bonus: float
     prior_strength: float
-    graph_walk: GraphWalk
     rerank: bool
     rerank_depth: int
     rerank_timeout_ms: int
@@ -82,10 +78,8 @@ class SettingsIn(Input):
     rrf_k: Whole = Field(default_factory=int, json_schema_extra=_legal("rrf_k"))
     depth: Whole = Field(default_factory=int, json_schema_extra=_legal("depth"))
     deadline_ms: Whole = Field(default_factory=int, json_schema_extra=_legal("deadline_ms"))
-    lexical_ranking: LexicalRanking = Field(default_factory=lambda: "idf")
     exact_bonus: float = Field(default_factory=float, json_schema_extra=_legal("exact_bonus"))
     prior_strength: float = Field(default_factory=float, json_schema_extra=_legal("prior_strength"))
-    graph_walk: GraphWalk = Field(default_factory=lambda: "pagerank")
     rerank: bool = Field(default_factory=bool)
     rerank_depth: Whole = Field(default_factory=int, json_schema_extra=_legal("rerank_depth"))
     rerank_timeout_ms: Whole = Field(

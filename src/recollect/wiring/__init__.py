@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         open_service,
     )
     from recollect.wiring.postgres import open_postgres
-    from recollect.wiring.server import Server, open_server, open_walker
+    from recollect.wiring.server import Server, open_second_phase, open_server
 
 _HOMES: Final = {
     "Cached": "recollect.wiring.local",
@@ -37,7 +37,7 @@ _HOMES: Final = {
     "open_postgres": "recollect.wiring.postgres",
     "Server": "recollect.wiring.server",
     "open_server": "recollect.wiring.server",
-    "open_walker": "recollect.wiring.server",
+    "open_second_phase": "recollect.wiring.server",
 }
 
 __all__ = [
@@ -52,9 +52,9 @@ __all__ = [
     "open_remote_graph",
     "open_remote_keys",
     "open_reranker",
+    "open_second_phase",
     "open_server",
     "open_service",
-    "open_walker",
 ]
 
 

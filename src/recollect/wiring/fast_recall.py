@@ -1,8 +1,8 @@
 """From the environment to a recall without pydantic, httpx or an event loop: a hook's own wiring.
 
-The settings of a process are read in `settings.py`, and this is the one exception: importing that
-takes longer than a hook may run. Only what a hook needs is read, and a test holds every value equal
-to what `settings.py` reads.
+The settings of a process are read in `settings.py`. This is the one exception: importing that takes
+longer than a hook may run. Only what a hook needs is read, and a test compares every value with
+what `settings.py` reads.
 """
 
 from __future__ import annotations
@@ -10,16 +10,22 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from recollect.adapters.files.hook_log import home_path
 from recollect.core.errors import InvalidInput, RecollectError
 from recollect.core.memory.owner import check_owner
-from recollect.core.recall.ranking import interleave
+from recollect.core.recall.context import Deadline
 from recollect.core.recall.relevance import Measure
 from recollect.core.recall.request import Hit, RecallRequest
+from recollect.usecases.recall.hits import BothAnswers, merge_answers
+from recollect.usecases.recall.words import recall_by_words, resolve_request, run_directly
+
+if TYPE_CHECKING:
+    from recollect.adapters.sqlite.fast_recall import FastStore
 
 # Of what is left of the budget, what a server may use: the rest is for answering without it.
 _SHARE_FOR_SERVER: Final = 0.7
@@ -97,8 +103,8 @@ def _number(
 
 @dataclass(slots=True)
 class FastRecall:
-    """Recall in each mode, with what there is to say of it afterwards in `note`. `until` is the
-    moment of the monotonic clock at which an answer is of no use any more.
+    """Recall in each mode; afterwards `note` is what to log about it. Past `until`, a moment of the
+    monotonic clock, an answer is of no use.
     """
 
     settings: FastSettings
@@ -108,60 +114,43 @@ class FastRecall:
     def __call__(self, request: RecallRequest) -> list[Hit]:
         chosen = self.settings
         if chosen.api_url is None:
-            return self._local(request)
+            return self._recall_locally(request)
         if not chosen.has_local_store:
-            return self._server(request, 1.0)
-        return self._cached(request)
+            return self._ask_server(request, 1.0)
+        return self._recall_offline_first(request)
 
-    def _cached(self, request: RecallRequest) -> list[Hit]:
-        """As `usecases/sync/offline_first.py` does it: the server's hits, as far as they are still
-        true here, and those that it cannot know; without the server, what is here.
-        """
-        from recollect.adapters.sqlite.fast_recall import FastStore
-
-        chosen = self.settings
-        if not chosen.sqlite_path.exists():  # nothing was synced yet
-            return self._server(request, 1.0)
-        store = FastStore(os.fspath(chosen.sqlite_path), chosen.owner, self._left())
-        try:
-            request = store.resolve_project(request)
-            here = store.recall(request)
-            try:
-                there = self._server(request, _SHARE_FOR_SERVER)
-            except RecollectError as error:
-                self.note = f"without the server: {type(error).__name__}"
-                return here
-            own = store.unsent_ids()
-            known = store.get_many([hit.memory.id for hit in there])
-            theirs = [
-                replace(
-                    hit,
-                    memory=known.get(hit.memory.id, hit.memory),
-                    attached=tuple(one for one in hit.attached if one.id not in own),
-                )
-                for hit in there
-                if hit.memory.id not in own
-            ]
-            # Links that the server has not heard of are followed here.
-            merged = interleave(theirs, here, own, request.sort_by)
-            return store.follow(request, merged)[: request.limit]
-        finally:
-            store.close()
-
-    def _local(self, request: RecallRequest) -> list[Hit]:
-        from recollect.adapters.sqlite.fast_recall import FastStore
-
+    def _recall_locally(self, request: RecallRequest) -> list[Hit]:
         chosen = self.settings
         if not chosen.sqlite_path.exists():
             self.note = "no store yet"
             return []
-        store = FastStore(os.fspath(chosen.sqlite_path), chosen.owner, self._left())
-        try:
-            return store.recall(request)
-        finally:
-            store.close()
+        with self._open_store() as store:
+            return run_directly(recall_by_words(store, chosen.owner, request, self._deadline()))
 
-    def _server(self, request: RecallRequest, share: float) -> list[Hit]:
+    def _recall_offline_first(self, request: RecallRequest) -> list[Hit]:
+        """As `usecases/sync/offline_first.py` does it: the server's hits with what only this store
+        has, or what is here when the server does not answer.
+        """
+        owner = self.settings.owner
+        if not self.settings.sqlite_path.exists():  # nothing was synced yet
+            return self._ask_server(request, 1.0)
+        with self._open_store() as store:
+            request = run_directly(resolve_request(store, owner, request))
+            try:
+                here = run_directly(recall_by_words(store, owner, request, self._deadline()))
+            except InvalidInput:  # none of this store's own legs is to be asked
+                here = []
+            before = run_directly(store.unsent_ids(owner))
+            try:
+                there = self._ask_server(request, _SHARE_FOR_SERVER)
+            except RecollectError as error:
+                self.note = f"without the server: {type(error).__name__}"
+                return here
+            unsent = before | run_directly(store.unsent_ids(owner))
+            answers = BothAnswers(there, here, unsent)
+            return run_directly(merge_answers(store, owner, request, answers))
+
+    def _ask_server(self, request: RecallRequest, share: float) -> list[Hit]:
         from recollect.adapters.http.fast_recall import recall
 
         chosen = self.settings
@@ -172,6 +161,14 @@ class FastRecall:
                 remedy="Set RECOLLECT_API_KEY.",
             )
         return recall(chosen.api_url or "", chosen.api_key, request, self._left() * share)
+
+    def _open_store(self) -> closing[FastStore]:
+        from recollect.adapters.sqlite.fast_recall import FastStore
+
+        return closing(FastStore(os.fspath(self.settings.sqlite_path), self._left()))
+
+    def _deadline(self) -> Deadline:
+        return Deadline(time.monotonic(), self._left(), time.monotonic)
 
     def _left(self) -> float:
         return max(self.until - time.monotonic(), 0.001)

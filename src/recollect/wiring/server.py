@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Final
 from recollect.core.admin.rate import RateLimit
 from recollect.core.errors import RateLimited
 from recollect.core.privacy.keys import Key, check_all_projects
-from recollect.core.recall.request import Recollection
-from recollect.ports.graph import Graph, Walker
+from recollect.core.recall.request import LegName, Recollection
+from recollect.ports.graph import Graph
 from recollect.ports.keys import KeyStore
+from recollect.ports.recall import SecondPhaseLeg
 from recollect.ports.service import Service
 from recollect.ports.stores import Clock
 from recollect.ports.sync import ChangeStore
@@ -30,6 +31,7 @@ from recollect.usecases.graph.extract import GraphContext
 from recollect.usecases.graph.manage import LocalGraph
 from recollect.usecases.recall.backlog import Backlog
 from recollect.usecases.recall.dense import dense_leg, no_dense_leg
+from recollect.usecases.recall.graph_leg import GraphLeg
 from recollect.usecases.recall.recall_log import RecallLog, recall_log
 from recollect.usecases.service import LocalService
 from recollect.usecases.workers.embed import NO_EMBEDDER, EmbeddingContext
@@ -146,7 +148,7 @@ async def open_server(
         open_reader(settings) as reader,
         recall_log(store.recalls, SystemClock()) as shown,
         key_uses(store.keys, SystemClock()) as used,
-        open_walker(store, settings) as walker,
+        open_second_phase(store, settings) as second_phase,
         AsyncExitStack() as stack,
     ):
         context = replace(
@@ -154,11 +156,10 @@ async def open_server(
             reranker=reranker,
             revisions=store.changes,
             callers=callers,
+            second_phase=second_phase,
         )
         if settings.embedder == NO_EMBEDDER:
             context = replace(context, hint=lambda _owner: _NO_MODEL)
-        if settings.fuser == "sql":
-            context = replace(context, fuser=store.fuser)
         embedding = None
         if (vectors := store.vectors) is None:
             if settings.embedder != NO_EMBEDDER:
@@ -180,7 +181,7 @@ async def open_server(
             callers.yield_to_callers,
         )
         if settings.graph != "off":
-            context = replace(context, graph_progress=graph.progress, walker=walker)
+            context = replace(context, graph_progress=graph.progress)
         yield Server(
             context,
             store.keys,
@@ -201,14 +202,14 @@ async def open_server(
 
 
 @asynccontextmanager
-async def open_walker(store: PostgresStore, settings: Settings) -> AsyncIterator[Walker | None]:
-    """The graph leg, unless the graph is switched off."""
+async def open_second_phase(
+    store: PostgresStore, settings: Settings
+) -> AsyncIterator[Mapping[LegName, SecondPhaseLeg]]:
+    """The legs of the second phase: the graph, unless it is switched off."""
     if settings.graph == "off":
-        yield None
+        yield {}
         return
-    from recollect.adapters.walkers.either import select_walker
-    from recollect.adapters.walkers.hops import hops_walker
     from recollect.adapters.walkers.pagerank import PageRank
 
-    async with PageRank(store.graph) as pagerank:
-        yield select_walker({"pagerank": pagerank, "hops": hops_walker(store.graph)})
+    async with PageRank(store.graph) as walker:
+        yield {"graph": GraphLeg(walker, store)}

@@ -91,7 +91,6 @@ def reads_of(store: PostgresStore, vectors: PostgresVectors, space: StoredSpace)
         "snapshot": ("concepts", lambda: store.graph.snapshot(OWNER)),
         "named": ("concept_names", lambda: store.graph.named(OWNER, ["sparrow"])),
         "written": ("concept_names", lambda: store.graph.written(OWNER, ["sparrow"])),
-        "hops": ("memory_concepts", lambda: store.graph.hops(OWNER, {ONE: 1.0}, 1, 0.5, 5)),
         "paths": ("memory_concepts", lambda: store.graph.paths(OWNER, [ONE], ONE)),
         "hits": ("memories", lambda: store.fetch(OWNER, [ONE])),
         "hits then": ("memories", lambda: store.fetch(OWNER, [ONE], MOMENT)),

@@ -20,7 +20,7 @@ from recollect.adapters.models.embedders.local import LocalEmbedder
 from recollect.bench.scores.metrics import METRICS
 from recollect.core.errors import ModelUnavailable
 
-CONFIGS = ("default", "lexical", "dense", "convex", "ts_rank", "local-fts", "bm25s")
+CONFIGS = ("default", "lexical", "dense", "convex", "local-fts", "bm25s")
 STRATA = ("exact", "multi-hop", "paraphrase")
 ROW = ("set", "config", "stratum", "metric", "value", "low", "high", "queries")
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -91,7 +91,7 @@ def test_each_configuration_set_stratum_and_metric_has_one_row(ran: Ran) -> None
 
 
 def test_words_win_where_words_decide_and_meaning_where_meaning_does(ran: Ran) -> None:
-    for words in ("lexical", "ts_rank", "local-fts", "bm25s"):
+    for words in ("lexical", "local-fts", "bm25s"):
         assert ran.value(words, "exact", "RR") > ran.value("dense", "exact", "RR") + 0.2
         assert (
             ran.value("dense", "paraphrase", "R@10") > ran.value(words, "paraphrase", "R@10") + 0.5

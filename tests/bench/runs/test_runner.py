@@ -12,10 +12,11 @@ from tests.bench.made_runs import evaluation_set
 
 from recollect.adapters.in_memory import InMemoryStore
 from recollect.bench.runs.configs import parse_configs
-from recollect.bench.runs.run import _AFTER_THE_LEGS, LIMIT, Runner
+from recollect.bench.runs.run import LIMIT, SETTINGS_AFTER_LEGS, Runner
 from recollect.bench.runs.stage import OWNER, Stage
 from recollect.core.errors import StoreError
 from recollect.core.memory.memory import Draft
+from recollect.core.recall.context import RecallContext
 from recollect.core.recall.request import Candidate, RecallRequest
 from recollect.core.recall.settings import RecallSettings
 from recollect.settings import load
@@ -40,9 +41,8 @@ async def _stage(asked: Counter[int]) -> Stage:
     memories = [(await remember(context, OWNER, Draft(one.content)), one) for one in DATA.documents]
     known = {memory.id: document.id for memory, document in memories}
 
-    async def newest(
-        owner: str, request: RecallRequest, settings: RecallSettings
-    ) -> Sequence[Candidate]:
+    async def newest(context: RecallContext) -> Sequence[Candidate]:
+        settings = context.settings
         asked[settings.depth] += 1
         return [
             Candidate(memory.id, 1 / rank, memory.importance, memory.created_at)
@@ -98,9 +98,7 @@ async def test_what_is_timed_is_asked_anew_with_its_own_settings() -> None:
 
 
 async def test_a_leg_that_fails_ends_the_measurement() -> None:
-    async def broken(
-        owner: str, request: RecallRequest, settings: RecallSettings
-    ) -> Sequence[Candidate]:
+    async def broken(context: RecallContext) -> Sequence[Candidate]:
         raise StoreError("the index is gone", remedy="Bring it back.")
 
     stage = await _stage(Counter())
@@ -110,6 +108,5 @@ async def test_a_leg_that_fails_ends_the_measurement() -> None:
 
 
 def test_only_settings_that_exist_are_kept_from_the_legs() -> None:
-    assert set(RecallSettings().as_dict()) >= _AFTER_THE_LEGS
-    assert "depth" not in _AFTER_THE_LEGS
-    assert "lexical_ranking" not in _AFTER_THE_LEGS
+    assert set(RecallSettings().as_dict()) >= SETTINGS_AFTER_LEGS
+    assert "depth" not in SETTINGS_AFTER_LEGS

@@ -157,13 +157,13 @@ def test_the_command_measures_and_writes(
         slug="words",
         title="Words",
         question="Which lexical ranking?",
-        configs="lexical,ts_rank",
+        configs="lexical,local-fts",
         baseline="lexical",
         verdict="Either.",
         is_timed=True,
     )
     elsewhere = replace(lexical, slug="elsewhere", sets=("locomo",))
-    several = replace(lexical, slug="several", title="More", configs="lexical,local-fts,ts_rank")
+    several = replace(lexical, slug="several", title="More", configs="lexical,bm25s,local-fts")
     here = (lexical, replace(several, is_timed=False), elsewhere)
     monkeypatch.setattr(cli_study, "STUDIES", here)
     cli = Cli(tmp_path / "home", {"RECOLLECT_MODELS": str(models_folder)})
@@ -171,9 +171,9 @@ def test_the_command_measures_and_writes(
     assert result.exit_code == 0, result.stderr
     assert "benchmark.md: 2 studies" in result.stdout
     text = (tmp_path / "docs" / "benchmark.md").read_text()
-    assert text.count("| ts_rank |") == 2 * 2 * 2 + 1  # studies × metrics × tables, and one time
+    assert text.count("| local-fts |") == 2 * 2 * 2 + 1  # studies × metrics × tables, and one time
     figures = json.loads((tmp_path / "docs/benchmark/words.json").read_text())
-    assert {row["config"] for row in figures["results"]} == {"lexical", "ts_rank"}
+    assert {row["config"] for row in figures["results"]} == {"lexical", "local-fts"}
     assert {row["stratum"] for row in figures["results"]} == {"overall"}
     assert not (tmp_path / "docs/benchmark/elsewhere.json").exists()
     monkeypatch.setattr(cli_study, "STUDIES", (replace(lexical, verdict="Neither."), *here[1:]))

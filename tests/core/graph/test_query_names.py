@@ -38,11 +38,11 @@ KNOWN = {
         ("", []),
     ],
 )
-def test_the_names_in_a_query_of_whatever_case(query: str, keys: list[str]) -> None:
+def test_named_among_finds_names_in_any_case(query: str, keys: list[str]) -> None:
     assert named_among(runs(query), KNOWN) == keys
 
 
-def test_what_is_looked_up_for_a_query_is_bounded() -> None:
+def test_runs_of_a_query_are_bounded() -> None:
     found = runs("lorem ipsum, dolor " * 10_000)
     assert len(found) < MOST_WORDS * LONGEST_NAME
     assert len(found[0].key.split()) <= LONGEST_NAME

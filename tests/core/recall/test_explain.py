@@ -11,7 +11,7 @@ import pytest
 from tests.strategies import MOMENT
 
 from recollect.core.memory.memory import Memory, Scope
-from recollect.core.recall.explain import ObstacleKind, barred, below_limit
+from recollect.core.recall.explain import ObstacleKind, below_limit, find_bars
 from recollect.core.recall.request import RecallRequest, RerankPlace, SortBy
 
 MEMORY = Memory(
@@ -42,35 +42,37 @@ BARS: list[tuple[dict[str, Any], ObstacleKind, str, str]] = [
 
 
 @pytest.mark.parametrize(("asked", "kind", "what", "remedy"), BARS)
-def test_each_bar_is_named_with_the_way_around_it(
+def test_find_bars_names_each_with_its_remedy(
     asked: dict[str, Any], kind: ObstacleKind, what: str, remedy: str
 ) -> None:
-    (found,) = barred(MEMORY, RecallRequest("q", **asked))
+    (found,) = find_bars(MEMORY, RecallRequest("q", **asked))
     assert found.kind == kind
     assert what in found.what
     assert remedy in found.remedy
 
 
-def test_a_memory_without_a_project_is_asked_for_without_one() -> None:
+def test_find_bars_asks_for_no_project_when_the_memory_has_none() -> None:
     homeless = replace(MEMORY, project=None)
-    (found,) = barred(homeless, RecallRequest("q", scope=Scope(project="web")))
+    (found,) = find_bars(homeless, RecallRequest("q", scope=Scope(project="web")))
     assert (found.what, found.remedy) == (
         "it has no project, and web was asked for",
         "Ask for no project.",
     )
 
 
-def test_several_bars_are_all_named() -> None:
+def test_find_bars_names_all_of_several() -> None:
     forgotten = replace(MEMORY, deleted_at=MOMENT)
     scope = Scope(project="web", tags=("x",))
-    kinds = [one.kind for one in barred(forgotten, RecallRequest("q", scope=scope))]
+    kinds = [bar.kind for bar in find_bars(forgotten, RecallRequest("q", scope=scope))]
     assert kinds == ["forgotten", "out_of_scope", "out_of_scope"]
 
 
-def test_what_the_scope_covers_is_not_barred() -> None:
+def test_find_bars_is_empty_inside_the_scope() -> None:
     scope = Scope("shop", ("monday",), ("fact",), ("ops",), MOMENT, MOMENT + timedelta(seconds=1))
     assert scope.covers(MEMORY)
-    assert barred(MEMORY, RecallRequest("q", scope=scope, exclude=frozenset([UUID(int=2)]))) == []
+    assert (
+        find_bars(MEMORY, RecallRequest("q", scope=scope, exclude=frozenset([UUID(int=2)]))) == []
+    )
 
 
 LOW: list[tuple[int, int, int | None, str]] = [
@@ -92,7 +94,7 @@ LOW: list[tuple[int, int, int | None, str]] = [
 
 
 @pytest.mark.parametrize(("place", "reach", "vital", "remedy"), LOW)
-def test_below_the_limit_only_what_would_do_is_named(
+def test_below_limit_names_only_what_would_help(
     place: int, reach: int, vital: int | None, remedy: str
 ) -> None:
     found = below_limit(place, RecallRequest("q", limit=10), reach=reach, vital=vital)
@@ -109,7 +111,7 @@ ORDERS: list[tuple[SortBy, RerankPlace | None, str]] = [
 
 
 @pytest.mark.parametrize(("sort_by", "rerank", "order"), ORDERS)
-def test_the_order_that_counted_is_named(
+def test_below_limit_names_the_order_that_counted(
     sort_by: SortBy, rerank: RerankPlace | None, order: str
 ) -> None:
     found = below_limit(14, RecallRequest("q", sort_by=sort_by), reach=50, rerank=rerank)
@@ -119,7 +121,7 @@ def test_the_order_that_counted_is_named(
 @pytest.mark.parametrize(
     ("former", "reach", "is_named"), [(10, 50, True), (11, 50, False), (10, 0, False)]
 )
-def test_the_second_stage_is_turned_off_where_it_alone_kept_the_memory_out(
+def test_below_limit_suggests_turning_the_second_stage_off(
     former: int, reach: int, is_named: bool
 ) -> None:
     found = below_limit(14, RecallRequest("q"), reach=reach, rerank=RerankPlace(0.5, former))

@@ -61,7 +61,7 @@ def test_no_remedy_names_status_which_shows_the_local_store_only(
 
 
 @pytest.mark.parametrize(("leg", "facts", "memory", "kind", "remedy"), LEG_OBSTACLES)
-def test_what_keeps_a_memory_out_of_a_leg(
+def test_leg_obstacle_says_what_keeps_a_memory_out(
     leg: LegName, facts: LegFacts, memory: Memory, kind: ObstacleKind | None, remedy: str
 ) -> None:
     found = leg_obstacle(leg, facts, memory, RecallRequest("q"))
@@ -74,7 +74,7 @@ def test_what_keeps_a_memory_out_of_a_leg(
     assert (facts.note or facts.parked or "") in found.what
 
 
-def test_below_the_depth_the_remedy_is_what_trying_it_showed() -> None:
+def test_leg_obstacle_suggests_more_depth_only_where_it_helps() -> None:
     facts = replace(RAN, rank=63)
 
     def remedy(place: int | None) -> str:
@@ -98,7 +98,7 @@ DECLINED: dict[Reason, tuple[LegName, str]] = {
     "nothing_embedded": ("dense", "`recollect worker`"),
     "sensitive_query": ("dense", "local model"),
     "unsent": ("graph", "`recollect sync`"),
-    "no_concept": ("graph", "Name somebody or something"),
+    "no_concept": ("graph", "Name someone or something"),
     "unknown_concept": ("graph", "`recollect graph show NAME`"),
     "other_order": ("graph", "Sort by relevance."),
     "nothing_found": ("graph", "words that some memory contains"),
@@ -108,7 +108,7 @@ DECLINED: dict[Reason, tuple[LegName, str]] = {
 
 @pytest.mark.parametrize("reason", get_args(Reason))
 @pytest.mark.parametrize("status", ["skipped", "absent"])
-def test_each_reason_to_decline_has_its_own_remedy(
+def test_leg_obstacle_has_a_remedy_for_each_reason_to_decline(
     status: Literal["skipped", "absent"], reason: Reason
 ) -> None:
     leg, remedy = DECLINED[reason]
@@ -121,7 +121,7 @@ def test_each_reason_to_decline_has_its_own_remedy(
 
 
 @pytest.mark.parametrize("leg", get_args(LegName))
-def test_whose_weight_of_0_it_is_decides_what_helps(leg: LegName) -> None:
+def test_leg_obstacle_says_where_a_weight_of_0_comes_from(leg: LegName) -> None:
     default = RecallSettings().weights()[leg]
     facts = LegFacts("skipped", 0.0, 50)
     by_settings = leg_obstacle(leg, facts, MEMORY, RecallRequest("q"))

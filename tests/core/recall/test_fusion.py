@@ -27,11 +27,11 @@ ks = st.integers(1, 1_000)
 
 
 def scores(fused: list[Fused]) -> dict[int, float]:
-    return {one.candidate.id.int: one.score for one in fused}
+    return {entry.candidate.id.int: entry.score for entry in fused}
 
 
 def order(fused: list[Fused]) -> list[int]:
-    return [one.candidate.id.int for one in fused]
+    return [entry.candidate.id.int for entry in fused]
 
 
 def by_rank(*numbers: int) -> list[Candidate]:
@@ -73,7 +73,7 @@ RECIPROCAL_RANKS: list[tuple[Answers, Weights, int, dict[int, float]]] = [
 
 
 @pytest.mark.parametrize(("legs", "weights", "k", "expected"), RECIPROCAL_RANKS)
-def test_reciprocal_ranks_are_summed(
+def test_rrf_sums_reciprocal_ranks(
     legs: Answers, weights: Weights, k: int, expected: dict[int, float]
 ) -> None:
     fused = fuse(legs, weights, "rrf", k)
@@ -125,7 +125,7 @@ CONVEX: list[tuple[Answers, Weights, dict[int, float]]] = [
 
 
 @pytest.mark.parametrize(("legs", "weights", "expected"), CONVEX)
-def test_convex_combination_averages_scaled_scores(
+def test_convex_averages_scaled_scores(
     legs: Answers, weights: Weights, expected: dict[int, float]
 ) -> None:
     assert scores(fuse(legs, weights, "convex", 60)) == pytest.approx(expected, rel=1e-15)
@@ -178,7 +178,7 @@ def test_standout_counts_squared_heights_and_votes(
     assert scores(fuse(legs, weights, "standout", vote)) == pytest.approx(expected, rel=1e-12)
 
 
-def test_each_place_tells_rank_score_and_contribution() -> None:
+def test_fuse_reports_rank_score_and_contribution_of_each_leg() -> None:
     legs: Answers = {"lexical": by_rank(1, 2), "dense": [candidate(2, 0.75)]}
     first, second = fuse(legs, EVEN, "rrf", 60)
     assert first.candidate.id == UUID(int=2)
@@ -194,7 +194,7 @@ def test_each_place_tells_rank_score_and_contribution() -> None:
 
 
 @pytest.mark.parametrize("fusion", FUSIONS)
-def test_equal_scores_are_settled_by_id(fusion: Fusion) -> None:
+def test_fuse_settles_equal_scores_by_id(fusion: Fusion) -> None:
     crossed: Answers = {
         "lexical": [candidate(7, 1.0), candidate(3, 0.0)],
         "dense": [candidate(3, 1.0), candidate(7, -1.0)],
@@ -204,13 +204,13 @@ def test_equal_scores_are_settled_by_id(fusion: Fusion) -> None:
     assert order(fused) == [3, 7]
 
 
-def test_a_memory_named_twice_by_a_leg_keeps_its_first_place() -> None:
+def test_fuse_keeps_the_first_place_of_a_memory_named_twice() -> None:
     (fused,) = fuse({"lexical": [candidate(1, 0.9), candidate(1, 0.1)]}, EVEN, "rrf", 60)
     assert fused.score == 1 / (60 + 1)
 
 
 @given(answers(), all_weights(), fusions, ks)
-def test_the_order_in_which_legs_are_named_does_not_matter(
+def test_fuse_ignores_the_order_of_the_legs(
     legs: dict[LegName, list[Candidate]], weights: dict[LegName, float], fusion: Fusion, k: int
 ) -> None:
     backwards = dict(reversed(legs.items()))
@@ -218,7 +218,7 @@ def test_the_order_in_which_legs_are_named_does_not_matter(
 
 
 @given(answers(), all_weights(), leg_names, fusions, ks)
-def test_a_zero_weight_equals_an_absent_leg(
+def test_fuse_treats_a_zero_weight_like_an_absent_leg(
     legs: dict[LegName, list[Candidate]],
     weights: dict[LegName, float],
     muted: LegName,
@@ -232,45 +232,45 @@ def test_a_zero_weight_equals_an_absent_leg(
 
 
 @given(leg_names, leg_answers(finite_scores), weights_in_force, fusions, ks)
-def test_one_leg_keeps_its_order_exactly(
+def test_fuse_keeps_the_order_of_a_single_leg(
     leg: LegName, found: list[Candidate], weight: float, fusion: Fusion, k: int
 ) -> None:
     fused = fuse({leg: found}, {leg: weight}, fusion, k)
-    assert [one.candidate for one in fused] == found
+    assert [entry.candidate for entry in fused] == found
 
 
 @given(answers(), all_weights(st.floats(0.0, 5.0)), fusions, ks)
-def test_every_memory_found_by_a_leg_in_force_appears_once_best_first(
+def test_fuse_returns_every_memory_once_best_first(
     legs: dict[LegName, list[Candidate]], weights: dict[LegName, float], fusion: Fusion, k: int
 ) -> None:
     fused = fuse(legs, weights, fusion, k)
-    found = {one.id for leg in legs if weights[leg] > 0 for one in legs[leg]}
+    found = {entry.id for leg in legs if weights[leg] > 0 for entry in legs[leg]}
     assert sorted(order(fused)) == sorted(id.int for id in found)
-    best_first = sorted(fused, key=lambda one: -one.score)
-    assert [one.score for one in fused] == [one.score for one in best_first]
+    best_first = sorted(fused, key=lambda entry: -entry.score)
+    assert [entry.score for entry in fused] == [entry.score for entry in best_first]
 
 
 @given(answers(), all_weights(), fusions, ks)
-def test_equal_scores_and_best_ranks_are_in_order_of_id(
+def test_fuse_orders_equal_scores_and_ranks_by_id(
     legs: dict[LegName, list[Candidate]], weights: dict[LegName, float], fusion: Fusion, k: int
 ) -> None:
     fused = fuse(legs, weights, fusion, k)
-    for one, next_one in pairwise(fused):
-        ranks = [min(place.rank or 0 for place in each.legs.values()) for each in (one, next_one)]
-        if one.score == next_one.score and ranks[0] == ranks[1]:
-            assert one.candidate.id < next_one.candidate.id
+    for entry, next_one in pairwise(fused):
+        ranks = [min(place.rank or 0 for place in each.legs.values()) for each in (entry, next_one)]
+        if entry.score == next_one.score and ranks[0] == ranks[1]:
+            assert entry.candidate.id < next_one.candidate.id
 
 
 @given(answers(), all_weights())
 def test_convex_scores_lie_between_0_and_1(
     legs: dict[LegName, list[Candidate]], weights: dict[LegName, float]
 ) -> None:
-    for one in fuse(legs, weights, "convex", 60):
-        assert 0.0 <= one.score <= 1.0 + 1e-12  # the weights' shares are rounded
+    for entry in fuse(legs, weights, "convex", 60):
+        assert 0.0 <= entry.score <= 1.0 + 1e-12  # the weights' shares are rounded
 
 
 @given(answers(), all_weights(), leg_names, st.floats(1.0, 10.0), ks)
-def test_a_heavier_leg_never_lowers_what_it_found(
+def test_a_heavier_leg_does_not_lower_what_it_found(
     legs: dict[LegName, list[Candidate]],
     weights: dict[LegName, float],
     favoured: LegName,
@@ -279,8 +279,8 @@ def test_a_heavier_leg_never_lowers_what_it_found(
 ) -> None:
     before = scores(fuse(legs, weights, "rrf", k))
     after = scores(fuse(legs, {**weights, favoured: weights[favoured] * factor}, "rrf", k))
-    for one in legs.get(favoured, ()):
-        assert after[one.id.int] >= before[one.id.int]
+    for entry in legs.get(favoured, ()):
+        assert after[entry.id.int] >= before[entry.id.int]
 
 
 @given(leg_answers(), leg_answers(), weights_in_force, st.floats(1.0, 10.0))
@@ -291,14 +291,14 @@ def test_a_heavier_leg_lifts_its_best_above_what_only_the_other_found(
     legs: Answers = {"lexical": lexical, "dense": dense}
     before = scores(fuse(legs, {"lexical": weight, "dense": 1.0}, "convex", 60))
     after = scores(fuse(legs, {"lexical": weight * factor, "dense": 1.0}, "convex", 60))
-    only_dense = {one.id for one in dense} - {one.id for one in lexical}
+    only_dense = {entry.id for entry in dense} - {entry.id for entry in lexical}
     for id in only_dense:
         assert after[id.int] <= before[id.int]
-    if lexical and lexical[0].id not in {one.id for one in dense}:
+    if lexical and lexical[0].id not in {entry.id for entry in dense}:
         assert after[lexical[0].id.int] >= before[lexical[0].id.int]
 
 
-def test_reciprocal_rank_looks_at_places_only() -> None:
+def test_rrf_looks_at_places_only() -> None:
     close: Answers = {"lexical": [candidate(1, 9.0), candidate(2, 8.9)], "dense": by_rank(2, 1, 3)}
     apart: Answers = {"lexical": [candidate(1, 9.0), candidate(2, 0.1)], "dense": by_rank(2, 1, 3)}
     assert scores(fuse(close, EVEN, "rrf", 60)) == scores(fuse(apart, EVEN, "rrf", 60))

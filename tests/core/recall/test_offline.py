@@ -7,7 +7,7 @@ from tests.strategies import MOMENT, new_id
 
 from recollect.core.memory.memory import Memory
 from recollect.core.recall.explain import LegFacts, Obstacle, WhyLeg, WhyReport
-from recollect.core.recall.offline import explained_here, recalled_here
+from recollect.core.recall.offline import mark_local_answer, mark_local_report
 from recollect.core.recall.request import (
     LegName,
     LegReport,
@@ -45,7 +45,7 @@ def found(dense: LegStatus = "absent", weight: float = 0.85) -> Recollection:
         (found(), BY_DATE, "failed", "failed", "skipped", ("dense",)),
     ],
 )
-def test_only_legs_that_should_have_answered_are_missed(
+def test_local_answer_misses_only_legs_that_should_have_answered(
     here: Recollection,
     request_: RecallRequest,
     status: LegStatus,
@@ -53,7 +53,7 @@ def test_only_legs_that_should_have_answered_are_missed(
     graph: str,
     degraded: tuple[str, ...],
 ) -> None:
-    told = recalled_here(here, request_, status, "the server sleeps")
+    told = mark_local_answer(here, request_, status, "the server sleeps")
     assert told.legs["lexical"] == RAN
     assert (told.legs["dense"].status, told.legs["graph"].status) == (dense, graph)
     assert told.legs["dense"].weight == here.legs["dense"].weight
@@ -61,13 +61,13 @@ def test_only_legs_that_should_have_answered_are_missed(
     assert told.note == "answered by the local store, by words alone: the server sleeps"
 
 
-def test_the_second_stage_is_left_to_the_server_and_named() -> None:
-    stage = recalled_here(found(), PRESENT, "late", "it sleeps").rerank
+def test_local_answer_leaves_the_second_stage_to_the_server() -> None:
+    stage = mark_local_answer(found(), PRESENT, "late", "it sleeps").rerank
     assert stage is not None
     assert (stage.status, stage.note) == ("absent", "the second stage is the server's")
 
 
-def test_why_names_the_server_where_a_leg_is_missing() -> None:
+def test_local_report_names_the_server_where_a_leg_is_missing() -> None:
     absent = Obstacle("leg_absent", "there is no dense leg here", "See the doctor.", "dense")
     forgotten = Obstacle("forgotten", "it was forgotten", "Remember it again.")
     legs: dict[LegName, WhyLeg] = {
@@ -78,11 +78,11 @@ def test_why_names_the_server_where_a_leg_is_missing() -> None:
     report = WhyReport(
         memory, False, None, 10, None, 1.0, 1.0, None, legs, kept_out=(forgotten, absent)
     )
-    told = explained_here(report, PRESENT, "failed", "the server cannot be reached")
+    told = mark_local_report(report, PRESENT, "failed", "the server cannot be reached")
     assert told.note == "answered by the local store, by words alone: the server cannot be reached"
     assert told.legs["lexical"] == legs["lexical"]
     assert told.legs["dense"].facts.status == "failed"
-    assert [one.what for one in told.kept_out] == [
+    assert [obstacle.what for obstacle in told.kept_out] == [
         "it was forgotten",
         "the dense leg failed: the server cannot be reached",
     ]
@@ -98,7 +98,7 @@ def test_why_names_the_server_where_a_leg_is_missing() -> None:
         (BY_DATE, "failed", ("`recollect doctor`", "Sort by relevance.")),
     ],
 )
-def test_what_to_do_about_a_missing_leg_fits_why_it_is_missing(
+def test_local_report_has_a_remedy_that_fits_the_missing_leg(
     request_: RecallRequest, status: LegStatus, remedies: tuple[str, str]
 ) -> None:
     absent = WhyLeg(LegFacts("absent", 1.0, 100))
@@ -108,7 +108,7 @@ def test_what_to_do_about_a_missing_leg_fits_why_it_is_missing(
     report = WhyReport(
         memory, False, None, 10, None, 1.0, 1.0, None, legs, kept_out=(), second_stage=stage
     )
-    told = explained_here(report, request_, status, "it is so")
+    told = mark_local_report(report, request_, status, "it is so")
     for leg, remedy in zip(told.legs.values(), remedies, strict=True):
         assert leg.obstacle is not None
         assert remedy in leg.obstacle.remedy

@@ -31,7 +31,7 @@ def fused(number: int, score: float, importance: float = 0.5, age: int = 0) -> F
 
 
 def order(entries: list[Fused], sort_by: SortBy) -> list[int]:
-    return [one.fused.candidate.id.int for one in rank(entries, sort_by)]
+    return [entry.fused.candidate.id.int for entry in rank(entries, sort_by)]
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,9 @@ TABLE: list[tuple[SortBy, list[int]]] = [
 
 
 @pytest.mark.parametrize(("sort_by", "expected"), TABLE)
-def test_sort_orders(sort_by: SortBy, expected: list[int]) -> None:
+def test_rank_sorts_by_relevance_importance_or_recency(
+    sort_by: SortBy, expected: list[int]
+) -> None:
     entries = [
         fused(1, 0.9, importance=0.0, age=2),
         fused(2, 0.8, importance=1.0, age=9),
@@ -81,19 +83,19 @@ def test_sort_orders(sort_by: SortBy, expected: list[int]) -> None:
 
 
 @pytest.mark.parametrize("sort_by", ["relevance", "importance", "recency"])
-def test_ties_keep_the_order_of_fusion(sort_by: SortBy) -> None:
+def test_rank_keeps_the_fused_order_of_ties(sort_by: SortBy) -> None:
     assert order([fused(number, 0.5) for number in (3, 1, 2)], sort_by) == [3, 1, 2]
 
 
 @given(st.lists(st.floats(0.0, 1.0), max_size=10), st.floats(0.0, 1.0))
-def test_equal_importance_never_changes_the_order_of_fusion(
+def test_rank_keeps_the_fused_order_at_equal_importance(
     scores: list[float], importance: float
 ) -> None:
     entries = [
         fused(number, score, importance)
         for number, score in enumerate(sorted(scores, reverse=True), start=1)
     ]
-    assert order(entries, "relevance") == [one.candidate.id.int for one in entries]
+    assert order(entries, "relevance") == [entry.candidate.id.int for entry in entries]
 
 
 EXACT: list[tuple[str, str, float]] = [
@@ -123,7 +125,7 @@ EXACT: list[tuple[str, str, float]] = [
 
 
 @pytest.mark.parametrize(("query", "content", "expected"), EXACT)
-def test_how_exactly_a_content_says_what_was_asked(
+def test_exactness_is_1_for_a_phrase_and_half_for_all_words(
     query: str, content: str, expected: float
 ) -> None:
     assert exactness(query, content) == expected
@@ -134,7 +136,7 @@ def test_exactness_is_one_of_three_for_any_text(query: str, content: str) -> Non
     assert exactness(query, content) in (0.0, 0.5, 1.0)
 
 
-def test_a_bonus_raises_the_fused_score() -> None:
+def test_rank_multiplies_the_fused_score_with_the_bonus() -> None:
     entries = [fused(1, 0.020), fused(2, 0.019)]
     first, second = rank(entries, "relevance", {UUID(int=2): 1 + 0.2 * 0.5})
     assert (first.id.int, first.bonus, first.score) == (2, 1.1, 0.019 * 1.1 * 0.85)
@@ -153,7 +155,7 @@ VITAL: list[tuple[int, SortBy, float, int]] = [
 
 
 @pytest.mark.parametrize(("number", "sort_by", "strength", "place"), VITAL)
-def test_the_place_with_the_highest_importance(
+def test_place_if_vital_ranks_with_importance_1(
     number: int, sort_by: SortBy, strength: float, place: int
 ) -> None:
     entries = [fused(n, score, age=n) for n, score in ((1, 0.9), (2, 0.8), (3, 0.7), (4, 0.1))]
@@ -161,7 +163,7 @@ def test_the_place_with_the_highest_importance(
     assert place_if_vital(ranked, UUID(int=number), sort_by, strength) == place
 
 
-def test_the_place_with_the_highest_importance_counts_the_bonus() -> None:
+def test_place_if_vital_counts_the_bonus() -> None:
     ranked = rank([fused(1, 0.9), fused(2, 0.8)], "relevance", {UUID(int=1): 1.5})
     assert place_if_vital(ranked, UUID(int=2), "relevance") == 2
 
@@ -178,18 +180,21 @@ REARRANGED: list[tuple[dict[int, float], list[int]]] = [
 
 
 @pytest.mark.parametrize(("scores", "expected"), REARRANGED)
-def test_the_second_stage_shares_out_the_places_it_judged(
+def test_rearrange_shares_out_the_places_of_what_was_scored(
     scores: dict[int, float], expected: list[int]
 ) -> None:
     ranked = rank([fused(number, 1 / number) for number in (1, 2, 3, 4)], "relevance")
     order = rearrange(ranked, {UUID(int=number): score for number, score in scores.items()})
-    assert [one.id.int for one in order] == expected
-    for one in order:
-        if one.id.int in scores:
-            assert one.rerank is not None
-            assert (one.rerank.score, one.rerank.former_place) == (scores[one.id.int], one.id.int)
+    assert [entry.id.int for entry in order] == expected
+    for entry in order:
+        if entry.id.int in scores:
+            assert entry.rerank is not None
+            assert (entry.rerank.score, entry.rerank.former_place) == (
+                scores[entry.id.int],
+                entry.id.int,
+            )
         else:
-            assert one.rerank is None
+            assert entry.rerank is None
 
 
 def hit(number: int, score: float, importance: float = 0.5, age: int = 0) -> Hit:
@@ -213,11 +218,11 @@ THEIRS = [hit(1, 22.0, 0.9, age=1), hit(2, 20.0, 0.5, age=5), hit(3, 9.0, 0.1, a
         ([], [1, 2, 3]),
     ],
 )
-def test_what_only_this_store_has_is_where_this_store_places_it(
+def test_interleave_puts_local_hits_where_this_store_places_them(
     here: list[Hit], merged: list[int]
 ) -> None:
     order = interleave(THEIRS, here, {UUID(int=8), UUID(int=9)}, "relevance")
-    assert [one.memory.id.int for one in order] == merged
+    assert [hit.memory.id.int for hit in order] == merged
 
 
 @pytest.mark.parametrize(
@@ -228,8 +233,8 @@ def test_what_only_this_store_has_is_where_this_store_places_it(
         ("recency", 0.7, [1, 2, 8, 3]),
     ],
 )
-def test_importance_and_age_can_be_compared_across_stores(
+def test_interleave_compares_importance_and_age_across_stores(
     sort_by: SortBy, importance: float, merged: list[int]
 ) -> None:
     order = interleave(THEIRS, [hit(8, 99.0, importance, age=7)], {UUID(int=8)}, sort_by)
-    assert [one.memory.id.int for one in order] == merged
+    assert [hit.memory.id.int for hit in order] == merged

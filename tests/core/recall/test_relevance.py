@@ -38,15 +38,15 @@ def test_related_prompts_clear_the_floor(prompt: str, text: str) -> None:
         "run it again",
     ],
 )
-def test_unrelated_prompts_do_not(prompt: str) -> None:
+def test_unrelated_prompts_stay_below_the_floor(prompt: str) -> None:
     assert relevance(prompt, FRIDAY) < FLOOR
 
 
-def test_nothing_in_common_is_nothing() -> None:
+def test_relevance_is_0_with_nothing_in_common() -> None:
     assert relevance("violin lessons", FRIDAY) == 0.0
 
 
-def test_as_the_sum_says() -> None:
+def test_relevance_is_the_sum_it_documents() -> None:
     # Two of two telling words, once each, in a text of two words.
     dampened = 1.2 * (1 - 0.75 + 0.75 * 2 / 60)
     word = 1 * 2.2 / (1 + dampened)
@@ -55,12 +55,12 @@ def test_as_the_sum_says() -> None:
     )
 
 
-def test_a_long_text_needs_more() -> None:
+def test_relevance_is_lower_for_a_longer_text() -> None:
     prompt = "staging database friday"
     assert relevance(prompt, FRIDAY) > relevance(prompt, FRIDAY + " padding" * 300)
 
 
-def test_meaning_clears_the_floor_where_a_dense_leg_found_it() -> None:
+def test_a_high_cosine_clears_the_floor() -> None:
     def hit(score: float) -> Hit:
         return Hit(memory(1, FRIDAY), 1.0, 1.0, 1.0, {"dense": LegPlace(1, score, 1.0)})
 
@@ -68,7 +68,7 @@ def test_meaning_clears_the_floor_where_a_dense_leg_found_it() -> None:
     assert not is_relevant("when may rows be changed?", hit(COSINE_FLOOR - 0.01))
 
 
-def test_keywords_and_tags_count() -> None:
+def test_relevance_counts_keywords_and_tags() -> None:
     one = memory(1, "Ask Ada.", expanded_keywords=("printer", "toner"), tags=("office",))
     assert is_relevant("printer toner", Hit(one, 1.0, 1.0, 1.0, {}))
 
@@ -83,5 +83,5 @@ def test_keywords_and_tags_count() -> None:
         ("fail", "failing", "failed"),
     ],
 )
-def test_the_forms_of_a_word_have_one_stem(forms: tuple[str, ...]) -> None:
+def test_stem_is_the_same_for_all_forms_of_a_word(forms: tuple[str, ...]) -> None:
     assert len({stem(form) for form in forms}) == 1

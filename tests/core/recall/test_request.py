@@ -21,7 +21,7 @@ REFUSED: list[tuple[RecallRequest, str]] = [
 
 
 @pytest.mark.parametrize(("request_", "culprit"), REFUSED)
-def test_what_cannot_be_asked_is_refused(request_: RecallRequest, culprit: str) -> None:
+def test_request_refuses_illegal_values(request_: RecallRequest, culprit: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         request_.checked()
     assert refused.value.field == culprit
@@ -30,12 +30,12 @@ def test_what_cannot_be_asked_is_refused(request_: RecallRequest, culprit: str) 
 @pytest.mark.parametrize("limit", [1, 100])
 @pytest.mark.parametrize("weight", [0.0, 5.0])
 @pytest.mark.parametrize("query", ["", "AND", "\x00", "x" * 1_000_000])
-def test_any_text_within_the_ranges_can_be_asked(limit: int, weight: float, query: str) -> None:
+def test_request_accepts_any_text_within_the_ranges(limit: int, weight: float, query: str) -> None:
     request = RecallRequest(query, limit=limit, weights={"dense": weight})
     assert request.checked() == request
 
 
-def test_the_scopes_names_are_trimmed() -> None:
+def test_request_trims_the_names_of_its_scope() -> None:
     request = RecallRequest("q", scope=Scope(project=" web "))
     assert request.checked().scope == Scope(project="web")
 

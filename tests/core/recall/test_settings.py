@@ -19,7 +19,7 @@ def test_every_setting_has_its_legal_values_and_a_legal_default() -> None:
     assert defaults.changed(defaults.as_dict()) == defaults
 
 
-def test_the_benchmarks_defaults() -> None:
+def test_defaults_are_those_the_benchmark_chose() -> None:
     defaults = RecallSettings()
     assert defaults.weights() == {"lexical": 1.0, "dense": 0.85, "graph": 1.5}
     assert (defaults.fusion, defaults.vote, defaults.rrf_k) == ("standout", 6.0, 60)
@@ -46,7 +46,6 @@ ACCEPTED: list[tuple[str, object, object]] = [
     ("rrf_k", 10.0, 10),
     ("depth", 1_000, 1_000),
     ("deadline_ms", 10, 10),
-    ("lexical_ranking", "ts_rank", "ts_rank"),
     ("exact_bonus", 1, 1.0),
     ("rerank", True, True),
     ("rerank", "on", True),
@@ -58,7 +57,7 @@ ACCEPTED: list[tuple[str, object, object]] = [
 
 
 @pytest.mark.parametrize(("name", "given_value", "kept"), ACCEPTED)
-def test_a_legal_value_is_kept(name: str, given_value: object, kept: object) -> None:
+def test_settings_keep_a_legal_value(name: str, given_value: object, kept: object) -> None:
     changed = RecallSettings().changed({name: given_value}).as_dict()
     assert changed == {**RecallSettings().as_dict(), name: kept}
     assert type(changed[name]) is type(RecallSettings().as_dict()[name])
@@ -79,7 +78,6 @@ REFUSED: list[tuple[str, object, str]] = [
     ("fusion", [], "Choose one of: standout, rrf, convex."),
     ("vote", -0.1, "Give a number from 0 to 100."),
     ("vote", 100.1, "Give a number from 0 to 100."),
-    ("lexical_ranking", "bm25", "Choose one of: idf, idf_exhaustive, ts_rank."),
     ("wieght", 1, "The settings are: lexical_weight,"),
     ("exact_bonus", 1.1, "Give a number from 0 to 1."),
     ("exact_bonus", -0.1, "Give a number from 0 to 1."),
@@ -93,7 +91,9 @@ REFUSED: list[tuple[str, object, str]] = [
 
 
 @pytest.mark.parametrize(("name", "value", "remedy"), REFUSED)
-def test_an_illegal_value_is_refused_with_its_remedy(name: str, value: object, remedy: str) -> None:
+def test_settings_refuse_an_illegal_value_with_a_remedy(
+    name: str, value: object, remedy: str
+) -> None:
     with pytest.raises(InvalidInput) as refused:
         RecallSettings().changed({name: value})
     assert refused.value.field == name
@@ -105,7 +105,7 @@ anything = st.none() | st.booleans() | st.integers() | st.floats() | any_text | 
 
 
 @given(st.dictionaries(st.sampled_from([*LEGAL, "unknown"]), anything))
-def test_any_change_is_legal_or_refused(changes: dict[str, object]) -> None:
+def test_settings_accept_or_refuse_any_change(changes: dict[str, object]) -> None:
     try:
         changed = RecallSettings().changed(changes)
     except InvalidInput:
@@ -114,11 +114,11 @@ def test_any_change_is_legal_or_refused(changes: dict[str, object]) -> None:
 
 
 @given(st.dictionaries(st.sampled_from([*LEGAL, "of_a_newer_version"]), anything))
-def test_rows_this_version_cannot_use_do_not_stop_it(rows: dict[str, object]) -> None:
+def test_stored_settings_skip_unusable_rows(rows: dict[str, object]) -> None:
     stored = RecallSettings.stored(rows)
     assert RecallSettings().changed(stored.as_dict()) == stored
 
 
-def test_usable_rows_are_used_beside_unusable_ones() -> None:
+def test_stored_settings_use_the_usable_rows() -> None:
     rows = {"rrf_k": 10, "fusion": "of a newer version", "of_a_newer_version": 1}
     assert RecallSettings.stored(rows) == RecallSettings(rrf_k=10)

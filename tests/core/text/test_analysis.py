@@ -43,25 +43,25 @@ QUERIES: list[tuple[str, tuple[str, ...]]] = [
 
 
 @pytest.mark.parametrize(("query", "words"), QUERIES)
-def test_the_words_of_a_query(query: str, words: tuple[str, ...]) -> None:
+def test_query_words_are_the_words_worth_looking_for(query: str, words: tuple[str, ...]) -> None:
     assert query_words(query) == words
 
 
-def test_a_pasted_megabyte_is_cut() -> None:
+def test_clean_query_cuts_a_pasted_megabyte() -> None:
     assert len(clean_query("x" * 1_000_000)) == MAX_QUERY_CHARS
     many = " ".join(f"word{number}" for number in range(1_000))
     assert query_words(many) == tuple(f"word{number}" for number in range(MAX_QUERY_WORDS))
 
 
 @given(any_text)
-def test_a_clean_query_can_be_stored_and_stays_clean(text: str) -> None:
+def test_clean_query_is_storable_and_stable(text: str) -> None:
     clean = clean_query(text)
     assert unstorable(clean) is None
     assert clean_query(clean) == clean
 
 
 @given(any_text)
-def test_words_are_distinct_and_stop_words_stand_only_alone(text: str) -> None:
+def test_query_words_are_distinct_and_without_stop_words(text: str) -> None:
     words = query_words(text)
     assert len(set(words)) == len(words)
     assert words == tuple(word for word in words if word.strip())
@@ -79,12 +79,12 @@ def test_words_are_distinct_and_stop_words_stand_only_alone(text: str) -> None:
         ("\ud800", "half of a surrogate pair (broken UTF-8)"),
     ],
 )
-def test_what_cannot_be_stored_is_named(text: str, found: str | None) -> None:
+def test_unstorable_names_the_character(text: str, found: str | None) -> None:
     assert unstorable(text) == found
 
 
 @given(any_text)
-def test_storable_means_that_it_can_be_encoded(text: str) -> None:
+def test_storable_text_can_be_encoded(text: str) -> None:
     try:
         text.encode()
         encodable = "\x00" not in text
@@ -104,19 +104,19 @@ def fts5() -> Iterator[sqlite3.Connection]:
     connection.close()
 
 
-def test_words_are_quoted() -> None:
+def test_fts5_match_quotes_words() -> None:
     assert fts5_match(("staging", 'say "hi"'), "AND") == '"staging" AND "say ""hi"""'
     assert fts5_match(("not", "near"), "OR") == '"not" OR "near"'
 
 
 @pytest.mark.parametrize("word", ["AND", "NOT", "NEAR", "near"])
-def test_an_operator_is_only_a_word(fts5: sqlite3.Connection, word: str) -> None:
+def test_fts5_match_takes_an_operator_for_a_word(fts5: sqlite3.Connection, word: str) -> None:
     found = fts5.execute("select 1 from texts where texts match ?", [fts5_match((word,), "AND")])
     assert found.fetchall() == [(1,)]
 
 
 @given(text=any_text, operator=st.sampled_from(("AND", "OR")))
-def test_no_query_makes_fts5_raise(fts5: sqlite3.Connection, text: str, operator: str) -> None:
+def test_fts5_accepts_any_query(fts5: sqlite3.Connection, text: str, operator: str) -> None:
     words = query_words(text)
     if words:
         match = fts5_match(words, "AND" if operator == "AND" else "OR")
@@ -134,5 +134,5 @@ def test_no_query_makes_fts5_raise(fts5: sqlite3.Connection, text: str, operator
         (5051, "file", "5,051 files"),
     ],
 )
-def test_things_are_counted_in_singular_and_plural(number: int, noun: str, told: str) -> None:
+def test_counted_uses_singular_and_plural(number: int, noun: str, told: str) -> None:
     assert counted(number, noun) == told

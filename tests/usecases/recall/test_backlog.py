@@ -26,7 +26,7 @@ class CountedQueue(InMemoryQueue):
         return await super().progress(space, owner)
 
 
-async def test_a_recall_tells_the_backlog_without_counting_it(context: Context) -> None:
+async def test_recall_reports_the_backlog_without_counting_it(context: Context) -> None:
     queue = CountedQueue({UUID(int=number): f"text {number}" for number in range(1, 4)})
     space = await queue.open_space("m", Model("m").space)
     (job, *_) = await queue.claim(space, 1)
@@ -49,7 +49,7 @@ async def test_a_recall_tells_the_backlog_without_counting_it(context: Context) 
         assert queue.counts == 3  # the recall above asked for it; nobody else did
 
 
-async def test_a_count_that_fails_is_made_again(context: Context) -> None:
+async def test_backlog_counts_again_after_a_failure(context: Context) -> None:
     class BrokenQueue(InMemoryQueue):
         is_broken = True
 

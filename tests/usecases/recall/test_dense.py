@@ -36,7 +36,7 @@ def setup(store: InMemoryStore) -> Setup:
     return Setup.on(store)
 
 
-async def test_a_memory_that_shares_no_word_is_found_and_says_why(setup: Setup) -> None:
+async def test_dense_leg_finds_a_memory_that_shares_no_word(setup: Setup) -> None:
     car = await setup.remember("automobile")
     await setup.remember("lunch")
     answer = await setup.recall("car")
@@ -49,7 +49,7 @@ async def test_a_memory_that_shares_no_word_is_found_and_says_why(setup: Setup) 
     assert answer.legs["dense"].found == 2
 
 
-async def test_found_by_words_and_by_meaning_counts_twice(setup: Setup) -> None:
+async def test_a_memory_found_by_words_and_meaning_counts_twice(setup: Setup) -> None:
     both = await setup.remember("car")
     await setup.remember("automobile")
     first, second = (await setup.recall("car")).hits
@@ -62,9 +62,7 @@ async def test_found_by_words_and_by_meaning_counts_twice(setup: Setup) -> None:
 
 
 @pytest.mark.parametrize("where", ["settings", "request"])
-async def test_at_weight_0_nothing_is_embedded_and_nothing_is_asked(
-    setup: Setup, where: str
-) -> None:
+async def test_dense_leg_embeds_and_asks_nothing_at_weight_0(setup: Setup, where: str) -> None:
     await setup.remember("automobile")
     if where == "settings":
         await change_settings(setup.context, "me", {"dense_weight": 0})
@@ -78,12 +76,12 @@ async def test_at_weight_0_nothing_is_embedded_and_nothing_is_asked(
 
 
 @pytest.mark.parametrize("query", ["", "  ", "\x00"])
-async def test_a_query_without_text_is_not_embedded(setup: Setup, query: str) -> None:
+async def test_dense_leg_does_not_embed_a_query_without_text(setup: Setup, query: str) -> None:
     assert (await setup.dense(query)).status == "ran"
     assert setup.model.asked == []
 
 
-async def test_without_a_space_the_leg_is_absent_and_says_what_to_run(setup: Setup) -> None:
+async def test_dense_leg_is_absent_without_a_space_and_says_what_to_run(setup: Setup) -> None:
     setup.vectors.stored = None
     report = await setup.dense("car")
     assert report.status == "absent"
@@ -91,14 +89,14 @@ async def test_without_a_space_the_leg_is_absent_and_says_what_to_run(setup: Set
     assert (await setup.recall("car")).degraded == ()
 
 
-async def test_alone_and_absent_it_gives_an_empty_answer(setup: Setup) -> None:
+async def test_recall_is_empty_when_its_only_leg_is_absent(setup: Setup) -> None:
     """Nothing is broken, so nothing is raised."""
     setup.vectors.stored = None
     answer = await setup.recall("car", weights={"lexical": 0.0})
     assert (answer.hits, answer.degraded) == ((), ())
 
 
-async def test_a_model_that_cannot_be_had_fails_the_leg_and_not_the_recall(setup: Setup) -> None:
+async def test_an_unavailable_model_fails_the_dense_leg_and_not_the_recall(setup: Setup) -> None:
     found = await setup.remember("car")
     setup.vectors.stored = StoredSpace(1, "mpnet", SPACE, "active")
     answer = await setup.recall("car")
@@ -107,7 +105,7 @@ async def test_a_model_that_cannot_be_had_fails_the_leg_and_not_the_recall(setup
     assert answer.legs["dense"].note == "there is no model mpnet"
 
 
-async def test_a_model_that_fails_fails_the_leg_only(setup: Setup) -> None:
+async def test_a_failing_model_fails_the_dense_leg_only(setup: Setup) -> None:
     await setup.remember("car")
     setup.model.error = ModelUnavailable("the service is down", remedy="Wait.")
     answer = await setup.recall("car")
@@ -117,7 +115,7 @@ async def test_a_model_that_fails_fails_the_leg_only(setup: Setup) -> None:
 @pytest.mark.parametrize(
     "other", [Space("meanings", "2", 3), Space("other", "1", 3), Space("meanings", "1", 4)]
 )
-async def test_vectors_of_two_spaces_are_never_compared(setup: Setup, other: Space) -> None:
+async def test_dense_leg_never_compares_vectors_of_two_spaces(setup: Setup, other: Space) -> None:
     await setup.remember("automobile")
     setup.model.space = other
     report = await setup.dense("car")
@@ -127,7 +125,7 @@ async def test_vectors_of_two_spaces_are_never_compared(setup: Setup, other: Spa
     assert (setup.model.asked, setup.vectors.queries) == ([], [])
 
 
-async def test_a_query_may_be_dressed_otherwise_in_the_same_space(setup: Setup) -> None:
+async def test_dense_leg_accepts_another_query_prefix_in_the_same_space(setup: Setup) -> None:
     await setup.remember("automobile")
     setup.model.space = replace(SPACE, query_instruction="Represent this: ")
     assert (await setup.dense("car")).found == 1
@@ -143,7 +141,7 @@ HOSTED = [
 
 
 @pytest.mark.parametrize(("query", "is_sensitive", "status"), HOSTED)
-async def test_a_sensitive_query_is_not_given_to_a_hosted_model(
+async def test_dense_leg_does_not_send_a_sensitive_query_to_a_hosted_model(
     setup: Setup, query: str, is_sensitive: bool, status: str
 ) -> None:
     setup.model.is_hosted = True
@@ -155,12 +153,12 @@ async def test_a_sensitive_query_is_not_given_to_a_hosted_model(
         assert answer.degraded == ()
 
 
-async def test_a_sensitive_query_may_be_given_to_a_local_model(setup: Setup) -> None:
+async def test_dense_leg_gives_a_sensitive_query_to_a_local_model(setup: Setup) -> None:
     assert (await setup.dense("car", is_sensitive=True)).status == "ran"
     assert setup.model.asked == ["car"]
 
 
-async def test_what_is_excluded_costs_no_place(setup: Setup) -> None:
+async def test_dense_leg_gives_no_place_to_excluded_memories(setup: Setup) -> None:
     """At depth 1 the second best is found when the best is excluded."""
     best = await setup.remember("car")
     second = await setup.remember("automobile")
@@ -173,7 +171,7 @@ async def test_what_is_excluded_costs_no_place(setup: Setup) -> None:
 
 
 @pytest.mark.parametrize(("depth", "limit", "asked"), [(50, 10, 50), (5, 10, 10)])
-async def test_the_index_is_asked_for_the_depth_or_the_limit(
+async def test_dense_leg_asks_the_index_for_the_depth_or_the_limit(
     setup: Setup, depth: int, limit: int, asked: int
 ) -> None:
     await change_settings(setup.context, "me", {"depth": depth})
@@ -181,14 +179,14 @@ async def test_the_index_is_asked_for_the_depth_or_the_limit(
     assert setup.vectors.queries[-1].depth == asked
 
 
-async def test_the_scope_holds(setup: Setup) -> None:
+async def test_dense_leg_stays_in_the_scope(setup: Setup) -> None:
     inside = await setup.remember("automobile", project="shop")
     await setup.remember("vehicle", project="home")
     answer = await setup.recall("car", scope=Scope(project="shop"))
     assert [hit.memory for hit in answer.hits] == [inside]
 
 
-async def test_what_was_known_at_a_moment_is_not_asked_of_present_vectors(setup: Setup) -> None:
+async def test_dense_leg_declines_a_question_about_the_past(setup: Setup) -> None:
     car = await setup.remember("automobile")
     answer = await setup.recall("automobile", as_of=car.created_at)
     report = answer.legs["dense"]

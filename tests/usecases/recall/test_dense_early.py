@@ -7,13 +7,13 @@ from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, field
 
 import pytest
+from tests.recall_contexts import recall_context
 from tests.usecases.vectors import SPACE, AllVectors, MeaningEmbedder
 
 from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.errors import ModelUnavailable
 from recollect.core.memory.memory import Scope
 from recollect.core.recall.request import Candidate, Declined, RecallRequest
-from recollect.core.recall.settings import RecallSettings
 from recollect.core.recall.space import Space, StoredSpace, Survey
 from recollect.ports.embedding import Embedder
 from recollect.ports.recall import Leg
@@ -58,7 +58,7 @@ class Setup:
     async def ask(self, query: str) -> list[Candidate] | Declined:
         for model in self.models.values():
             model.asked.clear()
-        found = await self.leg("me", RecallRequest(query), RecallSettings())
+        found = await self.leg(recall_context(RecallRequest(query)))
         return found if isinstance(found, Declined) else [*found]
 
     @property
@@ -73,7 +73,7 @@ def setup(store: InMemoryStore) -> Setup:
     return Setup(vectors, models, dense_leg(vectors, Named(models)))
 
 
-async def test_the_model_that_was_right_the_last_time_does_not_wait(setup: Setup) -> None:
+async def test_dense_leg_embeds_with_the_last_model_while_the_store_is_asked(setup: Setup) -> None:
     await setup.ask("car")
     assert setup.vectors.asked_before == []
     await setup.ask("lunch")
@@ -82,7 +82,7 @@ async def test_the_model_that_was_right_the_last_time_does_not_wait(setup: Setup
     assert setup.vectors.queries[-1].vector == [0.0, 1.0, 0.0]
 
 
-async def test_it_is_asked_before_the_store_is(setup: Setup) -> None:
+async def test_dense_leg_asks_the_model_before_the_store(setup: Setup) -> None:
     """Whatever the other legs have to put together, it works already."""
     await setup.ask("car")
     begun: list[str] = []
@@ -101,7 +101,7 @@ async def test_it_is_asked_before_the_store_is(setup: Setup) -> None:
     assert begun == ["lunch"]
 
 
-async def test_when_it_is_another_its_vector_is_thrown_away(setup: Setup) -> None:
+async def test_dense_leg_drops_the_vector_when_the_model_has_changed(setup: Setup) -> None:
     await setup.ask("car")
     setup.vectors.stored = SECOND
     await setup.ask("lunch")
@@ -111,7 +111,7 @@ async def test_when_it_is_another_its_vector_is_thrown_away(setup: Setup) -> Non
     assert setup.asked == {"second": ["lunch"]}
 
 
-async def test_a_model_that_is_gone_and_not_needed_harms_nothing(setup: Setup) -> None:
+async def test_dense_leg_ignores_an_error_of_a_model_it_does_not_need(setup: Setup) -> None:
     await setup.ask("car")
     setup.vectors.stored = SECOND
     setup.models["first"].error = ModelUnavailable("it is gone", remedy="Name another.")
@@ -120,7 +120,7 @@ async def test_a_model_that_is_gone_and_not_needed_harms_nothing(setup: Setup) -
     assert isinstance(await setup.ask("lunch"), Declined)
 
 
-async def test_an_error_of_the_right_one_is_told(setup: Setup) -> None:
+async def test_dense_leg_raises_the_error_of_the_right_model(setup: Setup) -> None:
     await setup.ask("car")
     setup.models["first"].error = ModelUnavailable("it is gone", remedy="Name another.")
     with pytest.raises(ModelUnavailable, match="gone"):
@@ -128,7 +128,7 @@ async def test_an_error_of_the_right_one_is_told(setup: Setup) -> None:
     assert setup.asked == {"first": ["lunch"]}, "it is not asked twice"
 
 
-async def test_nothing_is_sent_to_another_machine_before_it_is_known_to_be_right(
+async def test_dense_leg_sends_nothing_to_another_machine_on_a_guess(
     setup: Setup,
 ) -> None:
     setup.models["first"].is_hosted = True

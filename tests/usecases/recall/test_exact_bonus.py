@@ -38,7 +38,7 @@ async def three(context: Context) -> tuple[Context, list[Memory]]:
     return replace(context, legs={"lexical": Saying(candidates(*memories))}), memories
 
 
-async def test_off_by_default_and_only_what_is_shown_is_read() -> None:
+async def test_exact_bonus_is_off_by_default_and_reads_only_what_is_shown() -> None:
     store = CountingStore()
     context, (first, *_) = await three(build_context(store))
     (hit,) = (await recall(context, "me", QUERY)).hits
@@ -46,7 +46,7 @@ async def test_off_by_default_and_only_what_is_shown_is_read() -> None:
     assert store.read == [1]
 
 
-async def test_an_exact_match_is_raised_above_a_better_rank() -> None:
+async def test_exact_bonus_raises_an_exact_match_above_a_better_rank() -> None:
     store = CountingStore()
     context, (first, words, phrase) = await three(build_context(store))
     await change_settings(context, "me", {"exact_bonus": 0.5, "fusion": "rrf"})
@@ -58,7 +58,7 @@ async def test_an_exact_match_is_raised_above_a_better_rank() -> None:
     assert store.read == [3]  # all candidates, and the hits not once more
 
 
-async def test_scores_that_stand_out_are_not_passed_by_a_small_bonus(context: Context) -> None:
+async def test_a_small_exact_bonus_does_not_pass_scores_that_stand_out(context: Context) -> None:
     """Scores of .9, .89 and .88 are closer than the least deviation of .009 allows: the first is
     two and the second one hundredth above the floor, and each has its vote, here of 7.
     """
@@ -77,7 +77,7 @@ async def test_scores_that_stand_out_are_not_passed_by_a_small_bonus(context: Co
         )
 
 
-async def test_by_date_nothing_is_judged() -> None:
+async def test_exact_bonus_does_not_apply_when_sorted_by_date() -> None:
     store = CountingStore()
     context, _ = await three(build_context(store))
     await change_settings(context, "me", {"exact_bonus": 0.5})

@@ -30,13 +30,13 @@ def contents(answer: Recollection) -> list[str]:
     return [hit.memory.content for hit in answer.hits]
 
 
-async def test_a_memory_is_found_by_its_words(context: Context) -> None:
+async def test_recall_finds_a_memory_by_its_words(context: Context) -> None:
     await remembered(context, "the staging database is read-only", "lunch is at noon")
     answer = await recall(context, "me", RecallRequest("which database is read-only?"))
     assert contents(answer) == ["the staging database is read-only"]
 
 
-async def test_a_hit_says_why_it_is_there(context: Context) -> None:
+async def test_recall_explains_each_hit(context: Context) -> None:
     both, words_only = await remembered(context, "staging database", "staging")
     dense = Saying(candidates(both, best=0.75))
     context = replace(context, legs={**context.legs, "dense": dense})
@@ -69,7 +69,7 @@ async def test_a_hit_says_why_it_is_there(context: Context) -> None:
     assert answer.degraded == ()
 
 
-async def test_the_settings_are_obeyed_by_the_next_recall(context: Context) -> None:
+async def test_recall_obeys_changed_settings_at_once(context: Context) -> None:
     one, other = await remembered(context, "one", "other")
     lexical, dense = Saying(candidates(one, other)), Saying(candidates(other))
     context = replace(context, legs={"lexical": lexical, "dense": dense})
@@ -92,7 +92,7 @@ async def test_the_settings_are_obeyed_by_the_next_recall(context: Context) -> N
     )
 
 
-async def test_a_request_can_overrule_the_weights_for_itself(context: Context) -> None:
+async def test_recall_prefers_the_weights_of_the_request(context: Context) -> None:
     one, other = await remembered(context, "one", "other")
     lexical, dense = Saying(candidates(one)), Saying(candidates(other))
     context = replace(context, legs={"lexical": lexical, "dense": dense})
@@ -105,7 +105,7 @@ async def test_a_request_can_overrule_the_weights_for_itself(context: Context) -
 
 
 @pytest.mark.parametrize("by", ["settings", "request"])
-async def test_a_leg_without_weight_is_not_run(context: Context, by: str) -> None:
+async def test_recall_does_not_run_a_leg_without_weight(context: Context, by: str) -> None:
     (one,) = await remembered(context, "one")
     lexical, dense = Saying(candidates(one)), Saying(candidates(one))
     context = replace(context, legs={"lexical": lexical, "dense": dense})
@@ -121,7 +121,7 @@ async def test_a_leg_without_weight_is_not_run(context: Context, by: str) -> Non
 
 
 @pytest.mark.parametrize("by", ["settings", "request"])
-async def test_a_recall_that_asks_no_leg_is_refused(context: Context, by: str) -> None:
+async def test_recall_refuses_to_ask_no_leg(context: Context, by: str) -> None:
     """An empty answer would say that nothing is known."""
     await remembered(context, "one")
     request = RecallRequest("one")
@@ -135,7 +135,7 @@ async def test_a_recall_that_asks_no_leg_is_refused(context: Context, by: str) -
     assert "lexical_weight" in refused.value.remedy
 
 
-async def test_with_words_alone_the_order_is_the_lexical_order(context: Context) -> None:
+async def test_recall_keeps_the_lexical_order_with_words_alone(context: Context) -> None:
     memories = await remembered(context, *(f"memory {number}" for number in range(9)))
     shuffled = [memories[place] for place in (4, 0, 8, 2, 6, 1, 7, 3, 5)]
     context = replace(context, legs={"lexical": Saying(candidates(*shuffled))})
@@ -145,7 +145,7 @@ async def test_with_words_alone_the_order_is_the_lexical_order(context: Context)
         assert [hit.memory for hit in answer.hits] == shuffled
 
 
-async def test_excluded_memories_cost_no_place(context: Context) -> None:
+async def test_recall_gives_no_place_to_excluded_memories(context: Context) -> None:
     in_prompt, wanted = await remembered(context, "staging is frozen", "staging is frozen today")
     heedless = Saying(candidates(in_prompt, wanted))
     context = replace(context, legs={**context.legs, "dense": heedless})
@@ -155,7 +155,7 @@ async def test_excluded_memories_cost_no_place(context: Context) -> None:
     assert {leg: place.rank for leg, place in hit.legs.items()} == {"lexical": 1, "dense": 1}
 
 
-async def test_the_limit_is_obeyed_beyond_the_depth(context: Context) -> None:
+async def test_recall_returns_the_limit_beyond_the_depth(context: Context) -> None:
     await remembered(context, *(f"staging note {number}" for number in range(8)))
     await change_settings(context, "me", {"depth": 2})
     for limit, expected in ((1, 1), (2, 2), (5, 5), (100, 8)):
@@ -163,7 +163,7 @@ async def test_the_limit_is_obeyed_beyond_the_depth(context: Context) -> None:
         assert len(answer.hits) == expected
 
 
-async def test_expanded_words_widen_the_lexical_leg(context: Context) -> None:
+async def test_recall_widens_the_lexical_leg_with_expanded_words(context: Context) -> None:
     await remembered(context, "deploys stop on Fridays")
     plain = RecallRequest("when may I ship?")
     assert (await recall(context, "me", plain)).hits == ()
@@ -179,7 +179,7 @@ async def test_recall_stays_with_the_owner_and_in_the_scope(context: Context) ->
     assert contents(answer) == ["staging of web"]
 
 
-async def test_a_leg_cannot_reach_past_the_owner(context: Context) -> None:
+async def test_recall_drops_what_a_leg_finds_of_another_owner(context: Context) -> None:
     (theirs,) = await remembered(context, "theirs", owner="you")
     context = replace(context, legs={"lexical": Saying(candidates(theirs))})
     assert (await recall(context, "me", RecallRequest("q"))).hits == ()
@@ -193,7 +193,9 @@ SORTED: list[tuple[SortBy, list[str]]] = [
 
 
 @pytest.mark.parametrize(("sort_by", "expected"), SORTED)
-async def test_sort_orders(context: Context, sort_by: SortBy, expected: list[str]) -> None:
+async def test_recall_sorts_by_relevance_importance_or_recency(
+    context: Context, sort_by: SortBy, expected: list[str]
+) -> None:
     vital = await remember(context, "me", Draft("old and vital", importance=1.0))
     middling = await remember(context, "me", Draft("middling", importance=0.5))
     trivial = await remember(context, "me", Draft("new and trivial", importance=0.45))
@@ -205,7 +207,7 @@ async def test_sort_orders(context: Context, sort_by: SortBy, expected: list[str
     assert contents(answer) == expected
 
 
-async def test_what_cannot_be_asked_is_refused_before_any_leg_runs(context: Context) -> None:
+async def test_recall_refuses_an_illegal_request_before_any_leg_runs(context: Context) -> None:
     leg = Saying()
     context = replace(context, legs={"lexical": leg})
     for request in (RecallRequest("q", limit=0), RecallRequest("q", weights={"dense": 6.0})):
@@ -215,7 +217,7 @@ async def test_what_cannot_be_asked_is_refused_before_any_leg_runs(context: Cont
 
 
 @pytest.mark.parametrize("query", ["", " ", "AND", '"', "\x00", "\ud800", "🚀", "the", "x" * 10**6])
-async def test_any_text_is_a_legal_query(context: Context, query: str) -> None:
+async def test_recall_accepts_any_text_as_a_query(context: Context, query: str) -> None:
     await remembered(context, "staging is frozen")
     answer = await recall(context, "me", RecallRequest(query, expanded_query=query))
     assert answer.legs["lexical"].status == "ran"

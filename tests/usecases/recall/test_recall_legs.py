@@ -15,6 +15,7 @@ from tests.usecases.legs import Hanging, Raising, Saying, candidates
 from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.errors import StoreUnavailable
 from recollect.core.memory.memory import Draft
+from recollect.core.recall.context import RecallContext
 from recollect.core.recall.request import LegName, RecallRequest
 from recollect.core.recall.settings import RecallSettings
 from recollect.core.recall.successors import AsOf, Fetched
@@ -23,19 +24,12 @@ from recollect.usecases.admin.settings import change_settings
 from recollect.usecases.context import Context
 from recollect.usecases.memory.forget import forget
 from recollect.usecases.memory.remember import remember
-from recollect.usecases.recall import recall as recall_module
 from recollect.usecases.recall.recall import recall
 
 pytestmark = pytest.mark.anyio
 
 REQUEST = RecallRequest("staging")
 SHORT_MS = 200
-
-
-@pytest.fixture
-def legs_are_late_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For the legs some milliseconds, for the rest as long as a busy machine takes."""
-    monkeypatch.setattr(recall_module, "_SHARE_FOR_LEGS", 0.001)
 
 
 async def with_legs(context: Context, **legs: Leg) -> Context:
@@ -45,7 +39,7 @@ async def with_legs(context: Context, **legs: Leg) -> Context:
     return replace(context, legs=named)
 
 
-async def test_a_failing_leg_is_named_and_left_out(context: Context) -> None:
+async def test_recall_names_and_skips_a_failing_leg(context: Context) -> None:
     context = await with_legs(
         context,
         dense=Raising(StoreUnavailable("the model is gone", remedy="Start it.")),
@@ -61,9 +55,7 @@ async def test_a_failing_leg_is_named_and_left_out(context: Context) -> None:
     assert answer.degraded == ("dense", "graph")
 
 
-async def test_a_late_leg_is_named_left_out_and_ended(
-    context: Context, legs_are_late_soon: None
-) -> None:
+async def test_recall_skips_a_late_leg(context: Context) -> None:
     slow = Hanging()
     answer = await recall(await with_legs(context, dense=slow), "me", REQUEST)
     assert len(answer.hits) == 1
@@ -73,7 +65,7 @@ async def test_a_late_leg_is_named_left_out_and_ended(
     await slow.ended.wait()
 
 
-async def test_a_leg_that_is_interrupted_has_failed(context: Context) -> None:
+async def test_recall_reports_a_cancelled_leg_as_failed(context: Context) -> None:
     """Its cancellation is its own affair: it must not look like one of the recall."""
     context = await with_legs(context, dense=Raising(asyncio.CancelledError()))
     answer = await recall(context, "me", REQUEST)
@@ -84,12 +76,12 @@ async def test_a_leg_that_is_interrupted_has_failed(context: Context) -> None:
     )
 
 
-async def test_legs_run_side_by_side(context: Context) -> None:
+async def test_recall_runs_legs_side_by_side(context: Context) -> None:
     """Each of two legs answers only once the other has begun."""
     first, second = asyncio.Event(), asyncio.Event()
 
     def meeting(mine: asyncio.Event, other: asyncio.Event) -> Leg:
-        async def leg(owner: str, request: RecallRequest, settings: RecallSettings) -> list[object]:
+        async def leg(context: RecallContext) -> list[object]:
             mine.set()
             await other.wait()
             return []
@@ -101,16 +93,14 @@ async def test_legs_run_side_by_side(context: Context) -> None:
     assert [leg.status for leg in answer.legs.values()] == ["ran", "ran", "ran"]
 
 
-async def test_an_empty_answer_is_an_answer(context: Context) -> None:
+async def test_recall_takes_an_empty_answer_for_an_answer(context: Context) -> None:
     context = await with_legs(context, lexical=Saying(), dense=Raising(OSError()))
     answer = await recall(context, "me", REQUEST)
     assert answer.hits == ()
     assert answer.degraded == ("dense",)
 
 
-async def test_when_every_leg_failed_the_recall_fails(
-    context: Context, legs_are_late_soon: None
-) -> None:
+async def test_recall_fails_when_every_leg_failed(context: Context) -> None:
     """An empty answer would say that nothing is known."""
     gone = StoreUnavailable("the database is gone", remedy="Start it.")
     context = await with_legs(context, lexical=Raising(gone), dense=Hanging())
@@ -119,7 +109,7 @@ async def test_when_every_leg_failed_the_recall_fails(
     assert failed.value is gone
 
 
-async def test_when_every_leg_is_late_the_recall_fails(context: Context) -> None:
+async def test_recall_fails_when_every_leg_is_late(context: Context) -> None:
     context = await with_legs(context, lexical=Hanging())
     await change_settings(context, "me", {"deadline_ms": SHORT_MS})
     with pytest.raises(StoreUnavailable, match=f"deadline of {SHORT_MS} ms") as late:
@@ -127,7 +117,7 @@ async def test_when_every_leg_is_late_the_recall_fails(context: Context) -> None
     assert "deadline_ms" in late.value.remedy
 
 
-async def test_a_recall_that_is_cancelled_ends_its_legs(context: Context) -> None:
+async def test_recall_cancels_its_legs_when_it_is_cancelled(context: Context) -> None:
     leg = Hanging()
     task = asyncio.create_task(recall(await with_legs(context, lexical=leg), "me", REQUEST))
     await leg.begun.wait()
@@ -137,9 +127,7 @@ async def test_a_recall_that_is_cancelled_ends_its_legs(context: Context) -> Non
     await leg.ended.wait()
 
 
-async def test_the_last_words_of_a_late_leg_are_not_shouted(
-    context: Context, legs_are_late_soon: None
-) -> None:
+async def test_recall_logs_nothing_when_a_late_leg_fails_afterwards(context: Context) -> None:
     """asyncio reports an error nobody looked at; a hook's stderr must stay empty."""
     shouted: list[Mapping[str, object]] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: shouted.append(context))
@@ -151,7 +139,7 @@ async def test_the_last_words_of_a_late_leg_are_not_shouted(
     assert shouted == []
 
 
-async def test_the_deadline_holds_while_texts_are_fetched() -> None:
+async def test_recall_keeps_the_deadline_while_texts_are_fetched() -> None:
     class StuckStore(InMemoryStore):
         async def fetch(self, owner: str, ids: Collection[UUID], as_of: AsOf = None) -> Fetched:
             await asyncio.Event().wait()
@@ -165,18 +153,17 @@ async def test_the_deadline_holds_while_texts_are_fetched() -> None:
             await recall(context, "me", REQUEST)
 
 
-async def test_the_deadline_holds_while_settings_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_recall_keeps_the_deadline_while_settings_are_read() -> None:
     class StuckStore(InMemoryStore):
         async def read_settings(self) -> Mapping[str, object]:
             await asyncio.Event().wait()
             return {}
 
-    monkeypatch.setattr(recall_module, "RecallSettings", lambda: RecallSettings(deadline_ms=10))
-    with pytest.raises(StoreUnavailable, match="deadline of 10 ms"):
+    with pytest.raises(StoreUnavailable, match=f"deadline of {RecallSettings().deadline_ms} ms"):
         await recall(build_context(StuckStore()), "me", REQUEST)
 
 
-async def test_a_memory_forgotten_since_its_leg_ran_is_not_shown(context: Context) -> None:
+async def test_recall_does_not_show_a_memory_forgotten_since_its_leg_ran(context: Context) -> None:
     gone = await remember(context, "me", Draft("staging was frozen"))
     kept = await remember(context, "me", Draft("staging is frozen"))
     await forget(context, "me", str(gone.id))

@@ -13,13 +13,13 @@ from tests.usecases.vectors import TableReranker
 
 from recollect.core.errors import ModelUnavailable
 from recollect.core.memory.memory import Draft, Memory
+from recollect.core.recall.context import PhaseShares
 from recollect.core.recall.request import RecallRequest, Recollection, SortBy
 from recollect.core.recall.settings import RecallSettings
 from recollect.usecases.admin.settings import change_settings
 from recollect.usecases.context import Context
 from recollect.usecases.memory.forget import forget
 from recollect.usecases.memory.remember import remember
-from recollect.usecases.recall import recall as recall_module
 from recollect.usecases.recall.recall import recall
 
 pytestmark = pytest.mark.anyio
@@ -48,7 +48,7 @@ async def asked(context: Context, reranker: TableReranker, **fields: Any) -> Rec
     return await recall(replace(context, reranker=reranker), "me", request)
 
 
-async def test_the_first_hits_are_in_the_order_of_the_second_stage(context: Context) -> None:
+async def test_rerank_orders_the_first_hits(context: Context) -> None:
     await filled(context)
     answer = await asked(context, TableReranker(BACKWARDS))
     assert contents(answer) == list(reversed(CONTENTS))
@@ -60,7 +60,7 @@ async def test_the_first_hits_are_in_the_order_of_the_second_stage(context: Cont
     assert (answer.rerank.status, answer.rerank.reranked) == ("ran", 4)
 
 
-async def test_it_is_off_unless_turned_on(context: Context) -> None:
+async def test_rerank_is_off_by_default(context: Context) -> None:
     await filled(context)
     await change_settings(context, "me", {"rerank": "off"})
     reranker = TableReranker(BACKWARDS)
@@ -71,14 +71,14 @@ async def test_it_is_off_unless_turned_on(context: Context) -> None:
 
 
 @pytest.mark.parametrize("sort_by", ["importance", "recency"])
-async def test_only_relevance_is_reranked(context: Context, sort_by: SortBy) -> None:
+async def test_rerank_applies_to_relevance_only(context: Context, sort_by: SortBy) -> None:
     await filled(context)
     reranker = TableReranker(BACKWARDS)
     answer = await asked(context, reranker, sort_by=sort_by)
     assert (reranker.asked, answer.rerank) == ([], None)
 
 
-async def test_the_model_sees_the_first_ones_and_a_hit_may_come_from_behind_the_limit(
+async def test_rerank_can_raise_a_hit_from_behind_the_limit(
     context: Context,
 ) -> None:
     await filled(context)
@@ -93,7 +93,7 @@ async def test_the_model_sees_the_first_ones_and_a_hit_may_come_from_behind_the_
     assert answer.hits[0].rerank.former_place == 5
 
 
-async def test_what_is_behind_the_depth_stays_behind_it(context: Context) -> None:
+async def test_rerank_leaves_hits_behind_its_depth_in_place(context: Context) -> None:
     await filled(context)
     for _ in range(3):
         again = Draft("staging one two three four five", id=new_id())
@@ -102,7 +102,9 @@ async def test_what_is_behind_the_depth_stays_behind_it(context: Context) -> Non
     assert [hit.rerank is not None for hit in answer.hits] == [True] * 5 + [False] * 2
 
 
-async def test_a_sensitive_memory_is_not_shown_to_it_and_keeps_its_place(context: Context) -> None:
+async def test_rerank_does_not_read_a_sensitive_memory_and_keeps_its_place(
+    context: Context,
+) -> None:
     await filled(context, _1=True)
     reranker = TableReranker(BACKWARDS)
     answer = await asked(context, reranker)
@@ -111,12 +113,12 @@ async def test_a_sensitive_memory_is_not_shown_to_it_and_keeps_its_place(context
     assert answer.hits[1].rerank is None
 
 
-async def test_equal_scores_keep_the_fused_order(context: Context) -> None:
+async def test_rerank_keeps_the_fused_order_for_equal_scores(context: Context) -> None:
     await filled(context)
     assert contents(await asked(context, TableReranker({}))) == list(CONTENTS)
 
 
-async def test_past_its_limit_the_fused_order_stands(context: Context) -> None:
+async def test_rerank_keeps_the_fused_order_past_its_timeout(context: Context) -> None:
     await filled(context)
     await change_settings(context, "me", {"rerank_timeout_ms": 10})
     reranker = TableReranker({}, hangs=True)
@@ -129,11 +131,8 @@ async def test_past_its_limit_the_fused_order_stands(context: Context) -> None:
     await reranker.ended.wait()  # and its work was stopped
 
 
-async def test_the_deadline_of_the_recall_ends_it_too(
-    context: Context, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Less than its own limit, and leaves the rest of the recall as long as a busy machine takes.
-    monkeypatch.setattr(recall_module, "_SHARE_FOR_ALL_STAGES", 0.005)
+async def test_rerank_ends_at_the_deadline_of_the_recall(context: Context) -> None:
+    context = replace(context, shares=PhaseShares(rerank=0.005))  # less than its own limit
     await filled(context)
     answer = await asked(context, TableReranker({}, hangs=True))
     assert contents(answer) == list(CONTENTS)
@@ -152,7 +151,7 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("reranker", "note"), FAULTS)
-async def test_a_model_at_fault_leaves_the_fused_order(
+async def test_rerank_keeps_the_fused_order_when_the_model_fails(
     context: Context, reranker: TableReranker, note: str
 ) -> None:
     await filled(context)
@@ -163,7 +162,7 @@ async def test_a_model_at_fault_leaves_the_fused_order(
     assert note in (answer.rerank.note or "")
 
 
-async def test_without_a_model_it_says_what_names_one(context: Context) -> None:
+async def test_rerank_without_a_model_says_which_setting_names_one(context: Context) -> None:
     await filled(context)
     answer = await recall(context, "me", RecallRequest("staging"))
     assert contents(answer) == list(CONTENTS)
@@ -176,7 +175,7 @@ async def test_without_a_model_it_says_what_names_one(context: Context) -> None:
     ("is_hosted", "is_sensitive", "status"),
     [(True, True, "skipped"), (True, False, "ran"), (False, True, "ran")],
 )
-async def test_a_sensitive_query_is_not_given_to_a_hosted_reranker(
+async def test_rerank_does_not_send_a_sensitive_query_to_a_hosted_model(
     context: Context, is_hosted: bool, is_sensitive: bool, status: str
 ) -> None:
     await filled(context)
@@ -187,7 +186,7 @@ async def test_a_sensitive_query_is_not_given_to_a_hosted_reranker(
     assert bool(reranker.asked) == (status == "ran")
 
 
-async def test_a_memory_forgotten_meanwhile_is_not_shown_to_it(context: Context) -> None:
+async def test_rerank_does_not_read_a_memory_forgotten_meanwhile(context: Context) -> None:
     gone, kept, *_ = await filled(context)
     await forget(context, "me", str(gone.id))
     context = replace(context, legs={"lexical": Saying(candidates(gone, kept))})
@@ -197,7 +196,7 @@ async def test_a_memory_forgotten_meanwhile_is_not_shown_to_it(context: Context)
     assert [hit.memory for hit in answer.hits] == [kept]
 
 
-async def test_nothing_found_is_nothing_to_judge(context: Context) -> None:
+async def test_rerank_does_nothing_when_nothing_was_found(context: Context) -> None:
     await filled(context)
     reranker = TableReranker(BACKWARDS)
     answer = await asked(context, reranker, query="unheard")

@@ -16,24 +16,27 @@ from tests.usecases.vectors import TableReranker
 from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.errors import NotFound, StoreUnavailable
 from recollect.core.memory.memory import Memory, Scope
+from recollect.core.recall.context import RecallContext
 from recollect.core.recall.explain import WhyReport
 from recollect.core.recall.request import Candidate, Declined, RecallRequest
 from recollect.core.recall.settings import RecallSettings
 from recollect.usecases.admin.settings import change_settings
 from recollect.usecases.memory.forget import forget
-from recollect.usecases.recall import why_context as question
 from recollect.usecases.recall.recall import recall
 from recollect.usecases.recall.why import why
+from recollect.usecases.recall.why_context import SEARCH_DEPTH
 
 pytestmark = pytest.mark.anyio
 VOTE, DENSE = RecallSettings().vote, RecallSettings().dense_weight
 
 
 class Setup(TwoLegs):
+    search_depth = SEARCH_DEPTH
+
     async def why(self, memory: Memory, query: str = "car", **fields: Any) -> WhyReport:
         """Held against the recall itself each time: the two must agree."""
         request = replace(RecallRequest(query), **fields)
-        report = await why(self.context, "me", str(memory.id), request)
+        report = await why(self.context, "me", str(memory.id), request, self.search_depth)
         hits = {
             hit.memory.id: (place, hit)
             for place, hit in enumerate((await recall(self.context, "me", request)).hits, start=1)
@@ -56,12 +59,14 @@ def setup(store: InMemoryStore) -> Setup:
 
 def kinds(report: WhyReport) -> list[tuple[str, str | None]]:
     """Without the graph leg, which is absent throughout (`test_why_graph.py` has one)."""
-    graph = {one.kind for one in report.kept_out if one.leg == "graph"}
+    graph = {obstacle.kind for obstacle in report.kept_out if obstacle.leg == "graph"}
     assert graph <= {"leg_absent", "sensitive"}
-    return [(one.kind, one.leg) for one in report.kept_out if one.leg != "graph"]
+    return [
+        (obstacle.kind, obstacle.leg) for obstacle in report.kept_out if obstacle.leg != "graph"
+    ]
 
 
-async def test_of_a_recalled_memory_it_says_what_each_leg_gave(setup: Setup) -> None:
+async def test_why_says_what_each_leg_gave_to_a_recalled_memory(setup: Setup) -> None:
     memory = await setup.remember("car")
     await setup.remember("automobile")
     report = await setup.why(memory)
@@ -80,7 +85,7 @@ async def test_of_a_recalled_memory_it_says_what_each_leg_gave(setup: Setup) -> 
     }
 
 
-async def test_a_memory_found_by_meaning_alone(setup: Setup) -> None:
+async def test_why_explains_a_memory_found_by_meaning_alone(setup: Setup) -> None:
     memory = await setup.remember("automobile")
     report = await setup.why(memory)
     assert report.recalled
@@ -88,7 +93,7 @@ async def test_a_memory_found_by_meaning_alone(setup: Setup) -> None:
     assert (lexical.facts.score, lexical.obstacle and lexical.obstacle.kind) == (None, "no_match")
 
 
-async def test_out_of_scope_it_says_which_condition_and_which_place_it_would_have(
+async def test_why_names_the_condition_and_the_place_of_a_memory_out_of_scope(
     setup: Setup,
 ) -> None:
     memory = await setup.remember("car", project="home")
@@ -100,7 +105,7 @@ async def test_out_of_scope_it_says_which_condition_and_which_place_it_would_hav
     assert report.legs["lexical"].facts.rank in (1, 2)
 
 
-async def test_excluded(setup: Setup) -> None:
+async def test_why_explains_an_excluded_memory(setup: Setup) -> None:
     memory = await setup.remember("car")
     await setup.remember("automobile")
     report = await setup.why(memory, exclude=frozenset([memory.id]))
@@ -108,7 +113,7 @@ async def test_excluded(setup: Setup) -> None:
     assert (report.place, report.legs["dense"].facts.rank) == (1, 1)
 
 
-async def test_forgotten(setup: Setup) -> None:
+async def test_why_explains_a_forgotten_memory(setup: Setup) -> None:
     memory = await setup.remember("car")
     await forget(setup.context, "me", str(memory.id))
     report = await setup.why(memory)
@@ -116,21 +121,21 @@ async def test_forgotten(setup: Setup) -> None:
     assert report.memory.deleted_at is not None
 
 
-async def test_sensitive_it_is_not_in_the_dense_leg(setup: Setup) -> None:
+async def test_why_says_that_a_sensitive_memory_has_no_vector(setup: Setup) -> None:
     memory = await setup.remember("automobile", is_sensitive=True)
     report = await setup.why(memory)
     assert kinds(report) == [("no_match", "lexical"), ("sensitive", "dense")]
     assert report.kept_out[-1].kind == "sensitive"  # the graph, too
 
 
-async def test_not_embedded_yet(setup: Setup) -> None:
+async def test_why_explains_a_memory_that_is_not_embedded_yet(setup: Setup) -> None:
     memory = await setup.remember("automobile")
     setup.vectors.vectors.clear()
     report = await setup.why(memory)
     assert kinds(report) == [("no_match", "lexical"), ("not_embedded", "dense")]
 
 
-async def test_below_the_depth_its_rank_is_told_all_the_same(setup: Setup) -> None:
+async def test_why_finds_the_rank_below_the_depth(setup: Setup) -> None:
     for _ in range(12):
         await setup.remember("car automobile", id=new_id())
     memory = await setup.remember("vehicle")
@@ -142,7 +147,7 @@ async def test_below_the_depth_its_rank_is_told_all_the_same(setup: Setup) -> No
     assert report.place is None
 
 
-async def test_within_the_depth_but_below_the_limit(setup: Setup) -> None:
+async def test_why_explains_a_place_below_the_limit(setup: Setup) -> None:
     for _ in range(3):
         await setup.remember("car automobile", id=new_id())
     memory = await setup.remember("vehicle")
@@ -152,14 +157,14 @@ async def test_within_the_depth_but_below_the_limit(setup: Setup) -> None:
     assert "limit of 4" in report.kept_out[0].remedy
 
 
-async def test_what_cannot_be_tried_is_not_named(setup: Setup) -> None:
+async def test_why_names_no_remedy_that_cannot_be_tried(setup: Setup) -> None:
     """In the scope that it is told to ask for, others may be before it."""
     for _ in range(6):
         await setup.remember("car automobile", project="shop", id=new_id())
     memory = await setup.remember("vehicle", project="home")
     shop = Scope(project="shop")
     low = (await setup.why(memory, limit=2, scope=shop)).kept_out
-    assert [one.kind for one in low[:2]] == ["out_of_scope", "below_limit"]
+    assert [obstacle.kind for obstacle in low[:2]] == ["out_of_scope", "below_limit"]
     assert low[1].remedy == "Ask more precisely, or within a narrower scope."
     await change_settings(setup.context, "me", {"depth": 5})
     deep = await setup.why(memory, limit=2, scope=shop)
@@ -167,7 +172,7 @@ async def test_what_cannot_be_tried_is_not_named(setup: Setup) -> None:
     assert deep.kept_out[-2].remedy == "Ask more precisely, or within a narrower scope."
 
 
-async def test_a_leg_that_declines_says_what_to_do_about_its_reason(setup: Setup) -> None:
+async def test_why_has_a_remedy_for_a_leg_that_declines(setup: Setup) -> None:
     memory = await setup.remember("automobile")
     past = await setup.why(memory, as_of=memory.created_at)
     assert kinds(past) == [("no_match", "lexical"), ("leg_skipped", "dense")]
@@ -180,10 +185,8 @@ async def test_a_leg_that_declines_says_what_to_do_about_its_reason(setup: Setup
     assert "`recollect worker`" in (await setup.why(memory)).kept_out[1].remedy
 
 
-async def test_beyond_the_bound_it_does_not_pretend(
-    setup: Setup, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(question, "BOUND", 8)
+async def test_why_gives_no_rank_beyond_the_search_depth(setup: Setup) -> None:
+    setup.search_depth = 8
     for _ in range(12):
         await setup.remember("car automobile", id=new_id())
     memory = await setup.remember("vehicle")
@@ -195,10 +198,7 @@ async def test_beyond_the_bound_it_does_not_pretend(
     assert outside.legs["dense"].facts.rank == 1  # of nobody else in that scope
 
 
-async def test_a_leg_that_is_not_run_fails_or_hangs(
-    setup: Setup, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(question, "PATIENCE_SECONDS", 0.05)
+async def test_why_explains_a_leg_that_is_skipped_fails_or_hangs(setup: Setup) -> None:
     memory = await setup.remember("automobile")
     report = await setup.why(memory, weights={"dense": 0.0})
     assert kinds(report) == [("no_match", "lexical"), ("leg_skipped", "dense")]
@@ -209,20 +209,20 @@ async def test_a_leg_that_is_not_run_fails_or_hangs(
         assert kinds(report) == [("no_match", "lexical"), (kind, "dense")]
 
 
-async def test_a_leg_that_fails_when_asked_again_is_not_taken_for_one_that_found_nothing(
+async def test_why_reports_a_leg_that_fails_when_asked_again(
     setup: Setup,
 ) -> None:
     car, lunch = await setup.remember("car"), await setup.remember("lunch")
     dense, asked = setup.context.legs["dense"], 0
 
     async def failing_the_second_time(
-        owner: str, request: RecallRequest, settings: RecallSettings
+        context: RecallContext,
     ) -> Sequence[Candidate] | Declined:
         nonlocal asked
         asked += 1
         if asked % 2 == 0:
             raise StoreUnavailable("the index is gone", remedy="Mend it.")
-        return (await dense(owner, request, settings))[:1]  # type: ignore[index]  # it answers
+        return (await dense(context))[:1]  # type: ignore[index]  # it answers
 
     context = replace(setup.context, legs={**setup.context.legs, "dense": failing_the_second_time})
     report = await why(context, "me", str(lunch.id), RecallRequest("car"))
@@ -232,7 +232,7 @@ async def test_a_leg_that_fails_when_asked_again_is_not_taken_for_one_that_found
 
 
 @pytest.mark.parametrize("query", ["", " \x00"])
-async def test_without_a_text_to_look_for_an_embedded_memory_is_not_called_unembedded(
+async def test_why_does_not_call_a_memory_unembedded_when_the_query_is_empty(
     setup: Setup, query: str
 ) -> None:
     memory = await setup.remember("automobile")
@@ -241,13 +241,13 @@ async def test_without_a_text_to_look_for_an_embedded_memory_is_not_called_unemb
     assert "no text" in report.kept_out[1].what
 
 
-async def test_at_weight_0_nothing_is_embedded(setup: Setup) -> None:
+async def test_why_embeds_nothing_at_weight_0(setup: Setup) -> None:
     memory = await setup.remember("automobile")
     await setup.why(memory, weights={"dense": 0.0})
     assert (setup.model.asked, setup.vectors.queries) == ([], [])
 
 
-async def test_the_bonus_and_the_second_stage_are_part_of_the_place(setup: Setup) -> None:
+async def test_why_counts_the_bonus_and_the_second_stage(setup: Setup) -> None:
     for text in ("car", "car automobile"):
         await setup.remember(text)
     memory = await setup.remember("vehicle car parks")
@@ -261,7 +261,7 @@ async def test_the_bonus_and_the_second_stage_are_part_of_the_place(setup: Setup
     assert (report.second_stage.status, report.second_stage.reranked) == ("ran", 3)
 
 
-async def test_what_the_second_stage_kept_out_is_said_to_be_kept_out_by_it(setup: Setup) -> None:
+async def test_why_names_the_second_stage_when_it_kept_the_memory_out(setup: Setup) -> None:
     memory = await setup.remember("car")
     await setup.remember("vehicle parks")
     await change_settings(setup.context, "me", {"rerank": True})
@@ -273,7 +273,7 @@ async def test_what_the_second_stage_kept_out_is_said_to_be_kept_out_by_it(setup
     assert (await setup.why(memory, limit=1)).recalled
 
 
-async def test_parked(setup: Setup) -> None:
+async def test_why_explains_a_parked_memory(setup: Setup) -> None:
     memory = await setup.remember("automobile")
     setup.vectors.vectors.clear()
 
@@ -289,7 +289,7 @@ async def test_parked(setup: Setup) -> None:
     assert kinds(await setup.why(other))[1] == ("not_embedded", "dense")
 
 
-async def test_any_beginning_of_the_id_will_do_and_nobody_elses(setup: Setup) -> None:
+async def test_why_takes_an_id_prefix_of_the_owners_own_memories(setup: Setup) -> None:
     memory = await setup.remember("car")
     request = RecallRequest("car")
     assert (await why(setup.context, "me", str(memory.id)[:20], request)).memory == memory

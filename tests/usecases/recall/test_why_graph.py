@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from tests.recall_contexts import with_walker
 from tests.usecases.conftest import build_context
 from tests.usecases.walking import Walking, mentioning
 
@@ -33,7 +34,7 @@ TEXTS = ("the car is red", "Anna sings", "Anna cooks", "rain")
 class Setup:
     def __init__(self, context: Context, memories: list[Memory]) -> None:
         self.walker = mentioning(memories, [0], [0, 1], [1], [])
-        self.context = replace(context, walker=self.walker)
+        self.context = with_walker(context, self.walker)
         self.found, self.near, self.far, self.stranger = memories
 
     async def why(self, memory: Memory, **fields: Any) -> WhyReport:
@@ -53,11 +54,11 @@ async def setup(store: InMemoryStore) -> Setup:
 
 
 def of_graph(report: WhyReport) -> Obstacle:
-    (one,) = [one for one in report.kept_out if one.leg == "graph"]
-    return one
+    (obstacle,) = [obstacle for obstacle in report.kept_out if obstacle.leg == "graph"]
+    return obstacle
 
 
-async def test_recalled_by_the_graph_alone(setup: Setup) -> None:
+async def test_why_explains_a_memory_recalled_by_the_graph_alone(setup: Setup) -> None:
     hits = await setup.recalled()
     assert len(hits) == 3
     for memory in (setup.found, setup.near, setup.far):
@@ -70,26 +71,30 @@ async def test_recalled_by_the_graph_alone(setup: Setup) -> None:
     assert setup.walker.depths[-1] == 100, "what is found is not looked for further"
 
 
-async def test_excluded_it_has_the_place_that_it_would_have(setup: Setup) -> None:
+async def test_why_gives_an_excluded_memory_the_place_it_would_have(setup: Setup) -> None:
     for memory in (setup.found, setup.near, setup.far):
         free = await setup.why(memory)
         report = await setup.why(memory, exclude=frozenset([memory.id, setup.stranger.id]))
         assert (report.recalled, report.kept_out[0].kind) == (False, "excluded")
         assert (report.place, report.score) == (free.place, free.score)
         assert report.legs["graph"] == free.legs["graph"]
-        assert [one.kind for one in report.kept_out if one.leg == "graph"] == []
+        assert [obstacle.kind for obstacle in report.kept_out if obstacle.leg == "graph"] == []
 
 
-async def test_out_of_scope_it_has_the_place_that_it_would_have(setup: Setup) -> None:
+async def test_why_gives_a_memory_out_of_scope_the_place_it_would_have(setup: Setup) -> None:
     await update(setup.context, "me", str(setup.near.id), {"project": "shop"})
     report = await setup.why(setup.near, scope=Scope(project="home"))
-    assert [one.kind for one in report.kept_out] == ["out_of_scope", "no_match", "leg_absent"]
+    assert [obstacle.kind for obstacle in report.kept_out] == [
+        "out_of_scope",
+        "no_match",
+        "leg_absent",
+    ]
     assert (report.place, report.legs["graph"].facts.rank) == (2, 2)
     others = await setup.recalled(scope=Scope(project="home"))
     assert list(others) == [setup.found.id, setup.far.id], "nobody else comes in with it"
 
 
-async def test_beyond_the_depth_it_has_a_rank(setup: Setup) -> None:
+async def test_why_finds_the_graph_rank_beyond_the_depth(setup: Setup) -> None:
     await change_settings(setup.context, "me", {"depth": 1})
     report = await setup.why(setup.far, limit=1)
     assert (report.place, report.legs["graph"].facts.rank) == (None, 3)
@@ -103,13 +108,13 @@ async def test_beyond_the_depth_it_has_a_rank(setup: Setup) -> None:
     assert setup.far.id in await setup.recalled(limit=3)
 
 
-async def test_where_the_walk_does_not_come_to_there_is_no_way(setup: Setup) -> None:
+async def test_why_says_when_the_graph_has_no_path(setup: Setup) -> None:
     report = await setup.why(setup.stranger)
     assert (report.place, report.legs["graph"].facts.rank) == (None, None)
     assert of_graph(report).kind == "no_match"
 
 
-async def test_a_sensitive_memory_is_in_no_graph(setup: Setup) -> None:
+async def test_why_says_that_a_sensitive_memory_is_not_in_the_graph(setup: Setup) -> None:
     """Though the one that is walked may be older than that."""
     changes: Changes = {"is_sensitive": True, "project": "shop"}
     await update(setup.context, "me", str(setup.near.id), changes)
@@ -120,18 +125,18 @@ async def test_a_sensitive_memory_is_in_no_graph(setup: Setup) -> None:
     assert (outside.place, of_graph(outside).kind) == (None, "sensitive")
 
 
-async def test_a_forgotten_memory_is_in_no_graph(setup: Setup) -> None:
+async def test_why_says_only_once_that_a_memory_is_forgotten(setup: Setup) -> None:
     await forget(setup.context, "me", str(setup.near.id))
     report = await setup.why(setup.near)
-    assert [one.kind for one in report.kept_out] == ["forgotten", "leg_absent"]
+    assert [obstacle.kind for obstacle in report.kept_out] == ["forgotten", "leg_absent"]
     assert report.place is None
 
 
 @pytest.mark.parametrize(
     ("answer", "remedy"),
-    [(NO_NAME, "Name somebody"), (UNKNOWN, "`recollect graph show NAME`")],
+    [(NO_NAME, "Name someone"), (UNKNOWN, "`recollect graph show NAME`")],
 )
-async def test_a_query_that_names_nothing_is_told_to_name_something(
+async def test_why_asks_for_a_name_when_the_query_names_no_concept(
     setup: Setup, answer: Declined, remedy: str
 ) -> None:
     setup.walker.answer = answer
@@ -140,7 +145,7 @@ async def test_a_query_that_names_nothing_is_told_to_name_something(
     assert remedy in told.remedy
 
 
-async def test_in_another_order_the_graph_is_not_walked(setup: Setup) -> None:
+async def test_why_says_that_the_graph_runs_only_by_relevance(setup: Setup) -> None:
     told = of_graph(await setup.why(setup.near, sort_by="recency"))
     assert (told.kind, told.remedy) == ("leg_skipped", "Sort by relevance.")
     nothing = of_graph(await setup.why(setup.near, query="zebra"))
@@ -150,19 +155,19 @@ async def test_in_another_order_the_graph_is_not_walked(setup: Setup) -> None:
     )
 
 
-async def test_a_walk_that_fails_the_second_time_is_not_taken_for_one_that_finds_no_way(
+async def test_why_reports_a_walk_that_fails_when_asked_again(
     setup: Setup,
 ) -> None:
     setup.walker.raises = RuntimeError("gone")
     assert of_graph(await setup.why(setup.stranger)).kind == "leg_failed"
 
 
-async def test_a_hit_that_the_walk_does_not_come_to_has_no_rank_in_it(setup: Setup) -> None:
-    setup.context = replace(setup.context, walker=Walking({setup.near.id: [0], setup.far.id: [0]}))
+async def test_why_gives_no_graph_rank_to_a_hit_the_walk_did_not_reach(setup: Setup) -> None:
+    setup.context = with_walker(setup.context, Walking({setup.near.id: [0], setup.far.id: [0]}))
     _, hit = (await setup.recalled())[setup.found.id]
     place = hit.legs["graph"]
     assert (place.rank, place.score) == (None, 0.0)
-    assert hit.fused == pytest.approx(sum(one.contribution for one in hit.legs.values()))
+    assert hit.fused == pytest.approx(sum(place.contribution for place in hit.legs.values()))
     report = await setup.why(setup.found)
     assert report.legs["graph"].contribution == place.contribution
     assert report.legs["graph"].facts.rank is None

@@ -12,14 +12,15 @@ from random import Random
 from uuid import UUID
 
 import pytest
+from tests.recall_contexts import with_walker
 from tests.usecases.conftest import build_context
 from tests.usecases.walking import Walking
 
 from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.memory.memory import Draft, Memory
+from recollect.core.recall.context import RecallContext
 from recollect.core.recall.fusion import FUSIONS, Fusion
 from recollect.core.recall.request import Candidate, LegName, RecallRequest
-from recollect.core.recall.settings import RecallSettings
 from recollect.ports.recall import Leg
 from recollect.usecases.admin.settings import change_settings
 from recollect.usecases.context import Context
@@ -41,16 +42,15 @@ class Listing:
     memories: Mapping[UUID, Memory]
     scores: Mapping[UUID, float]
 
-    async def __call__(
-        self, owner: str, request: RecallRequest, settings: RecallSettings
-    ) -> Sequence[Candidate]:
+    async def __call__(self, context: RecallContext) -> Sequence[Candidate]:
+        request = context.request
         found = [
             Candidate(id, score, self.memories[id].importance, self.memories[id].created_at)
             for id, score in self.scores.items()
             if request.scope.covers(self.memories[id]) and id not in request.exclude
         ]
-        found.sort(key=lambda one: (-one.score, one.id))
-        return found[: max(settings.depth, request.limit)]
+        found.sort(key=lambda candidate: (-candidate.score, candidate.id))
+        return found[: context.depth]
 
 
 async def known(
@@ -61,7 +61,7 @@ async def known(
         await remember(context, "me", Draft(f"memory {number}", importance=random.random()))
         for number in range(MEMORIES)
     ]
-    memories = {one.id: one for one in stored}
+    memories = {memory.id: memory for memory in stored}
     by_words = {id: random.paretovariate(2) for id in random.sample(list(memories), 9)}
     by_meaning = {id: random.uniform(0.1, 0.7) for id in random.sample(list(memories), 12)}
     legs: dict[LegName, Leg] = {
@@ -69,8 +69,11 @@ async def known(
         "dense": Listing(memories, by_meaning),
     }
     await change_settings(context, "me", {"fusion": fusion, "depth": DEPTH_AT_FIRST})
-    walker = Walking({id: random.sample(range(6), 2) for id in memories}) if walks else None
-    return replace(context, legs=legs, walker=walker), stored
+    context = replace(context, legs=legs)
+    if walks:
+        mentions = {id: random.sample(range(6), 2) for id in memories}
+        context = with_walker(context, Walking(mentions))
+    return context, stored
 
 
 async def is_recalled(context: Context, memory: Memory, limit: int) -> bool:
@@ -91,7 +94,7 @@ async def vital(context: Context, memory: Memory) -> Context:
 
 @pytest.mark.parametrize("walks", [False, True])
 @pytest.mark.parametrize("fusion", FUSIONS)
-async def test_whoever_follows_a_remedy_gets_the_memory(fusion: Fusion, walks: bool) -> None:
+async def test_following_a_remedy_of_why_brings_the_memory_in(fusion: Fusion, walks: bool) -> None:
     random = Random(fusion)
     followed = {"limit": 0, "importance": 0, "depth": 0, "depth and limit": 0}
     for limit in (1, 2, 4) * ROUNDS:

@@ -5,24 +5,22 @@ longer. Both sides are real but for the network between them, on a clock that th
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
 import pytest
+from tests.recall_contexts import with_walker
 from tests.strategies import new_id
 from tests.usecases.conftest import build_context
 from tests.usecases.legs import Hanging
 
 from recollect.adapters.in_memory import InMemoryStore
-from recollect.core.graph.walk import Walked
 from recollect.core.memory.memory import Draft
+from recollect.core.recall.context import RecallContext
 from recollect.core.recall.explain import WhyReport
-from recollect.core.recall.fusion import Fused
-from recollect.core.recall.request import LegName, RecallRequest, Recollection
-from recollect.core.recall.settings import RecallSettings
+from recollect.core.recall.request import Declined, LegName, RecallRequest, Recollection
 from recollect.usecases.context import Context
-from recollect.usecases.recall.why_context import PATIENCE_SECONDS
+from recollect.usecases.recall.why_context import SECONDS
 from recollect.usecases.service import LocalService
 from recollect.usecases.sync.offline_first import OfflineFirstService
 
@@ -53,20 +51,15 @@ class NothingWaits:
         return frozenset()
 
 
-async def never_walking(
-    owner: str,
-    request: RecallRequest,
-    settings: RecallSettings,
-    weight: float,
-    fused: Awaitable[Sequence[Fused]],
-) -> Sequence[Walked]:
-    await asyncio.Event().wait()
-    return ()
+class NeverWalking:
+    async def prepare(self, context: RecallContext) -> Declined:
+        await asyncio.Event().wait()
+        return Declined("absent", "never")
 
 
 def with_one_that_hangs(context: Context, leg: LegName) -> Context:
     if leg == "graph":
-        return replace(context, walker=never_walking)
+        return with_walker(context, NeverWalking())
     return replace(context, legs={**context.legs, leg: Hanging()})
 
 
@@ -120,7 +113,7 @@ async def test_why_waits_once_for_a_leg_that_hangs(context: Context, leg: LegNam
     now = asyncio.get_running_loop().time
     begun = now()
     report = await client.why(str(memory.id), RecallRequest("harbour", limit=5))
-    assert now() - begun == pytest.approx(PATIENCE_SECONDS)
+    assert now() - begun == pytest.approx(SECONDS)
     assert report.note is None
     told = {one.leg: one for one in report.kept_out}
     assert told[leg].kind == "leg_late"

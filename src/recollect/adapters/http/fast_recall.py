@@ -1,8 +1,8 @@
 """Recall from a server with the standard library alone, for a hook that has no time for more.
 
-The usual client and its models take longer to import than a hook may run (ADR 0020). This one asks
-the same question of the same address, keeps the same rules about what may leave this machine, and
-reads of the answer what a hook needs. A test holds it equal to `RemoteService`.
+The usual client and its models take longer to import than a hook may run (ADR 0020). This one sends
+the same request, keeps the same rules about what may leave this machine, and reads only what a hook
+needs from the answer. A test compares it with `RemoteService`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def recall(url: str, key: str, request: RecallRequest, seconds: float) -> list[H
             "machine: what is sensitive may go through it.",
         )
     try:
-        return _hits(_asked(address, key, _question(request), seconds), request)
+        return _hits(_post(address, key, _question(request), seconds), request)
     except (OSError, HTTPException) as error:
         raise StoreUnavailable(
             f"the server did not answer a hook ({type(error).__name__})",
@@ -73,7 +73,7 @@ def _question(request: RecallRequest) -> dict[str, object]:
     }
 
 
-def _asked(address: str, key: str, question: object, seconds: float) -> Any:  # noqa: ANN401  # JSON
+def _post(address: str, key: str, question: object, seconds: float) -> Any:  # noqa: ANN401  # JSON
     parts = urlsplit(address)
     connect = HTTPSConnection if parts.scheme.lower() == "https" else HTTPConnection
     connection = connect(parts.hostname or "", parts.port, timeout=seconds)
@@ -94,16 +94,16 @@ def _asked(address: str, key: str, question: object, seconds: float) -> Any:  # 
 
 
 def _hits(answer: Any, request: RecallRequest) -> list[Hit]:  # noqa: ANN401  # JSON
-    # Believed as far as it answers what was asked: no other project's memory, whoever sends it.
-    asked, told = request.scope.project, answer.get("project")
-    is_meant = asked is not None and isinstance(told, str) and is_short_for(asked, told)
-    covers = replace(request.scope, project=told if is_meant else asked).covers
-    hits = [hit for one in answer["hits"] if covers((hit := _hit(one)).memory)]
+    # Trusted only as far as it answers what was asked: no memory of another project.
+    asked, resolved = request.scope.project, answer.get("project")
+    is_meant = asked is not None and isinstance(resolved, str) and is_short_for(asked, resolved)
+    covers = replace(request.scope, project=resolved if is_meant else asked).covers
+    hits = [hit for values in answer["hits"] if covers((hit := _hit(values)).memory)]
     return [replace(hit, attached=tuple(filter(covers, hit.attached))) for hit in hits]
 
 
-def _hit(one: Any) -> Hit:  # noqa: ANN401  # JSON
-    why = one["explanation"]
+def _hit(values: Any) -> Hit:  # noqa: ANN401  # JSON
+    why = values["explanation"]
     legs: dict[LegName, LegPlace] = {
         name: LegPlace(
             None if (rank := place["rank"]) is None else int(rank),
@@ -114,13 +114,13 @@ def _hit(one: Any) -> Hit:  # noqa: ANN401  # JSON
         if (place := why["legs"].get(name)) is not None
     }
     return Hit(
-        _memory(one["memory"]),
-        float(one["score"]),
+        _memory(values["memory"]),
+        float(values["score"]),
         float(why["fused"]),
         float(why["prior"]),
         legs,
         float(why["bonus"]),
-        attached=tuple(map(_memory, one.get("attached", ()))),
+        attached=tuple(map(_memory, values.get("attached", ()))),
     )
 
 

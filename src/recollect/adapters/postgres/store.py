@@ -19,7 +19,6 @@ from psycopg.types.json import Jsonb
 
 from recollect.adapters.files.erasure_log import Erasure, ErasureLogs
 from recollect.adapters.postgres import timeouts as patience
-from recollect.adapters.postgres.fusion import PostgresFuser
 from recollect.adapters.postgres.graph.store import PostgresGraph
 from recollect.adapters.postgres.history import links, versions
 from recollect.adapters.postgres.history.changes import PostgresChanges
@@ -159,7 +158,6 @@ class PostgresStore:
         self._pool = Pool(url, connections)
         self._transaction, self._reading = self._pool.transaction, self._pool.reading
         self._statistics = Statistics(self._transaction)
-        self.fuser = PostgresFuser(self._transaction)
         self._remembered = ErasureMemory(erasures, self._transaction)
         self.changes = PostgresChanges(self._transaction, self._statistics, self._remembered)
         self.keys = PostgresKeys(self._transaction, self._reading, self._remembered)
@@ -341,7 +339,7 @@ class PostgresStore:
                 where=condition,
                 params=params,
                 depth=query.depth,
-                ranking=query.ranking,
+                is_exhaustive=query.is_exhaustive,
             )
 
     @retry_on_disconnect

@@ -8,7 +8,7 @@ small to matter is dropped: the cost is that of the neighbourhood, not of the gr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
@@ -56,7 +56,7 @@ class Matrix:
     totals: NDArray[np.float32]
     by_model: float
 
-    def walked_concepts(self, ids: Iterable[UUID]) -> list[UUID]:
+    def find_walkable(self, ids: Iterable[UUID]) -> list[UUID]:
         """Those of some concepts that a walk may come to, if they link anything."""
         places = [(id, self.places.get(id)) for id in ids]
         return [
@@ -134,25 +134,33 @@ def _kept(
     return keeps
 
 
-def walk(
-    matrix: Matrix,
-    memories: Mapping[UUID, float],
-    named: list[UUID],
-    damping: float,
-    limit: int,
-    explained: int,
-) -> list[Walked]:
+@dataclass(frozen=True, slots=True)
+class WalkStart:
+    """Where a walk starts and how far it goes. Mass starts on `memories` and on the concepts that
+    the query `named`; the share `damping` moves on at each step. At most `limit` memories are
+    returned, the first `explained` of them with their paths.
+    """
+
+    memories: Mapping[UUID, float]
+    named: Sequence[UUID]
+    damping: float
+    limit: int
+    explained: int
+
+
+def walk(matrix: Matrix, start: WalkStart) -> list[Walked]:
     """The memories with most mass, best first, and the paths that led to the first of them. What
-    begins on a memory that the graph does not know has no way on, as on one that is linked to
-    nothing; it keeps the same share, and comes on top of the `limit`. That the graph is silent
+    starts on a memory that the graph does not know cannot move on, as on one that is linked to
+    nothing; it keeps the same share, and comes on top of the limit. That the graph is silent
     about it must not cost it its place.
     """
-    begun = _begun(matrix, memories, named)
+    damping = start.damping
+    begun = _begun(matrix, start)
     nodes = np.fromiter(begun, dtype=np.int64, count=len(begun))
     mass = np.fromiter(begun.values(), dtype=np.float64, count=len(begun))
     if not len(nodes) or mass.sum() <= 0.0:
         return []
-    unknown = {id: share for id, share in memories.items() if id not in matrix.places}
+    unknown = {id: share for id, share in start.memories.items() if id not in matrix.places}
     total = float(mass.sum()) + sum(unknown.values())
     mass = mass / total
     held = np.zeros(len(matrix.starts) - 1)
@@ -162,28 +170,28 @@ def walk(
         if not len(nodes):
             break
     touched = np.flatnonzero(held[: len(matrix.memories)])
-    best = touched[np.argsort(-held[touched], kind="stable")][:limit]
+    best = touched[np.argsort(-held[touched], kind="stable")][: start.limit]
     walked = [
         Walked(
             matrix.memories[place],
             float(held[place]),
-            _path(matrix, held, begun, int(place)) if rank < explained else (),
+            _path(matrix, held, begun, int(place)) if rank < start.explained else (),
         )
         for rank, place in enumerate(best)
     ]
     stayed = [
         Walked(id, (1.0 - damping) * share / total, is_known=False) for id, share in unknown.items()
     ]
-    return sorted([*walked, *stayed], key=lambda one: -one.score)
+    return sorted([*walked, *stayed], key=lambda reached: -reached.score)
 
 
-def _begun(matrix: Matrix, memories: Mapping[UUID, float], named: list[UUID]) -> dict[int, float]:
+def _begun(matrix: Matrix, start: WalkStart) -> dict[int, float]:
     """The restart vector by places. A concept that many memories mention says less of each."""
     begun: dict[int, float] = {}
-    for id, mass in memories.items():
+    for id, mass in start.memories.items():
         if (place := matrix.places.get(id)) is not None:
             begun[place] = mass
-    for id in named:
+    for id in start.named:
         place = matrix.places.get(id)
         if place is not None and matrix.starts[place] < matrix.starts[place + 1]:
             begun[place] = 1.0 / int(matrix.mentioned_by[place - len(matrix.memories)])
@@ -231,10 +239,10 @@ def _path(matrix: Matrix, held: Floats, begun: Mapping[int, float], memory: int)
             return ()
         way.append(int(sources[int(np.argmax(gave))]))
         if way[-1] in begun:
-            return tuple(_told(matrix, place) for place in reversed(way[1:]))
+            return tuple(_label(matrix, place) for place in reversed(way[1:]))
     return ()
 
 
-def _told(matrix: Matrix, place: int) -> str:
+def _label(matrix: Matrix, place: int) -> str:
     memories = len(matrix.memories)
     return str(matrix.memories[place]) if place < memories else matrix.labels[place - memories]

@@ -1,4 +1,4 @@
-"""Which concepts of an owner's graph a query names: what both ways to walk begin with."""
+"""Which concepts of an owner's graph a query names: where a walk starts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Final
 from uuid import UUID
 
 from recollect.core.graph.query_names import named_among, runs
-from recollect.core.graph.walk import named_by
+from recollect.core.graph.walk import find_names
 from recollect.core.recall.request import Declined
 from recollect.ports.graph import ConceptGraph
 
@@ -16,9 +16,9 @@ UNKNOWN: Final = Declined(
 )
 
 
-async def concepts_named(graph: ConceptGraph, owner: str, query: str) -> list[UUID] | Declined:
+async def find_named_concepts(graph: ConceptGraph, owner: str, query: str) -> list[UUID] | Declined:
     """By its capitals or code, and where they name nothing that is known, by its words."""
-    named = named_by(query)
+    named = find_names(query)
     if named.is_telling:
         known = await graph.named(owner, named.keys)
         if known:

@@ -1,28 +1,28 @@
 """The graph leg by personalised PageRank over matrices that are kept in memory.
 
-A matrix is read and built in the background, when an owner's graph is asked for and has changed,
-never for a query: meanwhile the one before serves. While a graph changes all the time it is built
-anew only so often that building takes a tenth of the time at most. Those least recently asked for
-are dropped when all together are too large.
+A matrix is read and built in the background, when an owner's graph is asked for and has changed.
+No query waits for it: meanwhile the one before serves. While a graph changes all the time, it is
+rebuilt only so often that building takes at most a tenth of the time. The least recently used are
+dropped when all together are too large.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from types import TracebackType
 from typing import Final, Self
 
-from recollect.adapters.walkers.matrix import Matrix, build, walk
-from recollect.adapters.walkers.naming import UNKNOWN, concepts_named
+from recollect.adapters.walkers.matrix import Matrix, WalkStart, build, walk
+from recollect.adapters.walkers.naming import UNKNOWN, find_named_concepts
 from recollect.core.graph.walk import Walked, damping, restart
+from recollect.core.recall.context import RecallContext
 from recollect.core.recall.fusion import Fused
-from recollect.core.recall.request import Declined, RecallRequest
-from recollect.core.recall.settings import RecallSettings
-from recollect.ports.graph import ConceptGraph
+from recollect.core.recall.request import Declined
+from recollect.ports.graph import ConceptGraph, Walk
 
 MOST_BYTES: Final = 256 * 1024 * 1024
 # A recall does not wait for a matrix, but a small one is there at once.
@@ -69,33 +69,25 @@ class PageRank:
             task.cancel()
         await asyncio.gather(*building, return_exceptions=True)
 
-    async def __call__(
-        self,
-        owner: str,
-        request: RecallRequest,
-        settings: RecallSettings,
-        weight: float,
-        fused: Awaitable[Sequence[Fused]],
-    ) -> Sequence[Walked] | Declined:
-        concepts = await concepts_named(self._graph, owner, request.query)
+    async def prepare(self, context: RecallContext) -> Walk | Declined:
+        request = context.request
+        concepts = await find_named_concepts(self._graph, context.owner, request.query)
         if isinstance(concepts, Declined):
             return concepts
-        matrix = await self._matrix(owner, request.as_of)
+        matrix = await self._matrix(context.owner, request.as_of)
         if matrix is None:
             return _READING
-        known = matrix.walked_concepts(concepts)
+        known = matrix.find_walkable(concepts)
         if not known:
             return UNKNOWN
-        # In a thread: numpy is quick, and others are answered meanwhile all the same.
-        return await asyncio.to_thread(
-            walk,
-            matrix,
-            restart(await fused),
-            known,
-            damping(weight, matrix.by_model),
-            max(settings.depth, request.limit),
-            request.limit,
-        )
+        share = damping(context.weights["graph"], matrix.by_model)
+
+        async def walk_from(fused: Sequence[Fused]) -> Sequence[Walked]:
+            start = WalkStart(restart(fused), known, share, context.depth, request.limit)
+            # In a thread, so that the event loop answers others meanwhile.
+            return await asyncio.to_thread(walk, matrix, start)
+
+        return walk_from
 
     async def ready(self, owner: str) -> None:
         """Wait until what is kept of an owner's graph is its present state."""
@@ -113,10 +105,10 @@ class PageRank:
                 return kept.matrix
         task = self._begin(key)
         if kept is None:
-            # Of the past there is no older state to serve meanwhile: whoever asks for it waits.
+            # Of the past there is no older state to serve meanwhile, so the query waits.
             await asyncio.wait([task], timeout=_GRACE_SECONDS if as_of is None else None)
             if task.done():
-                await task  # what went wrong is told as the leg's failure
+                await task  # an error is reported as the failure of the leg
         kept = self._kept.get(key)
         return None if kept is None else kept.matrix
 
@@ -131,7 +123,7 @@ class PageRank:
     def _ended(self, key: _Key, task: asyncio.Task[None]) -> None:
         self._building.pop(key, None)
         if not task.cancelled():
-            task.exception()  # asyncio logs what nobody looked at; the next recall tries again
+            task.exception()  # asyncio logs an error that no one retrieved; the next recall retries
 
     async def _build(self, key: _Key) -> None:
         now = asyncio.get_running_loop().time

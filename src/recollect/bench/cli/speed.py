@@ -28,7 +28,7 @@ from recollect.usecases.recall.dense import dense_leg
 from recollect.usecases.service import LocalService
 from recollect.usecases.workers.embed import NO_EMBEDDER
 from recollect.usecases.workers.priority import Callers
-from recollect.wiring import build_context, catalogue, open_postgres, open_walker
+from recollect.wiring import build_context, catalogue, open_postgres, open_second_phase
 
 _DEADLINE_MS: Final = 60_000
 
@@ -116,9 +116,11 @@ async def _measured(
             # folder.
             catalogue(yours, building, documents.yield_to_callers) as embedders,
             await AsyncConnection.connect(url, autocommit=True) as connection,
-            open_walker(store, mine) as walker,
+            open_second_phase(store, mine) as second_phase,
         ):
-            context = replace(build_context(store, mine), callers=callers, walker=walker)
+            context = replace(
+                build_context(store, mine), callers=callers, second_phase=second_phase
+            )
             dense = None
             if store.vectors is None:
                 bar.console.print(f"without the dense leg: {store.vector_note}")

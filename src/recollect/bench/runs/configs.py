@@ -63,7 +63,6 @@ NAMED: Final[Mapping[str, Config]] = {
         Config("default"),
         Config("base", settings={"graph_weight": 0.0}),
         Config("local-fts", Layout(engine="sqlite"), _LEXICAL),
-        Config("ts_rank", settings={**_LEXICAL, "lexical_ranking": "ts_rank"}),
         Config("lexical", settings=_LEXICAL),
         Config("dense", settings={"lexical_weight": 0.0, "graph_weight": 0.0}),
         Config(

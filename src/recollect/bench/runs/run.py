@@ -21,6 +21,7 @@ from recollect.bench.runs.configs import Config
 from recollect.bench.runs.stage import OWNER, Progress, Stage
 from recollect.core.errors import StoreError
 from recollect.core.memory.memory import EVERYWHERE, Scope
+from recollect.core.recall.context import RecallContext
 from recollect.core.recall.request import (
     LEGS,
     Candidate,
@@ -44,7 +45,7 @@ _READ_AT_ONCE: Final = 1_000
 
 # The settings that no leg looks at. One that is missing here costs time; one too many would hand a
 # configuration another one's answers.
-_AFTER_THE_LEGS: Final = frozenset(
+SETTINGS_AFTER_LEGS: Final = frozenset(
     (
         *(f"{leg}_weight" for leg in LEGS),
         *("fusion", "vote", "rrf_k", "exact_bonus", "prior_strength", "deadline_ms"),
@@ -88,12 +89,10 @@ class AskedOnce:
     _known: dict[_Question, Sequence[Candidate] | Declined] = field(default_factory=dict)
     _names: dict[_Question, tuple[str, ...]] = field(default_factory=dict)
 
-    async def __call__(
-        self, owner: str, request: RecallRequest, settings: RecallSettings
-    ) -> Sequence[Candidate] | Declined:
-        key = _question(request, settings)
+    async def __call__(self, context: RecallContext) -> Sequence[Candidate] | Declined:
+        key = _question(context.request, context.settings)
         if key not in self._known:
-            found = await self.leg(owner, request, settings)
+            found = await self.leg(context)
             self._known[key] = found
             listed = () if isinstance(found, Declined) else found
             self._names[key] = tuple(self.documents[one.id] for one in listed)
@@ -192,5 +191,7 @@ def _question(request: RecallRequest, settings: RecallSettings) -> _Question:
 @lru_cache
 def _seen_by_legs(settings: RecallSettings) -> tuple[tuple[str, object], ...]:
     return tuple(
-        (name, value) for name, value in settings.as_dict().items() if name not in _AFTER_THE_LEGS
+        (name, value)
+        for name, value in settings.as_dict().items()
+        if name not in SETTINGS_AFTER_LEGS
     )

@@ -18,8 +18,6 @@ from typing import Final
 from uuid import UUID
 
 from recollect.adapters.sqlite.store import SqliteStore
-from recollect.adapters.walkers.either import select_walker
-from recollect.adapters.walkers.hops import hops_walker
 from recollect.adapters.walkers.pagerank import PageRank
 from recollect.bench.data.datasets import FACTS, Document, EvaluationSet, conversations
 from recollect.bench.runs.configs import Layout
@@ -42,6 +40,7 @@ from recollect.usecases.graph.extract import (
 from recollect.usecases.graph.import_facts import import_facts
 from recollect.usecases.memory.remember import remember
 from recollect.usecases.recall.dense import dense_leg
+from recollect.usecases.recall.graph_leg import GraphLeg
 from recollect.usecases.workers.embed import Embedded, EmbeddingContext, Trouble
 from recollect.usecases.workers.embedding import Worker
 from recollect.usecases.workers.graph import GraphWorker
@@ -138,8 +137,8 @@ async def _on_postgres(
             await _read(GraphContext(store.graph), data, progress)
         async with PageRank(store.graph) as pagerank:
             await pagerank.ready(OWNER)
-            walker = select_walker({"pagerank": pagerank, "hops": hops_walker(store.graph)})
-            yield Stage(data, replace(context, walker=walker), documents)
+            graph_leg = GraphLeg(pagerank, store)
+            yield Stage(data, replace(context, second_phase={"graph": graph_leg}), documents)
 
 
 async def _store(

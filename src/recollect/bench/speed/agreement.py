@@ -56,7 +56,7 @@ async def agreements(
 
 async def _lexical(rig: Rig, scope: Scope, question: str) -> float:
     query = WordQuery(question, depth=TOP)
-    exhaustive = replace(query, ranking="idf_exhaustive")
+    exhaustive = replace(query, is_exhaustive=True)
     wanted = [hit.id for hit in await rig.store.search_words(OWNER, scope, exhaustive)]
     return _share(wanted, [hit.id for hit in await rig.store.search_words(OWNER, scope, query)])
 

@@ -18,7 +18,7 @@ from uuid import UUID
 
 import numpy as np
 
-from recollect.adapters.walkers.matrix import build, walk
+from recollect.adapters.walkers.matrix import WalkStart, build, walk
 from recollect.core.graph.model import GraphSnapshot
 from recollect.core.graph.walk import MEMORY_MASS, damping
 from recollect.core.recall.settings import RecallSettings
@@ -75,7 +75,7 @@ def measure_graph(memories: int, queries: int, seed: int) -> GraphTiming:
     took: list[float] = []
     for begun, named in _questions(snapshot, queries, seed):
         started = perf_counter()
-        walk(matrix, begun, named, share, RecallSettings().depth, TOP)
+        walk(matrix, WalkStart(begun, named, share, RecallSettings().depth, TOP))
         took.append(ms_since(started))
     return GraphTiming(
         memories,

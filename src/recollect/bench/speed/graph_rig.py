@@ -29,10 +29,12 @@ from recollect.core.errors import StoreError
 from recollect.core.graph.concept_words import concept_key
 from recollect.core.graph.model import GraphSnapshot
 from recollect.core.graph.walk import FEWEST_MEMORIES, MOST_MEMORIES
-from recollect.core.recall.request import RecallRequest
+from recollect.core.recall.request import LegName, RecallRequest
 from recollect.ports.embedding import Embedders
+from recollect.ports.recall import SecondPhaseLeg
 from recollect.settings import Settings
 from recollect.usecases.recall.dense import dense_leg
+from recollect.usecases.recall.graph_leg import GraphLeg
 from recollect.usecases.service import LocalService
 from recollect.usecases.workers.tasks import ms_since
 from recollect.wiring import build_context, open_postgres
@@ -95,7 +97,8 @@ async def time_legs(
         dense = await Dense.opened(store.vectors, embedders, name, subjects, progress)
         context = build_context(store, settings)
         legs = {**context.legs, "dense": dense_leg(store.vectors, embedders)}
-        recollect = LocalService(replace(context, legs=legs, walker=pagerank), OWNER)
+        second_phase: dict[LegName, SecondPhaseLeg] = {"graph": GraphLeg(pagerank, store)}
+        recollect = LocalService(replace(context, legs=legs, second_phase=second_phase), OWNER)
         await recollect.change_settings({"deadline_ms": _DEADLINE_MS})
         rig, stored, found = Rig(store, connection, recollect, dense), 0, []
         for size in sizes:

@@ -18,7 +18,7 @@ import numpy as np
 from recollect.bench.data.datasets import EvaluationSet, Question
 from recollect.bench.runs.stage import OWNER, Progress, Stage
 from recollect.core.memory.memory import Scope
-from recollect.core.recall.relevance import findable, relevance
+from recollect.core.recall.relevance import relevance, searchable_text
 from recollect.core.recall.request import RecallRequest
 from recollect.ports.embedding import Embedder
 from recollect.usecases.agents.inject import LIMIT
@@ -146,7 +146,7 @@ async def ask_words(
         scope = Scope(project=question.scope)
         found = await recollect.recall(RecallRequest(question.text, limit=LIMIT, scope=scope))
         marks = {
-            stage.documents[hit.memory.id]: relevance(question.text, findable(hit.memory))
+            stage.documents[hit.memory.id]: relevance(question.text, searchable_text(hit.memory))
             for hit in found.hits
         }
         done.append(_asked(stage.data, kind, question, marks))

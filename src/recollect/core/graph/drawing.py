@@ -100,10 +100,10 @@ def spokes(found: Neighbourhood) -> list[Spoke]:
     """
     own = found.concept.id
     stated: dict[tuple[str, bool], list[str]] = {}
-    for one in found.relationships:
-        is_outward = one.source == own
-        name = found.labels[one.target if is_outward else one.source]
-        stated.setdefault((name, is_outward), []).append(one.relation)
+    for relationship in found.relationships:
+        is_outward = relationship.source == own
+        name = found.labels[relationship.target if is_outward else relationship.source]
+        stated.setdefault((name, is_outward), []).append(relationship.relation)
     said = [
         (name, ", ".join(dict.fromkeys(relations)), STATED, is_outward)
         for (name, is_outward), relations in stated.items()

@@ -14,7 +14,7 @@ from uuid import UUID
 
 from recollect.core.graph.concepts import Mention, concept_key, mentions, relations
 
-# Who read a memory, as a number that grows with what it is worth; 0 is nobody. A reader that reads
+# Who read a memory, as a number that grows with what it is worth; 0 is no one. A reader that reads
 # otherwise than before counts up within its hundreds, and memories are read again.
 BY_RULES: Final = 1
 BY_MODEL: Final = 1_000
@@ -109,7 +109,7 @@ def joined(found: tuple[Mention, ...], facts: tuple[Fact, ...]) -> Extraction:
     """Mentions and facts as they can be stored: keys of a storable length, each once, and every
     key of a fact among the mentions.
     """
-    by_key = {one.key: one for one in found if 0 < len(one.key) <= MAX_KEY}
+    by_key = {mention.key: mention for mention in found if 0 < len(mention.key) <= MAX_KEY}
     kept = tuple(
         dict.fromkeys(
             fact
@@ -124,7 +124,7 @@ def joined(found: tuple[Mention, ...], facts: tuple[Fact, ...]) -> Extraction:
 
 
 def named(label: str) -> Mention | None:
-    """A concept that somebody calls so; None when nothing is left of the name."""
+    """A concept with this name; None when nothing is left of the name."""
     tidy = " ".join(label.split())[:MAX_KEY]
     key = concept_key(tidy)
     return Mention(key, tidy, "name") if key else None

@@ -1,4 +1,4 @@
-"""A file of ready-made facts, one JSON object a line: what somebody else has read in memories.
+"""A file of ready-made facts, one JSON object a line: what another program has read in memories.
 
 A line speaks of one memory ({"memory", "entities", "triples"}) or of one concept ({"concept",
 "aliases", "kind", "memories"}). `doc`, `docs`, `entity` and `type` mean the same as `memory`,
@@ -64,7 +64,7 @@ class FileFacts:
         """The facts of a memory that are not among what is kept of it: for each line and reason
         how many.
         """
-        there, names = set(kept.facts), {one.key for one in kept.mentions}
+        there, names = set(kept.facts), {mention.key for mention in kept.mentions}
         lost = Counter(
             (line, _why_not(fact, names))
             for fact, line in self.facts.get(reference, {}).items()
@@ -77,7 +77,7 @@ class FileFacts:
 
 
 def read_file(lines: Iterable[str]) -> FileFacts:
-    """Everything the lines say; a line that cannot be read is told and left out."""
+    """Everything the lines say; a line that cannot be read is reported and left out."""
     said = FileFacts()
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -94,25 +94,27 @@ def _read_line(said: FileFacts, number: int, line: str) -> None:
     if len(line) > MAX_LINE:
         raise ValueError(f"the line has more than {MAX_LINE:,} characters")
     try:
-        one = json.loads(line)
+        fields = json.loads(line)
     except (ValueError, RecursionError):
         raise ValueError("it is not a JSON object") from None
-    if not isinstance(one, dict):
+    if not isinstance(fields, dict):
         raise ValueError("it is not a JSON object")  # noqa: TRY004  # one kind of error a line
-    if unknown := sorted(one.keys() - _FIELDS):
+    if unknown := sorted(fields.keys() - _FIELDS):
         raise ValueError(f"there is no field {unknown[0][:40]!r}")
-    if "memory" in one or "doc" in one:
-        _read_memory(said, number, one)
-    elif "concept" in one or "entity" in one:
-        _read_concept(said, number, one)
+    if "memory" in fields or "doc" in fields:
+        _read_memory(said, number, fields)
+    elif "concept" in fields or "entity" in fields:
+        _read_concept(said, number, fields)
     else:
         raise ValueError("it names neither a memory nor a concept")
 
 
-def _read_memory(said: FileFacts, number: int, one: Mapping[str, Any]) -> None:
-    reference = _text(one.get("memory", one.get("doc")), "memory")
-    entities = [_mention(name) for name in _listed(one.get("entities", []), "entities")]
-    facts = [fact for entry in _listed(one.get("triples", []), "triples") for fact in _fact(entry)]
+def _read_memory(said: FileFacts, number: int, fields: Mapping[str, Any]) -> None:
+    reference = _text(fields.get("memory", fields.get("doc")), "memory")
+    entities = [_mention(name) for name in _listed(fields.get("entities", []), "entities")]
+    facts = [
+        fact for entry in _listed(fields.get("triples", []), "triples") for fact in _fact(entry)
+    ]
     _mentioned(
         said, number, reference, [*entities, *(name for _, names in facts for name in names)]
     )
@@ -121,13 +123,13 @@ def _read_memory(said: FileFacts, number: int, one: Mapping[str, Any]) -> None:
         stated.setdefault(fact, number)
 
 
-def _read_concept(said: FileFacts, number: int, one: Mapping[str, Any]) -> None:
-    concept = _mention(one.get("concept", one.get("entity")))
-    names = [_mention(name) for name in _listed(one.get("aliases", []), "aliases")]
+def _read_concept(said: FileFacts, number: int, fields: Mapping[str, Any]) -> None:
+    concept = _mention(fields.get("concept", fields.get("entity")))
+    names = [_mention(name) for name in _listed(fields.get("aliases", []), "aliases")]
     others = [name for name in names if name.key != concept.key]
     references = [
         _text(entry, "memories")
-        for entry in _listed(one.get("memories", one.get("docs", [])), "memories")
+        for entry in _listed(fields.get("memories", fields.get("docs", [])), "memories")
     ]
     for reference in references:
         _mentioned(said, number, reference, [concept, *others])
@@ -138,8 +140,8 @@ def _read_concept(said: FileFacts, number: int, one: Mapping[str, Any]) -> None:
 def _mentioned(said: FileFacts, number: int, reference: str, names: Iterable[Mention]) -> None:
     said.lines.setdefault(reference, number)
     mentions = said.mentions.setdefault(reference, {})
-    for one in names:
-        mentions.setdefault(one.key, one)
+    for mention in names:
+        mentions.setdefault(mention.key, mention)
 
 
 def _fact(entry: object) -> Iterator[tuple[Fact, tuple[Mention, Mention]]]:

@@ -60,7 +60,7 @@ class GraphSnapshot:
     `edge_` columns: the indexes point into `memories` and `concepts`, `labels` and `kinds` run
     beside `concepts`. Edges are typed relationships and then, as the last `near` of them,
     near-synonyms, each once, direction as stored. `by_model` is the share of the memories that a
-    language model has read, or whoever made an imported file. `version` is that of the graph when
+    language model has read, or that an imported file covers. `version` is that of the graph when
     it was read, or an older one: never a newer one.
     """
 

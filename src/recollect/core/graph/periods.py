@@ -32,12 +32,18 @@ def periods(statements: Iterable[Statement]) -> list[list[Statement]]:
     until something else is said, or until it has ended.
     """
     found: list[list[Statement]] = []
-    ordered = sorted(statements, key=lambda one: (one.start, one.said_at, one.said_by))
-    for one in ordered:
-        if found and found[-1][-1].target == one.target and _lasts(found[-1], one.start):
-            found[-1].append(one)
+    ordered = sorted(
+        statements, key=lambda statement: (statement.start, statement.said_at, statement.said_by)
+    )
+    for statement in ordered:
+        if (
+            found
+            and found[-1][-1].target == statement.target
+            and _lasts(found[-1], statement.start)
+        ):
+            found[-1].append(statement)
         else:
-            found.append([one])
+            found.append([statement])
     return found
 
 
@@ -48,7 +54,11 @@ def edges_of(found: list[list[Statement]]) -> list[UUID | None]:
     taken: set[UUID] = set()
     kept: list[UUID | None] = []
     for period in found:
-        have = [one.edge for one in period if one.edge is not None and one.edge not in taken]
+        have = [
+            statement.edge
+            for statement in period
+            if statement.edge is not None and statement.edge not in taken
+        ]
         edge = max(sorted(set(have)), key=have.count, default=None)
         taken |= set() if edge is None else {edge}
         kept.append(edge)
@@ -57,7 +67,7 @@ def edges_of(found: list[list[Statement]]) -> list[UUID | None]:
 
 def _lasts(period: list[Statement], at: datetime) -> bool:
     """Whether nothing said in a period has ended it by then; a later word than an end's reopens
-    nothing, it begins anew.
+    nothing, it begins again.
     """
-    ends = [one.end for one in period if one.end is not None]
+    ends = [statement.end for statement in period if statement.end is not None]
     return not ends or at < max(ends)

@@ -1,7 +1,7 @@
 """Which names a query holds that is typed in one case throughout.
 
-Capitals tell what a query names (`core/graph/walk.py`), but people type "which band did the brother
-of john lennon play in". There the names that the graph knows tell it: each run of the query's words
+Capitals show what a query names (`core/graph/walk.py`), but people type "which band did the brother
+of john lennon play in". There the names that the graph knows show it: each run of the query's words
 that is one of them, the longest first. To be one, it takes two words at least that mean something,
 and memories that write it as a name: a word alone is a name in one text and plain in the next, and
 "type 1" is a part of many. So restricted, it did no harm where one memory answers (docs/adr/0028).
@@ -44,7 +44,7 @@ class Run:
 
 def runs(query: str) -> list[Run]:
     """The runs of words that may be a name, the longest first; none where some of the query's
-    letters are capitals and some are not, for then its capitals tell what it names.
+    letters are capitals and some are not, because then its capitals show what it names.
     """
     if not (query.islower() or query.isupper()):
         return []

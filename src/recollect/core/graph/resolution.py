@@ -82,20 +82,24 @@ def resolve(
 ) -> Resolved:
     """What a new name means, by its neighbours, nearest first."""
     same = next(
-        (one for one in neighbours if one.similarity >= merge_from and may_mean(name, one.name)),
+        (
+            neighbour
+            for neighbour in neighbours
+            if neighbour.similarity >= merge_from and may_mean(name, neighbour.name)
+        ),
         None,
     )
     if same is not None:
         return Resolved(same, ())
-    near = [one for one in neighbours if one.similarity >= NEAR_FROM]
+    near = [neighbour for neighbour in neighbours if neighbour.similarity >= NEAR_FROM]
     return Resolved(None, tuple(near[:MOST_NEAR]))
 
 
-def may_mean(one: str, other: str) -> bool:
+def may_mean(name: str, other: str) -> bool:
     """Whether nothing in two names speaks against their meaning the same: they hold the same
     numbers, and no word that tells one thing from another stands in only one of them.
     """
-    first, second = concept_key(one).split(), concept_key(other).split()
+    first, second = concept_key(name).split(), concept_key(other).split()
     if _marks(first) != _marks(second):
         return False
     return not (set(first) ^ set(second)) & _TELLING

@@ -1,7 +1,7 @@
 """What a language model says of a text, taken in with care.
 
 A model's answer is foreign text: it may be malformed, huge, about another memory, or written by
-whoever wrote the memory. So only what has the agreed form is taken, in bounded amounts, and only
+anyone who wrote the memory. So only what has the agreed form is taken, in bounded amounts, and only
 names that stand in the text itself: nothing an answer says can join a memory to what it does not
 speak of.
 """
@@ -74,11 +74,11 @@ def by_tag(answer: object, tags: Sequence[str]) -> dict[int, object]:
     places = {tag: place for place, tag in enumerate(tags)}
     found: dict[int, object] = {}
     listed = answer.get("memories") if isinstance(answer, Mapping) else None
-    for one in listed if isinstance(listed, list) else ():
-        if isinstance(one, Mapping) and isinstance(one.get("triples"), list):
-            place = places.get(one["id"]) if isinstance(one.get("id"), str) else None
+    for entry in listed if isinstance(listed, list) else ():
+        if isinstance(entry, Mapping) and isinstance(entry.get("triples"), list):
+            place = places.get(entry["id"]) if isinstance(entry.get("id"), str) else None
             if place is not None:
-                found.setdefault(place, _bounded(one["triples"]))
+                found.setdefault(place, _bounded(entry["triples"]))
     return found
 
 
@@ -88,8 +88,8 @@ def extraction_of(job: ExtractionJob, triples: object) -> Extraction:
     words = _words(" ".join((job.content, *job.tags, *job.expanded_keywords)))
     mentions: list[Mention] = [*by_rules.mentions]
     facts: list[Fact] = [*by_rules.facts]
-    for one in triples if isinstance(triples, list) else ():
-        if (read := _triple(one, words)) is not None:
+    for entry in triples if isinstance(triples, list) else ():
+        if (read := _triple(entry, words)) is not None:
             source, target, fact = read
             mentions += (source, target)
             facts.append(fact)
@@ -99,10 +99,10 @@ def extraction_of(job: ExtractionJob, triples: object) -> Extraction:
     return joined(tuple(first.values()), tuple(facts))
 
 
-def _triple(one: object, words: set[str]) -> tuple[Mention, Mention, Fact] | None:
-    if not isinstance(one, Mapping):
+def _triple(entry: object, words: set[str]) -> tuple[Mention, Mention, Fact] | None:
+    if not isinstance(entry, Mapping):
         return None
-    subject, relation, object_ = (one.get(name) for name in ("subject", "relation", "object"))
+    subject, relation, object_ = (entry.get(name) for name in ("subject", "relation", "object"))
     if not (isinstance(subject, str) and isinstance(relation, str) and isinstance(object_, str)):
         return None
     source, target, said = named(subject), named(object_), tidy_relation(relation)
@@ -110,17 +110,17 @@ def _triple(one: object, words: set[str]) -> tuple[Mention, Mention, Fact] | Non
         return None
     if not (_words(subject) & words and _words(object_) & words):
         return None
-    since, until = _moment(one.get("since")), _moment(one.get("until"))
+    since, until = _moment(entry.get("since")), _moment(entry.get("until"))
     return source, target, Fact(source.key, said, target.key, since, until)
 
 
 def _bounded(triples: Sequence[object]) -> list[object]:
     """What is kept of an answer: short texts, and not too many of them."""
     kept: list[object] = []
-    for one in triples[:MOST_TRIPLES]:
-        if isinstance(one, Mapping):
+    for entry in triples[:MOST_TRIPLES]:
+        if isinstance(entry, Mapping):
             fields = ("subject", "relation", "object", "since", "until")
-            texts = {name: one[name] for name in fields if isinstance(one.get(name), str)}
+            texts = {name: entry[name] for name in fields if isinstance(entry.get(name), str)}
             if all(0 < len(text) <= MAX_KEY and "\0" not in text for text in texts.values()):
                 kept.append(texts)
     return kept

@@ -1,5 +1,4 @@
-"""Where a walk over the concept graph begins, when it has anything to say, and what its answer
-makes of the order.
+"""Where a walk over the concept graph begins, when it has anything to say, and what it may find.
 
 Personalised PageRank whose restart vector holds the fused scores: mass starts on the memories that
 the legs found and on the concepts that the query names, and walks from memory to concept to
@@ -10,7 +9,7 @@ How this was chosen, and what else was tried: docs/adr/0024.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
@@ -18,7 +17,7 @@ from uuid import UUID
 from recollect.core.graph.concept_rules import spans
 from recollect.core.graph.concept_words import concept_key
 from recollect.core.recall.fusion import Fused
-from recollect.core.recall.request import Candidate, LegPlace, RecallRequest
+from recollect.core.recall.request import RecallRequest
 
 if TYPE_CHECKING:
     from recollect.core.memory.memory import Memory
@@ -63,7 +62,7 @@ class Walked:
     is_known: bool = True
 
 
-def named_by(query: str) -> Named:
+def find_names(query: str) -> Named:
     """The concepts that a query names, by their keys."""
     keys: dict[str, None] = {}
     telling = False
@@ -91,18 +90,12 @@ def restart(fused: Sequence[Fused]) -> dict[UUID, float]:
     """
     if not fused:
         return {}
-    least = min(one.score for one in fused)
-    squares = {one.candidate.id: (one.score - least) ** 2 for one in fused}
+    least = min(entry.score for entry in fused)
+    squares = {entry.candidate.id: (entry.score - least) ** 2 for entry in fused}
     total = sum(squares.values())
     if total <= 0.0:
         return dict.fromkeys(squares, MEMORY_MASS / len(squares))
     return {id: MEMORY_MASS * square / total for id, square in squares.items() if square > 0.0}
-
-
-def new_candidates(fused: Sequence[Fused], walked: Sequence[Walked]) -> list[UUID]:
-    """The memories that only the walk has found."""
-    known = {one.candidate.id for one in fused}
-    return [one.id for one in walked if one.id not in known]
 
 
 def can_join(request: RecallRequest, memory: Memory) -> bool:
@@ -115,42 +108,3 @@ def can_join(request: RecallRequest, memory: Memory) -> bool:
         and request.scope.covers(memory)
         and (request.as_of is None or memory.created_at <= request.as_of)
     )
-
-
-def reorder(
-    fused: Sequence[Fused], walked: Sequence[Walked], joining: Mapping[UUID, Memory]
-) -> list[Fused]:
-    """The walk's order with the fused scores' measure: the best has the best fused score. What the
-    graph adds to a memory's score is the difference, and may take from it. Those that the graph
-    does not know have no rank in it, and the place that their mass gives them. Nor do others that
-    the walk did not come to; they keep what the least mass is worth, in their order, behind all.
-    """
-    known = {one.candidate.id: one for one in fused}
-    taking_part = [one for one in walked if one.id in known or one.id in joining]
-    if not taking_part or not fused:
-        return list(fused)
-    unit = fused[0].score / taking_part[0].score
-    order: list[Fused] = []
-    rank = 0
-    for one in taking_part:
-        before = known.pop(one.id, None)
-        score = one.score * unit
-        added = score - (0.0 if before is None else before.score)
-        rank += one.is_known
-        if one.is_known:
-            place = LegPlace(rank, one.score, added, one.path)
-        else:
-            place = LegPlace(None, 0.0, added)
-        if before is None:
-            memory = joining[one.id]
-            candidate = Candidate(one.id, one.score, memory.importance, memory.created_at)
-            order.append(Fused(candidate, score, {"graph": place}))
-        else:
-            order.append(before._replace(score=score, legs={**before.legs, "graph": place}))
-    last = order[-1].score
-    best = max((left.score for left in known.values()), default=0.0)
-    for left in known.values():
-        score = last * left.score / best if best > 0.0 else 0.0
-        place = LegPlace(None, 0.0, score - left.score)
-        order.append(left._replace(score=score, legs={**left.legs, "graph": place}))
-    return order

@@ -1,7 +1,7 @@
 """Why a memory was recalled or was not: for each leg and for the whole, what stood in the way and
 what would bring it in.
 
-Pure: `usecases/recall/why.py` finds the facts out, here they are given words.
+Pure: `usecases/recall/why.py` finds out the facts, this puts them into words.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ class WhyReport:
     would stand if it were allowed in; it is None when no leg brings it within its depth. A memory
     that `stands_for` others is recalled in the place of the best of them. `superseded_by` is who
     stands in the memory's own place. `rerank` is what the second stage said of it, `second_stage`
-    what became of that where it is on. `note` tells people when it is not the
-    answer they asked for.
+    what became of that stage where it is on. `note` says when this is not the answer that was
+    asked for.
     """
 
     memory: Memory
@@ -128,7 +128,7 @@ def not_known_then(as_of: datetime) -> Obstacle:
     )
 
 
-def barred(memory: Memory, request: RecallRequest) -> list[Obstacle]:
+def find_bars(memory: Memory, request: RecallRequest) -> list[Obstacle]:
     """What keeps a memory from taking part at all, whatever the legs say."""
     found: list[Obstacle] = []
     if memory.deleted_at is not None:
@@ -212,10 +212,14 @@ def _outside(memory: Memory, scope: Scope) -> list[tuple[str, str]]:
 
 
 def _outside_time(at: datetime, scope: Scope) -> list[tuple[str, str]]:
-    told = f"it was stored at {at.isoformat()}"
+    stored = f"it was stored at {at.isoformat()}"
     found: list[tuple[str, str]] = []
     if scope.since is not None and at < scope.since:
-        found.append((f"{told}, before {scope.since.isoformat()}", "Ask with an earlier `since`."))
+        found.append(
+            (f"{stored}, before {scope.since.isoformat()}", "Ask with an earlier `since`.")
+        )
     if scope.until is not None and at >= scope.until:
-        found.append((f"{told}, not before {scope.until.isoformat()}", "Ask with a later `until`."))
+        found.append(
+            (f"{stored}, not before {scope.until.isoformat()}", "Ask with a later `until`.")
+        )
     return found

@@ -14,7 +14,7 @@ from recollect.core.recall.request import MAX_LIMIT, LegName, Reason, RecallRequ
 from recollect.core.recall.settings import RecallSettings
 from recollect.core.text.analysis import clean_query
 
-_Told = tuple[ObstacleKind, str, str]
+_Found = tuple[ObstacleKind, str, str]
 
 _WORKER: Final = "Let the worker run (`recollect worker`); `recollect doctor` shows how many wait."
 _UNSENT: Final = "`recollect sync` sends it to the server, which then knows it by all legs."
@@ -33,9 +33,9 @@ _DECLINED: Final[Mapping[tuple[LegName, Reason], str]] = {
     "anything that looks like a secret; or use a local model.",
     ("graph", "sensitive_query"): "Ask without marking the query as sensitive, and without "
     "anything that looks like a secret.",
-    ("graph", "no_concept"): "Name somebody or something that the memory mentions, as it is "
+    ("graph", "no_concept"): "Name someone or something that the memory mentions, as it is "
     "written there.",
-    ("graph", "unknown_concept"): "Name somebody or something that the memory mentions; "
+    ("graph", "unknown_concept"): "Name someone or something that the memory mentions; "
     "`recollect graph show NAME` says whether the graph knows it.",
     ("graph", "other_order"): "Sort by relevance.",
     ("graph", "nothing_found"): "Ask with words that some memory contains.",
@@ -54,20 +54,20 @@ def leg_obstacle(
     whole order if each leg were asked for as many as its rank in this one, where that was tried
     and it has one.
     """
-    told: _Told | None
+    found: _Found | None
     if memory.is_sensitive and name != "lexical" and memory.deleted_at is None:
-        told = _sensitive(name)  # whatever else there is about the leg
+        found = _sensitive(name)  # whatever else is true of the leg
     elif facts.status == "ran":
-        told = _unfound(name, facts, memory, request, deeper)
+        found = _unfound(name, facts, memory, request, deeper)
     else:
-        told = _unasked(name, facts, request)
-    if told is None:
+        found = _unasked(name, facts, request)
+    if found is None:
         return None
-    kind, what, remedy = told
+    kind, what, remedy = found
     return Obstacle(kind, what, remedy, name)
 
 
-def _sensitive(name: LegName) -> _Told:
+def _sensitive(name: LegName) -> _Found:
     lacks = "has no vector" if name == "dense" else "is not read for the graph"
     return (
         "sensitive",
@@ -76,7 +76,7 @@ def _sensitive(name: LegName) -> _Told:
     )
 
 
-def _unasked(name: LegName, facts: LegFacts, request: RecallRequest) -> _Told:
+def _unasked(name: LegName, facts: LegFacts, request: RecallRequest) -> _Found:
     because = f": {facts.note}" if facts.note else ""
     remedy = None if facts.reason is None else _DECLINED.get((name, facts.reason))
     doctor = "`recollect doctor` shows what recall goes by here, and how to get more."
@@ -99,7 +99,7 @@ def _unasked(name: LegName, facts: LegFacts, request: RecallRequest) -> _Told:
     )
 
 
-def _weightless(name: LegName, request: RecallRequest) -> _Told:
+def _weightless(name: LegName, request: RecallRequest) -> _Found:
     """A weight in the request overrules the settings, whatever these say."""
     default = f"{RecallSettings().weights()[name]:g}"
     if name in request.weights:
@@ -117,7 +117,7 @@ def _weightless(name: LegName, request: RecallRequest) -> _Told:
 
 def _unfound(
     name: LegName, facts: LegFacts, memory: Memory, request: RecallRequest, deeper: int | None
-) -> _Told | None:
+) -> _Found | None:
     if facts.score is None:
         return _unmatched(name, facts, memory, request)
     if facts.rank is None:
@@ -137,7 +137,7 @@ def _unfound(
 
 def _unmatched(
     name: LegName, facts: LegFacts, memory: Memory, request: RecallRequest
-) -> _Told | None:
+) -> _Found | None:
     if memory.deleted_at is not None:
         return None  # no leg sees a forgotten memory; that it is forgotten is said once
     if name == "lexical":

@@ -9,10 +9,8 @@ their scores, and counts for more on that question than one that finds a hundred
 each leg's scores from the least value its kind can take (0 for words, −1 for a cosine) to the best
 one found for this query, then averages by weight.
 
-Legs are always taken in the same order, so the order in which they are named cannot matter. They
-are added up one after another, as Postgres does it: the same fusion as one SQL statement
-(`adapters/postgres/fusion.py`) then gives the same numbers to the last bit. Equal scores are
-settled by the best place in any leg, then by id.
+Legs are always taken in the same order, so the order in which they are named cannot matter. Equal
+scores are settled by the best place in any leg, then by id.
 """
 
 from __future__ import annotations
@@ -83,9 +81,9 @@ def fuse(answers: Answers, weights: Weights, fusion: Fusion, constant: float) ->
     return [Fused(candidate, -below, legs) for below, _, _, candidate, legs in in_order]
 
 
-def added_up(numbers: Iterable[float]) -> float:
-    """Plain addition from left to right. From Python 3.12 on `sum` corrects its rounding, which no
-    database does.
+def add_up(numbers: Iterable[float]) -> float:
+    """Plain addition from left to right. From Python 3.12 on `sum` corrects its rounding: scores
+    would differ in the last bit between versions.
     """
     return reduce(add, numbers, 0.0)
 
@@ -105,7 +103,7 @@ def floors(answers: Answers) -> dict[LegName, float]:
 
 
 def _standout(answers: Answers, weights: Weights, vote: float) -> dict[LegName, list[float]]:
-    total = added_up(weights[leg] for leg in answers)
+    total = add_up(weights[leg] for leg in answers)
     ids = {leg: {candidate.id.int for candidate in found} for leg, found in answers.items()}
     everyone = set[int]().union(*ids.values())
     floor = floors(answers)
@@ -146,8 +144,8 @@ def _squares(
         return [0.0 for _ in scores]
     heights = [(score - floor) / span for score in scores]
     count = len(heights) + unlisted
-    mean = added_up(heights) / count
-    squares = added_up([(height - mean) * (height - mean) for height in heights])
+    mean = add_up(heights) / count
+    squares = add_up([(height - mean) * (height - mean) for height in heights])
     variance = max((squares + unlisted * (mean * mean)) / count, least_variance)
     return [height * height / variance for height in heights]
 
@@ -160,7 +158,7 @@ def _reciprocal_ranks(answers: Answers, weights: Weights, k: float) -> dict[LegN
 
 
 def _convex(answers: Answers, weights: Weights) -> dict[LegName, list[float]]:
-    total = added_up(weights[leg] for leg in answers)
+    total = add_up(weights[leg] for leg in answers)
     return {
         leg: [weights[leg] / total * scaled for scaled in _scaled(found, LOWEST_SCORE[leg])]
         for leg, found in answers.items()
@@ -174,3 +172,37 @@ def _scaled(found: Sequence[Candidate], lowest: float) -> list[float]:
         return [0.0 for _ in found]
     # Rounding can leave a cosine just below −1; no score may count against a memory.
     return [max(candidate.score - lowest, 0.0) / span for candidate in found]
+
+
+def reorder(fused: Sequence[Fused], leg: LegName, found: Sequence[Candidate]) -> list[Fused]:
+    """The order of a leg of the second phase, scaled to the fused scores: its best has the best
+    fused score. What the leg adds to a score is the difference, which may be negative. A candidate
+    that is not ranked has no rank in the leg and the place that its score gives it. What the leg
+    did not return comes last, in its order, at most as good as the leg's last.
+    """
+    if not found or not fused:
+        return list(fused)
+    left = {entry.candidate.id: entry for entry in fused}
+    unit = fused[0].score / found[0].score
+    order: list[Fused] = []
+    rank = 0
+    for candidate in found:
+        before = left.pop(candidate.id, None)
+        score = candidate.score * unit
+        added = score - (0.0 if before is None else before.score)
+        rank += candidate.is_ranked
+        if candidate.is_ranked:
+            place = LegPlace(rank, candidate.score, added, candidate.path)
+        else:
+            place = LegPlace(None, 0.0, added)
+        if before is None:
+            order.append(Fused(candidate, score, {leg: place}))
+        else:
+            order.append(before._replace(score=score, legs={**before.legs, leg: place}))
+    last = order[-1].score
+    best = max((entry.score for entry in left.values()), default=0.0)
+    for entry in left.values():
+        score = last * entry.score / best if best > 0.0 else 0.0
+        place = LegPlace(None, 0.0, score - entry.score)
+        order.append(entry._replace(score=score, legs={**entry.legs, leg: place}))
+    return order

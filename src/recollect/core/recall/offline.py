@@ -1,9 +1,8 @@
-"""What the local store says in a server's place: its own answer, with the reason, and with what
+"""What the local store answers in a server's place: its own answer, with the reason, and with what
 became of the legs that only the server has.
 
-Of a leg that is not here the local store says that it is absent. That is true of the store, and not
-of what was asked: with a server behind it, that leg should have answered, unless it was not to be
-asked at all.
+The local store reports such a leg as absent. That is true of the store, but with a server behind it
+the leg should have answered, unless it was not to be asked at all.
 """
 
 from __future__ import annotations
@@ -23,38 +22,39 @@ from recollect.core.recall.request import (
     RerankReport,
 )
 
-# Why a server is not asked, or cannot tell, though nothing is wrong with it.
+# Why a server is not asked, or does not know, though nothing is wrong with it.
 _REASONS: Final[Mapping[LegStatus, Reason]] = {"skipped": "sensitive_query", "absent": "unsent"}
 _SECOND_STAGE: Final = RerankReport("absent", note="the second stage is the server's")
 
 
-def recalled_here(
+def mark_local_answer(
     here: Recollection, request: RecallRequest, status: LegStatus, why: str
 ) -> Recollection:
     """What the local store found; `status` is that of the legs that the server has."""
     legs = dict(here.legs)
     for name, leg in here.legs.items():
         if leg.status == "absent":
-            told, note, reason = _told(name, request, status, why)
-            legs[name] = replace(leg, status=told, note=note, reason=reason)
+            missing, note, reason = _missing_leg(name, request, status, why)
+            legs[name] = replace(leg, status=missing, note=note, reason=reason)
     stage = None if here.rerank is None else _SECOND_STAGE
     return replace(here, legs=legs, rerank=stage, note=_by_words(why), hint=None)
 
 
-def explained_here(
+def mark_local_report(
     report: WhyReport, request: RecallRequest, status: LegStatus, why: str
 ) -> WhyReport:
     """The same of a `why`, with the obstacles that these legs are."""
     legs: dict[LegName, WhyLeg] = dict(report.legs)
     for name, leg in report.legs.items():
         if leg.facts.status == "absent":
-            told, note, reason = _told(name, request, status, why)
-            facts = replace(leg.facts, status=told, note=note, reason=reason)
+            missing, note, reason = _missing_leg(name, request, status, why)
+            facts = replace(leg.facts, status=missing, note=note, reason=reason)
             legs[name] = replace(
                 leg, facts=facts, obstacle=leg_obstacle(name, facts, report.memory, request)
             )
     kept_out = tuple(
-        one if one.leg is None else legs[one.leg].obstacle or one for one in report.kept_out
+        obstacle if obstacle.leg is None else legs[obstacle.leg].obstacle or obstacle
+        for obstacle in report.kept_out
     )
     stage = report.second_stage
     if stage is not None and stage.status == "absent":
@@ -62,14 +62,14 @@ def explained_here(
     return replace(report, legs=legs, kept_out=kept_out, second_stage=stage, note=_by_words(why))
 
 
-def _told(
+def _missing_leg(
     name: LegName, request: RecallRequest, status: LegStatus, why: str
 ) -> tuple[LegStatus, str, Reason | None]:
     """A leg that the server would not have asked is not missed."""
     if name == "dense" and request.as_of is not None:
         return "skipped", "what was known then is found by words", "past"
     if name == "graph" and request.sort_by != "relevance":
-        return "skipped", "the graph is walked for the order by relevance", "other_order"
+        return "skipped", "the graph leg runs only when sorted by relevance", "other_order"
     return status, why, _REASONS.get(status)
 
 

@@ -1,5 +1,5 @@
 """From fused scores to the order a caller asked for: exact-match bonus, importance prior, sort
-orders, and the second stage's say.
+orders, and the second stage.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ ALL_WORDS = 0.5
 
 
 def prior(importance: float, strength: float = PRIOR_STRENGTH) -> float:
-    """The factor that importance puts on a fused score: 1 for what matters most, and for what does
-    not matter at all as much less as the prior is strong.
+    """The factor that importance puts on a fused score: 1 for importance 1, and 1 − strength for
+    importance 0.
     """
     return (1.0 - strength) + strength * importance
 
@@ -34,13 +34,13 @@ def exactness(query: str, content: str) -> float:
     """How exactly a content says what was asked: 1 when it contains the query's words side by side
     and in order, not counting stop words before the first and after the last telling one; half
     when it contains every telling word somewhere; else 0. Words are compared without regard to
-    case and unstemmed: what is only similar is the legs' affair.
+    case and unstemmed: similarity is left to the legs.
     """
     asked, said = words(clean_query(query)), words(clean_query(content))
     telling = set(query_words(query))
     if not telling or not telling <= set(said):
         return 0.0
-    phrase = _trimmed(asked)
+    phrase = _trim_stop_words(asked)
     starts = range(len(said) - len(phrase) + 1)
     is_phrase = any(said[start : start + len(phrase)] == phrase for start in starts)
     return 1.0 if is_phrase else ALL_WORDS
@@ -70,16 +70,16 @@ def rank(
     relevance; `recency`: newest first. Sorting is stable, so ties keep the order of fusion.
     """
     ranked = [
-        Ranked(one, factor, one.score * bonus * factor, bonus)
-        for one in fused
-        for factor in (prior(one.candidate.importance, strength),)
-        for bonus in (1.0 if bonuses is None else bonuses.get(one.candidate.id, 1.0),)
+        Ranked(entry, factor, entry.score * bonus * factor, bonus)
+        for entry in fused
+        for factor in (prior(entry.candidate.importance, strength),)
+        for bonus in (1.0 if bonuses is None else bonuses.get(entry.candidate.id, 1.0),)
     ]
     ranked.sort(key=attrgetter("score"), reverse=True)
     if sort_by == "importance":
-        ranked.sort(key=lambda one: -one.fused.candidate.importance)
+        ranked.sort(key=lambda entry: -entry.fused.candidate.importance)
     elif sort_by == "recency":
-        ranked.sort(key=lambda one: one.fused.candidate.created_at, reverse=True)
+        ranked.sort(key=lambda entry: entry.fused.candidate.created_at, reverse=True)
     return ranked
 
 
@@ -88,13 +88,13 @@ def place_if_vital(
 ) -> int:
     """The place that one of them would have with importance 1."""
     raised = [
-        one.fused._replace(candidate=one.fused.candidate._replace(importance=1.0))
-        if one.id == id
-        else one.fused
-        for one in ranked
+        entry.fused._replace(candidate=entry.fused.candidate._replace(importance=1.0))
+        if entry.id == id
+        else entry.fused
+        for entry in ranked
     ]
-    order = rank(raised, sort_by, {one.id: one.bonus for one in ranked}, strength)
-    return [one.id for one in order].index(id) + 1
+    order = rank(raised, sort_by, {entry.id: entry.bonus for entry in ranked}, strength)
+    return [entry.id for entry in order].index(id) + 1
 
 
 def rearrange(ranked: Sequence[Ranked], scores: Mapping[UUID, float]) -> list[Ranked]:
@@ -102,22 +102,22 @@ def rearrange(ranked: Sequence[Ranked], scores: Mapping[UUID, float]) -> list[Ra
     theirs by score, and ties keep the order they had.
     """
     judged = [
-        (place, one._replace(rerank=RerankPlace(scores[one.id], place + 1)))
-        for place, one in enumerate(ranked)
-        if one.id in scores
+        (place, entry._replace(rerank=RerankPlace(scores[entry.id], place + 1)))
+        for place, entry in enumerate(ranked)
+        if entry.id in scores
     ]
-    best_first = sorted((one for _, one in judged), key=lambda one: -scores[one.id])
+    best_first = sorted((entry for _, entry in judged), key=lambda entry: -scores[entry.id])
     order = list(ranked)
-    for (place, _), one in zip(judged, best_first, strict=True):
-        order[place] = one
+    for (place, _), entry in zip(judged, best_first, strict=True):
+        order[place] = entry
     return order
 
 
 def interleave(
     theirs: Sequence[Hit], here: Sequence[Hit], own: Collection[UUID], sort_by: SortBy
 ) -> list[Hit]:
-    """The server's hits and, of those found `here`, this store's `own`, which it cannot know. The
-    server's keep their order, which a second stage may have made.
+    """The server's hits and, of those found `here`, this store's `own`, which the server cannot
+    have. The server's keep their order, which a second stage may have made.
 
     By relevance an own hit has the place that it has among all that was found here, where there is
     a copy of everything. Scores would not do: those of two answers cannot be compared, and what
@@ -129,7 +129,7 @@ def interleave(
             continue
         if sort_by != "relevance":
             worth = _worth(hit, sort_by)
-            beaten = (at for at, one in enumerate(order) if _worth(one, sort_by) < worth)
+            beaten = (at for at, other in enumerate(order) if _worth(other, sort_by) < worth)
             place = next(beaten, len(order))
         order.insert(place, hit)
     return order
@@ -141,7 +141,7 @@ def _worth(hit: Hit, sort_by: SortBy) -> tuple[float, ...]:
     return (hit.memory.importance,)
 
 
-def _trimmed(asked: Sequence[str]) -> Sequence[str]:
+def _trim_stop_words(asked: Sequence[str]) -> Sequence[str]:
     """The query without the stop words around it; a query of stop words alone stays as it is."""
     telling = [place for place, word in enumerate(asked) if word not in STOP_WORDS]
     return asked[telling[0] : telling[-1] + 1] if telling else asked

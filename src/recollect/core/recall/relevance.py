@@ -1,12 +1,11 @@
 """Whether a memory has anything to do with a prompt: the floor below which nothing is injected.
 
-Recall always finds its best; before a prompt, the best may still be nothing. A leg's score cannot
-tell: it depends on the store, and in a small one every word is rare. This measure looks at prompt
-and memory alone, so that it is the same for every store and every mode. It adds up, over the words
-they share, how telling each is, as BM25 weighs repetition and length; and counts the sum twice, as
-it is and as the share of all that the prompt has to say. A long prompt then needs several telling
-words, and a short one most of its own. The constants were chosen by `recollect bench floor`
-(docs/adr/0021).
+Recall always finds its best; before a prompt, the best may still be irrelevant. A leg's score does
+not show it: it depends on the store, and in a small one every word is rare. This measure looks only
+at prompt and memory, so it is the same for every store and mode. It adds up how telling each shared
+word is, with BM25's weights for repetition and length, and counts the sum twice: as it is,
+and as a share of all the prompt's words. So a long prompt needs several telling words, and a short
+one most of its own. The constants were chosen by `recollect bench floor` (docs/adr/0021).
 """
 
 from __future__ import annotations
@@ -97,7 +96,7 @@ def _weight(word: str) -> float:
     return _EVERYDAY_WEIGHT if word in _EVERYDAY else 1.0
 
 
-def findable(memory: Memory) -> str:
+def searchable_text(memory: Memory) -> str:
     """The texts that a memory is to be found by."""
     return "\n".join((memory.content, *memory.expanded_keywords, *memory.tags))
 
@@ -109,4 +108,4 @@ def is_relevant(
     dense = hit.legs.get("dense")
     if dense is not None and dense.score >= cosine_floor:
         return True
-    return relevance(prompt, findable(hit.memory)) >= floor
+    return relevance(prompt, searchable_text(hit.memory)) >= floor

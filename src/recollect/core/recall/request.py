@@ -45,7 +45,7 @@ class RecallRequest:
 
     @property
     def must_stay(self) -> bool:
-        """Whether its text may not leave this machine, by the caller's word or by what it holds."""
+        """Whether its text must stay on this machine: the caller says so, or it looks sensitive."""
         # Imported late: a hook that asks the local store alone has no time for its patterns.
         from recollect.core.privacy.secrets.detect import looks_sensitive
 
@@ -90,15 +90,20 @@ def check_weight(leg: str, weight: float) -> None:
 class Candidate(NamedTuple):
     """One row of a leg's ordered answer, with what ranking needs to know of the memory. A tuple, as
     what is made of it is, too: a recall makes hundreds, and a dataclass takes three times as long.
+
+    The rest is for legs of the second phase: `path` is what led to the memory; one that is not
+    `is_ranked` is unknown to the leg, which leaves it about where it was.
     """
 
     id: UUID
     score: float
     importance: float
     created_at: datetime
+    path: tuple[str, ...] = ()
+    is_ranked: bool = True
 
 
-# Why a leg has no answer to give though nothing is wrong, for whoever says what to do about it.
+# Why a leg has no answer though nothing is wrong, so that a remedy can be found for it.
 Reason = Literal[
     "past",
     "sensitive_query",
@@ -189,8 +194,8 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Recollection:
-    """The answer to a recall. `note` tells people when it is not the answer they asked for; `scope`
-    is where it looked, with the project's name in full; `hint` tells how more would be found.
+    """The answer to a recall. `note` says when it is not the answer that was asked for; `scope` is
+    where it looked, with the project's name in full; `hint` says how more would be found.
     """
 
     hits: tuple[Hit, ...]

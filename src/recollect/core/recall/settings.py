@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Any, Final
 from uuid import UUID
 
 from recollect.core.errors import InvalidInput
@@ -18,38 +18,30 @@ from recollect.core.recall.fusion import FUSIONS, Fusion
 from recollect.core.recall.ranking import PRIOR_STRENGTH
 from recollect.core.recall.request import MAX_WEIGHT, LegName
 
-LexicalRanking = Literal["idf", "idf_exhaustive", "ts_rank"]
-LEXICAL_RANKINGS: Final[tuple[LexicalRanking, ...]] = (
-    "idf",
-    "idf_exhaustive",
-    "ts_rank",
-)
-GraphWalk = Literal["pagerank", "hops"]
-GRAPH_WALKS: Final[tuple[GraphWalk, ...]] = ("pagerank", "hops")
-
 
 @dataclass(frozen=True, slots=True)
 class WordQuery:
-    """What the lexical leg looks for: every word of `text`, else any of it or of `expanded`."""
+    """What the lexical leg looks for: every word of `text`, else any of it or of `expanded`. An
+    `is_exhaustive` search scores every row that matches, however long that takes: the benchmark
+    compares with it.
+    """
 
     text: str
     expanded: str = ""
     depth: int = 50
     exclude: frozenset[UUID] = frozenset()
-    ranking: LexicalRanking = "idf"
     as_of: datetime | None = None
+    is_exhaustive: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class RecallSettings:
     """How recall ranks. `vote` goes with the fusion by standing out, `rrf_k` with that by
-    reciprocal rank (`core/recall/fusion.py`). `lexical_ranking` matters on Postgres only: `idf`
-    knows how rare a word is, `ts_rank` is the plain ranking kept as the benchmark's baseline.
-    `exact_bonus` raises the fused score of a memory that says exactly what was asked,
-    `prior_strength` is the share of it that importance decides (`core/recall/ranking.py`).
-    `graph_weight` is how far a walk over the concept graph may leave the fused order,
-    `graph_walk` how it is walked (`core/graph/walk.py`). `rerank` turns on the
-    second stage over the first `rerank_depth` hits, for `rerank_timeout_ms` and no longer.
+    reciprocal rank (`core/recall/fusion.py`). `exact_bonus` raises the fused score of a memory that
+    says exactly what was asked, `prior_strength` is the share of it that importance decides
+    (`core/recall/ranking.py`). `graph_weight` is how far a walk over the concept graph may leave
+    the fused order (`core/graph/walk.py`). `rerank` turns on the second stage over the first
+    `rerank_depth` hits, for at most `rerank_timeout_ms`.
     """
 
     lexical_weight: float = 1.0
@@ -60,10 +52,8 @@ class RecallSettings:
     rrf_k: int = 60
     depth: int = 100
     deadline_ms: int = 2_000
-    lexical_ranking: LexicalRanking = "idf"
     exact_bonus: float = 0.0
     prior_strength: float = PRIOR_STRENGTH
-    graph_walk: GraphWalk = "pagerank"
     rerank: bool = False
     rerank_depth: int = 25
     rerank_timeout_ms: int = 500
@@ -201,10 +191,8 @@ LEGAL: Final[Mapping[str, Range | Choice | Switch]] = {
     "rrf_k": Range(1, 1_000, whole=True),
     "depth": Range(1, 1_000, whole=True),
     "deadline_ms": Range(10, 60_000, whole=True),
-    "lexical_ranking": Choice(LEXICAL_RANKINGS),
     "exact_bonus": Range(0, 1),
     "prior_strength": Range(0, 1),
-    "graph_walk": Choice(GRAPH_WALKS),
     "rerank": Switch(),
     "rerank_depth": Range(5, 50, whole=True),
     "rerank_timeout_ms": Range(10, 10_000, whole=True),

@@ -21,7 +21,7 @@ from recollect.core.errors import ModelUnavailable
 class Space:
     """One embedding model at one revision with one dimension.
 
-    `revision` is empty where nobody tells: a hosted model is whatever its name stands for today.
+    `revision` is empty where it is unknown: a hosted model is whatever its name stands for today.
     """
 
     model: str
@@ -56,7 +56,7 @@ class StoredSpace:
 
     At most one space is active: the one recall asks. A filling one is being written beside it. At
     most one is the former space, the way back: it was active before the one that is. It is retired,
-    or filling once more because somebody goes back to it.
+    or filling once more because someone goes back to it.
     """
 
     id: int
@@ -76,7 +76,7 @@ class StoredSpace:
             raise ModelUnavailable(
                 f"{self.embedder} now makes vectors of {made.name}, which cannot be compared with "
                 f"those of {self.space.name}; `recollect reembed --model {self.embedder}` embeds "
-                "the memories anew",
+                "the memories again",
                 remedy=f"Run `recollect reembed --model {self.embedder}`, or bring back the "
                 "version of the model that wrote them.",
             )

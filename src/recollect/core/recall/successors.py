@@ -1,16 +1,17 @@
-"""What following links makes of a recall's hits: pure, so that every knot can be tried.
+"""What following links does to a recall's hits: pure, so that every tangle can be tested.
 
-The order is made before: a link moves nothing up. Whatever text is shown for a link's sake obeys
-what holds for hits: the owner's own, not forgotten, inside the scope, not excluded.
+The order is settled before: a link moves nothing up. A text shown because of a link obeys the rules
+for hits: the owner's own, not forgotten, inside the scope, not excluded.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from recollect.core.memory.links import RESOLVED_BY, SUPERSEDES, Pointer, last, targets
@@ -24,26 +25,23 @@ AsOf = datetime | None
 """The moment that is asked about; none: now."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fetched:
+class Fetched(NamedTuple):
     """Memories that are there and not forgotten, and which of them another such supersedes."""
 
-    memories: Mapping[UUID, Memory] = field(default_factory=dict)
+    memories: Mapping[UUID, Memory] = MappingProxyType({})
     superseded: AbstractSet[UUID] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Resolution:
-    """What links lead to: of each memory on the way its newest successor, and the memories where
-    the ways end, none of them forgotten.
+class Resolution(NamedTuple):
+    """What links lead to: the newest successor of each memory on the way, and the memories at the
+    ends, none of them forgotten.
     """
 
-    successors: Mapping[UUID, UUID] = field(default_factory=dict)
-    memories: Mapping[UUID, Memory] = field(default_factory=dict)
+    successors: Mapping[UUID, UUID] = MappingProxyType({})
+    memories: Mapping[UUID, Memory] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class LinkTargets:
+class LinkTargets(NamedTuple):
     """Where links lead, before the memories are read that are `wanted` there."""
 
     successors: Mapping[UUID, UUID]
@@ -57,7 +55,7 @@ class LinkTargets:
 def successors_of(memories: Iterable[Memory]) -> dict[UUID, UUID]:
     """Of each superseded memory the newest of these that supersedes it."""
     found: dict[UUID, UUID] = {}
-    for memory in sorted(memories, key=lambda one: one.id):
+    for memory in sorted(memories, key=lambda memory: memory.id):
         for link in memory.links:
             if link.kind == SUPERSEDES and link.target != memory.id:
                 found[link.target] = memory.id
@@ -67,50 +65,51 @@ def successors_of(memories: Iterable[Memory]) -> dict[UUID, UUID]:
 def current(memories: Collection[Memory]) -> list[Memory]:
     """Those that no other of them supersedes, in their order."""
     successors = successors_of(memories)
-    return [one for one in memories if last(one.id, successors) == one.id]
+    return [memory for memory in memories if last(memory.id, successors) == memory.id]
 
 
-def followed(
+def find_link_targets(
     linked: Collection[Memory], superseded: Collection[UUID], named: Collection[UUID]
 ) -> LinkTargets:
-    """The ways from superseded memories and from what links name, where all memories that have
-    links are at hand.
+    """Where links lead from superseded memories and from what links name, given all memories that
+    have links.
     """
     successors = successors_of(linked)
     links = {memory.id: memory.links for memory in linked}
     ends = {last(id, successors) for id in superseded}
-    told = {*named}.union(*(targets(links.get(id, ())) for id in ends))
-    return LinkTargets(successors, ends | told | {last(id, successors) for id in told})
+    linked_to = {*named}.union(*(targets(links.get(id, ())) for id in ends))
+    current_ends = {last(id, successors) for id in linked_to}
+    return LinkTargets(successors, ends | linked_to | current_ends)
 
 
 def resolve_successors(
-    request: RecallRequest, hits: Sequence[Hit], followed: Resolution
+    request: RecallRequest, hits: Sequence[Hit], resolution: Resolution
 ) -> list[Hit]:
     """The hits with successors in the places of what they supersede, each once and at its best
     place; then with what the other links lead to.
     """
     shown: dict[UUID, Hit] = {}
     for hit in hits:
-        one = _in_its_place(request, hit, followed)
-        if one is None:
+        resolved = _in_its_place(request, hit, resolution)
+        if resolved is None:
             continue
-        former = shown.get(one.memory.id)
+        former = shown.get(resolved.memory.id)
         if former is not None:
-            stands_for = dict.fromkeys((*former.stands_for, *one.stands_for))
-            one = replace(former, stands_for=tuple(stands_for))
-        shown[one.memory.id] = one
-    return [_with_targets(request, hit, followed) for hit in shown.values()]
+            stands_for = dict.fromkeys((*former.stands_for, *resolved.stands_for))
+            resolved = replace(former, stands_for=tuple(stands_for))
+        shown[resolved.memory.id] = resolved
+    return [_with_targets(request, hit, resolution) for hit in shown.values()]
 
 
-def _in_its_place(request: RecallRequest, hit: Hit, followed: Resolution) -> Hit | None:
-    """Nothing where the successor is in the prompt already."""
+def _in_its_place(request: RecallRequest, hit: Hit, resolution: Resolution) -> Hit | None:
+    """None where the successor is in the prompt already."""
     id = hit.memory.id
-    successor = last(id, followed.successors)
+    successor = last(id, resolution.successors)
     if successor == id:
         return hit
     if successor in request.exclude:
         return None
-    memory = followed.memories.get(successor)
+    memory = resolution.memories.get(successor)
     if memory is None or not request.scope.covers(memory):
         return hit
     return replace(
@@ -121,21 +120,21 @@ def _in_its_place(request: RecallRequest, hit: Hit, followed: Resolution) -> Hit
     )
 
 
-def _with_targets(request: RecallRequest, hit: Hit, followed: Resolution) -> Hit:
+def _with_targets(request: RecallRequest, hit: Hit, resolution: Resolution) -> Hit:
     attached: dict[UUID, Memory] = {}
     pointers: list[Pointer] = []
-    successor = last(hit.memory.id, followed.successors)
-    if successor != hit.memory.id and successor in followed.memories:
+    successor = last(hit.memory.id, resolution.successors)
+    if successor != hit.memory.id and successor in resolution.memories:
         pointers.append(Pointer(SUPERSEDED_BY, successor))  # it may not be shown here
     for link in sorted(hit.memory.links):
         if link.kind == SUPERSEDES:
             continue
-        end = last(link.target, followed.successors)
-        memory = followed.memories.get(end)
+        end = last(link.target, resolution.successors)
+        memory = resolution.memories.get(end)
         if link.kind == RESOLVED_BY and memory is not None and _may_be_shown(request, hit, memory):
             attached[end] = memory
         else:
-            is_dangling = link.target not in followed.memories
+            is_dangling = link.target not in resolution.memories
             pointers.append(Pointer(link.kind, link.target, is_dangling))
     return replace(hit, attached=tuple(attached.values()), pointers=tuple(pointers))
 

@@ -43,14 +43,14 @@ def outside(project: str) -> Forbidden:
 
 
 def context_within(context: Context, changes: ChangeStore, project: str) -> Context:
-    """The parts for one project. The walk over the concept graph is left out, since it leads
+    """The parts for one project. The second phase is left out, since a walk over the graph leads
     through all projects, and so is every count that covers more than this project.
     """
     return replace(
         context,
         store=ProjectStore(context.store, project),
         revisions=ProjectChanges(changes, context.store, project),
-        walker=None,
+        second_phase={},
         queue=None,
         graph_progress=None,
         hint=lambda _owner: None,
@@ -102,7 +102,7 @@ class ProjectStore:
         self, owner: str, old: Collection[UUID], named: Collection[UUID], as_of: AsOf = None
     ) -> Resolution:
         found = await self.store.follow(owner, old, named, as_of)
-        return replace(found, memories=await self._shown(owner, found.memories.values(), as_of))
+        return found._replace(memories=await self._shown(owner, found.memories.values(), as_of))
 
     async def ids_with_prefix(
         self,

@@ -136,17 +136,18 @@ async def compare_batch(context: GraphContext) -> Compared | None:
     embedder = await context.embedders.embedder(space.embedder)
     if embedder.space.name != space.space.name:
         return None  # the worker that embeds memories tells of it
-    names = names[: embedder.at_once([one.name for one in names])]  # the rest is read afresh
-    vectors = await embedder.embed_documents([one.name for one in names])
+    at_once = embedder.at_once([concept.name for concept in names])
+    names = names[:at_once]  # the rest is read again
+    vectors = await embedder.embed_documents([concept.name for concept in names])
     named = list(zip(names, vectors, strict=True))
-    await context.store.keep_vectors(space, [(one.id, vector) for one, vector in named])
+    await context.store.keep_vectors(space, [(concept.id, vector) for concept, vector in named])
     neighbours = await context.store.nearest(space, named, least=NEAR_FROM, limit=_MOST_NEIGHBOURS)
     stay: list[tuple[PendingConcept, Sequence[Neighbour]]] = []
-    for one, near in zip(names, neighbours, strict=True):
-        found = resolve(one.name, near)
+    for concept, near in zip(names, neighbours, strict=True):
+        found = resolve(concept.name, near)
         if found.same is None or not await context.store.merge(
-            one.owner, found.same.id, one.id, by_hand=False
+            concept.owner, found.same.id, concept.id, by_hand=False
         ):
-            stay.append((one, found.near))
-    await context.store.compared(space, stay)
+            stay.append((concept, found.near))
+    await context.store.save_neighbours(space, stay)
     return Compared(len(names), len(names) - len(stay))

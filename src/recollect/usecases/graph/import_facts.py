@@ -1,6 +1,6 @@
 """Put ready-made facts into the graph, in the place of what was read in those memories.
 
-Importing a file twice changes nothing. A line that cannot be used is told, and the others go in.
+Importing a file twice changes nothing. A line that cannot be used is reported and left out.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ async def import_facts(
     jobs = await _jobs(store, owner, said, ids)
     extractions = {reference: said.extraction(reference) for reference in jobs}
     lost = [said.left_out(reference, kept) for reference, kept in extractions.items()]
-    said.errors.extend(error for one in lost for error in one)
+    said.errors.extend(error for errors in lost for error in errors)
     kept = 0
     if not dry_run:
         for batch in _batches(jobs.items(), _BATCH):
@@ -63,17 +63,17 @@ async def import_facts(
     return Imported(
         lines=said.read,
         memories=len(jobs) if dry_run else kept,
-        mentions=sum(len(one.mentions) for one in extractions.values()),
-        facts=sum(len(one.facts) for one in extractions.values()),
-        left_out=sum(count for one in lost for count in one.values()),
-        errors=tuple(sorted(said.errors, key=lambda one: one.line)),
+        mentions=sum(len(extraction.mentions) for extraction in extractions.values()),
+        facts=sum(len(extraction.facts) for extraction in extractions.values()),
+        left_out=sum(count for errors in lost for count in errors.values()),
+        errors=tuple(sorted(said.errors, key=lambda error: error.line)),
     )
 
 
 async def _jobs(
     store: GraphStore, owner: str, said: FileFacts, ids: Mapping[str, UUID] | None
 ) -> dict[str, ExtractionJob]:
-    """The memories that the file speaks of, by its own references; what is not there is told."""
+    """The memories that the file speaks of, by its own references. Missing ones are reported."""
     meant: dict[str, UUID] = {}
     for reference, line in said.lines.items():
         id = _id(reference) if ids is None else ids.get(reference)

@@ -1,4 +1,4 @@
-"""See and mend the concept graph of one owner: what is around a concept, how two of them connect,
+"""View and edit the concept graph of one owner: what is around a concept, how two of them connect,
 and which names mean the same.
 """
 

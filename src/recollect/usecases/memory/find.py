@@ -39,7 +39,7 @@ async def get(context: Context, owner: str, reference: str) -> Memory:
 async def page(context: Context, owner: str, scope: Scope, cursor: str | None, limit: int) -> Page:
     """One page of a listing; it asks for one memory more to know whether there is a next page."""
     check_page_size(limit)
-    scope = await resolve_scope(context, owner, checked_scope(scope))
+    scope = await resolve_scope(context.store, owner, checked_scope(scope))
     after = Cursor.decode(cursor) if cursor else None
     found = await context.store.page(owner, scope, after, limit + 1)
     shown = tuple(found[:limit])

@@ -1,25 +1,36 @@
-"""Find out which project a name means: the rule is in `core/memory/project.py`."""
+"""Find out which project a name means: the rule is in `core/memory/project.py`.
+
+No event loop is imported here: the hooks' fast recall uses it too (docs/adr/0020).
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Protocol
 
+from recollect.core.memory import project
 from recollect.core.memory.memory import Scope
-from recollect.core.memory.project import is_whole, resolve_project
-from recollect.usecases.context import Context
 
 
-async def meant(context: Context, owner: str, name: str, here: str | None = None) -> str:
+class ProjectStore(Protocol):
+    """What has to be known of a store."""
+
+    async def projects(self, owner: str) -> list[str]: ...
+
+
+async def resolve_project(
+    store: ProjectStore, owner: str, name: str, here: str | None = None
+) -> str:
     """The project that a name means. A whole name is taken as it is: it is what hooks send before
     every prompt.
     """
-    if is_whole(name) or name == here:
+    if project.is_whole(name) or name == here:
         return name
-    return resolve_project(name, await context.store.projects(owner), here)
+    return project.resolve_project(name, await store.projects(owner), here)
 
 
-async def resolve_scope(context: Context, owner: str, scope: Scope) -> Scope:
+async def resolve_scope(store: ProjectStore, owner: str, scope: Scope) -> Scope:
     """A checked scope with its project named in full."""
     if scope.project is None:
         return scope
-    return replace(scope, project=await meant(context, owner, scope.project))
+    return replace(scope, project=await resolve_project(store, owner, scope.project))

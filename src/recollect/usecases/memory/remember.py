@@ -17,7 +17,7 @@ from recollect.core.memory.links import check_kinds
 from recollect.core.memory.memory import Draft, Memory, checked
 from recollect.core.privacy.secrets.detect import Secret
 from recollect.core.privacy.sensitivity import secret_in_draft
-from recollect.usecases.memory.projects import meant
+from recollect.usecases.memory.projects import resolve_project
 from recollect.usecases.memory.rewrite import rewrite
 
 if TYPE_CHECKING:
@@ -133,7 +133,9 @@ async def _build(
         context.limits,
     )
     if memory.project is not None:
-        memory = replace(memory, project=await meant(context, owner, memory.project))
+        memory = replace(
+            memory, project=await resolve_project(context.store, owner, memory.project)
+        )
     secret = secret_in_draft(draft)
     return (memory if secret is None else replace(memory, is_sensitive=True)), secret
 

@@ -1,8 +1,8 @@
 """Know how many memories are not embedded yet, without making a recall count them.
 
-Until a memory is embedded it is found by words alone, and whoever recalls should hear of it. The
-count goes over all vectors, so it is made beside the recalls and at most once in a while; a recall
-reads the last one.
+Until a memory is embedded it is found by words alone, and a recall should say so. Counting goes
+over all vectors, so it runs in the background, at most once in a while; a recall reads the last
+count.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Backlog:
         await self._stack.aclose()
 
     def hint(self, owner: str) -> str | None:
-        """What to tell an owner of the backlog as it was counted last; None where there is none."""
+        """What to tell an owner about the backlog, by the last count; None where there is none."""
         self._owners.add(owner)
         self._wanted.set()
         last = self._last.get(owner)

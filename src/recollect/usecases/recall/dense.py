@@ -1,7 +1,7 @@
 """The leg that matches meaning: the query's vector against the memories' vectors.
 
 Vectors of two spaces are never compared. The stored space names the model that wrote it; what that
-name stands for in this process must be the same space, or the leg fails and says how to mend it.
+name stands for in this process must be the same space, or the leg fails and says how to fix it.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from recollect.core.errors import StoreError
-from recollect.core.recall.request import Candidate, Declined, RecallRequest
-from recollect.core.recall.settings import RecallSettings
+from recollect.core.recall.context import RecallContext
+from recollect.core.recall.request import Candidate, Declined
 from recollect.core.recall.space import StoredSpace
 from recollect.core.text.analysis import clean_query
 from recollect.ports.embedding import Embedder, Embedders
@@ -27,15 +27,14 @@ _OF_NOW: Final = Declined(
 def dense_leg(vectors: VectorIndex, embedders: Embedders) -> Leg:
     """The leg over one index of vectors, with the models that this process can run.
 
-    Which model it must be, the store says. While it is asked, the one that was right the last time
-    works already: it nearly always is again. If not, its vector is thrown away.
+    The store says which model it must be. While the store is asked, the last one that was right
+    already embeds the query: it nearly always is right again. If not, its vector is dropped.
     """
     last: tuple[StoredSpace, Embedder] | None = None
 
-    async def leg(
-        owner: str, request: RecallRequest, settings: RecallSettings
-    ) -> Sequence[Candidate] | Declined:
+    async def leg(context: RecallContext) -> Sequence[Candidate] | Declined:
         nonlocal last
+        owner, request = context.owner, context.request
         if request.as_of is not None:
             return _OF_NOW
         text = clean_query(request.query)
@@ -61,7 +60,7 @@ def dense_leg(vectors: VectorIndex, embedders: Embedders) -> Leg:
                     f"the query is sensitive, and {survey.space.embedder} runs on another machine",
                     "sensitive_query",
                 )
-            # What is sent to another machine is sent when it is known to be right.
+            # Nothing is sent to another machine on a guess.
             last = None if embedder.is_hosted else (survey.space, embedder)
             if early is not None and survey.space == guessed:
                 vector = await early
@@ -73,12 +72,12 @@ def dense_leg(vectors: VectorIndex, embedders: Embedders) -> Leg:
         return await vectors.nearest(
             owner,
             request.scope,
-            # The index leaves the excluded ones out itself, so that they cost no place.
+            # The index itself leaves excluded memories out, so that they cost no place.
             VectorQuery(
                 space=survey.space,
                 vector=vector,
                 rows=survey.rows,
-                depth=max(settings.depth, request.limit),
+                depth=context.depth,
                 exclude=request.exclude,
             ),
         )
@@ -88,21 +87,17 @@ def dense_leg(vectors: VectorIndex, embedders: Embedders) -> Leg:
 
 def no_dense_leg(reason: str) -> Leg:
     """The leg of a server that has a model and no place for its vectors. That is a fault, and every
-    recall tells it: what only meaning would have found is missing.
+    recall reports it: what only meaning would have found is missing.
     """
 
-    async def leg(
-        owner: str,  # noqa: ARG001  # the port's signature
-        request: RecallRequest,
-        settings: RecallSettings,  # noqa: ARG001  # the port's signature
-    ) -> Sequence[Candidate] | Declined:
-        if request.as_of is not None:
+    async def leg(context: RecallContext) -> Sequence[Candidate] | Declined:
+        if context.request.as_of is not None:
             return _OF_NOW
-        if not clean_query(request.query):
+        if not clean_query(context.request.query):
             return ()
         raise StoreError(
             f"there is no place for vectors: {reason}",
-            remedy="Mend that, or set RECOLLECT_EMBEDDER=none if recall by words will do.",
+            remedy="Fix that, or set RECOLLECT_EMBEDDER=none if recall by words will do.",
         )
 
     return leg

@@ -1,5 +1,5 @@
-"""Ask the legs side by side, within one limit of time. A leg that fails, is late or has nothing to
-ask is reported, and spoils nothing.
+"""The first phase: run the legs side by side, within one deadline. A leg that fails, is late or has
+nothing to ask is reported, and spoils nothing.
 """
 
 from __future__ import annotations
@@ -11,18 +11,11 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from recollect.core.privacy.redaction import explained
-from recollect.core.recall.request import (
-    LEGS,
-    Candidate,
-    Declined,
-    LegName,
-    LegReport,
-    RecallRequest,
-)
+from recollect.core.recall.request import LEGS, Candidate, Declined, LegName, LegReport
 from recollect.usecases.workers.tasks import cancel, error_of, ms_since
 
 if TYPE_CHECKING:
-    from recollect.core.recall.settings import RecallSettings
+    from recollect.core.recall.context import RecallContext
     from recollect.ports.recall import Leg
 
 
@@ -34,80 +27,82 @@ class LegOutcome:
     found: Sequence[Candidate] | None = None
     error: BaseException | None = None
 
+    @classmethod
+    def answered(
+        cls, found: Sequence[Candidate] | Declined, weight: float, took_ms: float
+    ) -> LegOutcome:
+        if isinstance(found, Declined):
+            return cls(LegReport(found.status, weight, 0, took_ms, found.note, found.reason))
+        ranked = sum(candidate.is_ranked for candidate in found)
+        return cls(LegReport("ran", weight, ranked, took_ms), found)
+
+    @classmethod
+    def failed(cls, error: BaseException, weight: float, took_ms: float) -> LegOutcome:
+        report = LegReport("failed", weight, took_ms=took_ms, note=explained(error))
+        return cls(report, error=error)
+
+    @classmethod
+    def late(cls, seconds: float, weight: float, took_ms: float) -> LegOutcome:
+        note = f"no answer within {seconds * 1000:.0f} ms, its share of the time"
+        return cls(LegReport("late", weight, took_ms=took_ms, note=note))
+
 
 async def run_legs(
-    legs: Mapping[LegName, Leg],
-    weights: Mapping[LegName, float],
-    owner: str,
-    request: RecallRequest,
-    settings: RecallSettings,
-    seconds: float,
+    context: RecallContext, legs: Mapping[LegName, Leg]
 ) -> dict[LegName, LegOutcome]:
-    """Run each leg that is there and has a weight; tell of all of them."""
+    """Run each of the legs that has a weight; report on all there could be."""
+    seconds = context.deadline.left_for_legs
+    exclude = context.request.exclude
     took_ms: dict[LegName, float] = {}
 
-    async def timed(name: LegName) -> Sequence[Candidate] | Declined:
+    async def run_timed(name: LegName) -> Sequence[Candidate] | Declined:
         started = perf_counter()
         try:
-            found = await legs[name](owner, request, settings)
+            found = await legs[name](context)
         finally:
             took_ms[name] = ms_since(started)
-        if isinstance(found, Declined) or not request.exclude:
+        if isinstance(found, Declined) or not exclude:
             return found
-        # A leg that knows nothing of `exclude` must not let an excluded memory cost a place.
-        return [candidate for candidate in found if candidate.id not in request.exclude]
+        # A leg that ignores `exclude` must not let an excluded memory cost a place.
+        return [candidate for candidate in found if candidate.id not in exclude]
 
     running = {
-        name: asyncio.create_task(timed(name), name=f"{name} leg")
-        # The words last: while they are being put together, a model works already.
+        name: asyncio.create_task(run_timed(name), name=f"{name} leg")
+        # The lexical leg last: while it builds its statement, a model is already at work.
         for name in reversed(LEGS)
-        if name in legs and weights[name] > 0.0
+        if name in legs and context.weights[name] > 0.0
     }
     try:
         if running:
             await asyncio.wait(running.values(), timeout=seconds)
-    finally:  # also when the recall itself is cancelled: no leg works on for nobody
-        for started in running.values():
-            cancel(started)
+    finally:  # also when the recall itself is cancelled: no leg outlives it
+        for unfinished in running.values():
+            cancel(unfinished)
     outcomes: dict[LegName, LegOutcome] = {}
     for name in LEGS:
-        weight = weights[name]
+        weight = context.weights[name]
         task = running.get(name)
         if task is None:
             outcomes[name] = LegOutcome(LegReport("absent" if weight > 0.0 else "skipped", weight))
         elif not task.done():
-            note = f"no answer within {seconds * 1000:.0f} ms, its share of the time"
-            report = LegReport("late", weight, took_ms=seconds * 1000, note=note)
-            outcomes[name] = LegOutcome(report)
+            outcomes[name] = LegOutcome.late(seconds, weight, seconds * 1000)
+        elif (error := error_of(task)) is not None:
+            outcomes[name] = LegOutcome.failed(error, weight, took_ms.get(name, 0.0))
         else:
-            outcomes[name] = _ended(task, weight, took_ms.get(name, 0.0))
+            outcomes[name] = LegOutcome.answered(task.result(), weight, took_ms.get(name, 0.0))
     return outcomes
 
 
-def answers_of(outcomes: Mapping[LegName, LegOutcome]) -> dict[LegName, Sequence[Candidate]]:
-    return {name: one.found for name, one in outcomes.items() if one.found is not None}
+def collect_answers(outcomes: Mapping[LegName, LegOutcome]) -> dict[LegName, Sequence[Candidate]]:
+    return {name: leg.found for name, leg in outcomes.items() if leg.found is not None}
 
 
 def raise_if_none_could_answer(outcomes: Mapping[LegName, LegOutcome]) -> None:
     """An empty answer would say "you know nothing of this"; a broken store must not say that."""
-    if answers_of(outcomes):
+    if collect_answers(outcomes):
         return
-    for one in outcomes.values():
-        if one.error is not None:
-            raise one.error
-    if any(one.report.status == "late" for one in outcomes.values()):
+    for leg in outcomes.values():
+        if leg.error is not None:
+            raise leg.error
+    if any(leg.report.status == "late" for leg in outcomes.values()):
         raise TimeoutError
-
-
-def _ended(
-    task: asyncio.Task[Sequence[Candidate] | Declined], weight: float, took_ms: float
-) -> LegOutcome:
-    error = error_of(task)
-    if error is not None:
-        report = LegReport("failed", weight, took_ms=took_ms, note=explained(error))
-        return LegOutcome(report, error=error)
-    found = task.result()
-    if isinstance(found, Declined):
-        report = LegReport(found.status, weight, 0, took_ms, found.note, found.reason)
-        return LegOutcome(report)
-    return LegOutcome(LegReport("ran", weight, len(found), took_ms), found)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from recollect.core.recall.request import Candidate, RecallRequest
-    from recollect.core.recall.settings import RecallSettings
+    from recollect.core.recall.context import RecallContext
+    from recollect.core.recall.request import Candidate
     from recollect.ports.recall import Leg
     from recollect.ports.stores import MemoryStore
 
@@ -15,22 +15,9 @@ if TYPE_CHECKING:
 def lexical_leg(store: MemoryStore) -> Leg:
     """The leg that matches words, on any store."""
 
-    async def leg(
-        owner: str, request: RecallRequest, settings: RecallSettings
-    ) -> Sequence[Candidate]:
-        from recollect.core.recall.settings import WordQuery
+    async def leg(context: RecallContext) -> Sequence[Candidate]:
+        from recollect.core.recall.decisions import word_query
 
-        return await store.search_words(
-            owner,
-            request.scope,
-            WordQuery(
-                text=request.query,
-                expanded=request.expanded_query,
-                depth=max(settings.depth, request.limit),
-                exclude=request.exclude,
-                ranking=settings.lexical_ranking,
-                as_of=request.as_of,
-            ),
-        )
+        return await store.search_words(context.owner, context.request.scope, word_query(context))
 
     return leg

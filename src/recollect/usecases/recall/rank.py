@@ -1,71 +1,43 @@
-"""From the fused order to the final one: exact-match bonus, prior, second stage.
+"""From the fused order to the ranked one: exact-match bonus and prior.
 
 Texts are read from the store only for what is shown, unless a stage has to look at more of them.
+No event loop is imported here: the hooks' fast recall ranks with it (docs/adr/0020).
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-from uuid import UUID
+from typing import TYPE_CHECKING, NamedTuple
 
-from recollect.core.recall.ranking import Ranked, exactness, rank
+from recollect.core.recall.decisions import exact_bonuses, rewards_exact_matches, uses_rerank
+from recollect.core.recall.ranking import Ranked, rank
 from recollect.core.recall.successors import Fetched
-from recollect.usecases.recall.rerank import rerank
 
 if TYPE_CHECKING:
+    from recollect.core.recall.context import RecallContext
     from recollect.core.recall.fusion import Fused
-    from recollect.core.recall.request import RecallRequest, RerankReport
-    from recollect.core.recall.settings import RecallSettings
-    from recollect.usecases.context import Context
+    from recollect.core.recall.request import RerankReport
+    from recollect.ports.recall import RecallStore
 
 
-@dataclass(frozen=True, slots=True)
-class RankedHits:
+class Ranking(NamedTuple):
     """The whole order, best first, with the memories of at least as many as were asked for; one
-    that was forgotten since its leg ran has none.
+    that was forgotten since its leg ran has none. `rerank` is there if the second stage is on.
     """
 
     order: Sequence[Ranked]
     fetched: Fetched
-    rerank: RerankReport | None
+    rerank: RerankReport | None = None
 
 
-async def rank_hits(
-    context: Context,
-    owner: str,
-    request: RecallRequest,
-    settings: RecallSettings,
-    fused: Sequence[Fused],
-    *,
-    until: float,
-) -> RankedHits:
-    """`until` is the moment of the event loop's clock at which the second stage must be over."""
-    fetched = Fetched()
-    bonuses: dict[UUID, float] | None = None
-    if settings.exact_bonus > 0.0 and request.sort_by != "recency":
-        everything = [one.candidate.id for one in fused]
-        fetched = await context.store.fetch(owner, everything, request.as_of)
-        bonuses = {
-            id: 1.0 + settings.exact_bonus * exactness(request.query, memory.content)
-            for id, memory in fetched.memories.items()
-        }
-    order = rank(fused, request.sort_by, bonuses, settings.prior_strength)
-    reranking = settings.rerank and request.sort_by == "relevance"
-    wanted = max(request.limit, settings.rerank_depth) if reranking else request.limit
-    if bonuses is None:
-        first_ids = [one.id for one in order[:wanted]]
-        fetched = await context.store.fetch(owner, first_ids, request.as_of)
-    if not reranking:
-        return RankedHits(order, fetched, None)
-    left = until - asyncio.get_running_loop().time()
-    first, report = await rerank(
-        context.reranker,
-        request,
-        order[: settings.rerank_depth],
-        fetched.memories,
-        min(settings.rerank_timeout_ms / 1000, max(left, 0.0)),
-    )
-    return RankedHits([*first, *order[settings.rerank_depth :]], fetched, report)
+async def rank_fused(context: RecallContext, store: RecallStore, fused: Sequence[Fused]) -> Ranking:
+    owner, request, settings = context.owner, context.request, context.settings
+    if rewards_exact_matches(context):
+        ids = [entry.candidate.id for entry in fused]
+        fetched = await store.fetch(owner, ids, request.as_of)
+        bonuses = exact_bonuses(context, fetched.memories)
+        return Ranking(rank(fused, request.sort_by, bonuses, settings.prior_strength), fetched)
+    order = rank(fused, request.sort_by, None, settings.prior_strength)
+    wanted = max(request.limit, settings.rerank_depth) if uses_rerank(context) else request.limit
+    first = [ranked.id for ranked in order[:wanted]]
+    return Ranking(order, await store.fetch(owner, first, request.as_of))

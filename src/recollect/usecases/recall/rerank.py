@@ -1,5 +1,5 @@
 """The second stage: a model reads the query together with each of the first hits, within a hard
-limit of time. Past it, or when anything is wrong with the model, the fused order stands.
+time limit. Past it, or when anything is wrong with the model, the fused order stands.
 """
 
 from __future__ import annotations
@@ -12,55 +12,67 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from recollect.core.privacy.redaction import explained
+from recollect.core.recall.decisions import uses_rerank
 from recollect.core.recall.ranking import Ranked, rearrange
-from recollect.core.recall.request import RecallRequest, RerankReport
+from recollect.core.recall.request import RerankReport
 from recollect.core.text.analysis import clean_query
 from recollect.usecases.workers.tasks import cancel, error_of, ms_since
 
 if TYPE_CHECKING:
     from recollect.core.memory.memory import Memory
+    from recollect.core.recall.context import RecallContext
     from recollect.ports.recall import Reranker
+    from recollect.usecases.recall.rank import Ranking
 
 
-async def rerank(
+async def rerank(context: RecallContext, reranker: Reranker | None, ranking: Ranking) -> Ranking:
+    """The ranking in the second stage's order, where that is on, and what became of it."""
+    if not uses_rerank(context):
+        return ranking
+    depth = context.settings.rerank_depth
+    first, report = await _rerank_first(
+        context, reranker, ranking.order[:depth], ranking.fetched.memories
+    )
+    return ranking._replace(order=[*first, *ranking.order[depth:]], rerank=report)
+
+
+async def _rerank_first(
+    context: RecallContext,
     reranker: Reranker | None,
-    request: RecallRequest,
     order: Sequence[Ranked],
     memories: Mapping[UUID, Memory],
-    seconds: float,
-) -> tuple[list[Ranked], RerankReport]:
-    """`order` in the second stage's order, and what became of it. Sensitive memories are not shown
-    to the model and keep their places.
-    """
-    fused = list(order)
+) -> tuple[Sequence[Ranked], RerankReport]:
+    """Sensitive memories are not shown to the model and keep their places."""
+    request = context.request
     if reranker is None:
-        return fused, RerankReport("absent", note="no model for it: RECOLLECT_RERANKER names one")
+        return order, RerankReport("absent", note="no model for it: RECOLLECT_RERANKER names one")
     if reranker.is_hosted and request.must_stay:
         note = "the query is sensitive, and the reranker runs on another machine"
-        return fused, RerankReport("skipped", note=note)
+        return order, RerankReport("skipped", note=note)
     texts = {
-        one.id: memory.content
-        for one in fused
-        if (memory := memories.get(one.id)) is not None and not memory.is_sensitive
+        ranked.id: memory.content
+        for ranked in order
+        if (memory := memories.get(ranked.id)) is not None and not memory.is_sensitive
     }
     if not texts:
-        return fused, RerankReport("ran")
+        return order, RerankReport("ran")
     started = perf_counter()
+    seconds = min(context.settings.rerank_timeout_ms / 1000, context.deadline.left_for_rerank)
     work = reranker.scores(clean_query(request.query), list(texts.values()))
-    judging = asyncio.ensure_future(work)
+    scoring = asyncio.ensure_future(work)
     try:
-        await asyncio.wait({judging}, timeout=max(seconds, 0.0))
-    finally:  # a model that does not listen to cancellation must not hold the recall up
-        cancel(judging)
+        await asyncio.wait({scoring}, timeout=seconds)
+    finally:  # a model that ignores cancellation must not hold the recall up
+        cancel(scoring)
     took_ms = ms_since(started)
-    if not judging.done():
+    if not scoring.done():
         note = f"not done within {seconds * 1000:.0f} ms: the fused order stands"
-        return fused, RerankReport("late", took_ms, note=note)
-    if (error := error_of(judging)) is not None:
-        return fused, RerankReport("failed", took_ms, note=explained(error))
-    scores = judging.result()
+        return order, RerankReport("late", took_ms, note=note)
+    if (error := error_of(scoring)) is not None:
+        return order, RerankReport("failed", took_ms, note=explained(error))
+    scores = scoring.result()
     if len(scores) != len(texts) or not all(map(isfinite, scores)):
         note = "the model did not answer with one number for each text"
-        return fused, RerankReport("failed", took_ms, note=note)
+        return order, RerankReport("failed", took_ms, note=note)
     judged = dict(zip(texts, scores, strict=True))
-    return rearrange(fused, judged), RerankReport("ran", took_ms, len(judged))
+    return rearrange(order, judged), RerankReport("ran", took_ms, len(judged))

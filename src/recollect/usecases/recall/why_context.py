@@ -1,102 +1,81 @@
-"""One `why`: what is the same for all the questions that it puts to the legs, the graph and the
-later stages. They are asked as a recall asks them, only with more patience.
-"""
+"""One `why`: the recall it asks about, with more time, and the memory in question."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from recollect.core.graph.walk import Walked
-from recollect.core.memory.memory import Memory
-from recollect.core.privacy.redaction import explained
+from recollect.core.memory.memory import EVERYWHERE, Memory
+from recollect.core.recall.context import PhaseShares, RecallContext
+from recollect.core.recall.decisions import fuse_answers
 from recollect.core.recall.fusion import Answers
-from recollect.core.recall.request import LEGS, Declined, LegName, LegReport, RecallRequest
-from recollect.core.recall.settings import RecallSettings
-from recollect.usecases.context import Context
-from recollect.usecases.recall.graph_leg import prepare_walk, run_graph_leg
+from recollect.core.recall.request import LEGS, LegName, RecallRequest
 from recollect.usecases.recall.legs import LegOutcome, run_legs
-from recollect.usecases.recall.rank import RankedHits, rank_hits
+from recollect.usecases.recall.rank import Ranking, rank_fused
+from recollect.usecases.recall.rerank import rerank
+from recollect.usecases.recall.second_phase import prepare_second_phase
+
+if TYPE_CHECKING:
+    from recollect.usecases.context import Context
 
 # How deep a leg is searched for a memory's rank: beyond it the answer says so.
-BOUND: Final = 10_000
-PATIENCE_SECONDS: Final = 10.0
+SEARCH_DEPTH: Final = 10_000
+# Each question has so long, and all of it for each phase: a person waits for the answer.
+SECONDS: Final = 10.0
+SHARES: Final = PhaseShares(1.0, 1.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
 class WhyContext:
-    """The request does not exclude the memory: what would be without that is asked. `is_outside`:
-    it is forgotten or out of scope, so that its place can only be reckoned.
+    """`recall` is what is asked about. Its request does not exclude the memory: the question is
+    what would be without that. `is_outside`: the memory is forgotten or out of scope, so its place
+    can only be estimated. A leg is searched to the `search_depth` at most.
     """
 
     context: Context
-    owner: str
+    recall: RecallContext
     memory: Memory
-    request: RecallRequest
-    settings: RecallSettings
-    weights: Mapping[LegName, float]
     is_outside: bool
+    search_depth: int
 
-    @property
-    def depth(self) -> int:
-        return max(self.settings.depth, self.request.limit)
+    def at_depth(self, depth: int) -> WhyContext:
+        settings = replace(self.recall.settings, depth=depth)
+        return replace(self, recall=replace(self.recall, settings=settings))
 
     @property
     def far(self) -> WhyContext:
         """The same, as deep as a memory's rank is looked for."""
-        return self.at_depth(BOUND)
+        return self.at_depth(self.search_depth)
 
-    def at_depth(self, depth: int) -> WhyContext:
-        return replace(self, settings=replace(self.settings, depth=depth))
-
-    async def ask(
+    async def run_legs(
         self, names: Sequence[LegName] = LEGS, request: RecallRequest | None = None
     ) -> dict[LegName, LegOutcome]:
         legs = {name: leg for name, leg in self.context.legs.items() if name in names}
-        return await run_legs(
-            legs,
-            self.weights,
-            self.owner,
-            request or self.request,
-            self.settings,
-            PATIENCE_SECONDS,
-        )
+        return await run_legs(self.restart(request), legs)
 
-    async def rank_hits(self, answers: Answers) -> tuple[RankedHits, LegOutcome | None]:
-        """The final order, and what became of the graph's leg."""
-        also = self.memory.id if self.is_outside else None
-        asked = (self.context, self.owner, self.request, self.settings, self.weights)
-        with prepare_walk(*asked) as walk:
-            fused, graph = await run_graph_leg(*asked, answers, walk, PATIENCE_SECONDS, also)
-        until = asyncio.get_running_loop().time() + PATIENCE_SECONDS
-        arranged = await rank_hits(
-            self.context, self.owner, self.request, self.settings, fused, until=until
-        )
-        return arranged, graph
+    async def rank(self, answers: Answers) -> tuple[Ranking, dict[LegName, LegOutcome]]:
+        """The final order, and what became of the legs of the second phase."""
+        asked = self.restart()
+        with prepare_second_phase(asked, self.context.second_phase) as second_phase:
+            order, outcomes = await second_phase.run(asked, fuse_answers(asked, answers))
+        asked = self.restart()
+        ranking = await rank_fused(asked, self.context.store, order)
+        return await rerank(asked, self.context.reranker, ranking), outcomes
 
-    async def walk_far(self, answers: Answers) -> Sequence[Walked] | LegReport:
-        """Where the walk of this recall comes to if nobody stops it at the depth; or what became
-        of it instead.
+    async def run_far(self, name: LegName, answers: Answers) -> LegOutcome:
+        """How a leg of the second phase answers if it is not stopped at the depth, nor by the
+        scope: in the recall, both hold after it has come so far.
         """
-        settings, weight = self.settings, self.weights["graph"]
-        without = {**self.weights, "graph": 0.0}
-        asked = (self.context, self.owner, self.request, self.far.settings, self.weights)
-        try:
-            async with asyncio.timeout(PATIENCE_SECONDS):
-                fused = await self.context.fuser(
-                    answers, without, settings.fusion, settings.constant
-                )
-                with prepare_walk(*asked) as walk:
-                    if walk is None:
-                        return ()
-                    walk.start.set_result(fused)
-                    walked = await walk.leg
-        except TimeoutError:
-            return LegReport("late", weight)
-        except Exception as error:  # noqa: BLE001  # whatever the graph has, the rest is known
-            return LegReport("failed", weight, note=explained(error))
-        if isinstance(walked, Declined):
-            return LegReport(walked.status, weight, 0, 0.0, walked.note, walked.reason)
-        return walked
+        request = replace(self.recall.request, scope=EVERYWHERE, exclude=frozenset())
+        asked = self.far.restart(request)
+        legs = {name: self.context.second_phase[name]}
+        with prepare_second_phase(asked, legs) as second_phase:
+            _, outcomes = await second_phase.run(asked, fuse_answers(asked, answers))
+        return outcomes[name]
+
+    def restart(self, request: RecallRequest | None = None) -> RecallContext:
+        """The recall with all of its time left."""
+        asked = self.recall
+        deadline = asked.deadline.restart()
+        return replace(asked, request=request or asked.request, deadline=deadline)

@@ -25,9 +25,8 @@ from recollect.core.errors import (
 )
 from recollect.core.memory.batch import BatchItem, Remembered
 from recollect.core.memory.ids import IdPrefix
-from recollect.core.recall.offline import explained_here, recalled_here
-from recollect.core.recall.ranking import interleave
-from recollect.usecases.recall.successors import follow
+from recollect.core.recall.offline import mark_local_answer, mark_local_report
+from recollect.usecases.recall.hits import BothAnswers, merge_answers
 from recollect.usecases.workers.tasks import cancel
 
 if TYPE_CHECKING:
@@ -86,7 +85,7 @@ class OfflineFirstService:
         here = asyncio.create_task(self.local.recall(request))
         try:
             if self._must_stay(request):
-                return recalled_here(await here, request, "skipped", _STAYS)
+                return mark_local_answer(await here, request, "skipped", _STAYS)
             seconds = (await self.local.settings()).deadline_ms / 1000
             # Read before the server is asked: what is sent while it searches would be nobody's.
             unsent = await self.sync.unsent_ids()
@@ -118,26 +117,11 @@ class OfflineFirstService:
         here: asyncio.Task[Recollection],
         unsent: Collection[UUID],
     ) -> Recollection:
-        """The server's hits, as far as they are still true here, and those it cannot know."""
+        """One answer from both."""
         found_here, note = await _found(here)
-        own = {*unsent, *await self.sync.unsent_ids()}
-        found = [hit.memory.id for hit in there.hits]
-        known = await self.store.fetch(self.owner, found, request.as_of)
-        # Of what was said at a moment the server may have seen more than this store.
-        texts = known.memories if request.as_of is None else {}
-        hits = [
-            replace(
-                hit,
-                memory=texts.get(hit.memory.id, hit.memory),
-                attached=tuple(one for one in hit.attached if one.id not in own),
-            )
-            for hit in there.hits
-            if hit.memory.id not in own
-        ]
-        merged = interleave(hits, found_here, own, request.sort_by)
-        # Links that the server has not heard of are followed here.
-        shown = await follow(self.store, self.owner, request, merged, known.superseded)
-        return replace(there, hits=tuple(shown[: request.limit]), note=note or there.note)
+        answers = BothAnswers(there.hits, found_here, {*unsent, *await self.sync.unsent_ids()})
+        hits = await merge_answers(self.store, self.owner, request, answers)
+        return replace(there, hits=tuple(hits), note=note or there.note)
 
     async def why(self, reference: str, request: RecallRequest) -> WhyReport:
         request = await self._resolve_project(request.checked())
@@ -157,7 +141,7 @@ class OfflineFirstService:
                 status, because = "absent", "the server does not have it"
             except (StoreError, NotAllowed) as error:
                 because = str(error)
-        return explained_here(await self.local.why(reference, request), request, status, because)
+        return mark_local_report(await self.local.why(reference, request), request, status, because)
 
     async def get(self, reference: str) -> Memory:
         try:
@@ -256,7 +240,7 @@ async def _alone(
 ) -> Recollection:
     """The local store's answer in the place of the server's."""
     try:
-        return recalled_here(await here, request, status, str(error))
+        return mark_local_answer(await here, request, status, str(error))
     except InvalidInput:  # only the server has a leg that was to be asked
         raise error from None
 

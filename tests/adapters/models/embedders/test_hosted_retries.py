@@ -22,8 +22,8 @@ from recollect.adapters.models.hosted.retries import (
     wait_before,
 )
 from recollect.adapters.postgres.vectors.index import LEASE
+from recollect.core.recall.context import PhaseShares
 from recollect.core.recall.settings import RecallSettings
-from recollect.usecases.recall.recall import _SHARE_FOR_LEGS
 from recollect.usecases.workers.embed import BEGIN_SECONDS
 
 NOW = datetime(2026, 1, 5, 12, 0, 0, tzinfo=UTC)
@@ -94,7 +94,7 @@ def test_a_text_longer_than_the_api_takes_is_cut_between_characters() -> None:
 
 def test_a_query_is_given_up_while_its_leg_can_still_say_why() -> None:
     defaults: dict[str, Any] = {one.name: one.default for one in fields(RecallSettings)}
-    legs = _SHARE_FOR_LEGS * defaults["deadline_ms"] / 1000
+    legs = PhaseShares().legs * defaults["deadline_ms"] / 1000
     assert QUERY_PATIENCE.total_seconds <= 0.8 * legs  # the store is asked before
     assert QUERY_PATIENCE.request_seconds < DOCUMENT_PATIENCE.request_seconds
 

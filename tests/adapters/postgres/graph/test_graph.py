@@ -327,30 +327,6 @@ async def test_a_snapshot_holds_mentions_edges_and_near_synonyms(store: Postgres
     assert mentions == [2, 1, 0]
 
 
-async def test_hops_reach_memories_over_concepts_and_edges(store: PostgresStore) -> None:
-    await fill(store, *(memory(number) for number in range(1, 5)))
-    await read_as(
-        store,
-        {
-            1: stated(("Ada", "knows", "Bob")),
-            2: stated(("Bob", "likes", "Tea")),
-            3: stated(("Tea", "grows in", "Assam")),
-            4: stated(("Rome", "part of", "Italy")),
-        },
-    )
-    seeds = {UUID(int=1): 1.0}
-    one = await store.graph.hops(OWNER, seeds, 1, 0.5, 10)
-    assert [hit.id.int for hit in one] == [1, 2]
-    # Ada: 1/1 to memory 1; Bob: 1/2 each to memories 1 and 2.
-    assert [hit.score for hit in one] == pytest.approx([1.5, 0.5])
-    two = await store.graph.hops(OWNER, seeds, 2, 0.5, 10)
-    assert [hit.id.int for hit in two] == [1, 2, 3]
-    ada = await concept(store, "Ada")
-    assert ada is not None
-    assert [hit.id.int for hit in await store.graph.hops(OWNER, {ada: 1.0}, 1, 0.5, 10)] == [1]
-    assert await store.graph.hops("bob", seeds, 2, 0.5, 10) == []
-
-
 async def test_reading_and_editing_do_not_wait_crosswise(store: PostgresStore) -> None:
     """Readers, editors, and those who make memories sensitive or erase them, all at once: nobody
     is refused, and what is left is what the memories still say.

@@ -6,15 +6,15 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from uuid import UUID
 
 import pytest
 from tests.adapters.graphs import memory, read_all
 from tests.conformance.samples import OWNER, fill
+from tests.recall_contexts import with_walker
 
 from recollect.adapters.postgres.store import PostgresStore
-from recollect.adapters.walkers.matrix import build, walk
+from recollect.adapters.walkers.matrix import WalkStart, build, walk
 from recollect.adapters.walkers.pagerank import PageRank
 from recollect.core.graph.model import GraphSnapshot
 from recollect.core.recall.request import RecallRequest
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.anyio
 ANNA = UUID(int=1_000)
 
 
-def test_what_begins_on_an_unknown_memory_stays_there() -> None:
+def test_walk_keeps_the_mass_of_an_unknown_memory() -> None:
     known, unknown = UUID(int=1), UUID(int=2)
     graph = GraphSnapshot(
         1,
@@ -41,7 +41,7 @@ def test_what_begins_on_an_unknown_memory_stays_there() -> None:
         array("i", [0, 0]),
         array("f", [1.0, 1.0]),
     )
-    found = walk(build(graph), {known: 1.0, unknown: 2.5}, [ANNA], 0.5, 100, 10)
+    found = walk(build(graph), WalkStart({known: 1.0, unknown: 2.5}, [ANNA], 0.5, 100, 10))
     assert [(one.id.int, one.is_known) for one in found] == [(2, False), (1, True), (3, True)]
     # In all 4 began: 1 and 2.5 on the memories and 1/2 on the concept that two memories mention.
     assert found[0].score == pytest.approx(0.5 * 2.5 / 4)
@@ -64,7 +64,7 @@ async def context(
         await read_all(store)
         async with PageRank(store.graph) as pagerank:
             await pagerank.ready(OWNER)
-            yield replace(build_context(store, load()), walker=pagerank), pagerank, store
+            yield with_walker(build_context(store, load()), pagerank), pagerank, store
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ async def context(
         ("does Verena hide the ladder behind the old barn?", 4),
     ],
 )
-async def test_the_best_answer_stays_first_though_the_graph_does_not_know_it(
+async def test_recall_keeps_the_best_answer_first_when_the_graph_does_not_know_it(
     context: tuple[Context, PageRank, PostgresStore], query: str, best: int
 ) -> None:
     answer = await recall(context[0], OWNER, RecallRequest(query))
@@ -86,7 +86,7 @@ async def test_the_best_answer_stays_first_though_the_graph_does_not_know_it(
     assert (told.recalled, told.place, told.score) == (True, 1, answer.hits[0].score)
 
 
-async def test_a_memory_that_is_not_read_yet_is_found_as_one_that_is(
+async def test_recall_finds_a_memory_that_is_not_read_yet(
     context: tuple[Context, PageRank, PostgresStore],
 ) -> None:
     asked, pagerank, store = context

@@ -27,7 +27,7 @@ from recollect.adapters.postgres.rows import within
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.bench.speed.corpus import KINDS, OWNER, Corpus
 from recollect.core.memory.memory import EVERYWHERE, Memory, Scope
-from recollect.core.recall.settings import LexicalRanking, WordQuery
+from recollect.core.recall.settings import WordQuery
 
 pytestmark = pytest.mark.anyio
 
@@ -41,7 +41,7 @@ FIRST = next(CORPUS.memories(0, 1))
 # A project that is read whole, and the younger three quarters of the store, which are not.
 SMALL = Scope(project="medium")
 LARGE = Scope(since=FIRST.created_at + timedelta(seconds=ROWS // 4))
-RANKINGS: tuple[LexicalRanking, ...] = ("idf", "idf_exhaustive", "ts_rank")
+bounded_and_exhaustive = pytest.mark.parametrize("is_exhaustive", [False, True])
 on_both_paths = pytest.mark.parametrize("scope", [SMALL, LARGE], ids=["small", "large"])
 
 # Words that stand nowhere in the corpus, in memories of the small and of the large scope.
@@ -90,11 +90,11 @@ async def found(
     text: str,
     scope: Scope = EVERYWHERE,
     *,
-    ranking: LexicalRanking = "idf",
+    is_exhaustive: bool = False,
     depth: int = TOP,
     owner: str = OWNER,
 ) -> list[UUID]:
-    query = WordQuery(text, depth=depth, ranking=ranking)
+    query = WordQuery(text, depth=depth, is_exhaustive=is_exhaustive)
     return [one.id for one in await store.search_words(owner, scope, query)]
 
 
@@ -117,7 +117,7 @@ async def test_the_bounded_query_finds_what_the_unbounded_one_finds(
 ) -> None:
     shares: list[float] = []
     for question in CORPUS.queries(kind, QUERIES, ROWS):
-        wanted = set(await found(store, question, ranking="idf_exhaustive"))
+        wanted = set(await found(store, question, is_exhaustive=True))
         got = set(await found(store, question))
         assert wanted
         shares.append(len(wanted & got) / len(wanted))
@@ -146,30 +146,11 @@ async def test_a_score_is_divided_by_the_fourth_root_of_how_many_words_there_are
     assert len(weights) == 1, "the weight of the word, the same for every memory"
 
 
-async def test_ts_rank_scores_every_row_that_holds_a_word(store: PostgresStore, url: str) -> None:
-    """The baseline: every word first, then any word, in the order of ts_rank itself."""
-    text = f"{WANTED} {COMMON}"
-    everything = await found(store, text, ranking="ts_rank", depth=2 * ROWS)
-    with psycopg.connect(url) as connection:
-        rows = connection.execute(
-            """
-            select id from memories, to_tsquery(%(any)s) any_word, to_tsquery(%(all)s) every_word
-            where owner = %(owner)s and deleted_at is null and search_vector @@ any_word
-            order by search_vector @@ every_word desc,
-                case when search_vector @@ every_word then ts_rank(search_vector, every_word)
-                    else ts_rank(search_vector, any_word) end desc, id
-            """,
-            {"any": f"{WANTED} | {COMMON}", "all": f"{WANTED} & {COMMON}", "owner": OWNER},
-        ).fetchall()
-    assert len(rows) > SMALL_SCOPE
-    assert everything == [id for (id,) in rows]
-
-
 async def test_the_bounded_query_looks_at_fewer_rows(store: PostgresStore) -> None:
     """Two words in more than 2,000 rows each: only rows with both are looked at."""
     text = f"{CORPUS.words[1]} {CORPUS.words[2]}"
     bounded = await found(store, text, depth=2 * ROWS)
-    unbounded = await found(store, text, ranking="idf_exhaustive", depth=2 * ROWS)
+    unbounded = await found(store, text, is_exhaustive=True, depth=2 * ROWS)
     assert len(unbounded) > SMALL_SCOPE
     assert 0 < len(bounded) < len(unbounded)
 
@@ -183,16 +164,18 @@ async def test_a_rare_word_beats_a_common_one(store: PostgresStore, scope: Scope
 
 
 @on_both_paths
-@pytest.mark.parametrize("ranking", RANKINGS)
+@bounded_and_exhaustive
 async def test_results_stay_inside_scope_and_owner(
-    store: PostgresStore, scope: Scope, ranking: LexicalRanking
+    store: PostgresStore, scope: Scope, *, is_exhaustive: bool
 ) -> None:
     inside = {1, 2} if scope == SMALL else {1, 2, 11, 12}
-    hits = await found(store, WANTED, scope, ranking=ranking, depth=50)
+    hits = await found(store, WANTED, scope, is_exhaustive=is_exhaustive, depth=50)
     assert {id.int for id in hits} == inside
-    hits = await found(store, WANTED, scope, ranking=ranking, depth=50, owner=OTHER_OWNER)
+    hits = await found(
+        store, WANTED, scope, is_exhaustive=is_exhaustive, depth=50, owner=OTHER_OWNER
+    )
     assert {id.int for id in hits} == {number + 100 for number in inside}
-    assert await found(store, WANTED, scope, ranking=ranking, owner="nobody") == []
+    assert await found(store, WANTED, scope, is_exhaustive=is_exhaustive, owner="nobody") == []
 
 
 @on_both_paths
@@ -222,29 +205,23 @@ async def test_the_floor_drops_what_only_shares_a_common_word(
     assert all(asked & set(each.content.split()) for each in kept.values())
 
 
-async def test_the_floor_of_ts_rank(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    hits = await store.search_words(OWNER, SMALL, WordQuery(COMMON, depth=TOP, ranking="ts_rank"))
-    monkeypatch.setattr(lexical, "MIN_TS_RANK", hits[0].score + 0.001)
-    assert await found(store, COMMON, SMALL, ranking="ts_rank") == []
-
-
 @on_both_paths
-@pytest.mark.parametrize("ranking", RANKINGS)
+@bounded_and_exhaustive
 async def test_a_word_with_quotes_in_it_is_found(
-    store: PostgresStore, scope: Scope, ranking: LexicalRanking
+    store: PostgresStore, scope: Scope, *, is_exhaustive: bool
 ) -> None:
-    hits = await found(store, f"where is {PATH}", scope, ranking=ranking)
+    hits = await found(store, f"where is {PATH}", scope, is_exhaustive=is_exhaustive)
     assert {id.int for id in hits} >= {3}
     assert hits[0].int in (3, 13)
 
 
 @on_both_paths
-@pytest.mark.parametrize("ranking", RANKINGS)
+@bounded_and_exhaustive
 async def test_a_page_of_words_is_one_bounded_question(
-    store: PostgresStore, scope: Scope, ranking: LexicalRanking
+    store: PostgresStore, scope: Scope, *, is_exhaustive: bool
 ) -> None:
     page = " ".join([*CORPUS.words[: 4 * MAX_LEXEMES], "a'b\\c & | ! ( <-> :*", WANTED])
-    hits = await found(store, page, scope, ranking=ranking)
+    hits = await found(store, page, scope, is_exhaustive=is_exhaustive)
     assert len(hits) == TOP
 
 
@@ -272,9 +249,7 @@ async def test_compiling_is_off_for_the_search_alone(store: PostgresStore, url: 
     async with await AsyncConnection.connect(url) as connection:
         await connection.execute("set jit = on")
         await connection.commit()
-        hits = await lexical.search(
-            connection, WANTED, where=condition, params=params, depth=TOP, ranking="idf"
-        )
+        hits = await lexical.search(connection, WANTED, where=condition, params=params, depth=TOP)
         assert hits
         assert await _jit(connection) == "off"
         await connection.commit()

@@ -1,11 +1,11 @@
-"""What recall reads of the graph: its version, the whole of it as columns, hops, and the paths that
-explain a hit.
+"""What recall reads of the graph: its version, the whole of it as columns, and the concepts that
+a query names.
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
@@ -13,16 +13,14 @@ from uuid import UUID
 from psycopg import AsyncConnection
 
 from recollect.adapters.postgres.graph.as_of import Then, mentions_then
-from recollect.adapters.postgres.rows import utc
 from recollect.core.graph.extraction import BY_MODEL
 from recollect.core.graph.model import GraphSnapshot
 from recollect.core.graph.walk import UNWALKED_KINDS
-from recollect.core.recall.request import Candidate
 
 Connection = AsyncConnection[Any]
 
 MOST_MEMORIES: Final = 500
-"""A concept that more memories mention links everything: hops do not pass through it."""
+"""A concept that more memories mention links everything: paths do not pass through it."""
 
 _VERSION: Final = "select version from graph_versions where owner = %(owner)s"
 
@@ -68,53 +66,6 @@ where c.owner = %(owner)s and c.source <> c.target and {HELD}
 union all
 select n.source, n.target, n.similarity, true from near_concepts n where n.owner = %(owner)s
 order by is_near
-"""  # noqa: S608  # composed of constants
-
-# Mass goes from a seed to its concepts, over relationships and near-synonyms, and back to memories;
-# at each concept it is shared among those that mention it.
-_HOPS: Final = f"""
-with recursive seeds as (
-    select * from unnest(%(ids)s::uuid[], %(masses)s::float8[]) as s(id, mass)
-), walk (concept, mass, hop) as (
-    select concept, sum(mass), 1 from (
-        select c.concept_id as concept, max(s.mass) as mass
-        from seeds s join memory_concepts c on c.memory_id = s.id and c.owner = %(owner)s
-        group by c.concept_id, s.id
-        union all
-        select c.id, s.mass from seeds s join concepts c on c.id = s.id and c.owner = %(owner)s
-    ) begun group by concept
-    union all
-    select l.there, w.mass * %(decay)s * l.weight, w.hop + 1
-    from walk w cross join lateral (
-        select c.target as there, 1.0::float8 as weight from concept_edges c
-        where c.source = w.concept and c.target <> w.concept and {HELD}
-        union all
-        select c.source, 1.0 from concept_edges c
-        where c.target = w.concept and c.source <> w.concept and {HELD}
-        union all
-        select n.target, n.similarity from near_concepts n where n.source = w.concept
-        union all
-        select n.source, n.similarity from near_concepts n where n.target = w.concept
-    ) l
-    where w.hop < %(hops)s
-), reached as (
-    select concept, sum(mass) as mass from walk group by concept
-), shared as (
-    select r.concept, r.mass / d.memories as mass
-    from reached r cross join lateral (
-        select count(*) as memories from (
-            select from memory_concepts c where c.concept_id = r.concept limit {MOST_MEMORIES + 1}
-        ) few
-    ) d
-    where d.memories between 1 and {MOST_MEMORIES}
-)
-select m.id, sum(s.mass) as score, m.importance, m.created_at
-from shared s
-join (select distinct memory_id, concept_id from memory_concepts where owner = %(owner)s
-    and concept_id in (select concept from shared)) c on c.concept_id = s.concept
-join memories m on m.id = c.memory_id and m.deleted_at is null
-where %(as_of)s::timestamptz is null or m.created_at <= %(as_of)s
-group by m.id order by score desc, m.id limit %(limit)s
 """  # noqa: S608  # composed of constants
 
 
@@ -180,28 +131,3 @@ async def written(
     params = {"owner": owner, "keys": list(keys), "unnamed": list(UNWALKED_KINDS)}
     cursor = await connection.execute(_WRITTEN, params)
     return {row["key"]: (row["concept_id"], row["name"]) for row in await cursor.fetchall()}
-
-
-async def hops(
-    connection: Connection,
-    owner: str,
-    seeds: Mapping[UUID, float],
-    hops: int,
-    decay: float,
-    limit: int,
-    as_of: datetime | None,
-) -> list[Candidate]:
-    params = {
-        "owner": owner,
-        "ids": list(seeds),
-        "masses": list(seeds.values()),
-        "hops": hops,
-        "decay": decay,
-        "limit": limit,
-        "as_of": as_of,
-    }
-    cursor = await connection.execute(_HOPS, params)
-    return [
-        Candidate(row["id"], row["score"], row["importance"], utc(row["created_at"]))
-        for row in await cursor.fetchall()
-    ]

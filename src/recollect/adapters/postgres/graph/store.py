@@ -6,7 +6,7 @@ works behind a transaction-pooling PgBouncer. Listening has a connection of its 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -31,7 +31,6 @@ from recollect.core.graph.model import (
     Neighbourhood,
 )
 from recollect.core.graph.resolution import Neighbour, PendingConcept
-from recollect.core.recall.request import Candidate
 from recollect.core.recall.space import StoredSpace
 
 
@@ -75,19 +74,6 @@ class PostgresGraph:
     async def written(self, owner: str, keys: Collection[str]) -> dict[str, tuple[UUID, str]]:
         async with self._reading() as connection:
             return await graph_read.written(connection, owner, keys)
-
-    @retry_on_disconnect
-    async def hops(
-        self,
-        owner: str,
-        seeds: Mapping[UUID, float],
-        hops: int,
-        decay: float,
-        limit: int,
-        as_of: datetime | None = None,
-    ) -> list[Candidate]:
-        async with self._transaction() as connection:
-            return await graph_read.hops(connection, owner, seeds, hops, decay, limit, as_of)
 
     @retry_on_disconnect
     async def paths(
@@ -180,13 +166,13 @@ class PostgresGraph:
         async with self._transaction() as connection:
             return await graph_vectors.nearest(connection, space, named, least=least, limit=limit)
 
-    async def compared(
+    async def save_neighbours(
         self, space: StoredSpace, near: Sequence[tuple[PendingConcept, Sequence[Neighbour]]]
     ) -> None:
         for owner in sorted({one.owner for one, _ in near}):
             theirs = [pair for pair in near if pair[0].owner == owner]
             async with self._transaction() as connection:
-                await graph_vectors.compared(connection, space, owner, theirs)
+                await graph_vectors.save_neighbours(connection, space, owner, theirs)
 
     async def merge(self, owner: str, into: UUID, gone: UUID, *, by_hand: bool) -> bool:
         async with self._transaction() as connection:

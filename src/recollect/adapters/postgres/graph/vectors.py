@@ -178,7 +178,7 @@ async def nearest(
     return found
 
 
-async def compared(
+async def save_neighbours(
     connection: Connection,
     space: StoredSpace,
     owner: str,

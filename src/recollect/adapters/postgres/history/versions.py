@@ -18,7 +18,7 @@ from recollect.adapters.postgres.rows import MEMORY_COLUMNS, to_memory, within
 from recollect.core.memory.memory import Memory, Scope
 from recollect.core.recall.request import Candidate
 from recollect.core.recall.settings import WordQuery
-from recollect.core.recall.successors import Fetched, Resolution, followed, successors_of
+from recollect.core.recall.successors import Fetched, Resolution, find_link_targets, successors_of
 from recollect.core.text.analysis import clean_query
 
 # Stands where the table of memories would. A version of a memory that is sensitive now is, too. The
@@ -59,7 +59,6 @@ async def search(
         where=condition,
         params={**params, "as_of": as_of},
         depth=query.depth,
-        ranking=query.ranking,
         source=_THEN,
     )
 
@@ -80,7 +79,7 @@ async def follow(
     as_of: datetime,
 ) -> Resolution:
     linked = await _linked(connection, owner, as_of)
-    found = followed(linked, superseded, targets)
+    found = find_link_targets(linked, superseded, targets)
     missing = found.wanted - {memory.id for memory in linked}
     others = await _some(connection, owner, missing, as_of)
     return found.with_memories([*linked, *others.values()])

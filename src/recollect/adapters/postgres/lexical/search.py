@@ -25,7 +25,6 @@ from recollect.adapters.postgres.lexical.plan import (
     Statistics,
     all_of,
     any_of,
-    bounded,
     plan,
 )
 from recollect.adapters.postgres.lexical.statistics import (
@@ -37,16 +36,12 @@ from recollect.adapters.postgres.lexical.statistics import (
 from recollect.adapters.postgres.pipeline import ask
 from recollect.adapters.postgres.rows import Condition
 from recollect.core.recall.request import Candidate
-from recollect.core.recall.settings import LexicalRanking
 
 MAX_CANDIDATES: Final = 20_000
 """Rows one arm may bring when every estimate was wrong: a bound on time. Most seen: 11,144."""
 
 MIN_SHARE_OF_BEST: Final = 0.05
 """The floor, as a share of the best score. It changed no figure on LoCoMo, SciFact and MuSiQue."""
-
-MIN_TS_RANK: Final = 0.001
-"""The floor of plain `ts_rank`. One word of content among 64 asked for scores 0.0095. Not tuned."""
 
 _TABLE: Final = "memories"
 
@@ -102,26 +97,6 @@ limit {depth}
 _WORD_SCORE: Final[LiteralString] = """
 {weight}::float8 * ts_rank(c.search_vector, {word}::tsquery)"""
 
-# Plain ts_rank, kept to compare with. Rows with every word are first (1 is above any rank), rows
-# with any word fill up. Unbounded: its cost grows with the rows that hold any word. No length
-# normalisation, as in the findings; flag 1 is a far stronger baseline on long turns (LongMemEval
-# R@10 55.8 against 36.0) and a weaker one on LoCoMo (54.7 against 58.2, first 470 queries).
-_BY_TS_RANK: Final[LiteralString] = """
-select r.id, r.score, r.importance, r.created_at
-from (
-    select m.id, m.importance, m.created_at,
-        case when m.search_vector @@ %(lexical_all)s::tsquery
-            then 1 + ts_rank(m.search_vector, %(lexical_all)s::tsquery)
-            else ts_rank(m.search_vector, %(lexical_any)s::tsquery) end::float8 as score
-    from {source} m
-    where {where} and m.search_vector @@ %(lexical_any)s::tsquery
-    order by score desc, m.id
-    limit %(lexical_depth)s
-) r
-where r.score >= %(lexical_floor)s
-order by r.score desc, r.id
-"""
-
 
 async def search(
     conn: AsyncConnection[Any],
@@ -130,7 +105,7 @@ async def search(
     where: Condition,
     params: Mapping[str, object],
     depth: int,
-    ranking: LexicalRanking,
+    is_exhaustive: bool = False,
     source: LiteralString = _TABLE,
 ) -> list[Candidate]:
     """The `depth` best memories for any text, best first.
@@ -142,10 +117,8 @@ async def search(
     lexemes, statistics, rows = await _known(conn, query, where, params)
     if not lexemes or depth < 1:
         return []
-    if ranking == "ts_rank":
-        return await _by_ts_rank(conn, lexemes, where, params, depth, source)
-    # The yardstick: a scope of no size is read whole, and whatever matches is scored.
-    whole = ranking == "idf_exhaustive" or source != _TABLE
+    # A scope of no size is read whole, and whatever matches is scored.
+    whole = is_exhaustive or source != _TABLE
     planned = plan(lexemes, statistics, 0 if whole else rows)
     return await _by_idf(conn, planned, where, params, depth, source)
 
@@ -204,7 +177,7 @@ async def _by_idf(
         score=score, absent=bind(_ABSENT), candidates=candidates, depth=bind(depth)
     )
     _, rows = await ask(conn, values, _UNCOMPILED, statement)
-    found = [Candidate._make(row) for row in rows]
+    found = [Candidate(*row) for row in rows]
     return [one for one in found if one.score >= MIN_SHARE_OF_BEST * found[0].score]
 
 
@@ -215,24 +188,3 @@ def _bound(
     if arm.max_length is not None:
         bounds.append(_SHORT.format(length=bind(arm.max_length)))
     return "".join(bounds)
-
-
-async def _by_ts_rank(
-    conn: AsyncConnection[Any],
-    lexemes: Sequence[Lexeme],
-    where: Condition,
-    params: Mapping[str, object],
-    depth: int,
-    source: LiteralString,
-) -> list[Candidate]:
-    words = [each.text for each in bounded(lexemes)]
-    values = {
-        **params,
-        "lexical_all": all_of(words),
-        "lexical_any": any_of(words),
-        "lexical_depth": depth,
-        "lexical_floor": MIN_TS_RANK,
-    }
-    statement = _BY_TS_RANK.format(source=source, where=where)
-    _, rows = await ask(conn, values, _UNCOMPILED, statement)
-    return [Candidate._make(row) for row in rows]

@@ -113,9 +113,9 @@ async def nearest(
         walk = WALK_PER_ROW * depth
         found = await _run(connection, _WALKED, query, where, {**values, "dense_walk": walk})
         if found and found[0][-1] == walk:
-            return [Candidate._make(row[:-1]) for row in found]
+            return [Candidate(*row[:-1]) for row in found]
     found = await _run(connection, _COMPARED, query, where, {**values, "dense_walk": depth})
-    return [Candidate._make(row[:-1]) for row in found]
+    return [Candidate(*row[:-1]) for row in found]
 
 
 async def _run(

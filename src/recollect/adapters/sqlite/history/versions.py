@@ -17,7 +17,7 @@ from uuid import UUID
 from recollect.adapters.sqlite.lexical import search as words
 from recollect.adapters.sqlite.rows import from_row, id_list, inside, microseconds
 from recollect.core.memory.memory import EVERYWHERE, Memory, Scope
-from recollect.core.recall.successors import Fetched, Resolution, followed, successors_of
+from recollect.core.recall.successors import Fetched, Resolution, find_link_targets, successors_of
 
 if TYPE_CHECKING:
     from recollect.core.recall.request import Candidate
@@ -102,7 +102,7 @@ def follow(
     named: Collection[UUID],
     as_of: datetime,
 ) -> Resolution:
-    ways = followed(_linked(connection, owner, as_of), old, named)
+    ways = find_link_targets(_linked(connection, owner, as_of), old, named)
     return ways.with_memories(_some(connection, owner, ways.wanted, as_of).values())
 
 

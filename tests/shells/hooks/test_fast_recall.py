@@ -1,11 +1,17 @@
-"""The quick way to recall answers as the long way does, in every mode, with the same settings."""
+"""The fast recall of hooks answers as the use case does, in every mode, with the same settings."""
 
 from __future__ import annotations
 
+import asyncio
+import sqlite3
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import product
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from tests.serving import Running, running
@@ -13,12 +19,11 @@ from tests.shells.cli.commands import unhurried_home
 
 from recollect.adapters.http.client import RemoteService
 from recollect.adapters.http.fast_recall import recall as recall_there
-from recollect.adapters.sqlite.fast_recall import FastStore
 from recollect.core.errors import InvalidInput, StoreUnavailable
 from recollect.core.memory.links import RESOLVED_BY, SUPERSEDES, Link
 from recollect.core.memory.memory import Draft, Scope
 from recollect.core.recall.relevance import Measure
-from recollect.core.recall.request import Hit, RecallRequest
+from recollect.core.recall.request import ORDERS, Hit, RecallRequest
 from recollect.ports.service import Service
 from recollect.settings import load
 from recollect.usecases.agents.inject import inject
@@ -52,7 +57,7 @@ def shown(hits: list[Hit]) -> list[tuple[object, ...]]:
 
 async def fill(recollect: Service) -> None:
     for number, text in enumerate(TEXTS):
-        project = ("shop", None, "other")[number % 3]
+        project = ("shop", None, "example.org/ada/harbour")[number % 3]
         await recollect.remember(Draft(text, importance=number / 10, project=project))
 
 
@@ -69,26 +74,25 @@ async def supersede_and_resolve(recollect: Service) -> None:
 
 @pytest.mark.parametrize("has_links", [False, True])
 @pytest.mark.parametrize("changes", [{}, {"exact_bonus": 0.5}, {"fusion": "rrf"}])
-async def test_the_local_store_is_asked_as_the_use_case_asks_it(
+async def test_fast_recall_answers_as_the_use_case_on_the_local_store(
     tmp_path: Path, changes: dict[str, object], *, has_links: bool
 ) -> None:
-    scopes = (Scope(), Scope(project="shop"), Scope(project="shop", with_global=True))
+    short = Scope(project="harbour")
+    scopes = (Scope(), Scope(project="shop"), Scope(project="shop", with_global=True), short)
     async with open_service(load(home=tmp_path)) as recollect:
         await fill(recollect)
         if has_links:
             await supersede_and_resolve(recollect)
         if changes:
             await recollect.change_settings(changes)
-        store = FastStore(str(tmp_path / "memories.db"), "me", 60.0)
-        for question in QUESTIONS:
-            for scope in scopes:
-                request = RecallRequest(question, limit=3, scope=scope)
-                long = await recollect.recall(request)
-                assert shown(store.recall(request)) == shown([*long.hits])
-        store.close()
+        find = FastRecall(read_settings({"RECOLLECT_HOME": str(tmp_path)}), LATER)
+        for question, scope, sort_by in product(QUESTIONS, scopes, ORDERS):
+            request = RecallRequest(question, limit=3, scope=scope, sort_by=sort_by)
+            long = await recollect.recall(request)
+            assert shown(find(request)) == shown([*long.hits])
 
 
-async def test_a_superseded_memory_is_not_injected_and_a_resolution_is(tmp_path: Path) -> None:
+async def test_fast_recall_injects_successors_and_resolutions(tmp_path: Path) -> None:
     async with open_service(load(home=tmp_path)) as recollect:
         port = await recollect.remember(Draft("the staging port is 7000"))
         link = Link(SUPERSEDES, port.id)
@@ -118,7 +122,7 @@ def server(cluster: object, open_folder: Path) -> Iterator[Running]:
     cluster.drop("quick")
 
 
-async def test_a_server_is_asked_as_the_usual_client_asks_it(server: Running) -> None:
+async def test_fast_recall_answers_as_the_client_on_a_server(server: Running) -> None:
     key = server.new_key()
     async with RemoteService(server.url, key) as remote:
         await fill(remote)
@@ -133,7 +137,7 @@ async def test_a_server_is_asked_as_the_usual_client_asks_it(server: Running) ->
         recall_there(server.url, "rk_wrong", RecallRequest("x"), 60.0)
 
 
-async def test_a_cached_store_answers_with_the_server_and_what_only_it_knows(
+async def test_fast_recall_merges_the_server_with_what_only_the_store_has(
     server: Running, tmp_path: Path
 ) -> None:
     key = server.new_key()
@@ -160,7 +164,44 @@ async def test_a_cached_store_answers_with_the_server_and_what_only_it_knows(
     assert alone.note == "without the server: StoreUnavailable"
 
 
-def test_nothing_sensitive_and_no_bare_key_leaves_this_machine() -> None:
+async def test_fast_recall_keeps_a_memory_that_is_sent_while_the_server_searches(
+    tmp_path: Path,
+) -> None:
+    """The server does not have it when it looks, and it is not unsent any more after that."""
+
+    class Sending(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            with closing(sqlite3.connect(tmp_path / "memories.db")) as connection, connection:
+                connection.execute("DELETE FROM outbox")
+            body = b'{"hits": []}'
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Sending) as server:
+        Thread(target=server.serve_forever, args=(0.01,)).start()
+        environ = {
+            "RECOLLECT_HOME": str(tmp_path),
+            "RECOLLECT_API_URL": f"http://127.0.0.1:{server.server_port}",
+            "RECOLLECT_API_KEY": "rk_x",
+        }
+        try:
+            url, key = environ["RECOLLECT_API_URL"], environ["RECOLLECT_API_KEY"]
+            async with open_cached(load(home=tmp_path, api_url=url, api_key=key)) as cached:
+                await cached.recollect.remember(Draft("the staging database is read-only"))
+            find = FastRecall(read_settings(environ), LATER)
+            found = await asyncio.to_thread(find, RecallRequest("staging database"))
+        finally:
+            server.shutdown()
+    assert [hit.memory.content for hit in found] == ["the staging database is read-only"]
+    assert find.note == ""
+
+
+def test_fast_recall_sends_no_sensitive_query_and_no_key_in_the_clear() -> None:
     secret = RecallRequest("is ghp_0123456789abcdefghijABCDEFGHIJ012345 still valid?")
     with pytest.raises(InvalidInput):
         recall_there("https://memory.example.org", "rk_x", secret, 1.0)
@@ -188,7 +229,7 @@ ENVIRONMENTS: list[dict[str, str]] = [
 
 
 @pytest.mark.parametrize("environ", ENVIRONMENTS)
-def test_the_quick_settings_are_the_settings(
+def test_fast_settings_equal_the_settings(
     environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import os
@@ -220,7 +261,7 @@ def test_the_quick_settings_are_the_settings(
         ("RECOLLECT_OWNER", "x" * 201),
     ],
 )
-def test_what_the_settings_refuse_the_quick_ones_refuse(
+def test_fast_settings_refuse_what_the_settings_refuse(
     name: str, value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(name, value)

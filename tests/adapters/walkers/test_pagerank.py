@@ -1,4 +1,4 @@
-"""The walk over a matrix, the matrices that are kept, and both walkers over a real graph."""
+"""The walk over a matrix, the matrices that are kept, and a walk over a real graph."""
 
 from __future__ import annotations
 
@@ -13,21 +13,20 @@ import numpy as np
 import pytest
 from tests.adapters.graphs import at, memory, read_all
 from tests.conformance.samples import OWNER, fill
+from tests.recall_contexts import recall_context, with_walker
 
 from recollect.adapters.postgres.store import PostgresStore
-from recollect.adapters.walkers.hops import hops_walker
-from recollect.adapters.walkers.matrix import Matrix, build, walk
+from recollect.adapters.walkers.matrix import Matrix, WalkStart, build, walk
 from recollect.adapters.walkers.pagerank import PageRank
 from recollect.core.graph.model import GraphPath, GraphSnapshot
 from recollect.core.graph.walk import MOST_MEMORIES, Walked
 from recollect.core.memory.memory import Scope
+from recollect.core.recall.context import PhaseShares, RecallContext
 from recollect.core.recall.fusion import Fused
 from recollect.core.recall.request import Candidate, Declined, LegPlace, RecallRequest
-from recollect.core.recall.settings import RecallSettings
-from recollect.ports.graph import Walker
+from recollect.ports.graph import Walk, Walker
 from recollect.settings import load
 from recollect.usecases.context import Context
-from recollect.usecases.recall import recall as recall_module
 from recollect.usecases.recall.recall import recall
 from recollect.usecases.recall.why import why
 from recollect.wiring import build_context
@@ -59,22 +58,22 @@ def snapshot(
 def walked(matrix: Matrix, begun: Mapping[int, float], named: Sequence[int] = ()) -> list[Walked]:
     memories = {UUID(int=i): mass for i, mass in begun.items()}
     concepts = [UUID(int=CONCEPT + i) for i in named]
-    return walk(matrix, memories, concepts, 0.5, 100, 10)
+    return walk(matrix, WalkStart(memories, concepts, 0.5, 100, 10))
 
 
-def test_mass_walks_from_memory_to_concept_to_memory() -> None:
+def test_walk_moves_mass_from_memory_to_concept_to_memory() -> None:
     found = walked(build(snapshot([0], [0], [])), {0: 1.0, 2: 1.0})
-    scores = {one.id.int: one.score for one in found}
+    scores = {visited.id.int: visited.score for visited in found}
     # Half of what is on a node stays; memory 0 and 1 share their concept: of the half that 0
     # begins with, 1/2 stays, 1/4 is then at the concept, 1/8 comes to each of the two, and so on.
     series = sum(0.5 ** (2 * step) / 2 for step in range(1, 30)) / 2
     assert scores[0] == pytest.approx(0.25 + series / 2, abs=1e-3)
     assert scores[1] == pytest.approx(series / 2, abs=1e-3)
     assert scores[2] == pytest.approx(0.25)
-    assert [one.id.int for one in found] == [0, 2, 1]
+    assert [visited.id.int for visited in found] == [0, 2, 1]
 
 
-def test_a_walk_is_personalised_pagerank() -> None:
+def test_walk_is_personalised_pagerank() -> None:
     """The same as solving for the stationary mass of the whole matrix."""
     chance = np.random.default_rng(3)
     matrix = build(snapshot(*[chance.choice(12, 4, replace=False).tolist() for _ in range(30)]))
@@ -88,40 +87,40 @@ def test_a_walk_is_personalised_pagerank() -> None:
     exact = np.linalg.solve(np.eye(size) - 0.5 * moves, 0.5 * begun)
     found = walked(matrix, {0: 1.0, 7: 1.0})
     assert len(found) == 30
-    for one in found:
-        assert one.score == pytest.approx(exact[one.id.int], abs=2e-3)
+    for visited in found:
+        assert visited.score == pytest.approx(exact[visited.id.int], abs=2e-3)
 
 
-def test_what_links_nothing_or_everything_is_not_walked_over() -> None:
+def test_matrix_leaves_out_what_links_nothing_or_everything() -> None:
     crowd = [[0] for _ in range(MOST_MEMORIES + 1)]
-    assert {one.id.int for one in walked(build(snapshot(*crowd)), {0: 1.0})} == {0}
+    assert {visited.id.int for visited in walked(build(snapshot(*crowd)), {0: 1.0})} == {0}
     assert len(walked(build(snapshot(*crowd[:-1])), {0: 1.0})) == MOST_MEMORIES
-    assert {one.id.int for one in walked(build(snapshot([0], [1])), {0: 1.0})} == {0}
+    assert {visited.id.int for visited in walked(build(snapshot([0], [1])), {0: 1.0})} == {0}
 
 
-def test_phrases_are_not_walked_over() -> None:
+def test_matrix_leaves_out_phrases() -> None:
     matrix = build(snapshot([0], [0], kinds={0: "phrase"}))
-    assert {one.id.int for one in walked(matrix, {0: 1.0})} == {0}
-    assert matrix.walked_concepts([UUID(int=CONCEPT)]) == []
+    assert {visited.id.int for visited in walked(matrix, {0: 1.0})} == {0}
+    assert matrix.find_walkable([UUID(int=CONCEPT)]) == []
 
 
-def test_a_relationship_leads_from_concept_to_concept() -> None:
+def test_walk_follows_relationships_between_concepts() -> None:
     plain = snapshot([0], [0], [1], [1])
-    assert {one.id.int for one in walked(build(plain), {0: 1.0})} == {0, 1}
+    assert {visited.id.int for visited in walked(build(plain), {0: 1.0})} == {0, 1}
     related = replace(
         plain,
         edge_sources=array("i", [0]),
         edge_targets=array("i", [1]),
         edge_weights=array("f", [1.0]),
     )
-    assert {one.id.int for one in walked(build(related), {0: 1.0})} == {0, 1, 2, 3}
+    assert {visited.id.int for visited in walked(build(related), {0: 1.0})} == {0, 1, 2, 3}
 
 
 @pytest.mark.parametrize(
     ("by_model", "near", "reached"),
     [(1.0, 1, {0, 1}), (0.6, 1, {0, 1}), (0.5, 1, {0}), (0.0, 1, {0}), (1.0, 0, {0})],
 )
-def test_a_near_name_links_what_a_language_model_has_read(
+def test_matrix_links_near_names_that_a_language_model_has_read(
     by_model: float, near: int, reached: set[int]
 ) -> None:
     """Each of the two concepts is mentioned once, so that neither links anything by itself."""
@@ -133,10 +132,10 @@ def test_a_near_name_links_what_a_language_model_has_read(
         near=near,
         by_model=by_model,
     )
-    assert {one.id.int for one in walked(build(joined), {0: 1.0})} == reached
+    assert {visited.id.int for visited in walked(build(joined), {0: 1.0})} == reached
 
 
-def test_a_near_name_that_links_everything_is_not_walked_over() -> None:
+def test_matrix_leaves_out_a_near_name_that_links_everything() -> None:
     hub = snapshot([0], *[[1]] * (MOST_MEMORIES + 1))
     joined = replace(
         hub,
@@ -146,18 +145,18 @@ def test_a_near_name_that_links_everything_is_not_walked_over() -> None:
         near=1,
         by_model=1.0,
     )
-    assert [one.id.int for one in walked(build(joined), {0: 1.0})] == [0]
+    assert [visited.id.int for visited in walked(build(joined), {0: 1.0})] == [0]
 
 
-def test_the_path_names_what_led_there() -> None:
+def test_walk_returns_the_path_to_each_memory() -> None:
     matrix = build(snapshot([0], [0, 1], [1], [2], [2]))
-    paths = {one.id.int: one.path for one in walked(matrix, {0: 1.0}, named=[2])}
+    paths = {visited.id.int: visited.path for visited in walked(matrix, {0: 1.0}, named=[2])}
     assert paths[1] == (str(UUID(int=0)), "c0")
     assert paths[2] == (str(UUID(int=0)), "c0", str(UUID(int=1)), "c1")
     assert paths[3] == ("c2",)
 
 
-def test_an_empty_graph_and_strangers_lead_nowhere() -> None:
+def test_walk_reaches_nothing_from_an_empty_graph_or_unknown_memories() -> None:
     assert walked(build(GraphSnapshot(0)), {0: 1.0}) == []
     assert walked(build(snapshot([0], [0])), {77: 1.0}, named=[5]) == []
 
@@ -187,17 +186,6 @@ class Graph:
     async def written(self, owner: str, keys: Collection[str]) -> dict[str, tuple[UUID, str]]:
         return {"anna berg": (UUID(int=CONCEPT), "Anna Berg")} if "anna berg" in keys else {}
 
-    async def hops(
-        self,
-        owner: str,
-        seeds: Mapping[UUID, float],
-        hops: int,
-        decay: float,
-        limit: int,
-        as_of: datetime | None = None,
-    ) -> list[Candidate]:
-        raise NotImplementedError
-
     async def paths(
         self, owner: str, from_ids: Collection[UUID], memory_id: UUID
     ) -> list[GraphPath]:
@@ -210,13 +198,14 @@ FUSED = [
 
 
 async def ask(walker: Walker, query: str = "about Anna", owner: str = "me") -> Sequence[int] | str:
-    fused: asyncio.Future[Sequence[Fused]] = asyncio.get_running_loop().create_future()
-    fused.set_result(FUSED)
-    answer = await walker(owner, RecallRequest(query), RecallSettings(), 1.0, fused)
-    return answer.note if isinstance(answer, Declined) else [one.id.int for one in answer]
+    request = RecallRequest(query, weights={"graph": 1.0})
+    walk = await walker.prepare(recall_context(request, owner=owner))
+    if isinstance(walk, Declined):
+        return walk.note
+    return [reached.id.int for reached in await walk(FUSED)]
 
 
-async def test_a_query_that_names_nothing_known_is_not_walked() -> None:
+async def test_pagerank_declines_a_query_that_names_nothing_known() -> None:
     graph = Graph([0], [0])
     async with PageRank(graph) as walker:
         assert "names no concept" in str(await ask(walker, "what else is there"))
@@ -226,13 +215,13 @@ async def test_a_query_that_names_nothing_known_is_not_walked() -> None:
 
 
 @pytest.mark.parametrize("query", ["about anna berg", "about anna_b and anna berg", "ANNA BERG?"])
-async def test_a_query_names_what_is_known_in_whatever_case(query: str) -> None:
+async def test_pagerank_finds_names_in_any_case(query: str) -> None:
     async with PageRank(Graph([0], [0])) as walker:
         await walker.ready("me")
         assert await ask(walker, query) == [0, 1]
 
 
-async def test_a_matrix_is_built_once_and_serves_until_the_graph_has_changed() -> None:
+async def test_pagerank_builds_a_matrix_once_until_the_graph_changes() -> None:
     graph = Graph([0], [0])
     async with PageRank(graph, rest=0.0) as walker:
         await walker.ready("me")
@@ -250,7 +239,7 @@ async def test_a_matrix_is_built_once_and_serves_until_the_graph_has_changed() -
         assert graph.reads == 2
 
 
-async def test_nobody_waits_for_the_first_matrix() -> None:
+async def test_pagerank_does_not_wait_for_the_first_matrix() -> None:
     graph = Graph([0], [0])
     graph.may_read.clear()
     async with PageRank(graph) as walker:
@@ -261,7 +250,7 @@ async def test_nobody_waits_for_the_first_matrix() -> None:
     assert graph.reads == 1
 
 
-async def test_the_least_asked_for_matrix_is_dropped() -> None:
+async def test_pagerank_drops_the_least_recently_used_matrix() -> None:
     graph = Graph([0], [0])
     async with PageRank(graph, most_bytes=1) as walker:
         for owner in ("me", "you", "me"):
@@ -276,8 +265,8 @@ async def store(emptied_database_url: str) -> AsyncIterator[PostgresStore]:
         yield opened
 
 
-@pytest.fixture(params=["pagerank", "hops"])
-async def context(store: PostgresStore, request: pytest.FixtureRequest) -> AsyncIterator[Context]:
+@pytest.fixture
+async def context(store: PostgresStore) -> AsyncIterator[Context]:
     """Babbage leads from the first memory to the second, which has no word of the query."""
     await fill(
         store,
@@ -288,8 +277,7 @@ async def context(store: PostgresStore, request: pytest.FixtureRequest) -> Async
     await read_all(store)
     async with PageRank(store.graph) as pagerank:
         await pagerank.ready(OWNER)
-        walker = pagerank if request.param == "pagerank" else hops_walker(store.graph)
-        yield replace(build_context(store, load()), walker=walker)
+        yield with_walker(build_context(store, load()), pagerank)
 
 
 async def found(context: Context, request: RecallRequest) -> list[int]:
@@ -299,9 +287,7 @@ async def found(context: Context, request: RecallRequest) -> list[int]:
 QUERY = "what did Ada Lovelace dream of?"
 
 
-async def test_recall_finds_what_only_the_graph_leads_to(
-    context: Context, request: pytest.FixtureRequest
-) -> None:
+async def test_recall_finds_what_only_the_graph_reaches(context: Context) -> None:
     without = await recall(context, OWNER, RecallRequest(QUERY, weights={"graph": 0.0}))
     assert [hit.memory.id.int for hit in without.hits] == [1]
     assert without.legs["graph"].status == "skipped"
@@ -311,23 +297,22 @@ async def test_recall_finds_what_only_the_graph_leads_to(
     assert (first.memory.id.int, second.memory.id.int) == (1, 2)
     assert set(second.legs) == {"graph"}
     assert second.fused == pytest.approx(second.legs["graph"].contribution)
-    if "pagerank" in request.node.name:
-        assert second.legs["graph"].path == (str(UUID(int=1)), "Charles Babbage")
+    assert second.legs["graph"].path == (str(UUID(int=1)), "Charles Babbage")
 
 
-async def test_a_query_in_lower_case_is_led_as_far(context: Context) -> None:
+async def test_recall_walks_for_a_query_in_lower_case(context: Context) -> None:
     assert await found(context, RecallRequest(QUERY.lower())) == [1, 2]
     assert await found(context, RecallRequest("what did lovelace dream of?")) == [1]
 
 
-async def test_scope_exclude_and_order_hold_for_the_graph(context: Context) -> None:
+async def test_graph_leg_obeys_scope_exclude_and_order(context: Context) -> None:
     assert await found(context, RecallRequest(QUERY)) == [1, 2]
     assert await found(context, RecallRequest(QUERY, exclude=frozenset({UUID(int=2)}))) == [1]
     assert await found(context, RecallRequest(QUERY, scope=Scope(project="engines"))) == [1]
     assert await found(context, RecallRequest(QUERY, sort_by="recency")) == [1]
 
 
-async def test_what_became_sensitive_or_forgotten_since_is_not_led_to(context: Context) -> None:
+async def test_graph_leg_drops_what_became_sensitive_or_forgotten(context: Context) -> None:
     """The matrix may be older than the memory: the store has the last word."""
     second = memory(2, "Charles Babbage hated street music", project="habits")
     assert await context.store.replace(replace(second, version=2, is_sensitive=True), based_on=1)
@@ -338,29 +323,29 @@ async def test_what_became_sensitive_or_forgotten_since_is_not_led_to(context: C
 
 
 class Broken:
-    async def __call__(self, *_: object) -> Sequence[Walked]:
+    async def prepare(self, context: RecallContext) -> Walk | Declined:
         raise RuntimeError
 
 
 class Late:
-    async def __call__(self, *_: object) -> Sequence[Walked]:
+    async def prepare(self, context: RecallContext) -> Walk | Declined:
         await asyncio.Event().wait()
-        return []
+        raise AssertionError
 
 
 @pytest.mark.parametrize("walker", [Broken(), Late()])
-async def test_a_walk_that_fails_or_is_late_leaves_the_fused_order(
-    context: Context, walker: Walker, monkeypatch: pytest.MonkeyPatch
+async def test_recall_keeps_the_fused_order_when_a_walk_fails_or_is_late(
+    context: Context, walker: Walker
 ) -> None:
     # For the walk little or nothing, for the rest as long as a busy machine takes.
-    monkeypatch.setattr(recall_module, "_SHARE_FOR_WALK", 0.005)
-    answer = await recall(replace(context, walker=walker), OWNER, RecallRequest(QUERY))
+    hurried = replace(with_walker(context, walker), shares=PhaseShares(second_phase=0.005))
+    answer = await recall(hurried, OWNER, RecallRequest(QUERY))
     assert answer.degraded == ("graph",)
     assert answer.legs["graph"].note
     assert [hit.memory.id.int for hit in answer.hits] == [1]
 
 
-async def test_why_tells_what_the_graph_says(context: Context) -> None:
+async def test_why_explains_the_graph_leg(context: Context) -> None:
     told = await why(context, OWNER, str(UUID(int=2)), RecallRequest(QUERY))
     assert (told.recalled, told.place) == (True, 2)
     assert (told.legs["graph"].facts.status, told.legs["graph"].facts.rank) == ("ran", 2)
@@ -368,7 +353,7 @@ async def test_why_tells_what_the_graph_says(context: Context) -> None:
     assert (far.recalled, far.legs["graph"].facts.rank) == (False, None)
 
 
-async def test_as_of_a_moment_the_graph_leads_by_what_was_mentioned_then(
+async def test_recall_as_of_a_moment_walks_over_what_was_mentioned_then(
     store: PostgresStore,
 ) -> None:
     """The first memory no longer mentions Babbage, and the second was forgotten; the fourth, which
@@ -391,7 +376,7 @@ async def test_as_of_a_moment_the_graph_leads_by_what_was_mentioned_then(
     mentioning = (await store.graph.snapshot(OWNER, at(30))).memories
     assert {id.int for id in mentioning} == {1, 2, 3}
     async with PageRank(store.graph) as walker:
-        context = replace(build_context(store, load()), walker=walker)
+        context = with_walker(build_context(store, load()), walker)
         then = RecallRequest(QUERY, as_of=at(30))
         answer = await recall(context, OWNER, then)
         assert answer.legs["graph"].status == "ran"

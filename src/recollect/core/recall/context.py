@@ -1,0 +1,83 @@
+"""One recall: who asks, what, under which settings, and until when.
+
+Created once by the recall use case, then passed to the legs, the second phase and ranking. `why`
+and the hooks' fast recall use the same value (docs/adr/0037). A hook imports this before every
+prompt, and a dataclass takes seven times as long to define as a named tuple.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+from uuid import UUID
+
+if TYPE_CHECKING:
+    from recollect.core.recall.fusion import Fused
+    from recollect.core.recall.request import LegName, RecallRequest
+    from recollect.core.recall.settings import RecallSettings
+
+
+class PhaseShares(NamedTuple):
+    """The share of the deadline that may be used up when each phase ends. What is left is for
+    reading the texts of the hits.
+    """
+
+    legs: float = 0.8
+    second_phase: float = 0.9
+    rerank: float = 0.95
+
+
+class Deadline(NamedTuple):
+    """When each phase must end, on one monotonic clock. All properties are seconds from now."""
+
+    started: float
+    seconds: float
+    clock: Callable[[], float]
+    shares: PhaseShares = PhaseShares()
+
+    @property
+    def left_for_legs(self) -> float:
+        return self._left(self.shares.legs)
+
+    @property
+    def left_for_second_phase(self) -> float:
+        return self._left(self.shares.second_phase)
+
+    @property
+    def left_for_rerank(self) -> float:
+        return self._left(self.shares.rerank)
+
+    def restart(self) -> Deadline:
+        return self._replace(started=self.clock())
+
+    def _left(self, share: float) -> float:
+        return max(self.started + self.seconds * share - self.clock(), 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class RecallContext:
+    """The request is checked and names its project in full. `weights` are the settings' with the
+    request's on top. A leg of the second phase gets the first phase's order in `fused`. `also` is
+    a memory that may take part although it is out of scope: `why` asks where it would rank.
+    """
+
+    owner: str
+    request: RecallRequest
+    settings: RecallSettings
+    deadline: Deadline
+    weights: Mapping[LegName, float]
+    fused: Sequence[Fused] = ()
+    also: UUID | None = None
+
+    @classmethod
+    def create(
+        cls, owner: str, request: RecallRequest, settings: RecallSettings, deadline: Deadline
+    ) -> RecallContext:
+        weights = {**settings.weights(), **request.weights}
+        return cls(owner, request, settings, deadline, weights)
+
+    @property
+    def depth(self) -> int:
+        """How many candidates a leg is asked for."""
+        return max(self.settings.depth, self.request.limit)

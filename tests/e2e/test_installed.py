@@ -13,10 +13,9 @@ from pathlib import Path
 
 import httpx
 import pytest
+from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from tests.waiting import SECONDS, wait_until
-
-from mcp import Client, StdioServerParameters
 
 ROOT = Path(__file__).parents[2]
 

@@ -14,10 +14,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from mcp import Client
 from tests.privacy.canaries import birds_in, canary
 from tests.shells.cli.commands import Cli
 
-from mcp import Client
 from recollect.ports.service import Service
 from recollect.shells.cli.errors import guarded
 from recollect.shells.mcp.server import Context, build_server

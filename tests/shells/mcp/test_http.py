@@ -9,14 +9,13 @@ from typing import Any
 import httpx
 import pytest
 from httpx2 import AsyncClient
+from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult
 from tests.serving import Running
 from tests.shells.mcp.schemas import fits
 from tests.waiting import SECONDS
-
-from mcp import Client
 
 pytestmark = pytest.mark.anyio
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types import TextContent, TextResourceContents
 from tests.serving import Running
@@ -20,7 +21,6 @@ from tests.shells.cli.commands import unhurried_home
 from tests.shells.mcp.test_stdio import INITIALIZE, MODES, STATS, ask, bare, connected
 from tests.waiting import SECONDS
 
-from mcp import Client
 from recollect.shells.mcp.prompts import REMEMBER
 from recollect.shells.mcp.tools import BY_NAME
 

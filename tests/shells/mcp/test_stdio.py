@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp_types import CallToolResult, TextContent
 from tests.serving import Running
@@ -20,7 +21,6 @@ from tests.shells.cli.commands import COMMAND, client_of, environment, unhurried
 from tests.shells.mcp.schemas import fits
 from tests.waiting import SECONDS
 
-from mcp import Client, StdioServerParameters
 from recollect.shells.mcp import compact
 
 pytestmark = pytest.mark.anyio

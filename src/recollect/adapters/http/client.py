@@ -13,7 +13,6 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from ipaddress import ip_address
 from random import random
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 from uuid import UUID
@@ -25,6 +24,7 @@ from recollect.adapters.models.hosted.retries import retry_after
 from recollect.core.errors import InvalidInput, Overloaded, RecollectError, StoreUnavailable
 from recollect.core.memory.ids import IdPrefix
 from recollect.core.memory.links import KINDS, unknown_kind
+from recollect.core.privacy.egress import is_loopback
 from recollect.core.sync.backoff import pause
 
 if TYPE_CHECKING:
@@ -74,9 +74,12 @@ class RemoteService:
     """Implements the `Service` port over HTTP, for the owner of the key."""
 
     def __init__(self, url: str, key: str, sleep: Sleep = asyncio.sleep) -> None:
-        self._url = _checked_url(url)
+        address = url.strip().rstrip("/")
+        self._url = _checked_url(address)
         self._sleep = sleep
-        self._is_here = _is_loopback(self._url.host)
+        # Whether the server is on this machine, so that nothing leaves it. Only its address tells:
+        # a tunnel that listens there cannot be distinguished from the server.
+        self.is_here = is_loopback(address)
         self._client = httpx.AsyncClient(
             base_url=f"{self._url}/api/v1/",
             headers={"Authorization": f"Bearer {_checked_key(key)}"},
@@ -85,15 +88,8 @@ class RemoteService:
             # A redirect could carry the key to another machine.
             follow_redirects=False,
             # Proxies from the environment are for other machines, and would be shown the key.
-            trust_env=not self._is_here,
+            trust_env=not self.is_here,
         )
-
-    @property
-    def is_here(self) -> bool:
-        """Whether the server is on this machine, so that nothing leaves it. Its address says so:
-        what listens there and passes everything on, as a tunnel does, cannot be told from it.
-        """
-        return self._is_here
 
     async def __aenter__(self) -> Self:
         await self._client.__aenter__()
@@ -173,7 +169,7 @@ class RemoteService:
         from recollect.wire.answers import MemoryOut
         from recollect.wire.inputs import ChangesIn
 
-        if not self._is_here:
+        if not self.is_here:
             has_text = bool(changes.keys() & _TEXTS)
             said = changes.get("is_sensitive")
             self._keep_home(said=said if has_text else None, secret=secret_in_changes(changes))
@@ -257,14 +253,14 @@ class RemoteService:
     def _sendable(self, item: BatchItem) -> Draft:
         if isinstance(item, InvalidInput):
             raise item
-        if not self._is_here:
+        if not self.is_here:
             from recollect.core.privacy.sensitivity import secret_in_draft
 
             self._keep_home(said=item.is_sensitive, secret=secret_in_draft(item))
         return item
 
     def _may_leave(self, request: RecallRequest) -> RecallRequest:
-        if not self._is_here and request.must_stay:
+        if not self.is_here and request.must_stay:
             held = "" if request.is_sensitive else "it looks like a secret: "
             raise InvalidInput(
                 f"{held}a sensitive query stays on this machine, and the server is on another",
@@ -275,7 +271,7 @@ class RemoteService:
 
     def _keep_home(self, *, said: bool | None, secret: Secret | None) -> None:
         """Before anything is sent: what is sensitive, by word or by its text, is not."""
-        if self._is_here or not (said or secret):
+        if self.is_here or not (said or secret):
             return
         if secret is None:
             why, overrule = "a sensitive memory stays on this machine", ""
@@ -411,25 +407,28 @@ def _as_text(value: object) -> str:
 _PARTS: Final = ("/api/v1", "/api/v1/docs", "/api/v1/openapi.json", "/mcp")
 
 
-def _checked_url(text: str) -> httpx.URL:
+def _checked_url(address: str) -> httpx.URL:
     try:
-        url = httpx.URL(text.strip().rstrip("/"))
+        url = httpx.URL(address)
     except (httpx.InvalidURL, UnicodeError) as error:
         raise _bad_url("is not a URL") from error
     if url.scheme not in ("http", "https") or not url.host:
         raise _bad_url("is not a URL that begins with http:// or https://")
+    if any(mark in address for mark in "@?#"):
+        raise _bad_url("has a user name, query or fragment")
     if url.path.endswith(_PARTS):
         raise _bad_url("is the address of one part of a server, not the server's own")
     if url.port is not None and not 0 < url.port <= _LAST_PORT:
         raise _bad_url(f"names port {url.port}, which no server can have")
-    if url.scheme == "http" and not _is_loopback(url.host):
+    # The text as given: httpx normalizes it, and might read another host out of it.
+    if url.scheme == "http" and not is_loopback(address):
         raise InvalidInput(
             f"a key would cross the network unencrypted to {url.host}",
             field="RECOLLECT_API_URL",
             remedy="Use https, or an ssh tunnel to a port on this machine. A tunnel counts as this "
             "machine: what is sensitive may go through it.",
         )
-    return url.copy_with(userinfo=b"", query=None, fragment=None)
+    return url
 
 
 def _bad_url(why: str) -> InvalidInput:
@@ -449,10 +448,3 @@ def _checked_key(key: str) -> str:
             remedy="Copy the key again: it begins with rk_ and has no spaces.",
         )
     return tidy
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"

@@ -24,8 +24,9 @@ from tests.property.conftest import OpenStore
 from tests.strategies import MOMENT
 
 from recollect.adapters.sqlite.store import SqliteStore
+from recollect.core.admin.stats import Stats
 from recollect.core.errors import Conflict
-from recollect.core.memory.memory import EVERYWHERE, Memory, Stats
+from recollect.core.memory.memory import EVERYWHERE, Memory
 from recollect.core.recall.settings import WordQuery
 
 # Words that no stemmer changes and no list of stop words holds.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from recollect.core.memory.memory import Limits
-from recollect.usecases.workers.priority import Callers
+from recollect.usecases.priority import Callers
 
 if TYPE_CHECKING:
     from recollect.core.graph.model import ExtractionProgress

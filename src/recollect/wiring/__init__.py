@@ -8,12 +8,12 @@ a command on the local store has no use for what a server is made of.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
+TYPE_CHECKING = False  # `typing` itself takes too long before a hook's time limit is set
 if TYPE_CHECKING:
     from recollect.wiring.context import SystemClock, build_context, catalogue, open_reranker
     from recollect.wiring.local import (
         Cached,
+        find_store_fault,
         key_of,
         open_cached,
         open_remote_graph,
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from recollect.wiring.postgres import open_postgres
     from recollect.wiring.server import Server, open_server, open_walker
 
-_HOMES: Final = {
+_HOMES = {
     "Cached": "recollect.wiring.local",
+    "find_store_fault": "recollect.wiring.local",
     "key_of": "recollect.wiring.local",
     "open_cached": "recollect.wiring.local",
     "open_service": "recollect.wiring.local",
@@ -46,6 +47,7 @@ __all__ = [
     "SystemClock",
     "build_context",
     "catalogue",
+    "find_store_fault",
     "key_of",
     "open_cached",
     "open_postgres",

@@ -12,8 +12,8 @@ from recollect.core.errors import InvalidInput
 from recollect.ports.recall import Reranker
 from recollect.ports.stores import MemoryStore, SettingsStore
 from recollect.usecases.context import Context
+from recollect.usecases.priority import Yield, no_yield
 from recollect.usecases.recall.lexical import lexical_leg
-from recollect.usecases.workers.priority import Yield, no_yield
 
 if TYPE_CHECKING:
     from recollect.adapters.models.embedders.catalogue import Catalogue

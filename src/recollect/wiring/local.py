@@ -99,6 +99,13 @@ def _recalls_of(store: SqliteStore, settings: Settings) -> AbstractAsyncContextM
     return recall_log(SqliteRecalls(store, settings.sqlite_path), SystemClock())
 
 
+def find_store_fault(settings: Settings, *, full: bool) -> str | None:
+    """The first fault in the file of the local store, if SQLite finds one."""
+    from recollect.adapters.sqlite.integrity import find_fault
+
+    return find_fault(settings.sqlite_path, full=full)
+
+
 def key_of(settings: Settings) -> str:
     if settings.api_key is None:
         raise InvalidInput(

@@ -28,12 +28,12 @@ from recollect.usecases.admin.within_project import ProjectChanges, context_with
 from recollect.usecases.context import Context
 from recollect.usecases.graph.extract import GraphContext
 from recollect.usecases.graph.manage import LocalGraph
+from recollect.usecases.priority import Callers
 from recollect.usecases.recall.backlog import Backlog
 from recollect.usecases.recall.dense import dense_leg, no_dense_leg
 from recollect.usecases.recall.recall_log import RecallLog, recall_log
 from recollect.usecases.service import LocalService
 from recollect.usecases.workers.embed import NO_EMBEDDER, EmbeddingContext
-from recollect.usecases.workers.priority import Callers
 from recollect.wiring.context import (
     Progress,
     SystemClock,

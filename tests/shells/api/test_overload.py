@@ -13,7 +13,7 @@ import psycopg
 from tests.serving import Running, running
 from tests.waiting import SECONDS, wait_until
 
-from recollect.core.memory.batch import MAX_BATCH
+from recollect.core.imports.batch import MAX_BATCH
 from recollect.core.sync.model import PROTOCOL
 
 MEMORY = {"content": "the harbour is closed"}

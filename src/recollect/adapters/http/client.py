@@ -28,8 +28,9 @@ from recollect.core.privacy.egress import is_loopback
 from recollect.core.sync.backoff import pause
 
 if TYPE_CHECKING:
-    from recollect.core.memory.batch import BatchItem, Remembered
-    from recollect.core.memory.memory import Changes, Draft, Memory, Scope, Stats
+    from recollect.core.admin.stats import Stats
+    from recollect.core.imports.batch import BatchItem, Remembered
+    from recollect.core.memory.memory import Changes, Draft, Memory, Scope
     from recollect.core.memory.paging import Page
     from recollect.core.privacy.erasure import ErasureReport
     from recollect.core.privacy.secrets.detect import Secret
@@ -108,7 +109,7 @@ class RemoteService:
         return answer.to_memory()
 
     async def remember_many(self, batch: Sequence[BatchItem]) -> list[Remembered]:
-        from recollect.core.memory.batch import Remembered, check_batch_size
+        from recollect.core.imports.batch import Remembered, check_batch_size
         from recollect.wire.batch import BatchOut
 
         check_batch_size(batch)

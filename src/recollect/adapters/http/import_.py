@@ -11,7 +11,7 @@ from typing import Final
 from uuid import UUID
 
 from recollect.adapters.http.sync import RemoteSync
-from recollect.core.memory.jsonl import ImportResult, import_result, to_line
+from recollect.core.imports.jsonl import ImportResult, import_result, to_line
 from recollect.core.memory.memory import Memory
 from recollect.core.sync.model import Answer, Outgoing, Remote, State
 

@@ -43,9 +43,10 @@ from recollect.adapters.sqlite.schema.tables import (
     migrate,
 )
 from recollect.adapters.sqlite.thread import SqliteThread, transaction
+from recollect.core.admin.stats import Stats
 from recollect.core.errors import Conflict
 from recollect.core.memory.duplicates import is_same
-from recollect.core.memory.memory import Memory, Scope, Stats
+from recollect.core.memory.memory import Memory, Scope
 
 if TYPE_CHECKING:
     from recollect.core.memory.ids import IdPrefix

@@ -136,9 +136,9 @@ def require_own_database(settings: Settings) -> None:
 
 
 def _require_running(settings: Settings) -> None:
-    from recollect.adapters.postgres.embedded.locations import runs
+    from recollect.wiring.postgres import is_database_running
 
-    if settings.database_url is None and not runs(settings.home):
+    if not is_database_running(settings):
         raise StoreUnavailable(
             "the server is not running",
             remedy="Start it with `recollect serve`, or pass --start to start its database for "

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO, Final, Literal, get_args
 
 from recollect.core.errors import InvalidInput, StoreUnavailable
-from recollect.core.memory.jsonl import HEADER, to_line, to_markdown
+from recollect.core.imports.jsonl import HEADER, to_line, to_markdown
 from recollect.core.memory.memory import Scope
 from recollect.ports.service import Service
 from recollect.usecases.memory.export import Taken, export_pages

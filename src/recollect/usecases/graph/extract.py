@@ -28,7 +28,7 @@ from recollect.core.graph.resolution import NEAR_FROM, Neighbour, PendingConcept
 from recollect.core.privacy.redaction import explained
 from recollect.ports.embedding import Embedders
 from recollect.ports.graph import FactReader, GraphStore
-from recollect.usecases.workers.priority import Yield, no_yield
+from recollect.usecases.priority import Yield, no_yield
 
 RULES_BATCH: Final = 32
 # Names are short: a batch is one call of the model and four statements, whatever its size.

@@ -23,7 +23,7 @@ from recollect.core.errors import (
     StoreError,
     StoreUnavailable,
 )
-from recollect.core.memory.batch import BatchItem, Remembered
+from recollect.core.imports.batch import BatchItem, Remembered
 from recollect.core.memory.ids import IdPrefix
 from recollect.core.recall.offline import explained_here, recalled_here
 from recollect.core.recall.ranking import interleave
@@ -31,7 +31,8 @@ from recollect.usecases.recall.successors import follow
 from recollect.usecases.workers.tasks import cancel
 
 if TYPE_CHECKING:
-    from recollect.core.memory.memory import Changes, Draft, Memory, Scope, Stats
+    from recollect.core.admin.stats import Stats
+    from recollect.core.memory.memory import Changes, Draft, Memory, Scope
     from recollect.core.memory.paging import Page
     from recollect.core.recall.explain import WhyReport
     from recollect.core.recall.request import Hit, LegStatus, RecallRequest, Recollection

@@ -30,7 +30,7 @@ from recollect.adapters.models.hosted.retries import Silence
 from recollect.core.errors import InvalidInput, ModelUnavailable, RecollectError
 from recollect.core.privacy.egress import Egress
 from recollect.ports.embedding import Embedder
-from recollect.usecases.workers.priority import Yield, no_yield
+from recollect.usecases.priority import Yield, no_yield
 
 FOLDER: Final = "folder:"
 HUB: Final = "hub:"

@@ -15,7 +15,7 @@ from recollect.adapters.models.embedders.local_cache import sha256_of
 from recollect.adapters.models.embedders.local_runtime import Encoder, Pooling, Reading
 from recollect.core.errors import ModelUnavailable
 from recollect.core.recall.space import Space
-from recollect.usecases.workers.priority import Yield, no_yield
+from recollect.usecases.priority import Yield, no_yield
 
 _DEFAULT_TOKENS = 512  # what most encoders were trained with
 

@@ -15,7 +15,7 @@ from recollect.adapters.models.embedders.local import LocalEmbedder
 from recollect.core.admin.extras import how_to_install
 from recollect.core.errors import InvalidInput, ModelUnavailable
 from recollect.core.recall.space import Space
-from recollect.usecases.workers.priority import Yield, no_yield
+from recollect.usecases.priority import Yield, no_yield
 
 # From the models' card: short queries are to be told apart from passages.
 BGE_QUERY_INSTRUCTION = "Represent this sentence for searching relevant passages: "

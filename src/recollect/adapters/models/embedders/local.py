@@ -26,7 +26,7 @@ from recollect.adapters.models.embedders.local_runtime import Encoder, Reading
 from recollect.adapters.models.embedders.weights import Progress
 from recollect.core.errors import ModelUnavailable
 from recollect.core.recall.space import Space
-from recollect.usecases.workers.priority import Yield, no_yield
+from recollect.usecases.priority import Yield, no_yield
 
 # A model that could not be had is not asked for again at every recall.
 _RETRY_SECONDS = 60.0

@@ -212,7 +212,7 @@ def test_a_client_with_a_copy_finds_by_meaning_as_the_server_does(
         async with open_cached(load(home=home, api_url=server.url, api_key=key)) as one:
             await sync(one.sync, one.server, one.clock)
             return [
-                await one.recollect.recall(RecallRequest(QUERY, **fields))
+                await one.service.recall(RecallRequest(QUERY, **fields))
                 for fields in ({}, {"weights": {"lexical": 0.0}}, {"is_sensitive": True})
             ]
 

@@ -138,7 +138,7 @@ class Client:
         context = replace(
             build_context(self.store, settings), clock=self.clock, revisions=self.sync_store
         )
-        self.recollect = LocalService(context, OWNER)
+        self.service = LocalService(context, OWNER)
         return self
 
     async def close(self) -> None:

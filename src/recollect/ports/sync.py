@@ -1,6 +1,4 @@
-"""What a client's sync needs: ports like those of `ports.py`, in a file of their own because the
-engine alone asks for them.
-"""
+"""What sync needs: the client's store and its lock, the server, and the server's changes."""
 
 from __future__ import annotations
 
@@ -16,13 +14,21 @@ if TYPE_CHECKING:
         Decision,
         Outgoing,
         Peer,
+        Pushed,
         Remote,
         RemoteRevision,
         Revision,
+        SyncStatus,
     )
 
 
-from recollect.core.sync.model import ChangePage, Outgoing, Peer, Pushed, Revision, SyncStatus
+class Lock(Protocol):
+    """Held by one process at a time."""
+
+    def acquire(self) -> bool:
+        """Hold it, unless another process does. True for the process that holds it already."""
+
+    def release(self) -> None: ...
 
 
 class SyncServer(Protocol):

@@ -4,23 +4,19 @@ server's alone.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, cast
 
 from recollect.core.admin.checks import WORDS_ONLY
 from recollect.core.errors import InvalidInput, RecollectError
-from recollect.core.privacy.redaction import explained, locations
 from recollect.usecases.recall.recall_log import RecallLog, recall_log
 from recollect.usecases.service import LocalService
-from recollect.usecases.workers.tasks import end
 from recollect.wiring.context import SystemClock, build_context, open_reranker
 
 if TYPE_CHECKING:
-    from recollect.adapters.files.engine_lock import EngineLock
     from recollect.adapters.http.sync import RemoteSync
     from recollect.adapters.sqlite.store import SqliteStore
     from recollect.ports.graph import Graph
@@ -31,11 +27,9 @@ if TYPE_CHECKING:
     from recollect.settings import Settings
     from recollect.usecases.sync.engine import Engine
     from recollect.usecases.sync.offline_first import OfflineFirstService
+    from recollect.usecases.sync.run import SyncRun
 
 log = logging.getLogger(__name__)
-
-# How soon the engine is tried again, when another process of this store runs it or it failed.
-_LOOK_SECONDS: Final = 1.0
 
 
 @asynccontextmanager
@@ -49,10 +43,10 @@ async def open_service(
     if settings.mode == "cached":
         async with open_cached(settings) as cached:
             if not syncing:
-                yield replace(cached.recollect, wake=on_write)
+                yield replace(cached.service, wake=on_write)
                 return
-            async with cached.engine_running():
-                yield cached.recollect
+            async with cached.syncing():
+                yield cached.service
         return
     if settings.api_url is not None:
         from recollect.adapters.http.client import RemoteService
@@ -118,45 +112,30 @@ def key_of(settings: Settings) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Cached:
-    """A cached store with what syncs it."""
+    """A local store with a server behind it, and what syncs it."""
 
-    recollect: OfflineFirstService
+    service: OfflineFirstService
     sync: SyncStore
     server: SyncServer
     clock: Clock
     engine: Engine
-    lock: EngineLock
+    run: SyncRun
 
-    @asynccontextmanager
-    async def engine_running(self) -> AsyncIterator[None]:
-        """The engine beside the work, as soon as no other process of this store runs one."""
-        running = asyncio.create_task(self._run())
-        try:
-            yield
-        finally:
-            await end(running)
-
-    async def _run(self) -> None:
-        while True:
-            try:
-                if self.lock.take():
-                    await self.engine.run()
-            except Exception as error:  # noqa: BLE001  # a fault of ours must not end the syncing
-                log.error("the engine of sync failed: %s at %s", explained(error), locations(error))  # noqa: TRY400  # its text may quote a memory
-            finally:
-                self.lock.release()
-            await asyncio.sleep(_LOOK_SECONDS)
+    def syncing(self) -> AbstractAsyncContextManager[None]:
+        """While entered, what is written is sent and changes are polled for."""
+        return self.run.running(self.engine)
 
 
 @asynccontextmanager
 async def open_cached(settings: Settings) -> AsyncIterator[Cached]:
     """The local store with the server of RECOLLECT_API_URL behind it; nothing is asked yet."""
-    from recollect.adapters.files.engine_lock import EngineLock
+    from recollect.adapters.files.sync_lock import SyncLock
     from recollect.adapters.http.lazy import LazyServer
     from recollect.adapters.sqlite.store import SqliteStore
     from recollect.adapters.sqlite.sync.store import SqliteSync
     from recollect.usecases.sync.engine import Engine
     from recollect.usecases.sync.offline_first import OfflineFirstService
+    from recollect.usecases.sync.run import SyncRun
 
     clock = SystemClock()
     url, key = settings.api_url or "", key_of(settings)
@@ -174,6 +153,8 @@ async def open_cached(settings: Settings) -> AsyncIterator[Cached]:
     ):
         sync = SqliteSync(store, settings.owner, clock, sensitive=settings.sync_sensitive)
         context = replace(build_context(store, settings), revisions=sync)
+        lock = SyncLock(settings.sqlite_path.with_suffix(".sync-lock"))
+        run = SyncRun(sync, server, clock, lock)
         engine = Engine(sync, server, clock, interval=settings.sync_interval, warn=_warn_of_sync)
         yield Cached(
             OfflineFirstService(
@@ -190,7 +171,7 @@ async def open_cached(settings: Settings) -> AsyncIterator[Cached]:
             server,
             clock,
             engine,
-            EngineLock(settings.sqlite_path.with_suffix(".sync-lock")),
+            run,
         )
 
 

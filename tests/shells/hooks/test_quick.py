@@ -140,7 +140,7 @@ async def test_a_cached_store_answers_with_the_server_and_what_only_it_knows(
     async with RemoteService(server.url, key) as remote:
         await remote.remember(Draft("the staging database is read-only"))
     async with open_cached(load(home=tmp_path, api_url=server.url, api_key=key)) as cached:
-        await cached.recollect.remember(Draft("the staging database moves on Friday"))
+        await cached.service.remember(Draft("the staging database moves on Friday"))
     environ = {
         "RECOLLECT_HOME": str(tmp_path),
         "RECOLLECT_API_URL": server.url,

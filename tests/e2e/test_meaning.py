@@ -18,7 +18,8 @@ from recollect.core.recall.settings import RecallSettings
 from recollect.settings import load
 from recollect.shells.worker import require_embedding
 from recollect.usecases.sync.sync import sync
-from recollect.usecases.workers.embedding import Worker
+from recollect.usecases.workers.embedding import EmbeddingStep
+from recollect.usecases.workers.worker import Worker
 from recollect.wiring import open_cached
 
 CAR = "My automobile is being repaired until Thursday"
@@ -42,7 +43,7 @@ def server(database_url: str, home_with_model: Path) -> Iterator[Running]:
 
 def work_off(server: Running) -> None:
     """What the worker does, until nothing waits."""
-    work = Worker(require_embedding(server.server)).work_off()
+    work = Worker(EmbeddingStep(require_embedding(server.server))).work_off()
     asyncio.run_coroutine_threadsafe(work, server.loop).result(timeout=120)
 
 

@@ -38,7 +38,8 @@ from recollect.core.errors import ModelUnavailable
 from recollect.core.recall.space import EmbeddingProgress
 from recollect.shells.worker import persist
 from recollect.usecases.workers.embed import EmbeddingContext
-from recollect.usecases.workers.embedding import Worker
+from recollect.usecases.workers.embedding import EmbeddingStep
+from recollect.usecases.workers.worker import Worker
 
 FINE = Spoiled()  # by nothing
 TEXTS = [f"memory number {place}" for place in range(40)]
@@ -165,12 +166,12 @@ def test_a_hosted_model_that_fails_costs_no_memory_an_attempt(
         server.misbehave(FINE, *(hang if isinstance(one, Stall) else one for one in faults))
         async with build_context(database_url, server) as context:
             with pytest.raises(ModelUnavailable):
-                await Worker(context, sleep=sleep, now=loop.time).work_off()
+                await Worker(EmbeddingStep(context), sleep=sleep, now=loop.time).work_off()
             assert len(server.requests) == 1 + len(faults)
             (space,) = await context.queue.spaces()
             failed = await context.queue.progress(space)
             await sleep(LONGEST_SILENCE)
-            await Worker(context, sleep=sleep, now=loop.time).work_off()
+            await Worker(EmbeddingStep(context), sleep=sleep, now=loop.time).work_off()
             return failed, await context.queue.progress(space)
 
     failed, after = run_advancing(run)
@@ -189,7 +190,7 @@ def test_a_text_that_a_hosted_model_refuses_is_alone_in_failing(
 
     async def run() -> EmbeddingProgress:
         async with build_context(database_url, server) as context:
-            await Worker(context).work_off()
+            await Worker(EmbeddingStep(context)).work_off()
             (space,) = await context.queue.spaces()
             progress: EmbeddingProgress = await context.queue.progress(space)
             return progress
@@ -294,7 +295,7 @@ def test_a_fault_of_our_own_ends_neither_worker_nor_server(
     async def run() -> None:
         context = EmbeddingContext(Broken(), Broken(), "m")
         with pytest.raises(Enough):
-            await persist(context, lambda _: None, sleep)
+            await persist(EmbeddingStep(context), sleep)
 
     asyncio.run(run())
     assert slept == [60.0] * 3

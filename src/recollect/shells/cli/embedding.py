@@ -15,7 +15,8 @@ from recollect.shells.cli.typed import Commands
 
 if TYPE_CHECKING:
     from recollect.core.recall.space import StoredSpace
-    from recollect.usecases.workers.embed import Embedded, EmbeddingContext, Trouble
+    from recollect.usecases.workers.backoff import Trouble
+    from recollect.usecases.workers.embed import Embedded, EmbeddingContext
     from recollect.usecases.workers.reembed import SpaceStatus
     from recollect.wiring import Server
 
@@ -128,7 +129,7 @@ async def _cancel(server: Server) -> StoredSpace:
 async def _change(server: Server, model: str | None, *, accept_parked: bool) -> StoredSpace:
     from recollect.shells.progress import embedding_bar
     from recollect.usecases.workers import reembed
-    from recollect.usecases.workers.embed import Trouble
+    from recollect.usecases.workers.backoff import Trouble
 
     def tell(news: Embedded | Trouble) -> None:
         if isinstance(news, Trouble):

@@ -8,7 +8,7 @@ cannot be read is counted against that text alone; a model that cannot work is a
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
@@ -74,18 +74,6 @@ class Compared:
 
     names: int
     merged: int
-
-
-@dataclass(frozen=True, slots=True)
-class GraphTrouble:
-    """A part of the work stands still for `seconds`."""
-
-    what: str
-    error: RecollectError
-    seconds: float
-
-
-TellGraph = Callable[[Extracted | Compared | GraphTrouble], None]
 
 
 async def extract_batch(context: GraphContext) -> Extracted | None:

@@ -29,6 +29,7 @@ from recollect.core.errors import (
 from recollect.core.privacy.redaction import explained
 from recollect.core.recall.space import EmbeddingJob, StoredSpace
 from recollect.ports.embedding import Embedder, Embedders, EmbeddingQueue
+from recollect.usecases.workers.backoff import Trouble
 
 # The name that stands for no model at all.
 NO_EMBEDDER: Final = "none"
@@ -60,16 +61,7 @@ class Embedded:
     failed: tuple[UUID, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Trouble:
-    """Work stands still for `seconds`, in a space or (None) altogether."""
-
-    space: StoredSpace | None
-    error: RecollectError
-    seconds: float
-
-
-Tell = Callable[[Embedded | Trouble], None]
+OnEmbedding = Callable[[Embedded | Trouble], None]
 
 
 async def embed_batch(

@@ -24,14 +24,14 @@ from recollect.core.errors import (
 )
 from recollect.core.recall.space import EmbeddingProgress, StoredSpace
 from recollect.core.text.analysis import counted
-from recollect.usecases.workers.backoff import Sleep
+from recollect.usecases.workers.backoff import Trouble
 from recollect.usecases.workers.embed import (
     NO_EMBEDDER,
     EmbeddingContext,
-    Tell,
-    Trouble,
+    OnEmbedding,
     embed_batch,
 )
+from recollect.usecases.workers.worker import Sleep
 
 _PAUSE: Final = 1.0
 # After this many failures in a row of the whole model, which take about a minute with their pauses,
@@ -59,7 +59,7 @@ async def status(context: EmbeddingContext) -> list[SpaceStatus]:
 async def reembed(
     context: EmbeddingContext,
     name: str,
-    tell: Tell = lambda _: None,
+    on_event: OnEmbedding = lambda _: None,
     *,
     accept_parked: bool = False,
     sleep: Sleep = asyncio.sleep,
@@ -78,7 +78,7 @@ async def reembed(
     await _check_alone(context, name)
     embedder = await context.embedders.embedder(name)
     space = await context.queue.open_space(name, embedder.space)
-    return await _switch_to(context, space, tell, accept_parked=accept_parked, sleep=sleep)
+    return await _switch_to(context, space, on_event, accept_parked=accept_parked, sleep=sleep)
 
 
 async def cancel(context: EmbeddingContext) -> StoredSpace:
@@ -104,7 +104,7 @@ async def cancel(context: EmbeddingContext) -> StoredSpace:
 
 async def rollback(
     context: EmbeddingContext,
-    tell: Tell = lambda _: None,
+    on_event: OnEmbedding = lambda _: None,
     *,
     accept_parked: bool = False,
     sleep: Sleep = asyncio.sleep,
@@ -119,7 +119,7 @@ async def rollback(
     await _check_alone(context, former.embedder)
     # A retired space gets no new memories: from here on it is filled like a new one.
     space = await context.queue.open_space(former.embedder, former.space)
-    return await _switch_to(context, space, tell, accept_parked=accept_parked, sleep=sleep)
+    return await _switch_to(context, space, on_event, accept_parked=accept_parked, sleep=sleep)
 
 
 async def _check_alone(context: EmbeddingContext, name: str) -> None:
@@ -133,21 +133,26 @@ async def _check_alone(context: EmbeddingContext, name: str) -> None:
 
 
 async def _switch_to(
-    context: EmbeddingContext, space: StoredSpace, tell: Tell, *, accept_parked: bool, sleep: Sleep
+    context: EmbeddingContext,
+    space: StoredSpace,
+    on_event: OnEmbedding,
+    *,
+    accept_parked: bool,
+    sleep: Sleep,
 ) -> StoredSpace:
     if not accept_parked:
         await context.queue.retry_parked(space)
-    await _fill(context, space, tell, sleep)
+    await _fill(context, space, on_event, sleep)
     try:
         await context.queue.build_index(space)
     except StoreError:
         await _current(context, space)  # cancelling a change also ends the build
         raise
     # Building takes long, and memories go on being stored.
-    filled = await _fill(context, space, tell, sleep)
+    filled = await _fill(context, space, on_event, sleep)
     while await _lacks_any(context, space, filled, accept_parked=accept_parked):
         await context.queue.wait_for_work(_PAUSE)
-        filled = await _fill(context, space, tell, sleep)
+        filled = await _fill(context, space, on_event, sleep)
     await context.queue.activate(space)
     await _clean_up(context)
     return await _current(context, space)
@@ -177,7 +182,7 @@ async def _clean_up(context: EmbeddingContext) -> None:
 
 
 async def _fill(
-    context: EmbeddingContext, space: StoredSpace, tell: Tell, sleep: Sleep
+    context: EmbeddingContext, space: StoredSpace, on_event: OnEmbedding, sleep: Sleep
 ) -> EmbeddingProgress:
     """Embed until nothing waits but what failed, whoever tried it, and is not tried again soon:
     the queue tries it more often, but takes hours for it.
@@ -193,19 +198,19 @@ async def _fill(
             if failures == _FAILURES:
                 raise ModelUnavailable(str(error), remedy=f"{error.remedy} {_AGAIN}") from error
             seconds = max(_PAUSE * 2**failures, asked)
-            tell(Trouble(space, error, seconds))
+            on_event(Trouble(space.space.name, error, seconds))
             await sleep(seconds)
             continue
         failures, works = 0, True
         if done is not None:
-            tell(done)
+            on_event(done)
             continue
         progress = await context.queue.progress(space)
         if progress.waiting <= progress.failing - progress.soon:
             return progress
         await context.queue.wait_for_work(
             _PAUSE
-        )  # somebody else has the rest in hand, or it is soon
+        )  # another process has claimed the rest, or it is soon
 
 
 async def _current(context: EmbeddingContext, space: StoredSpace) -> StoredSpace:

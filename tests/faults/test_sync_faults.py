@@ -154,12 +154,12 @@ async def test_a_full_disk_here_stops_nothing_for_good(database_url: str, tmp_pa
                 def work(writer: sqlite3.Connection) -> None:
                     writer.execute(f"PRAGMA max_page_count = {pages}").fetchone()
 
-                await one.store._writer.run(work)
+                await one.store.threads.writer.run(work)
 
             def size(writer: sqlite3.Connection) -> int:
                 return int(writer.execute("PRAGMA page_count").fetchone()[0])
 
-            await limit(await one.store._writer.run(size) + 4)
+            await limit(await one.store.threads.writer.run(size) + 4)
             drafts = [Draft(f"mine {number} " + "y" * 1_000) for number in range(60)]
             done = [one.service.remember(draft) for draft in drafts]
             outcomes = await asyncio.gather(*done, return_exceptions=True)

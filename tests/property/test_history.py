@@ -133,7 +133,7 @@ class History(RuleBasedStateMachine):
     def teardown(self) -> None:
         if isinstance(self.store, SqliteStore):
             check = "INSERT INTO memory_words (memory_words, rank) VALUES ('integrity-check', 1)"
-            self.wait(self.store._writer.run(lambda writer: writer.execute(check)))
+            self.wait(self.store.threads.writer.run(lambda writer: writer.execute(check)))
 
 
 def _words_of(one: Memory) -> set[str]:

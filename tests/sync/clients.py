@@ -166,7 +166,7 @@ class Client:
 
     async def all(self) -> dict[UUID, Memory]:
         """Every memory, forgotten ones too."""
-        found = await self.store._reader.run(
+        found = await self.store.threads.reader.run(
             lambda one: one.execute("SELECT id FROM memories").fetchall()
         )
         memories = [await self.store.get(OWNER, UUID(id)) for (id,) in found]

@@ -4,25 +4,21 @@ a target may come later or be gone.
 
 from __future__ import annotations
 
-import sqlite3
 from contextlib import AsyncExitStack
 from datetime import timedelta
 from pathlib import Path
 from uuid import UUID
 
-import psycopg
 import pytest
 from tests.serving import Running
 from tests.strategies import new_id
 from tests.sync.clients import Client, settle
 from tests.sync.conftest import NewClients
 from tests.sync.test_cached import cached, synced
-from tests.sync.test_skew import extra_of
 
 from recollect.adapters.http.client import RemoteService
-from recollect.adapters.sqlite.schema.tables import MIGRATIONS
 from recollect.core.memory.links import MAX_LINKS, Link
-from recollect.core.memory.memory import Draft, Memory
+from recollect.core.memory.memory import Draft
 from recollect.core.recall.request import RecallRequest
 
 pytestmark = pytest.mark.anyio
@@ -125,79 +121,6 @@ async def test_an_orphan_is_taken_back_with_its_links(new_clients: NewClients) -
         await two.service.resolve(str(kept.id), "other")
         again = [one for one in (await two.listed()).values() if one.content == "base"]
         assert [one.links for one in again] == [(Link("see_also", other.id),)]
-
-
-def _downgraded(path: Path, server: Running, memory: Memory) -> None:
-    """As versions before links left it: their field is among those they did not know."""
-    links = '[{"kind": "see_also", "target": "' + str(memory.links[0].target) + '"}]'
-    secret = server.server.settings.database_url
-    assert secret is not None
-    with psycopg.connect(secret.get_secret_value()) as database:
-        database.execute("update memories set links = '[]' where id = %s", (memory.id,))
-        database.execute(
-            "update changes set extra = jsonb_build_object('links', %s::jsonb)"
-            " where memory_id = %s",
-            (links, memory.id),
-        )
-    path.parent.mkdir(parents=True)
-    file = sqlite3.connect(path)
-    with file:
-        for statements in MIGRATIONS[:3]:
-            for statement in statements:
-                file.execute(statement)
-        file.execute("PRAGMA user_version = 3")
-        file.execute(
-            "INSERT INTO memories (id, owner, category, importance, is_sensitive, version,"
-            " created_at, updated_at, tags, tag_words, expanded_keywords, expanded_words, content,"
-            " extra) VALUES (?, 'me', 'fact', 0.5, 0, 1, 0, 0, '[]', '', '[]', '', 'base', ?)",
-            (str(memory.id), '{"links": ' + links + ', "mood": 1}'),
-        )
-        file.execute("DELETE FROM outbox")
-    file.close()
-
-
-async def test_links_that_an_older_file_carried_unread_become_links(
-    new_clients: NewClients, server: Running
-) -> None:
-    async with AsyncExitStack() as stack:
-        one, older = new_clients(2)
-        await stack.enter_async_context(one)
-        memory = await one.service.remember(Draft("base", links=(Link("see_also", new_id()),)))
-        await one.sync()
-        _downgraded(older.path / "memories.db", server, memory)
-        await stack.enter_async_context(older)
-        assert await links_of(older, memory.id) == memory.links
-        assert await extra_of(older, memory.id) == {"mood": 1}
-        assert (await older.sync_store.status()).waiting == 0
-
-
-async def test_what_only_looks_like_links_stays_what_it_was(tmp_path: Path) -> None:
-    path = tmp_path / "memories.db"
-    file = sqlite3.connect(path)
-    with file:
-        for statements in MIGRATIONS[:3]:
-            for statement in statements:
-                file.execute(statement)
-        file.execute("PRAGMA user_version = 3")
-        for number, extra in enumerate(
-            (
-                '{"links": "x"}',
-                '{"links": [1]}',
-                '{"links": [{"kind": "see_also", "target": "nowhere"}]}',
-                '{"links": [{"kind": 5, "target": "019cc2a7-4b59-7d3a-9a55-2f0e6b7c8d9e"}]}',
-            )
-        ):
-            file.execute(
-                "INSERT INTO memories (id, owner, category, importance, is_sensitive, version,"
-                " created_at, updated_at, tags, tag_words, expanded_keywords, expanded_words,"
-                " content, extra)"
-                " VALUES (?, 'me', 'fact', 0.5, 0, 1, 0, 0, '[]', '', '[]', '', 'base', ?)",
-                (str(UUID(int=number)), extra),
-            )
-    file.close()
-    client = Client(tmp_path, "http://127.0.0.1:9", "rk_x")
-    async with client:
-        assert {one.links for one in (await client.all()).values()} == {()}
 
 
 async def test_links_of_this_store_alone_are_followed_in_what_the_server_finds(

@@ -28,12 +28,12 @@ async def extra_of(client: Client, id: UUID) -> object:
         local = sync_rows.known_of(reader, [id])[id].local
         return None if local is None else local.extra
 
-    return await client.sync_store._reader.run(look)
+    return await client.store.threads.reader.run(look)
 
 
 async def give_extra(client: Client, id: object, text: str) -> None:
     """As a newer client would have stored it."""
-    await client.store._writer.run(
+    await client.store.threads.writer.run(
         lambda one: one.execute(
             "UPDATE memories SET extra = ?, version = version + 1 WHERE id = ?", (text, str(id))
         )

@@ -36,9 +36,9 @@ def note_recalls(settings: FastSettings, ids: Sequence[UUID]) -> None:
         return
     import time
 
-    from recollect.adapters.sqlite.schema.recalls import note_recalls as write
+    from recollect.adapters.sqlite.history.recall_writes import write_recalls
 
-    write(settings.sqlite_path, ids, time.time_ns() // 1000)
+    write_recalls(settings.sqlite_path, ids, time.time_ns() // 1000)
 
 
 async def extract_statements(said: list[str], settings: Settings) -> list[Statement]:

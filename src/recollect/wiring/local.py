@@ -58,7 +58,7 @@ async def open_service(
 
     async with (
         SqliteStore(settings.sqlite_path) as store,
-        _recalls_of(store, settings) as shown,
+        _recalls_of(store) as shown,
         open_reranker(settings) as reranker,
     ):
         context = replace(
@@ -87,10 +87,10 @@ async def open_remote_keys(settings: Settings) -> AsyncIterator[Keys]:
         yield RemoteKeys(remote)
 
 
-def _recalls_of(store: SqliteStore, settings: Settings) -> AbstractAsyncContextManager[RecallLog]:
+def _recalls_of(store: SqliteStore) -> AbstractAsyncContextManager[RecallLog]:
     from recollect.adapters.sqlite.history.recalls import SqliteRecalls
 
-    return recall_log(SqliteRecalls(store, settings.sqlite_path), SystemClock())
+    return recall_log(SqliteRecalls(store.threads), SystemClock())
 
 
 def find_store_fault(settings: Settings, *, full: bool) -> str | None:
@@ -149,7 +149,7 @@ async def open_cached(settings: Settings) -> AsyncIterator[Cached]:
     async with (
         SqliteStore(settings.sqlite_path) as store,
         remote as server,
-        _recalls_of(store, settings) as shown,
+        _recalls_of(store) as shown,
     ):
         sync = SqliteSync(store, settings.owner, clock, sensitive=settings.sync_sensitive)
         context = replace(build_context(store, settings), revisions=sync)

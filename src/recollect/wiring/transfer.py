@@ -121,7 +121,7 @@ async def open_audit(settings: Settings) -> AsyncIterator[tuple[Listing, RecallR
     from recollect.adapters.sqlite.store import SqliteStore
 
     async with SqliteStore(settings.sqlite_path) as store:
-        yield store, SqliteRecalls(store, settings.sqlite_path)
+        yield store, SqliteRecalls(store.threads)
 
 
 @asynccontextmanager
@@ -131,7 +131,7 @@ async def open_erasure(settings: Settings) -> AsyncIterator[tuple[MemoryStore, O
     from recollect.adapters.sqlite.store import SqliteStore
 
     async with SqliteStore(settings.sqlite_path) as store:
-        yield store, SqliteOwnerErasure(store, settings.sqlite_path)
+        yield store, SqliteOwnerErasure(store.threads)
 
 
 async def erase_on_server(settings: Settings, owner: str) -> ErasureReport:

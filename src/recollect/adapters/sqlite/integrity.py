@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote
 
-from recollect.adapters.sqlite.errors import explained
+from recollect.adapters.sqlite.errors import translate
 
 
 def find_fault(path: Path, *, full: bool) -> str | None:
@@ -17,5 +17,5 @@ def find_fault(path: Path, *, full: bool) -> str | None:
         with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)) as connection:
             (first,) = connection.execute(f"PRAGMA {pragma}").fetchone()
     except sqlite3.Error as error:
-        raise explained(error, path) from error
+        raise translate(error, path) from error
     return None if first == "ok" else str(first)

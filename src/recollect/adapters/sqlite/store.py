@@ -34,15 +34,15 @@ from recollect.adapters.sqlite.rows import (
     to_row,
     to_setting_change,
 )
-from recollect.adapters.sqlite.schema.tables import (
-    beginning,
+from recollect.adapters.sqlite.schema.file import (
     check_contents,
     check_pages,
     create_file,
-    is_current,
-    migrate,
+    create_tables,
+    has_tables,
 )
-from recollect.adapters.sqlite.thread import SqliteThread, transaction
+from recollect.adapters.sqlite.schema.tables import beginning
+from recollect.adapters.sqlite.thread import SqliteThread, Threads, transaction
 from recollect.core.admin.stats import Stats
 from recollect.core.errors import Conflict
 from recollect.core.memory.duplicates import is_same
@@ -98,19 +98,15 @@ class SqliteStore:
     """Use it as `async with SqliteStore(path) as store`."""
 
     def __init__(self, path: Path, *, busy_timeout: float = BUSY_TIMEOUT_SECONDS) -> None:
-        self._path = path
         self._busy_timeout = busy_timeout
         self._reader = SqliteThread("reader", path, self._connect_reader)
         self._writer = SqliteThread("writer", path, self._connect_writer)
-
-    @property
-    def lanes(self) -> tuple[SqliteThread, SqliteThread]:
-        """Where the writer and the reader work, for what else is kept in the same file."""
-        return self._writer, self._reader
+        # For what else is kept in the same file.
+        self.threads = Threads(path, self._writer, self._reader)
 
     async def __aenter__(self) -> Self:
         try:
-            await self._reader.run(lambda _: None)  # connecting finds, makes or migrates the file
+            await self._reader.run(lambda _: None)  # connecting finds or makes the file
         except BaseException:
             await self._close()
             raise
@@ -299,7 +295,7 @@ class SqliteStore:
 
     def _open_reader(self, reader: sqlite3.Connection, path: Path) -> sqlite3.Connection:
         with _closed_on_failure(reader):
-            if not is_current(reader, path):
+            if not has_tables(reader, path):
                 self._connect_writer(path).close()
             check_pages(reader, path)
             reader.execute("PRAGMA query_only = ON")
@@ -315,8 +311,8 @@ class SqliteStore:
 
     def _open_writer(self, writer: sqlite3.Connection, path: Path) -> sqlite3.Connection:
         with _closed_on_failure(writer):
-            if not is_current(writer, path):
-                migrate(writer, path)
+            if not has_tables(writer, path):
+                create_tables(writer, path)
             # With WAL, anything less lets a power cut take back what was already acknowledged.
             writer.execute("PRAGMA synchronous = FULL")
             # Erased text is overwritten, not merely unlinked.

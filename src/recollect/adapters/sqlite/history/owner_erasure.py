@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Final
 
 from recollect.adapters.files.file_search import in_files
 from recollect.adapters.sqlite.history.erasure import empty_log, erase_where, sweep
-from recollect.adapters.sqlite.store import SqliteStore
-from recollect.adapters.sqlite.thread import transaction
+from recollect.adapters.sqlite.thread import Threads, transaction
 from recollect.core.privacy.erasure import Erased, Marks, Remain
 
 _TABLES: Final = """
@@ -27,13 +25,13 @@ _CHECK_WORDS: Final = "INSERT INTO memory_words (memory_words, rank) VALUES ('in
 
 
 class SqliteOwnerErasure:
-    """Implements the `OwnerEraser` port on the store's own lanes."""
+    """Implements the `OwnerEraser` port on the store's own threads."""
 
     unsearched: Final = ""
 
-    def __init__(self, store: SqliteStore, path: Path) -> None:
-        self._writer, self._reader = store.lanes
-        self._path = path
+    def __init__(self, threads: Threads) -> None:
+        self._writer = threads.writer
+        self._path = threads.path
 
     async def erase_owner(self, owner: str) -> Erased:
         def work(writer: sqlite3.Connection) -> Erased:

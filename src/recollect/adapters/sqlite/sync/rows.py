@@ -19,7 +19,7 @@ from recollect.adapters.sqlite.rows import (
     moment,
     to_row,
 )
-from recollect.adapters.sqlite.schema.sync import STATE_COLUMNS
+from recollect.adapters.sqlite.schema.tables import STATE_COLUMNS
 from recollect.core.sync.merge import Known
 from recollect.core.sync.model import Revision, State
 

@@ -65,7 +65,7 @@ class SqliteSync:
     def __init__(
         self, store: SqliteStore, owner: str, clock: Clock, *, sensitive: bool = False
     ) -> None:
-        self._writer, self._reader = store.lanes
+        self._writer, self._reader = store.threads.writer, store.threads.reader
         self._settings: SettingsStore = store
         self._owner = owner
         self._clock = clock

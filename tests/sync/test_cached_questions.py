@@ -13,15 +13,15 @@ from typing import cast
 
 import pytest
 from tests.serving import Running
-from tests.sync.clients import leave_the_server
+from tests.sync.clients import impatient
 from tests.sync.test_cached import cached, synced
 
+from recollect.core.admin.timeouts import Timeouts
 from recollect.core.errors import InvalidInput, NotFound, StoreUnavailable
 from recollect.core.memory.memory import Draft
 from recollect.core.recall.explain import WhyReport
 from recollect.core.recall.request import RecallRequest, Recollection
 from recollect.ports.service import Service
-from recollect.usecases.sync import offline_first as cached_module
 
 pytestmark = pytest.mark.anyio
 
@@ -79,17 +79,16 @@ async def test_a_recall_that_is_not_for_this_store_is_answered_by_the_server(
 
 
 async def test_a_recall_that_is_not_for_this_store_fails_without_the_server(
-    tmp_path: Path, silent: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, silent: str
 ) -> None:
     async with cached(tmp_path / "away", AWAY, "rk_x") as one:
         with pytest.raises(StoreUnavailable, match="cannot be reached"):
             await one.service.recall(BY_MEANING)
         with pytest.raises(InvalidInput, match="no leg can answer"):
             await one.service.local.recall(BY_MEANING)
-    leave_the_server(0.02, monkeypatch)
     async with cached(tmp_path / "silent", silent, "rk_x") as one:
         with pytest.raises(StoreUnavailable, match="did not answer in time"):
-            await one.service.recall(BY_MEANING)
+            await impatient(one.service).recall(BY_MEANING)
 
 
 async def test_a_local_store_that_fails_beside_a_server_that_answers_is_named(
@@ -154,14 +153,12 @@ async def test_why_may_take_longer_than_a_recall(server: Running, tmp_path: Path
         assert (report.recalled, report.note) == (True, None)
 
 
-async def test_why_says_when_the_server_did_not_answer_in_time(
-    tmp_path: Path, silent: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(cached_module, "_WHY_SECONDS", 0.05)
+async def test_why_says_when_the_server_did_not_answer_in_time(tmp_path: Path, silent: str) -> None:
     async with cached(tmp_path, silent, "rk_x") as one:
         memory = await one.service.remember(Draft("the harbour"))
         as_if_sent(tmp_path)
-        report = await one.service.why(str(memory.id), RecallRequest("quay"))
+        impatiently = replace(one.service, timeouts=Timeouts(remote_why=0.05))
+        report = await impatiently.why(str(memory.id), RecallRequest("quay"))
         assert (report.recalled, report.memory) == (False, memory)
         assert report.note == (
             "answered by the local store, by words alone: the server did not answer in time"

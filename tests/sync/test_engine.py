@@ -175,12 +175,12 @@ async def test_what_the_server_refuses_is_parked_until_it_is_edited_or_retried(
 
 
 async def test_a_body_that_is_too_large_is_sent_in_parts(
-    new_clients: NewClients, monkeypatch: pytest.MonkeyPatch
+    new_clients: NewClients,
 ) -> None:
     """The server takes a megabyte; a page that is larger is halved until it fits."""
-    monkeypatch.setattr("recollect.adapters.sqlite.sync.claims._MOST_CHARACTERS", 10_000_000)
     async with AsyncExitStack() as stack:
         (one,) = [await stack.enter_async_context(one) for one in new_clients(1)]
+        one.sync_store.request_characters = 10_000_000
         for number in range(140):
             await one.service.remember(Draft(f"{number} " + "x" * 7_890))
         await one.sync()

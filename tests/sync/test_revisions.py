@@ -15,10 +15,11 @@ from tests.sync.clients import Client, settle, texts
 from tests.sync.conftest import NewClients
 from tests.waiting import SECONDS
 
-from recollect.adapters.sqlite.sync.claims import _MOST_CHARACTERS
+from recollect.adapters.sqlite.sync.claims import REQUEST_CHARACTERS
 from recollect.core.errors import StoreError
 from recollect.core.memory.memory import Changes, Draft, Memory
 from recollect.core.sync.model import Revision
+from recollect.usecases.sync.sync import pull_all
 
 pytestmark = pytest.mark.anyio
 
@@ -47,15 +48,15 @@ def database_of(server: Running) -> str:
 
 
 async def test_more_revisions_than_a_request_holds_are_sent_in_parts(
-    new_clients: NewClients, monkeypatch: pytest.MonkeyPatch
+    new_clients: NewClients,
 ) -> None:
     async with AsyncExitStack() as stack:
         one, two = await opened(stack, new_clients(2))
         await met(one, two, *(["é" * 7_900] * 24))  # six bytes each in JSON: over a megabyte
         _, claimed = await two.sync_store.claim(200)
         sizes = [len(str(revision.fields["content"])) for revision in claimed]
-        assert 0 < sum(sizes) <= _MOST_CHARACTERS
-        monkeypatch.setattr("recollect.adapters.sqlite.sync.claims._MOST_CHARACTERS", 10_000_000)
+        assert 0 < sum(sizes) <= REQUEST_CHARACTERS
+        two.sync_store.request_characters = 10_000_000
         await two.push()
         assert len(two.faults.pushes[-1][1]) < len(two.faults.pushes[-3][1])
         await one.pull()
@@ -81,7 +82,7 @@ async def test_a_revision_that_no_request_holds_stays_and_the_others_go(
 
 
 async def test_a_newcomer_gets_the_revisions_of_a_memory_that_comes_late(
-    new_clients: NewClients, monkeypatch: pytest.MonkeyPatch
+    new_clients: NewClients,
 ) -> None:
     """The memory was changed after its conflicts, so that it is on a later page than they were."""
     async with AsyncExitStack() as stack:
@@ -97,8 +98,7 @@ async def test_a_newcomer_gets_the_revisions_of_a_memory_that_comes_late(
         await one.service.update(str(memory.id), {"importance": 1.0})
         await settle(one, two)
         assert len(await one.revisions()) == 2
-        monkeypatch.setattr("recollect.usecases.sync.sync.PAGE", 1)
-        await newcomer.pull()
+        await pull_all(newcomer.local, newcomer.server, page_size=1)
         assert await newcomer.revisions() == await one.revisions()
         assert await newcomer.all() == await one.all()
 

@@ -93,14 +93,11 @@ def test_another_protocol_is_said_clearly(server: Running, said: int) -> None:
         check_protocol(said, by="server")
 
 
-async def test_a_client_of_another_protocol_parks_nothing(
-    new_clients: NewClients, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_client_of_another_protocol_parks_nothing(new_clients: NewClients) -> None:
     async with AsyncExitStack() as stack:
         (one,) = [await stack.enter_async_context(one) for one in new_clients(1)]
         await one.service.remember(Draft("the harbour"))
-        monkeypatch.setattr("recollect.adapters.http.sync.PROTOCOL", PROTOCOL + 1)
-        monkeypatch.setattr("recollect.wire.sync.PROTOCOL", PROTOCOL + 1)
+        one.remote.protocol = PROTOCOL + 1
         for work in (one.sync, one.push):
             with pytest.raises(InvalidInput, match="sync protocol"):
                 await work()

@@ -17,6 +17,7 @@ from recollect.usecases.service import LocalService
 from recollect.wiring.context import SystemClock, build_context, open_reranker
 
 if TYPE_CHECKING:
+    from recollect.adapters.http.client import RemoteService
     from recollect.adapters.http.sync import RemoteSync
     from recollect.adapters.sqlite.store import SqliteStore
     from recollect.ports.graph import Graph
@@ -49,15 +50,11 @@ async def open_service(
                 yield cached.service
         return
     if settings.api_url is not None:
-        from recollect.adapters.http.client import RemoteService
-
-        async with RemoteService(settings.api_url, key_of(settings)) as remote:
+        async with connect(settings) as remote:
             yield remote
         return
-    from recollect.adapters.sqlite.store import SqliteStore
-
     async with (
-        SqliteStore(settings.sqlite_path) as store,
+        open_store(settings) as store,
         _recalls_of(store) as shown,
         open_reranker(settings) as reranker,
     ):
@@ -70,20 +67,18 @@ async def open_service(
 @asynccontextmanager
 async def open_remote_graph(settings: Settings) -> AsyncIterator[Graph]:
     """The concept graph of the server of RECOLLECT_API_URL."""
-    from recollect.adapters.http.client import RemoteService
     from recollect.adapters.http.graph import RemoteGraph
 
-    async with RemoteService(settings.api_url or "", key_of(settings)) as remote:
+    async with connect(settings) as remote:
         yield RemoteGraph(remote)
 
 
 @asynccontextmanager
 async def open_remote_keys(settings: Settings) -> AsyncIterator[Keys]:
     """The keys of the server of RECOLLECT_API_URL, for an admin."""
-    from recollect.adapters.http.client import RemoteService
     from recollect.adapters.http.keys import RemoteKeys
 
-    async with RemoteService(settings.api_url or "", key_of(settings)) as remote:
+    async with connect(settings) as remote:
         yield RemoteKeys(remote)
 
 
@@ -91,6 +86,20 @@ def _recalls_of(store: SqliteStore) -> AbstractAsyncContextManager[RecallLog]:
     from recollect.adapters.sqlite.history.recalls import SqliteRecalls
 
     return recall_log(SqliteRecalls(store.threads), SystemClock())
+
+
+def connect(settings: Settings) -> RemoteService:
+    """A client of the server of RECOLLECT_API_URL."""
+    from recollect.adapters.http.client import RemoteService
+
+    return RemoteService(settings.api_url or "", key_of(settings), timeouts=settings.timeouts)
+
+
+def open_store(settings: Settings) -> SqliteStore:
+    """The local store."""
+    from recollect.adapters.sqlite.store import SqliteStore
+
+    return SqliteStore(settings.sqlite_path, busy_timeout=settings.timeouts.sqlite_busy)
 
 
 def find_store_fault(settings: Settings, *, full: bool) -> str | None:
@@ -131,7 +140,6 @@ async def open_cached(settings: Settings) -> AsyncIterator[Cached]:
     """The local store with the server of RECOLLECT_API_URL behind it; nothing is asked yet."""
     from recollect.adapters.files.sync_lock import SyncLock
     from recollect.adapters.http.lazy import LazyServer
-    from recollect.adapters.sqlite.store import SqliteStore
     from recollect.adapters.sqlite.sync.store import SqliteSync
     from recollect.usecases.sync.engine import Engine
     from recollect.usecases.sync.offline_first import OfflineFirstService
@@ -143,18 +151,24 @@ async def open_cached(settings: Settings) -> AsyncIterator[Cached]:
     def client() -> RemoteSync:
         from recollect.adapters.http.sync import RemoteSync
 
-        return RemoteSync(url, key, owner=settings.owner, sensitive=settings.sync_sensitive)
+        return RemoteSync(
+            url,
+            key,
+            owner=settings.owner,
+            sensitive=settings.sync_sensitive,
+            timeouts=settings.timeouts,
+        )
 
     remote = cast("RemoteSync", LazyServer(url, key, client))
     async with (
-        SqliteStore(settings.sqlite_path) as store,
+        open_store(settings) as store,
         remote as server,
         _recalls_of(store) as shown,
     ):
         sync = SqliteSync(store, settings.owner, clock, sensitive=settings.sync_sensitive)
         context = replace(build_context(store, settings), revisions=sync)
         lock = SyncLock(settings.sqlite_path.with_suffix(".sync-lock"))
-        run = SyncRun(sync, server, clock, lock)
+        run = SyncRun(sync, server, clock, lock, settings.timeouts)
         engine = Engine(sync, server, clock, interval=settings.sync_interval, warn=_warn_of_sync)
         yield Cached(
             OfflineFirstService(
@@ -166,6 +180,7 @@ async def open_cached(settings: Settings) -> AsyncIterator[Cached]:
                 engine.wake,
                 shown.note,
                 server.is_here,
+                settings.timeouts,
             ),
             sync,
             server,

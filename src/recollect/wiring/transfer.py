@@ -30,7 +30,7 @@ from recollect.usecases.curation.audit import Listing, RecallRecord
 from recollect.usecases.memory.import_ import import_memories
 from recollect.usecases.service import LocalService
 from recollect.wiring.context import SystemClock, build_context
-from recollect.wiring.local import key_of
+from recollect.wiring.local import connect, key_of, open_store
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,9 @@ async def open_transfer(settings: Settings) -> AsyncIterator[Transfer]:
         key = key_of(settings)
         mark = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
         url = settings.api_url or ""
-        async with RemoteSync(url, key, owner=settings.owner, sensitive=True) as remote:
+        async with RemoteSync(
+            url, key, owner=settings.owner, sensitive=True, timeouts=settings.timeouts
+        ) as remote:
             imports = RemoteImport(remote, mark, is_here=remote.is_here)
             yield Transfer(
                 remote,
@@ -88,10 +90,9 @@ async def open_transfer(settings: Settings) -> AsyncIterator[Transfer]:
                 read,
             )
         return
-    from recollect.adapters.sqlite.store import SqliteStore
     from recollect.adapters.sqlite.sync.store import SqliteSync
 
-    async with SqliteStore(settings.sqlite_path) as store:
+    async with open_store(settings) as store:
         mark = str(await SqliteSync(store, settings.owner, clock).store_id())
         context = build_context(store, settings)
         yield Transfer(
@@ -112,15 +113,12 @@ async def open_transfer(settings: Settings) -> AsyncIterator[Transfer]:
 async def open_audit(settings: Settings) -> AsyncIterator[tuple[Listing, RecallRecord | None]]:
     """The local store, and what it knows of recalls. A server lists its memories, no recalls."""
     if settings.mode == "remote":
-        from recollect.adapters.http.client import RemoteService
-
-        async with RemoteService(settings.api_url or "", key_of(settings)) as remote:
+        async with connect(settings) as remote:
             yield _Pages(remote), None
         return
     from recollect.adapters.sqlite.history.recalls import SqliteRecalls
-    from recollect.adapters.sqlite.store import SqliteStore
 
-    async with SqliteStore(settings.sqlite_path) as store:
+    async with open_store(settings) as store:
         yield store, SqliteRecalls(store.threads)
 
 
@@ -128,18 +126,14 @@ async def open_audit(settings: Settings) -> AsyncIterator[tuple[Listing, RecallR
 async def open_erasure(settings: Settings) -> AsyncIterator[tuple[MemoryStore, OwnerEraser]]:
     """The local store, and what erases an owner's memories in it."""
     from recollect.adapters.sqlite.history.owner_erasure import SqliteOwnerErasure
-    from recollect.adapters.sqlite.store import SqliteStore
 
-    async with SqliteStore(settings.sqlite_path) as store:
+    async with open_store(settings) as store:
         yield store, SqliteOwnerErasure(store.threads)
 
 
 async def erase_on_server(settings: Settings, owner: str) -> ErasureReport:
     """All that the owner of the key has on a server elsewhere."""
-    from recollect.adapters.http.client import RemoteService
-
-    key = key_of(settings)
-    async with RemoteService(settings.api_url or "", key) as remote:
+    async with connect(settings) as remote:
         return await remote.erase_owner(owner)
 
 

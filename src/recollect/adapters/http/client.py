@@ -21,6 +21,7 @@ import httpx
 from pydantic import BaseModel, ValidationError
 
 from recollect.adapters.models.hosted.retries import retry_after
+from recollect.core.admin.timeouts import TIMEOUTS, Timeouts
 from recollect.core.errors import InvalidInput, Overloaded, RecollectError, StoreUnavailable
 from recollect.core.memory.ids import IdPrefix
 from recollect.core.memory.links import KINDS, unknown_kind
@@ -39,10 +40,6 @@ if TYPE_CHECKING:
     from recollect.core.recall.settings import RecallSettings, SettingChange
     from recollect.core.sync.model import ConflictReport, Keep
 
-# A server that is there connects at once; the longest recall an operator can allow takes 60 s.
-_TIMEOUT: Final = httpx.Timeout(65.0, connect=5.0)
-# Where no model is asked and little is read: a server waits three seconds for its database.
-_SOON: Final = httpx.Timeout(15.0, connect=5.0)
 _LAST_PORT: Final = 65535
 # A server ends an idle connection after five seconds; one that is used just then is lost.
 _LIMITS: Final = httpx.Limits(keepalive_expiry=2.0)
@@ -74,17 +71,25 @@ Sleep = Callable[[float], Awaitable[None]]
 class RemoteService:
     """Implements the `Service` port over HTTP, for the owner of the key."""
 
-    def __init__(self, url: str, key: str, sleep: Sleep = asyncio.sleep) -> None:
+    def __init__(
+        self,
+        url: str,
+        key: str,
+        *,
+        timeouts: Timeouts = TIMEOUTS,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
         address = url.strip().rstrip("/")
         self._url = _checked_url(address)
         self._sleep = sleep
+        self._short = httpx.Timeout(timeouts.short_request, connect=timeouts.connect)
         # Whether the server is on this machine, so that nothing leaves it. Only its address tells:
         # a tunnel that listens there cannot be distinguished from the server.
         self.is_here = is_loopback(address)
         self._client = httpx.AsyncClient(
             base_url=f"{self._url}/api/v1/",
             headers={"Authorization": f"Bearer {_checked_key(key)}"},
-            timeout=_TIMEOUT,
+            timeout=httpx.Timeout(timeouts.request, connect=timeouts.connect),
             limits=_LIMITS,
             # A redirect could carry the key to another machine.
             follow_redirects=False,
@@ -148,7 +153,7 @@ class RemoteService:
     async def get(self, reference: str) -> Memory:
         from recollect.wire.answers import MemoryOut
 
-        return (await self.ask(MemoryOut, "GET", _path(reference), limit=_SOON)).to_memory()
+        return (await self.ask(MemoryOut, "GET", _path(reference), is_short=True)).to_memory()
 
     async def page(self, scope: Scope, cursor: str | None, limit: int) -> Page:
         from recollect.core.memory.memory import checked_scope
@@ -161,7 +166,7 @@ class RemoteService:
         query = {**asked, "limit": limit, **({"cursor": cursor} if cursor else {})}
         if scope.forgotten:
             query["forgotten"] = True
-        return (await self.ask(PageOut, "GET", "memories", query=query, limit=_SOON)).to_page()
+        return (await self.ask(PageOut, "GET", "memories", query=query, is_short=True)).to_page()
 
     async def update(
         self, reference: str, changes: Changes, *, based_on: int | None = None
@@ -207,12 +212,12 @@ class RemoteService:
     async def stats(self) -> Stats:
         from recollect.wire.answers import StatsOut
 
-        return (await self.ask(StatsOut, "GET", "stats", limit=_SOON)).to_stats()
+        return (await self.ask(StatsOut, "GET", "stats", is_short=True)).to_stats()
 
     async def settings(self) -> RecallSettings:
         from recollect.wire.tuning import SettingsSaid
 
-        return (await self.ask(SettingsSaid, "GET", "settings", limit=_SOON)).to_settings()
+        return (await self.ask(SettingsSaid, "GET", "settings", is_short=True)).to_settings()
 
     async def change_settings(self, changes: Mapping[str, object]) -> RecallSettings:
         from recollect.core.recall.settings import RecallSettings
@@ -221,7 +226,7 @@ class RemoteService:
         # Checked here as well: values typed on a command line are text, and JSON needs numbers.
         checked = RecallSettings().changed(changes).as_dict()
         body = {name: value for name, value in checked.items() if name in changes}
-        answer = await self.ask(SettingsSaid, "PATCH", "settings", body=body, limit=_SOON)
+        answer = await self.ask(SettingsSaid, "PATCH", "settings", body=body, is_short=True)
         return answer.to_settings()
 
     async def settings_log(self, limit: int) -> list[SettingChange]:
@@ -230,13 +235,13 @@ class RemoteService:
 
         check_log_limit(limit)
         query = {"limit": limit}
-        answer = await self.ask(SettingsLogOut, "GET", "settings/audit", query=query, limit=_SOON)
+        answer = await self.ask(SettingsLogOut, "GET", "settings/audit", query=query, is_short=True)
         return [one.to_change() for one in answer.changes]
 
     async def conflicts(self) -> list[ConflictReport]:
         from recollect.wire.conflicts import ConflictsOut
 
-        answer = await self.ask(ConflictsOut, "GET", "conflicts", limit=_SOON)
+        answer = await self.ask(ConflictsOut, "GET", "conflicts", is_short=True)
         return [one.to_report() for one in answer.conflicts]
 
     async def resolve(self, reference: str, keep: Keep) -> ConflictReport:
@@ -293,15 +298,23 @@ class RemoteService:
         *,
         query: Mapping[str, Any] | None = None,
         body: BaseModel | Mapping[str, object] | None = None,
-        limit: httpx.Timeout = _TIMEOUT,
+        is_short: bool = False,
     ) -> Answer:
-        """One request of the API, also for what has an adapter of its own."""
+        """One request of the API, also for what has an adapter of its own. `is_short`: no model is
+        asked and little is read.
+        """
+        timeout = self._short if is_short else self._client.timeout
         headers = {} if body is None else {"Content-Type": "application/json"}
         waited, attempt = 0.0, 1
         while True:
             try:
                 response = await self._client.request(
-                    method, path, params=query, content=_json(body), headers=headers, timeout=limit
+                    method,
+                    path,
+                    params=query,
+                    content=_json(body),
+                    headers=headers,
+                    timeout=timeout,
                 )
             except httpx.TransportError as error:
                 is_change = method != "GET" and path not in _REPEATABLE
@@ -328,8 +341,8 @@ class RemoteService:
             what = f"the server at {self._url} cannot be reached ({type(error).__name__})"
             remedy = _IS_IT_RUNNING
         if is_change and not isinstance(error, _UNSENT):
-            what += "; the change may be made all the same"
-            remedy = f"See whether it is made. If not: {remedy}"
+            what += "; the change may have been applied anyway"
+            remedy = f"Check whether it was applied. If not: {remedy}"
         return StoreUnavailable(what, remedy=remedy)
 
     def _error(self, response: httpx.Response) -> RecollectError:

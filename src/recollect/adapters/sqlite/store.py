@@ -44,6 +44,7 @@ from recollect.adapters.sqlite.schema.file import (
 from recollect.adapters.sqlite.schema.tables import beginning
 from recollect.adapters.sqlite.thread import SqliteThread, Threads, transaction
 from recollect.core.admin.stats import Stats
+from recollect.core.admin.timeouts import TIMEOUTS
 from recollect.core.errors import Conflict
 from recollect.core.memory.duplicates import is_same
 from recollect.core.memory.memory import Memory, Scope
@@ -54,8 +55,6 @@ if TYPE_CHECKING:
     from recollect.core.recall.request import Candidate
     from recollect.core.recall.settings import SettingChange, WordQuery
     from recollect.core.recall.successors import AsOf, Fetched, Resolution
-
-BUSY_TIMEOUT_SECONDS: Final = 5.0
 
 _ADD: Final = f"""
 INSERT INTO memories ({COLUMNS}) VALUES ({VALUES}) ON CONFLICT (id) DO NOTHING
@@ -97,7 +96,7 @@ _SETTINGS_LOG: Final = "SELECT * FROM settings_audit ORDER BY number DESC LIMIT 
 class SqliteStore:
     """Use it as `async with SqliteStore(path) as store`."""
 
-    def __init__(self, path: Path, *, busy_timeout: float = BUSY_TIMEOUT_SECONDS) -> None:
+    def __init__(self, path: Path, *, busy_timeout: float = TIMEOUTS.sqlite_busy) -> None:
         self._busy_timeout = busy_timeout
         self._reader = SqliteThread("reader", path, self._connect_reader)
         self._writer = SqliteThread("writer", path, self._connect_writer)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Final
 
 
@@ -27,6 +27,12 @@ class Timeouts:
     push_after_command: float = 2.0
     # How long a local store waits for another process that writes.
     sqlite_busy: float = 5.0
+
+    def scaled(self, factor: float) -> Timeouts:
+        """All of them, `factor` times as long: for a slow machine or network."""
+        return Timeouts(
+            **{field.name: factor * getattr(self, field.name) for field in fields(self)}
+        )
 
 
 TIMEOUTS: Final = Timeouts()

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 from uuid import UUID
 
+from recollect.core.admin.timeouts import TIMEOUTS, Timeouts
 from recollect.core.errors import (
     InvalidInput,
     NotAllowed,
@@ -43,12 +44,6 @@ if TYPE_CHECKING:
     from recollect.ports.sync import SyncStore
 
 T = TypeVar("T")
-# What a recall waits for the server beyond the deadline: a server with a leg that hangs uses most
-# of the deadline itself, then answers without that leg, and the answer must still get here.
-_NETWORK_SECONDS = 0.5
-# For a `why`, which a person waits for: a leg that hangs is given ten seconds there, and then the
-# rest of the answer is made.
-_WHY_SECONDS = 20.0
 _STAYS = "a sensitive query stays on this machine"
 
 
@@ -66,6 +61,7 @@ class OfflineFirstService:
     wake: Callable[[], None] = lambda: None
     on_recall: Callable[[Recollection], None] = lambda _: None
     is_here: bool = False
+    timeouts: Timeouts = TIMEOUTS
 
     async def remember(self, draft: Draft) -> Memory:
         memory = await self.local.remember(draft)
@@ -92,7 +88,7 @@ class OfflineFirstService:
             # Read before the server is asked: what is sent while it searches would be nobody's.
             unsent = await self.sync.unsent_ids()
             try:
-                async with asyncio.timeout(seconds + _NETWORK_SECONDS):
+                async with asyncio.timeout(seconds + self.timeouts.network):
                     there = await self.remote.recall(request)
             except TimeoutError:
                 return await _alone(here, request, "late", _late())
@@ -150,7 +146,7 @@ class OfflineFirstService:
             status, because = "absent", "the server does not have it as it is here"
         else:
             try:
-                async with asyncio.timeout(_WHY_SECONDS):
+                async with asyncio.timeout(self.timeouts.remote_why):
                     return await self.remote.why(reference, request)
             except TimeoutError:
                 status, because = "late", str(_late())

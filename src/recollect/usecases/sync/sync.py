@@ -141,19 +141,26 @@ async def _push(
     await local.apply_push_result(items, revisions, pushed)
 
 
-async def pull_all(local: SyncStore, server: SyncServer, on_step: OnStep = silent) -> None:
+async def pull_all(
+    local: SyncStore, server: SyncServer, on_step: OnStep = silent, page_size: int = PAGE
+) -> None:
     """Read changes to the last one, page by page; the first page also tells how many there are."""
-    is_first = True
-    while await pull_page(local, server, on_step, count=is_first and on_step is not silent):
-        is_first = False
+    is_counted = on_step is not silent
+    while await pull_page(local, server, on_step, count=is_counted, page_size=page_size):
+        is_counted = False
 
 
 async def pull_page(
-    local: SyncStore, server: SyncServer, on_step: OnStep, *, count: bool = False
+    local: SyncStore,
+    server: SyncServer,
+    on_step: OnStep,
+    *,
+    count: bool = False,
+    page_size: int = PAGE,
 ) -> bool:
     """Take in one page; whether there are more."""
     store, cursor = await local.store_id(), await local.cursor()
-    page = await server.pull(store, cursor, PAGE, count=count)
+    page = await server.pull(store, cursor, page_size, count=count)
     is_same = await local.bind_to(page.peer)
     if page.is_reset or not is_same:
         await local.reset()

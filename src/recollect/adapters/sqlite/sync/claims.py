@@ -12,7 +12,7 @@ from recollect.adapters.sqlite.sync import rows
 from recollect.core.sync.model import WITHOUT_TEXT, Outgoing, Revision, State, delta
 
 # Six bytes of JSON for a character is the most that is usual; a request may have a million.
-_MOST_CHARACTERS: Final = 120_000
+REQUEST_CHARACTERS: Final = 120_000
 
 # A sensitive memory that may not travel is here only for what may be said of it: that it became
 # sensitive, or was forgotten, after the server had got it.
@@ -39,21 +39,27 @@ NewId = Callable[[], UUID]
 
 
 def claim(
-    writer: sqlite3.Connection, owner: str, limit: int, new_id: NewId, *, sensitive: bool
+    writer: sqlite3.Connection,
+    owner: str,
+    limit: int,
+    new_id: NewId,
+    *,
+    sensitive: bool,
+    most_characters: int,
 ) -> tuple[list[Outgoing], list[Revision]]:
-    """The next writes, each with its edit id written down."""
+    """The next writes, each with its edit id stored."""
     named = {"owner": owner, "sensitive": sensitive, "limit": limit}
     items: list[Outgoing] = []
     characters = 0
     for row in writer.execute(_NEXT, named).fetchall():
         characters += len(row["content"] or "")
-        if items and characters > _MOST_CHARACTERS:
+        if items and characters > most_characters:
             break
         items.append(_outgoing(writer, row, new_id, sensitive=sensitive))
     revisions: list[Revision] = []
     for row in writer.execute(_REVISIONS, named).fetchall()[: limit - len(items)]:
         characters += len(row["fields"])
-        if (items or revisions) and characters > _MOST_CHARACTERS:
+        if (items or revisions) and characters > most_characters:
             break
         revisions.append(rows.to_revision(row))
     return items, revisions

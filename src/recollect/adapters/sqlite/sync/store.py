@@ -16,7 +16,7 @@ from uuid import UUID
 from recollect.adapters.sqlite.history.erasure import sweep
 from recollect.adapters.sqlite.rows import microseconds, moment
 from recollect.adapters.sqlite.sync import rows
-from recollect.adapters.sqlite.sync.claims import claim
+from recollect.adapters.sqlite.sync.claims import REQUEST_CHARACTERS, claim
 from recollect.adapters.sqlite.thread import transaction
 from recollect.core.errors import Conflict, NotFound
 from recollect.core.memory.ids import uuid7
@@ -70,6 +70,7 @@ class SqliteSync:
         self._owner = owner
         self._clock = clock
         self._sensitive = sensitive
+        self.request_characters = REQUEST_CHARACTERS
 
     async def store_id(self) -> UUID:
         def work(writer: sqlite3.Connection) -> UUID:
@@ -108,7 +109,14 @@ class SqliteSync:
 
     async def claim(self, limit: int) -> tuple[list[Outgoing], list[Revision]]:
         def work(writer: sqlite3.Connection) -> tuple[list[Outgoing], list[Revision]]:
-            return claim(writer, self._owner, limit, self._new_id, sensitive=self._sensitive)
+            return claim(
+                writer,
+                self._owner,
+                limit,
+                self._new_id,
+                sensitive=self._sensitive,
+                most_characters=self.request_characters,
+            )
 
         return await self._write(work)
 

@@ -29,7 +29,6 @@ from tests.loopback import Cut, Fault, Garbage, Loopback, Spoiled, Stall, Status
 from tests.serving import running
 from tests.waiting import SECONDS, wait_until
 
-from recollect.adapters.models.embedders import local
 from recollect.adapters.models.embedders.hosted import HostedEmbedder
 from recollect.adapters.models.embedders.hosted_providers import COMPATIBLE
 from recollect.adapters.models.hosted.retries import DOCUMENT_PATIENCE, LONGEST_SILENCE
@@ -262,12 +261,14 @@ def test_a_server_does_not_wait_for_its_model(
     """The index takes the connection and never answers: the fetch goes on for as long as it is
     let, and meanwhile recall works by words and says why.
     """
-    monkeypatch.setattr(local, "_QUERY_WAITS", 1.0)
     with socket.create_server(("127.0.0.1", 0)) as index:
         address = f"http://127.0.0.1:{index.getsockname()[1]}/"
         monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
         monkeypatch.setenv("PIP_INDEX_URL", address)
-        with running(database_url, tmp_path, worker="inside") as up, up.client() as client:
+        with (
+            running(database_url, tmp_path, worker="inside", timeout_factor=1.0) as up,
+            up.client() as client,
+        ):
             client.post("memories", json={"content": "Anna prefers tea over coffee"})
             assert wait_for_embedding(client, "waiting")["last_error"] is None
             found = client.post("recall", json={"query": "coffee", "explain": True}).json()

@@ -69,6 +69,7 @@ def catalogue(
         },
         progress=progress,
         yield_to_callers=yield_to_callers,
+        timeouts=settings.timeouts,
     )
 
 

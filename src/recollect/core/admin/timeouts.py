@@ -25,6 +25,9 @@ class Timeouts:
     remote_why: float = 20.0
     # How long a command may push what it wrote, after its answer.
     push_after_command: float = 2.0
+    # How long a query still waits for a model that is being loaded, from when that began: one that
+    # is on this machine loads in less, and a recall has time for it.
+    model_load: float = 1.0
     # How long a local store waits for another process that writes.
     sqlite_busy: float = 5.0
 

@@ -2,8 +2,8 @@
 
 Shells ask for one of two things. `open_service` is a person's or an agent's own memory: the local
 SQLite store, or a server's when one is named. `open_server` is what a server serves: Postgres, its
-keys, and the use cases for whoever shows one. What is asked for is imported then, and nothing else:
-a command on the local store has no use for what a server is made of.
+keys, and the use cases for each key. What is asked for is imported then, and nothing else: a
+command on the local store has no use for what a server is made of.
 """
 
 from __future__ import annotations

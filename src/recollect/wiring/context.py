@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from recollect.settings import Settings
 
 Progress = Callable[[str, float], None]
-"""Told what is being done to a model and which share of it, 0 to 1, is done."""
+"""Called with what is being done to a model, and which share of it, 0 to 1, is done."""
 
 
 class SystemClock:

@@ -38,8 +38,8 @@ async def open_service(
     settings: Settings, *, syncing: bool = False, on_write: Callable[[], None] = lambda: None
 ) -> AsyncIterator[Service]:
     """The memory this process works with, by its mode: the local store, the local store with a
-    server behind it, or a server alone. `syncing`: the engine runs inside, else `on_write` is told
-    of what waits to be sent.
+    server behind it, or a server alone. `syncing`: the engine runs inside, else `on_write` is
+    called when something waits to be sent.
     """
     if settings.mode == "cached":
         async with open_cached(settings) as cached:

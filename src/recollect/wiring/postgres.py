@@ -96,7 +96,7 @@ async def _postgres_url(settings: Settings) -> AsyncIterator[tuple[str, str, Pat
     try:
         url = await asyncio.shield(starting)
     except asyncio.CancelledError:
-        # The thread goes on, and would leave behind a server that nobody stops.
+        # The thread goes on, and would leave a server running.
         await asyncio.wait([starting])
         await asyncio.to_thread(embedded.stop)
         raise
@@ -111,7 +111,7 @@ async def _postgres_url(settings: Settings) -> AsyncIterator[tuple[str, str, Pat
 
 
 async def _keep_alive(embedded: EmbeddedPostgres, leaving: asyncio.Event) -> None:
-    """Nobody else looks after the embedded Postgres: start it again when it dies."""
+    """Restart the embedded Postgres when it dies: no one else does."""
     while not leaving.is_set():
         with suppress(TimeoutError):
             async with asyncio.timeout(_LOOK_SECONDS):

@@ -1,4 +1,4 @@
-"""A Recollect server elsewhere, asked over its REST API: the same port, the same errors.
+"""A client of a Recollect server over its REST API: the same port, the same errors.
 
 Problems come back as the errors they were on the server, so that a person reads the same two
 texts, what went wrong and what to do, whether the memory is here or there.
@@ -57,7 +57,7 @@ _UNSENT: Final = (
 )
 # The fields of a memory that may hold what must not leave.
 _TEXTS: Final = {"content", "tags", "expanded_keywords"}
-# An overloaded server is asked so often, and waited for so long in all.
+# An overloaded server is retried so often, and waited for so long in all.
 _MOST_ATTEMPTS: Final = 5
 _MOST_WAIT: Final = 10.0
 # A leading slash: the part before a colon would be taken for the scheme of a URL.
@@ -129,8 +129,8 @@ class RemoteService:
         for part in _requests(sent):
             body = {"memories": [values for _, _, values in part]}
             answer = await self.ask(BatchOut, "POST", _BATCH, body=body)
-            for (place, draft, _), one in zip(part, answer.results, strict=True):
-                results[place] = one.to_result(draft)
+            for (place, draft, _), result in zip(part, answer.results, strict=True):
+                results[place] = result.to_result(draft)
         return [results[place] for place in range(len(batch))]
 
     async def recall(self, request: RecallRequest) -> Recollection:
@@ -236,13 +236,13 @@ class RemoteService:
         check_log_limit(limit)
         query = {"limit": limit}
         answer = await self.ask(SettingsLogOut, "GET", "settings/audit", query=query, is_short=True)
-        return [one.to_change() for one in answer.changes]
+        return [change.to_change() for change in answer.changes]
 
     async def conflicts(self) -> list[ConflictReport]:
         from recollect.wire.conflicts import ConflictsOut
 
         answer = await self.ask(ConflictsOut, "GET", "conflicts", is_short=True)
-        return [one.to_report() for one in answer.conflicts]
+        return [conflict.to_report() for conflict in answer.conflicts]
 
     async def resolve(self, reference: str, keep: Keep) -> ConflictReport:
         from recollect.wire.conflicts import ConflictOut

@@ -128,7 +128,7 @@ class SqliteStore:
     async def add_unless_known(self, memory: Memory) -> Memory | None:
         def work(writer: sqlite3.Connection) -> Memory | None:
             with transaction(writer):
-                if (known := _same(writer, memory)) is None:
+                if (known := _find_same(writer, memory)) is None:
                     writer.execute(_ADD_NEW, to_row(memory))
                 return known
 
@@ -136,7 +136,7 @@ class SqliteStore:
 
     async def find_same(self, memories: Sequence[Memory]) -> dict[UUID, Memory]:
         def work(reader: sqlite3.Connection) -> dict[UUID, Memory]:
-            found = ((memory.id, _same(reader, memory)) for memory in memories)
+            found = ((memory.id, _find_same(reader, memory)) for memory in memories)
             return {id: known for id, known in found if known is not None}
 
         return await self._reader.run_until_cancelled(work)
@@ -364,8 +364,8 @@ def _closed_on_failure(connection: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
-def _same(connection: sqlite3.Connection, memory: Memory) -> Memory | None:
+def _find_same(connection: sqlite3.Connection, memory: Memory) -> Memory | None:
     """The oldest memory that says the same."""
     parameters = {"owner": memory.owner, "content": memory.content}
     known = map(from_row, connection.execute(_SAME_BEGINNING, parameters))
-    return next((one for one in known if is_same(one, memory)), None)
+    return next((other for other in known if is_same(other, memory)), None)

@@ -109,7 +109,7 @@ def _secret_in(fields: Fields, before: State) -> Secret | None:
 
 
 def _check_unknown(unknown: Fields, limits: Limits) -> None:
-    """Fields that nobody here knows are kept as they are, as far as they can be kept."""
+    """Fields that this version does not know are kept as they are, as far as they can be kept."""
     if (found := unstorable_in(unknown)) is not None:
         raise InvalidInput(
             f"a field contains {found}, which cannot be stored",

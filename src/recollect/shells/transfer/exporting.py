@@ -72,7 +72,7 @@ def new_file(path: Path, *, force: bool) -> Iterator[IO[bytes]]:
         if force:
             beside.replace(path)
         else:
-            os.link(beside, path)  # unlike a rename it takes nobody's place
+            os.link(beside, path)  # unlike a rename, it replaces no file
     except FileExistsError as error:
         raise _taken(path) from error
     except OSError as error:

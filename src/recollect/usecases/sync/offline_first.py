@@ -3,7 +3,7 @@ server while it answers in time.
 
 The server does not know everything: what waits to be sent, and sensitive memories, are here alone.
 They take part in every recall by their words, and what was forgotten here is not shown because the
-server has not heard of it yet.
+server does not know that yet.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _STAYS = "a sensitive query stays on this machine"
 
 @dataclass(frozen=True, slots=True)
 class OfflineFirstService:
-    """Implements the `Service` port. `wake` tells the engine that something was written. A server
+    """Implements the `Service` port. `wake` notifies the engine of a write. A server
     that `is_here`, on this machine, may be asked sensitive queries, too.
     """
 
@@ -85,7 +85,7 @@ class OfflineFirstService:
             if self._must_stay(request):
                 return recalled_here(await here, request, "skipped", _STAYS)
             seconds = (await self.local.settings()).deadline_ms / 1000
-            # Read before the server is asked: what is sent while it searches would be nobody's.
+            # Read before the server is asked: what is sent while it searches would be missing.
             unsent = await self.sync.unsent_ids()
             try:
                 async with asyncio.timeout(seconds + self.timeouts.network):
@@ -126,13 +126,13 @@ class OfflineFirstService:
             replace(
                 hit,
                 memory=texts.get(hit.memory.id, hit.memory),
-                attached=tuple(one for one in hit.attached if one.id not in own),
+                attached=tuple(memory for memory in hit.attached if memory.id not in own),
             )
             for hit in there.hits
             if hit.memory.id not in own
         ]
         merged = interleave(hits, found_here, own, request.sort_by)
-        # Links that the server has not heard of are followed here.
+        # Links that the server does not know yet are followed here.
         shown = await follow(self.store, self.owner, request, merged, known.superseded)
         return replace(there, hits=tuple(shown[: request.limit]), note=note or there.note)
 

@@ -144,7 +144,7 @@ async def _push(
 async def pull_all(
     local: SyncStore, server: SyncServer, on_step: OnStep = silent, page_size: int = PAGE
 ) -> None:
-    """Read changes to the last one, page by page; the first page also tells how many there are."""
+    """Read changes to the last one, page by page; the first page also counts them."""
     is_counted = on_step is not silent
     while await pull_page(local, server, on_step, count=is_counted, page_size=page_size):
         is_counted = False

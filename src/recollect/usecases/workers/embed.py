@@ -5,8 +5,8 @@ often. A model that cannot work at all is another matter: no text is blamed for 
 when anything struck is still in the queue: the queue is the data (docs/adr/0008).
 
 A text that was claimed may be changed, forgotten or made sensitive while others are embedded. So it
-is looked at again before each further request, and nobody waits here with texts in hand: a model
-that is busy or slow gets nothing more, and whoever asked for the batch decides when to try again.
+is looked at again before each further request, and no text is held while waiting: a model
+that is busy or slow gets nothing more, and the caller of the batch decides when to retry.
 """
 
 from __future__ import annotations
@@ -216,7 +216,9 @@ async def _vectors(embedder: Embedder, texts: Sequence[str]) -> list[list[float]
             f"{embedder.space.dimension}",
             remedy="It is not the model that was named: correct its address or its files.",
         )
-    if not all(isfinite(length) and length > 0.0 for length in (hypot(*one) for one in vectors)):
+    if not all(
+        isfinite(length) and length > 0.0 for length in (hypot(*vector) for vector in vectors)
+    ):
         raise ModelUnavailable(
             f"{embedder.space.model} made a vector that has no direction",
             remedy="Fetch or export the model again, or choose another one.",

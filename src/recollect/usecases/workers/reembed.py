@@ -52,7 +52,8 @@ class SpaceStatus:
 async def status(context: EmbeddingContext) -> list[SpaceStatus]:
     """Every space, oldest first."""
     return [
-        SpaceStatus(one, await context.queue.progress(one)) for one in await context.queue.spaces()
+        SpaceStatus(space, await context.queue.progress(space))
+        for space in await context.queue.spaces()
     ]
 
 
@@ -86,8 +87,8 @@ async def cancel(context: EmbeddingContext) -> StoredSpace:
     it is filled to go back to it, is put back. What an earlier cancelling left is removed, too.
     """
     spaces = await context.queue.spaces()
-    filling = [one for one in spaces if one.state == "filling"]
-    ended = filling or [one for one in spaces if one.is_given_up]
+    filling = [space for space in spaces if space.state == "filling"]
+    ended = filling or [space for space in spaces if space.is_given_up]
     if not ended:
         raise NotFound(
             "no re-embedding is under way",
@@ -110,7 +111,7 @@ async def rollback(
     sleep: Sleep = asyncio.sleep,
 ) -> StoredSpace:
     """Go back to the former space. What was stored since is embedded first."""
-    former = next((one for one in await context.queue.spaces() if one.is_former), None)
+    former = next((space for space in await context.queue.spaces() if space.is_former), None)
     if former is None:
         raise NotFound(
             "there is no former space to go back to",
@@ -123,11 +124,11 @@ async def rollback(
 
 
 async def _check_alone(context: EmbeddingContext, name: str) -> None:
-    for one in await context.queue.spaces():
-        if one.state == "filling" and one.embedder != name:
+    for space in await context.queue.spaces():
+        if space.state == "filling" and space.embedder != name:
             raise Conflict(
-                f"re-embedding with {one.embedder} is under way",
-                remedy=f"Finish it with `recollect reembed --model {one.embedder}`, or give it up "
+                f"re-embedding with {space.embedder} is under way",
+                remedy=f"Finish it with `recollect reembed --model {space.embedder}`, or cancel it "
                 "with `recollect reembed --cancel`.",
             )
 
@@ -175,16 +176,16 @@ async def _lacks_any(
 
 
 async def _clean_up(context: EmbeddingContext) -> None:
-    """Remove what was given up. Removing takes long: look anew each time."""
-    while given_up := [one for one in await context.queue.spaces() if one.is_given_up]:
-        with suppress(Conflict):  # somebody else has removed it, or uses it again
+    """Remove what was given up. Removing takes long: look again each time."""
+    while given_up := [space for space in await context.queue.spaces() if space.is_given_up]:
+        with suppress(Conflict):  # another process has removed it, or uses it again
             await context.queue.drop_space(given_up[0])
 
 
 async def _fill(
     context: EmbeddingContext, space: StoredSpace, on_event: OnEmbedding, sleep: Sleep
 ) -> EmbeddingProgress:
-    """Embed until nothing waits but what failed, whoever tried it, and is not tried again soon:
+    """Embed until nothing waits but what failed, in any process, and is not retried soon:
     the queue tries it more often, but takes hours for it.
     """
     failures, works = 0, False
@@ -214,9 +215,9 @@ async def _fill(
 
 
 async def _current(context: EmbeddingContext, space: StoredSpace) -> StoredSpace:
-    for one in await context.queue.spaces():
-        if one.id == space.id and one.state != "retired":
-            return one
+    for current in await context.queue.spaces():
+        if current.id == space.id and current.state != "retired":
+            return current
     raise Conflict(
         "the re-embedding was cancelled meanwhile",
         remedy="Nothing has changed for recall; run it again if you still want it.",

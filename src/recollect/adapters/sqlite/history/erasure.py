@@ -1,8 +1,8 @@
 """Removing every trace of memories from the SQLite file: rows, words, free pages and the log.
 
 FTS5 only marks an entry as gone, and both the mark and the merging that drops it want pages. A file
-that may not grow any more has none to give, and must not keep what somebody wants erased. So a few
-pages are kept in reserve for it; and the whole index is emptied first and made anew from what
+that may not grow any more has none to give, and must not keep what is to be erased. So a few
+pages are kept in reserve for it; and the whole index is emptied first and rebuilt from what
 stays, so that what it needs does not grow with it.
 """
 
@@ -81,12 +81,12 @@ def sweep(writer: sqlite3.Connection) -> None:
         with transaction(writer):
             writer.execute(_OPTIMIZE)
 
-    def made_anew() -> None:
+    def rebuilt() -> None:
         with transaction(writer):
             writer.execute("DELETE FROM reserve")
             writer.execute(_REBUILD)
 
-    _with_or_without_room(merged, made_anew)
+    _with_or_without_room(merged, rebuilt)
     _fill_reserve(writer)
     empty_log(writer)
 

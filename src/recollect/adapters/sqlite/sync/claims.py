@@ -80,27 +80,27 @@ def _outgoing(
     state = rows.to_state(row)
     if row["is_sensitive"] and not sensitive:
         fields = state.fields
-        told = {name: fields[name] for name in WITHOUT_TEXT}
+        allowed = {name: fields[name] for name in WITHOUT_TEXT}
         if known.edit is not None and known.sent is None:
             earlier = None if row["earlier"] is None else UUID(row["earlier"])
-            return _of(state, known.edit, based_on, told, earlier)  # the same again
+            return _of(state, known.edit, based_on, allowed, earlier)  # the same again
         edit = new_id()
         _note_edit(writer, id, edit, earlier)
         rows.keep_state(writer, "sent", id, None)
-        return _of(state, edit, based_on, told, earlier)
+        return _of(state, edit, based_on, allowed, earlier)
     base = known.base if based_on and not row["withheld"] else None
     if known.edit is not None and known.sent is not None:
-        # Sent, and no answer was heard: exactly the same again, whatever was changed since.
-        return _of(known.sent, known.edit, based_on, _told(known.sent, base), None)
+        # Sent and not answered: exactly the same again, even if it was changed since.
+        return _of(known.sent, known.edit, based_on, _changed_fields(known.sent, base), None)
     edit = new_id()
     _note_edit(writer, id, edit, None)
     rows.keep_state(writer, "sent", id, state)
-    return _of(state, edit, based_on, _told(state, base), None)
+    return _of(state, edit, based_on, _changed_fields(state, base), None)
 
 
-def _told(state: State, base: State | None) -> dict[str, object]:
+def _changed_fields(state: State, base: State | None) -> dict[str, object]:
     """What differs. Whether the memory is sensitive was decided here and is always said, or the
-    server would judge the text again, against the word of whoever wrote it.
+    server would judge the text again, against the word of its writer.
     """
     changed = delta(state) if base is None else delta(state, base)
     return {**changed, "is_sensitive": state.memory.is_sensitive}

@@ -33,34 +33,34 @@ async def pack(home: Path, url: str, key: str) -> None:
     console.rule("offline: a laptop syncs, then the server is stopped", align="left")
     async with laptop(home, url, key) as cached:
         await sync(cached.sync, cached.server, cached.clock)
-        memories = (await cached.recollect.stats()).memories
+        memories = (await cached.service.stats()).memories
         console.print(f"\nThe laptop has {memories} memories. The server stops …")
 
 
 async def on_the_train(home: Path, url: str, key: str) -> None:
     async with laptop(home, url, key) as cached:
-        await cached.recollect.remember(Draft(WRITTEN, tags=("ferry",)))
+        await cached.service.remember(Draft(WRITTEN, tags=("ferry",)))
         console.print(f"\nremembered here: {WRITTEN}")
         for query in ("which pier for the ferry?", "when is staging read-only?"):
-            answer = await cached.recollect.recall(RecallRequest(query, limit=1))
+            answer = await cached.service.recall(RecallRequest(query, limit=1))
             console.print(
                 Text.assemble("\nrecall ", (query, "bold"), f"   {answer.took_ms:.1f} ms")
             )
             console.print(f"  {answer.hits[0].memory.content}")
             console.print(Text(f"  {answer.note}", style="dim"))
-        waiting = (await cached.recollect.status()).waiting
+        waiting = (await cached.service.status()).waiting
         console.print(f"\n{waiting} write waits. The server comes back …\n")
 
 
 async def back_home(home: Path, url: str, key: str) -> None:
     async with laptop(home, url, key) as cached:
         await sync(cached.sync, cached.server, cached.clock)
-        here = (await cached.recollect.stats()).memories
-        there = (await cached.recollect.remote.stats()).memories
-        status = await cached.recollect.status()
+        here = (await cached.service.stats()).memories
+        there = (await cached.service.remote.stats()).memories
+        status = await cached.service.status()
         console.print(
             f"converged: {here} memories here, {there} on the server, {status.waiting} waiting, "
             f"{status.conflicts} conflicts"
         )
-        found = await cached.recollect.remote.recall(RecallRequest("pier ferry", limit=1))
+        found = await cached.service.remote.recall(RecallRequest("pier ferry", limit=1))
         console.print(f"the server recalls: {found.hits[0].memory.content}")

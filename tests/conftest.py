@@ -24,15 +24,12 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from tests.leftovers import ended_with_us
 from tests.real_parts import summarize_skips
 
-from recollect.adapters.http import client as remote
-from recollect.adapters.models.embedders import local
 from recollect.adapters.postgres import timeouts as patience
 from recollect.adapters.postgres.embedded import EmbeddedPostgres
 from recollect.adapters.postgres.embedded.passwords import ROLE, SUPERUSER, Passwords
 from recollect.adapters.postgres.migrate import migrate
 from recollect.core.recall.settings import RecallSettings
 from recollect.shells.logs import log_to_stderr
-from recollect.usecases.sync import offline_first as cached
 
 TEMPLATE = "recollect_template"
 
@@ -108,9 +105,7 @@ def unhurried() -> Iterator[None]:
         patch.setattr(RecallSettings.__init__, "__defaults__", defaults)
         for name in ("CONNECT_SECONDS", "POOL_SECONDS"):
             patch.setattr(patience, name, 60)
-        patch.setattr(local, "_QUERY_WAITS", 60.0)
-        patch.setattr(remote, "_SOON", remote._TIMEOUT)
-        patch.setattr(cached, "_WHY_SECONDS", 60.0)
+        patch.setenv("RECOLLECT_TIMEOUT_FACTOR", "60")
         for name in ("HEADER_TIMEOUT", "BODY_TIMEOUT", "ANSWER_WITHIN"):
             patch.setenv(f"RECOLLECT_{name}", "3600")
         yield

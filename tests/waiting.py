@@ -6,7 +6,11 @@ import time
 from collections.abc import Callable
 from typing import Final, Literal, TypeVar
 
+from recollect.core.admin.timeouts import TIMEOUTS
+
 SECONDS: Final = 600
+# For parts that are made without settings: a busy machine must not make them time out.
+UNHURRIED: Final = TIMEOUTS.scaled(60)
 _STEP: Final = 0.01
 
 Answer = TypeVar("Answer")

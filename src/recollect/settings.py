@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from recollect.core.admin.modes import GraphMode, Mode
+from recollect.core.admin.timeouts import TIMEOUTS, Timeouts
 from recollect.core.admin.variables import Field, SecretStr, Unusable, read
 from recollect.core.errors import InvalidInput
 from recollect.core.memory.memory import MAX_CONTENT_LIMIT, Limits
@@ -41,6 +42,7 @@ class Settings:
     sync: Literal["on", "off"] = "on"
     sync_interval: float = Field(default=60.0, ge=0.1, le=86_400)
     sync_sensitive: bool = False
+    timeout_factor: float = Field(default=1.0, ge=1.0, le=1_000)
 
     database_url: SecretStr | None = None
     postgres_account: str = "nobody"
@@ -116,6 +118,10 @@ class Settings:
     @property
     def limits(self) -> Limits:
         return Limits(content=self.max_content)
+
+    @property
+    def timeouts(self) -> Timeouts:
+        return TIMEOUTS.scaled(self.timeout_factor)
 
     @property
     def models_folder(self) -> Path:

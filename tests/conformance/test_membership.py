@@ -11,10 +11,11 @@ import pytest
 from tests.conformance.samples import OWNER, fill, ids, listed, memory, search
 from tests.strategies import MOMENT
 
+from recollect.core.admin.stats import Stats
 from recollect.core.errors import Conflict
 from recollect.core.memory.ids import IdPrefix
 from recollect.core.memory.links import Link
-from recollect.core.memory.memory import EVERYWHERE, Memory, Scope, Stats
+from recollect.core.memory.memory import EVERYWHERE, Memory, Scope
 from recollect.core.recall.settings import WordQuery
 from recollect.ports.stores import MemoryStore
 

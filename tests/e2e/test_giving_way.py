@@ -10,7 +10,7 @@ import pytest
 from recollect.core.memory.memory import Draft
 from recollect.settings import load
 from recollect.usecases.graph.extract import Extracted, extract_batch
-from recollect.usecases.workers.priority import PATIENCE
+from recollect.usecases.priority import PATIENCE
 from recollect.wiring import open_server
 
 pytestmark = pytest.mark.anyio

@@ -18,7 +18,8 @@ from recollect.core.recall.settings import RecallSettings
 from recollect.settings import load
 from recollect.shells.worker import require_embedding
 from recollect.usecases.sync.sync import sync
-from recollect.usecases.workers.embedding import Worker
+from recollect.usecases.workers.embedding import EmbeddingStep
+from recollect.usecases.workers.worker import Worker
 from recollect.wiring import open_cached
 
 CAR = "My automobile is being repaired until Thursday"
@@ -42,7 +43,7 @@ def server(database_url: str, home_with_model: Path) -> Iterator[Running]:
 
 def work_off(server: Running) -> None:
     """What the worker does, until nothing waits."""
-    work = Worker(require_embedding(server.server)).work_off()
+    work = Worker(EmbeddingStep(require_embedding(server.server))).work_off()
     asyncio.run_coroutine_threadsafe(work, server.loop).result(timeout=120)
 
 
@@ -190,7 +191,7 @@ def test_a_client_with_a_copy_finds_by_meaning_as_the_server_does(
         async with open_cached(load(home=home, api_url=server.url, api_key=key)) as one:
             await sync(one.sync, one.server, one.clock)
             return [
-                await one.recollect.recall(RecallRequest(QUERY, **fields))
+                await one.service.recall(RecallRequest(QUERY, **fields))
                 for fields in ({}, {"weights": {"lexical": 0.0}}, {"is_sensitive": True})
             ]
 

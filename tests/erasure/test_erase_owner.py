@@ -44,7 +44,7 @@ async def opened(
     if kind == "sqlite":
         path = tmp_path / "memories.db"
         async with SqliteStore(path) as store:
-            yield store, SqliteOwnerErasure(store, path)
+            yield store, SqliteOwnerErasure(store.threads)
     else:
         async with PostgresStore(url) as there:
             yield there, there.eraser

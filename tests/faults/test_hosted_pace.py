@@ -22,8 +22,10 @@ from recollect.adapters.models.hosted.retries import DOCUMENT_PATIENCE
 from recollect.adapters.postgres.vectors.index import LEASE
 from recollect.core.errors import ModelBusy
 from recollect.core.recall.space import EmbeddingJob, StoredSpace
-from recollect.usecases.workers.embed import Embedded, EmbeddingContext, Tell, Trouble
-from recollect.usecases.workers.embedding import Worker
+from recollect.usecases.workers.backoff import Trouble
+from recollect.usecases.workers.embed import Embedded, EmbeddingContext, OnEmbedding
+from recollect.usecases.workers.embedding import EmbeddingStep
+from recollect.usecases.workers.worker import Worker
 
 FINE = Spoiled()  # by nothing
 TEXTS = {UUID(int=place): f"text {place}" for place in range(50)}
@@ -74,14 +76,14 @@ class One:
 
 @asynccontextmanager
 async def working(
-    loop: AdvancingClock, server: Loopback, tell: Tell = lambda _: None
+    loop: AdvancingClock, server: Loopback, tell: OnEmbedding = lambda _: None
 ) -> AsyncIterator[tuple[Timed, Worker, HostedEmbedder]]:
     async with HostedEmbedder(
         COMPATIBLE, egress="local", model="x", dimension=8, base_url=server.base_url
     ) as model:
         queue = Timed(dict(TEXTS), loop=loop)
         context = EmbeddingContext(queue, One(model), "x")
-        yield queue, Worker(context, tell, sleep=queue.pass_by, now=loop.time), model
+        yield queue, Worker(EmbeddingStep(context, tell), sleep=queue.pass_by, now=loop.time), model
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,8 @@ from recollect.usecases.recall.dense import dense_leg
 from recollect.usecases.service import LocalService
 from recollect.usecases.workers import reembed
 from recollect.usecases.workers.embed import BATCH, EmbeddingContext
-from recollect.usecases.workers.embedding import Worker
+from recollect.usecases.workers.embedding import EmbeddingStep
+from recollect.usecases.workers.worker import Worker
 from recollect.wiring import SystemClock
 
 A, B, C = (f"compatible/{letter}@8" for letter in "abc")
@@ -177,7 +178,7 @@ async def changed_once(database_url: str, server: Loopback) -> AsyncIterator[Hou
         assert store.vectors is not None
         context = EmbeddingContext(store.vectors, embedders, A)
         await store.add_many([memory(n, f"memory number {n}") for n in range(1, COUNT + 1)])
-        await Worker(context).work_off()
+        await Worker(EmbeddingStep(context)).work_off()
         await reembed.reembed(context, B)
         house = House(database_url, server, context, store)
         assert house.standing() == {A: "former", B: "active"}

@@ -41,7 +41,9 @@ async def test_a_damaged_file(tmp_path: Path) -> None:
     async with SqliteStore(path) as store:
         await store.add(memory(1, "the harbour"))
         pages = "PRAGMA page_size"
-        (size,) = await store._writer.run(lambda writer: tuple(writer.execute(pages).fetchone()))
+        (size,) = await store.threads.writer.run(
+            lambda writer: tuple(writer.execute(pages).fetchone())
+        )
     with path.open("r+b") as file:
         file.seek(size)
         file.write(b"\xff" * size * 30)

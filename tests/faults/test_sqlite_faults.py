@@ -17,7 +17,7 @@ from uuid import UUID
 import pytest
 from tests.conformance.samples import OWNER, ids, listed, memory, search
 
-from recollect.adapters.sqlite.schema.tables import is_current, migrate
+from recollect.adapters.sqlite.schema.file import create_tables, has_tables
 from recollect.adapters.sqlite.store import SqliteStore
 from recollect.core.errors import StoreBusy, StoreFull, StoreUnavailable
 
@@ -142,7 +142,7 @@ async def test_a_file_that_may_only_be_read(open_folder: Path) -> None:
 
 async def limit_pages(store: SqliteStore, most: int) -> None:
     limit = f"PRAGMA max_page_count = {most}"
-    await store._writer.run(lambda writer: writer.execute(limit).fetchone())
+    await store.threads.writer.run(lambda writer: writer.execute(limit).fetchone())
 
 
 async def test_a_full_disk(tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ async def test_erasing_needs_no_room(
             stored.append(UUID(int=number))
         assert 0 < len(stored) < 1999
         if is_synced:
-            await store._writer.run(_forget_what_waits)
+            await store.threads.writer.run(_forget_what_waits)
         for place, id in enumerate(stored):
             assert await store.erase(OWNER, id), f"{place} of {len(stored)}"
             if place in (0, 1, len(stored) // 2):
@@ -274,7 +274,7 @@ async def test_a_write_into_a_file_that_is_removed_meanwhile_is_not_acknowledged
             remove(path)
 
         with pytest.raises(StoreUnavailable, match="moved or removed") as refused:
-            await store._writer.run(write)
+            await store.threads.writer.run(write)
         assert str(path) in str(refused.value)
         await store.add(memory(2))
         assert await listed(store) == ids(2)
@@ -312,7 +312,7 @@ async def test_several_processes_writing_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("statement", range(3))
-def test_a_file_migrated_by_another_between_two_looks_is_ours(
+def test_has_tables_sees_tables_that_another_process_creates_meanwhile(
     tmp_path: Path, statement: int
 ) -> None:
     """The other process commits just before one of the statements that look at the file."""
@@ -325,16 +325,16 @@ def test_a_file_migrated_by_another_between_two_looks_is_ours(
 
         def looking(sql: str) -> None:
             if len(looks) == statement:
-                migrate(theirs, path)
+                create_tables(theirs, path)
             looks.append(sql)
 
         ours.set_trace_callback(looking)
-        is_current(ours, path)
+        has_tables(ours, path)
         assert len(looks) == 3
-        assert is_current(ours, path)
+        assert has_tables(ours, path)
 
 
-def test_a_file_that_another_is_about_to_write_is_waited_for_when_it_is_made(
+def test_create_tables_waits_for_another_writer(
     tmp_path: Path,
 ) -> None:
     """SQLite itself would refuse at once."""
@@ -353,6 +353,6 @@ def test_a_file_that_another_is_about_to_write_is_waited_for_when_it_is_made(
                     theirs.execute("ROLLBACK")
 
         ours.set_trace_callback(trying)
-        migrate(ours, path)
+        create_tables(ours, path)
         assert len(tries) == 2
-        assert is_current(ours, path)
+        assert has_tables(ours, path)

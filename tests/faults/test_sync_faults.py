@@ -44,14 +44,14 @@ async def test_a_network_that_drops_delays_truncates_and_repeats(
             while network.drawn.total() < REQUESTS:
                 number += 1
                 client = (one, two)[number % 2]
-                memory = await client.recollect.remember(Draft(f"number {number}"))
+                memory = await client.service.remember(Draft(f"number {number}"))
                 expected[str(memory.id)] = f"number {number}"
                 mine = [id for id in await client.listed() if str(id) in expected]
                 if number % 5 == 0:
-                    await client.recollect.update(str(memory.id), {"content": f"again {number}"})
+                    await client.service.update(str(memory.id), {"content": f"again {number}"})
                     expected[str(memory.id)] = f"again {number}"
                 if number % 7 == 0 and memory.id != mine[0]:
-                    await client.recollect.forget(str(memory.id), forever=True)
+                    await client.service.forget(str(memory.id), forever=True)
                     del expected[str(memory.id)]
                 try:
                     await client.sync()
@@ -119,7 +119,7 @@ async def _interrupted(
         ]
         for turn in range(times):
             for number in range(8):
-                await one.recollect.remember(Draft(f"number {number} of turn {turn}"))
+                await one.service.remember(Draft(f"number {number} of turn {turn}"))
             syncing = [asyncio.create_task(client.sync()) for client in (one, two)]
             await asyncio.to_thread(interrupt)
             done = await asyncio.gather(*syncing, return_exceptions=True)
@@ -144,24 +144,24 @@ async def test_a_full_disk_here_stops_nothing_for_good(database_url: str, tmp_pa
                 await stack.enter_async_context(Client(tmp_path / name, up.url, key))
                 for name in ("one", "two")
             ]
-            await one.recollect.remember(Draft("before"))
+            await one.service.remember(Draft("before"))
             await settle(one, two)
             for number in range(30):
-                await two.recollect.remember(Draft(f"number {number} " + "x" * 4_000))
+                await two.service.remember(Draft(f"number {number} " + "x" * 4_000))
             await two.sync()
 
             async def limit(pages: int) -> None:
                 def work(writer: sqlite3.Connection) -> None:
                     writer.execute(f"PRAGMA max_page_count = {pages}").fetchone()
 
-                await one.store._writer.run(work)
+                await one.store.threads.writer.run(work)
 
             def size(writer: sqlite3.Connection) -> int:
                 return int(writer.execute("PRAGMA page_count").fetchone()[0])
 
-            await limit(await one.store._writer.run(size) + 4)
+            await limit(await one.store.threads.writer.run(size) + 4)
             drafts = [Draft(f"mine {number} " + "y" * 1_000) for number in range(60)]
-            done = [one.recollect.remember(draft) for draft in drafts]
+            done = [one.service.remember(draft) for draft in drafts]
             outcomes = await asyncio.gather(*done, return_exceptions=True)
             refused = [outcome for outcome in outcomes if isinstance(outcome, StoreFull)]
             kept = len(drafts) - len(refused)
@@ -184,7 +184,7 @@ async def test_a_store_that_was_replaced_does_not_mix_owners(
         theirs = Client(tmp_path / "theirs", up.url, up.new_key())
         for client in (mine, theirs):
             async with client:
-                await client.recollect.remember(Draft(client.path.name))
+                await client.service.remember(Draft(client.path.name))
                 await client.sync()
         (tmp_path / "mine" / "memories.db").unlink()
         (tmp_path / "theirs" / "memories.db").rename(tmp_path / "mine" / "memories.db")

@@ -29,7 +29,6 @@ from tests.loopback import Cut, Fault, Garbage, Loopback, Spoiled, Stall, Status
 from tests.serving import running
 from tests.waiting import SECONDS, wait_until
 
-from recollect.adapters.models.embedders import local
 from recollect.adapters.models.embedders.hosted import HostedEmbedder
 from recollect.adapters.models.embedders.hosted_providers import COMPATIBLE
 from recollect.adapters.models.hosted.retries import DOCUMENT_PATIENCE, LONGEST_SILENCE
@@ -38,7 +37,8 @@ from recollect.core.errors import ModelUnavailable
 from recollect.core.recall.space import EmbeddingProgress
 from recollect.shells.worker import persist
 from recollect.usecases.workers.embed import EmbeddingContext
-from recollect.usecases.workers.embedding import Worker
+from recollect.usecases.workers.embedding import EmbeddingStep
+from recollect.usecases.workers.worker import Worker
 
 FINE = Spoiled()  # by nothing
 TEXTS = [f"memory number {place}" for place in range(40)]
@@ -165,12 +165,12 @@ def test_a_hosted_model_that_fails_costs_no_memory_an_attempt(
         server.misbehave(FINE, *(hang if isinstance(one, Stall) else one for one in faults))
         async with build_context(database_url, server) as context:
             with pytest.raises(ModelUnavailable):
-                await Worker(context, sleep=sleep, now=loop.time).work_off()
+                await Worker(EmbeddingStep(context), sleep=sleep, now=loop.time).work_off()
             assert len(server.requests) == 1 + len(faults)
             (space,) = await context.queue.spaces()
             failed = await context.queue.progress(space)
             await sleep(LONGEST_SILENCE)
-            await Worker(context, sleep=sleep, now=loop.time).work_off()
+            await Worker(EmbeddingStep(context), sleep=sleep, now=loop.time).work_off()
             return failed, await context.queue.progress(space)
 
     failed, after = run_advancing(run)
@@ -189,7 +189,7 @@ def test_a_text_that_a_hosted_model_refuses_is_alone_in_failing(
 
     async def run() -> EmbeddingProgress:
         async with build_context(database_url, server) as context:
-            await Worker(context).work_off()
+            await Worker(EmbeddingStep(context)).work_off()
             (space,) = await context.queue.spaces()
             progress: EmbeddingProgress = await context.queue.progress(space)
             return progress
@@ -261,12 +261,14 @@ def test_a_server_does_not_wait_for_its_model(
     """The index takes the connection and never answers: the fetch goes on for as long as it is
     let, and meanwhile recall works by words and says why.
     """
-    monkeypatch.setattr(local, "_QUERY_WAITS", 1.0)
     with socket.create_server(("127.0.0.1", 0)) as index:
         address = f"http://127.0.0.1:{index.getsockname()[1]}/"
         monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
         monkeypatch.setenv("PIP_INDEX_URL", address)
-        with running(database_url, tmp_path, worker="inside") as up, up.client() as client:
+        with (
+            running(database_url, tmp_path, worker="inside", timeout_factor=1.0) as up,
+            up.client() as client,
+        ):
             client.post("memories", json={"content": "Anna prefers tea over coffee"})
             assert wait_for_embedding(client, "waiting")["last_error"] is None
             found = client.post("recall", json={"query": "coffee", "explain": True}).json()
@@ -294,7 +296,7 @@ def test_a_fault_of_our_own_ends_neither_worker_nor_server(
     async def run() -> None:
         context = EmbeddingContext(Broken(), Broken(), "m")
         with pytest.raises(Enough):
-            await persist(context, lambda _: None, sleep)
+            await persist(EmbeddingStep(context), sleep)
 
     asyncio.run(run())
     assert slept == [60.0] * 3

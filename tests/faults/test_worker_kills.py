@@ -28,8 +28,10 @@ from recollect.adapters.postgres.vectors import queue as embedding_queue
 from recollect.adapters.postgres.vectors import sweep as embedding_sweep
 from recollect.core.errors import ModelUnavailable
 from recollect.core.recall.space import Space
-from recollect.usecases.workers.embed import BATCH, Embedded, EmbeddingContext, Trouble
-from recollect.usecases.workers.embedding import Worker, retry_parked
+from recollect.usecases.workers.backoff import Trouble
+from recollect.usecases.workers.embed import BATCH, Embedded, EmbeddingContext
+from recollect.usecases.workers.embedding import EmbeddingStep, retry_parked
+from recollect.usecases.workers.worker import Worker
 
 FINE = Spoiled()  # by nothing
 TEXTS = [f"memory number {place}" for place in range(40)]
@@ -45,7 +47,8 @@ from recollect.adapters.postgres.vectors import sweep as embedding_sweep
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.adapters.postgres.vectors.index import PostgresVectors
 from recollect.usecases.workers.embed import EmbeddingContext
-from recollect.usecases.workers.embedding import Worker
+from recollect.usecases.workers.embedding import EmbeddingStep
+from recollect.usecases.workers.worker import Worker
 
 url, base_url, step, moment = sys.argv[1:]
 inside = embedding_sweep if step == "sweep" else embedding_queue
@@ -63,7 +66,7 @@ setattr(holder, step, stopped)
 async def main():
     accounts = {"compatible": Account(None, base_url)}
     async with PostgresStore(url, lease=1.0) as store, Catalogue(Path("/"), accounts=accounts) as c:
-        await Worker(EmbeddingContext(store.vectors, c, "compatible/x@8")).run()
+        await Worker(EmbeddingStep(EmbeddingContext(store.vectors, c, "compatible/x@8"))).run()
 
 asyncio.run(main())
 """
@@ -106,7 +109,7 @@ def work_off(url: str, server: Loopback) -> None:
             assert store.vectors is not None
             context = EmbeddingContext(store.vectors, catalogue, "compatible/x@8")
             await retry_parked(context)
-            assert await Worker(context).work_off() == 0
+            assert await Worker(EmbeddingStep(context)).work_off() == 0
 
     asyncio.run(run())
 
@@ -208,7 +211,7 @@ def embedded_by(url: str, model: Moody) -> list[Embedded | Trouble]:
         async with opened(url, lease=0) as (store, vectors):
             await store.add_many([memory(n, text) for n, text in enumerate(TEXTS[:5], 1)])
             context = EmbeddingContext(vectors, model, "moody")
-            worker = Worker(context, told.append, sleep=lambda _: asyncio.sleep(0))
+            worker = Worker(EmbeddingStep(context, told.append), sleep=lambda _: asyncio.sleep(0))
             working = asyncio.create_task(worker.run())
             async with asyncio.timeout(SECONDS):
                 while rows_in(url) != [(True, 0, None)] * 5:
@@ -249,7 +252,7 @@ def test_a_worker_whose_connection_is_cut_in_the_midst_of_a_step_goes_on(
     monkeypatch.setattr(holder, step, cutting)
     told = embedded_by(database_url, Moody(**moods))
     assert cut
-    assert any(isinstance(one, Trouble) and one.space is None for one in told)
+    assert any(isinstance(one, Trouble) and one.of == "store" for one in told)
 
 
 def test_a_worker_that_loses_every_connection_while_its_model_works_goes_on(

@@ -21,8 +21,9 @@ from recollect.core.errors import InvalidInput, ModelUnavailable
 from recollect.core.memory.memory import Draft
 from recollect.core.recall.request import RecallRequest, Recollection
 from recollect.settings import load
-from recollect.usecases.workers.embedding import Worker
+from recollect.usecases.workers.embedding import EmbeddingStep
 from recollect.usecases.workers.reembed import status
+from recollect.usecases.workers.worker import Worker
 from recollect.wiring import catalogue, open_server
 
 ELSEWHERE: Final = "https://embeddings.invalid/v1"
@@ -106,7 +107,7 @@ def test_recall_goes_on_by_words_and_says_why(
         ) as server:
             await server.for_owner("me").remember(Draft(f"the {canary('one')} sings"))
             assert server.embedding is not None
-            await Worker(server.embedding).work_off()
+            await Worker(EmbeddingStep(server.embedding)).work_off()
 
     async def recalled_without() -> Recollection:
         async with open_server(load(**common, **SETTINGS)) as server:
@@ -114,7 +115,7 @@ def test_recall_goes_on_by_words_and_says_why(
             await mine.remember(Draft(f"a second {canary('two')}"))
             assert server.embedding is not None
             with pytest.raises(InvalidInput, match="RECOLLECT_EGRESS"):
-                await Worker(server.embedding).work_off()
+                await Worker(EmbeddingStep(server.embedding)).work_off()
             (space,) = await status(server.embedding)
             assert "RECOLLECT_EGRESS" in str(space.progress.last_error)
             return await mine.recall(RecallRequest(canary("one")))

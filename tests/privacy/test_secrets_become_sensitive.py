@@ -200,7 +200,7 @@ def test_new_text_for_a_memory_that_is_sensitive_there_stays_here(
         async with RemoteService(server.url, server.new_key()) as remote:
             stored = await remote.remember(Draft("the safe's code", is_sensitive=True))
             plain = await remote.remember(Draft("the shed"))
-            monkeypatch.setattr(remote, "_is_here", False)
+            monkeypatch.setattr(remote, "is_here", False)
             with pytest.raises(InvalidInput, match="stays on this machine"):
                 await remote.update(str(stored.id), {"content": "the safe's new code"})
             assert (await remote.get(str(stored.id))).content == "the safe's code"

@@ -26,7 +26,8 @@ from recollect.adapters.models.hosted.retries import DOCUMENT_PATIENCE
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.core.memory.memory import EPISODE, Memory
 from recollect.usecases.workers.embed import EmbeddingContext
-from recollect.usecases.workers.embedding import Worker
+from recollect.usecases.workers.embedding import EmbeddingStep
+from recollect.usecases.workers.worker import Worker
 
 MODEL = "compatible/x@8"
 BIRD = memory(5, canary("sings"))
@@ -74,7 +75,9 @@ def embed_while(
 
         accounts = {"compatible": Account(None, hosted.base_url)}
         async with opened(url) as (store, vectors), Catalogue(Path("/"), accounts=accounts) as made:
-            worker = Worker(EmbeddingContext(vectors, made, MODEL), sleep=pass_by, now=loop.time)
+            worker = Worker(
+                EmbeddingStep(EmbeddingContext(vectors, made, MODEL)), sleep=pass_by, now=loop.time
+            )
             await worker.work_off()  # the model answers, and is known to
             await store.add_many(memories)
 

@@ -24,8 +24,9 @@ from tests.property.conftest import OpenStore
 from tests.strategies import MOMENT
 
 from recollect.adapters.sqlite.store import SqliteStore
+from recollect.core.admin.stats import Stats
 from recollect.core.errors import Conflict
-from recollect.core.memory.memory import EVERYWHERE, Memory, Stats
+from recollect.core.memory.memory import EVERYWHERE, Memory
 from recollect.core.recall.settings import WordQuery
 
 # Words that no stemmer changes and no list of stop words holds.
@@ -132,7 +133,7 @@ class History(RuleBasedStateMachine):
     def teardown(self) -> None:
         if isinstance(self.store, SqliteStore):
             check = "INSERT INTO memory_words (memory_words, rank) VALUES ('integrity-check', 1)"
-            self.wait(self.store._writer.run(lambda writer: writer.execute(check)))
+            self.wait(self.store.threads.writer.run(lambda writer: writer.execute(check)))
 
 
 def _words_of(one: Memory) -> set[str]:

@@ -13,8 +13,6 @@ from pathlib import Path
 from typing import Any, Self
 from uuid import UUID
 
-import pytest
-
 from recollect.adapters.http.sync import RemoteSync
 from recollect.adapters.sqlite.store import SqliteStore
 from recollect.adapters.sqlite.sync.store import SqliteSync
@@ -25,7 +23,7 @@ from recollect.core.sync.model import ChangePage, Outgoing, Pushed, Revision
 from recollect.ports.sync import SyncServer, SyncStore
 from recollect.settings import load
 from recollect.usecases.service import LocalService
-from recollect.usecases.sync import offline_first as cached
+from recollect.usecases.sync.offline_first import OfflineFirstService
 from recollect.usecases.sync.sync import pull_all, push_all, sync
 from recollect.wiring import build_context
 
@@ -138,7 +136,7 @@ class Client:
         context = replace(
             build_context(self.store, settings), clock=self.clock, revisions=self.sync_store
         )
-        self.recollect = LocalService(context, OWNER)
+        self.service = LocalService(context, OWNER)
         return self
 
     async def close(self) -> None:
@@ -166,7 +164,7 @@ class Client:
 
     async def all(self) -> dict[UUID, Memory]:
         """Every memory, forgotten ones too."""
-        found = await self.store._reader.run(
+        found = await self.store.threads.reader.run(
             lambda one: one.execute("SELECT id FROM memories").fetchall()
         )
         memories = [await self.store.get(OWNER, UUID(id)) for (id,) in found]
@@ -179,10 +177,10 @@ class Client:
         return {one.id: one for one in await self.sync_store.revisions(OWNER)}
 
 
-def leave_the_server(seconds: float, patch: pytest.MonkeyPatch) -> None:
-    """How long a client with a copy waits for its server, whatever a recall's deadline is here."""
-    deadline = RecallSettings().deadline_ms / 1000
-    patch.setattr(cached, "_NETWORK_SECONDS", seconds - deadline)
+def impatient(service: OfflineFirstService) -> OfflineFirstService:
+    """It waits 20 ms for its server, whatever a recall's deadline is here."""
+    network = 0.02 - RecallSettings().deadline_ms / 1000
+    return replace(service, timeouts=replace(service.timeouts, network=network))
 
 
 async def settle(*clients: Client) -> None:

@@ -12,7 +12,7 @@ from typing import cast
 
 import pytest
 from tests.serving import Running
-from tests.sync.clients import leave_the_server
+from tests.sync.clients import impatient
 
 from recollect import settings
 from recollect.core.errors import NotFound, StoreUnavailable
@@ -36,7 +36,7 @@ async def synced(one: Cached) -> None:
 
 
 async def found(one: Cached, query: str) -> list[str]:
-    answer = await one.recollect.recall(RecallRequest(query))
+    answer = await one.service.recall(RecallRequest(query))
     return [hit.memory.content for hit in answer.hits]
 
 
@@ -48,9 +48,9 @@ async def test_recall_asks_the_server_and_knows_what_it_cannot(
         cached(tmp_path / "one", server.url, key) as one,
         cached(tmp_path / "two", server.url, key) as two,
     ):
-        await two.recollect.remember(Draft("the harbour of two"))
-        gone = await two.recollect.remember(Draft("the harbour that was"))
-        old = await two.recollect.remember(Draft("the harbour is small"))
+        await two.service.remember(Draft("the harbour of two"))
+        gone = await two.service.remember(Draft("the harbour that was"))
+        old = await two.service.remember(Draft("the harbour is small"))
         await synced(two)
         # Not pulled yet, and still found: by the server.
         assert set(await found(one, "harbour")) == {
@@ -58,13 +58,13 @@ async def test_recall_asks_the_server_and_knows_what_it_cannot(
             "the harbour that was",
             "the harbour is small",
         }
-        assert (await one.recollect.get(str(gone.id))).content == "the harbour that was"
+        assert (await one.service.get(str(gone.id))).content == "the harbour that was"
         await synced(one)
-        await one.recollect.forget(str(gone.id))
-        await one.recollect.update(str(old.id), {"content": "the harbour is large"})
-        await one.recollect.remember(Draft("the harbour of one"))
-        await one.recollect.remember(Draft("the secret harbour", is_sensitive=True))
-        answer = await one.recollect.recall(RecallRequest("harbour"))
+        await one.service.forget(str(gone.id))
+        await one.service.update(str(old.id), {"content": "the harbour is large"})
+        await one.service.remember(Draft("the harbour of one"))
+        await one.service.remember(Draft("the secret harbour", is_sensitive=True))
+        answer = await one.service.recall(RecallRequest("harbour"))
         assert {hit.memory.content for hit in answer.hits} == {
             "the harbour of two",
             "the harbour is large",
@@ -73,7 +73,7 @@ async def test_recall_asks_the_server_and_knows_what_it_cannot(
         }
         assert answer.note is None
         # What only this store has is where this store, which knows everything, places it.
-        here = await one.recollect.local.recall(RecallRequest("harbour"))
+        here = await one.service.local.recall(RecallRequest("harbour"))
         own = {
             place: hit.memory.content
             for place, hit in enumerate(here.hits)
@@ -85,30 +85,26 @@ async def test_recall_asks_the_server_and_knows_what_it_cannot(
 
 async def test_without_the_server_recall_answers_by_words_and_says_so(tmp_path: Path) -> None:
     async with cached(tmp_path, "http://127.0.0.1:9", "rk_x") as one:
-        memory = await one.recollect.remember(Draft("the harbour"))
-        answer = await one.recollect.recall(RecallRequest("harbour"))
+        memory = await one.service.remember(Draft("the harbour"))
+        answer = await one.service.recall(RecallRequest("harbour"))
         assert [hit.memory for hit in answer.hits] == [memory]
         assert answer.note is not None
         assert "by words alone: the server at http://127.0.0.1:9 cannot be reached" in answer.note
         assert answer.degraded == ("dense", "graph")
-        assert (await one.recollect.why(str(memory.id), RecallRequest("harbour"))).recalled
+        assert (await one.service.why(str(memory.id), RecallRequest("harbour"))).recalled
         with pytest.raises(NotFound):
-            await one.recollect.get("0190abcd")
+            await one.service.get("0190abcd")
         with pytest.raises(StoreUnavailable):
-            await one.recollect.settings()
-        assert (await one.recollect.status()).waiting == 1
+            await one.service.settings()
+        assert (await one.service.status()).waiting == 1
 
 
-async def test_a_server_that_does_not_answer_is_not_waited_for_without_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # The store here has the whole deadline.
-    leave_the_server(0.02, monkeypatch)
+async def test_recall_answers_without_a_server_that_times_out(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         async with cached(tmp_path, url, "rk_x") as one:
-            await one.recollect.remember(Draft("the harbour"))
-            answer = await one.recollect.recall(RecallRequest("harbour"))
+            await one.service.remember(Draft("the harbour"))
+            answer = await impatient(one.service).recall(RecallRequest("harbour"))
             assert len(answer.hits) == 1
             assert answer.note is not None
             assert "did not answer in time" in answer.note
@@ -117,7 +113,7 @@ async def test_a_server_that_does_not_answer_is_not_waited_for_without_end(
 
 async def test_a_sensitive_query_does_not_leave(server: Running, tmp_path: Path) -> None:
     async with cached(tmp_path, server.url, server.new_key()) as one:
-        remote = one.recollect.remote
+        remote = one.service.remote
 
         class Watched:
             asked = 0
@@ -127,7 +123,7 @@ async def test_a_sensitive_query_does_not_leave(server: Running, tmp_path: Path)
                 return await remote.recall(request)
 
         watched = Watched()
-        elsewhere = replace(one.recollect, is_here=False)
+        elsewhere = replace(one.service, is_here=False)
         recollect = replace(elsewhere, remote=watched)  # type: ignore[arg-type]  # recalls only
         await recollect.remember(Draft("the harbour"))
         answer = await recollect.recall(RecallRequest("harbour", is_sensitive=True))
@@ -141,14 +137,14 @@ async def test_the_engine_inside_sends_what_is_written(server: Running, tmp_path
     async with (
         cached(tmp_path / "one", server.url, key) as one,
         cached(tmp_path / "two", server.url, key) as two,
-        one.engine_running(),
+        one.syncing(),
     ):
-        memory = await one.recollect.remember(Draft("the harbour"))
+        memory = await one.service.remember(Draft("the harbour"))
         async with asyncio.timeout(60):
             while True:
                 await synced(two)
                 try:
-                    assert await two.recollect.local.get(str(memory.id)) == memory
+                    assert await two.service.local.get(str(memory.id)) == memory
                 except NotFound:
                     await asyncio.sleep(0.02)
                 else:
@@ -164,11 +160,11 @@ async def test_a_memory_that_is_sent_while_the_server_searches_is_still_found(
             """The server, which hears of the write just after it has searched."""
 
             async def recall(self, request: RecallRequest) -> Recollection:
-                answer = await one.recollect.remote.recall(request)
+                answer = await one.service.remote.recall(request)
                 await synced(one)
                 return answer
 
-        await one.recollect.remember(Draft("the harbour of one"))
-        between = replace(one.recollect, remote=cast("Service", SentMeanwhile()))
+        await one.service.remember(Draft("the harbour of one"))
+        between = replace(one.service, remote=cast("Service", SentMeanwhile()))
         answer = await between.recall(RecallRequest("harbour"))
         assert [hit.memory.content for hit in answer.hits] == ["the harbour of one"]

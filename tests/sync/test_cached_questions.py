@@ -13,15 +13,15 @@ from typing import cast
 
 import pytest
 from tests.serving import Running
-from tests.sync.clients import leave_the_server
+from tests.sync.clients import impatient
 from tests.sync.test_cached import cached, synced
 
+from recollect.core.admin.timeouts import Timeouts
 from recollect.core.errors import InvalidInput, NotFound, StoreUnavailable
 from recollect.core.memory.memory import Draft
 from recollect.core.recall.explain import WhyReport
 from recollect.core.recall.request import RecallRequest, Recollection
 from recollect.ports.service import Service
-from recollect.usecases.sync import offline_first as cached_module
 
 pytestmark = pytest.mark.anyio
 
@@ -66,30 +66,29 @@ async def test_a_recall_that_is_not_for_this_store_is_answered_by_the_server(
 ) -> None:
     """There is no model here: what matters is that the server is asked, and its answer stands."""
     async with cached(tmp_path, server.url, server.new_key()) as one:
-        memory = await one.recollect.remember(Draft("the harbour"))
+        memory = await one.service.remember(Draft("the harbour"))
         await synced(one)
-        there = await one.recollect.remote.recall(BY_MEANING)
-        answer = await one.recollect.recall(BY_MEANING)
+        there = await one.service.remote.recall(BY_MEANING)
+        answer = await one.service.recall(BY_MEANING)
         assert answer.legs["lexical"].status == "skipped"
         assert ([hit.memory.id for hit in answer.hits], answer.note) == (
             [hit.memory.id for hit in there.hits],
             None,
         )
-        assert [hit.memory for hit in (await one.recollect.recall(SECRETLY)).hits] == [memory]
+        assert [hit.memory for hit in (await one.service.recall(SECRETLY)).hits] == [memory]
 
 
 async def test_a_recall_that_is_not_for_this_store_fails_without_the_server(
-    tmp_path: Path, silent: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, silent: str
 ) -> None:
     async with cached(tmp_path / "away", AWAY, "rk_x") as one:
         with pytest.raises(StoreUnavailable, match="cannot be reached"):
-            await one.recollect.recall(BY_MEANING)
+            await one.service.recall(BY_MEANING)
         with pytest.raises(InvalidInput, match="no leg can answer"):
-            await one.recollect.local.recall(BY_MEANING)
-    leave_the_server(0.02, monkeypatch)
+            await one.service.local.recall(BY_MEANING)
     async with cached(tmp_path / "silent", silent, "rk_x") as one:
         with pytest.raises(StoreUnavailable, match="did not answer in time"):
-            await one.recollect.recall(BY_MEANING)
+            await impatient(one.service).recall(BY_MEANING)
 
 
 async def test_a_local_store_that_fails_beside_a_server_that_answers_is_named(
@@ -103,9 +102,9 @@ async def test_a_local_store_that_fails_beside_a_server_that_answers_is_named(
             raise StoreUnavailable("the store did not answer", remedy="Try again.")
 
     async with cached(tmp_path, server.url, server.new_key()) as one:
-        memory = await one.recollect.remember(Draft("the harbour"))
+        memory = await one.service.remember(Draft("the harbour"))
         await synced(one)
-        failing = replace(one.recollect, local=cast("Service", Failing(one.recollect.local)))
+        failing = replace(one.service, local=cast("Service", Failing(one.service.local)))
         answer = await failing.recall(RecallRequest("harbour"))
         assert [hit.memory for hit in answer.hits] == [memory]
         assert answer.note == "without what only the local store has: the store did not answer"
@@ -120,10 +119,10 @@ async def test_a_sensitive_query_is_asked_of_a_server_on_this_machine_alone(
         cached(tmp_path / "one", server.url, key) as one,
         cached(tmp_path / "two", server.url, key) as two,
     ):
-        memory = await two.recollect.remember(Draft("the harbour"))
+        memory = await two.service.remember(Draft("the harbour"))
         await synced(two)
-        watched = Watched(one.recollect.remote)
-        here = replace(one.recollect, remote=cast("Service", watched))
+        watched = Watched(one.service.remote)
+        here = replace(one.service, remote=cast("Service", watched))
         # Not pulled yet: only the server can know it.
         assert [hit.memory.id for hit in (await here.recall(SECRETLY)).hits] == [memory.id]
         assert (await here.why(str(memory.id), SECRETLY)).note is None
@@ -144,24 +143,22 @@ async def test_a_sensitive_query_is_asked_of_a_server_on_this_machine_alone(
 
 async def test_why_may_take_longer_than_a_recall(server: Running, tmp_path: Path) -> None:
     async with cached(tmp_path, server.url, server.new_key()) as one:
-        memory = await one.recollect.remember(Draft("the harbour"))
+        memory = await one.service.remember(Draft("the harbour"))
         await synced(one)
-        await one.recollect.local.change_settings({"deadline_ms": 10})
-        watched = Watched(one.recollect.remote)
+        await one.service.local.change_settings({"deadline_ms": 10})
+        watched = Watched(one.service.remote)
         watched.why_takes = 0.02
-        slow = replace(one.recollect, remote=cast("Service", watched))
+        slow = replace(one.service, remote=cast("Service", watched))
         report = await slow.why(str(memory.id), RecallRequest("harbour"))
         assert (report.recalled, report.note) == (True, None)
 
 
-async def test_why_says_when_the_server_did_not_answer_in_time(
-    tmp_path: Path, silent: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(cached_module, "_WHY_SECONDS", 0.05)
+async def test_why_says_when_the_server_did_not_answer_in_time(tmp_path: Path, silent: str) -> None:
     async with cached(tmp_path, silent, "rk_x") as one:
-        memory = await one.recollect.remember(Draft("the harbour"))
+        memory = await one.service.remember(Draft("the harbour"))
         as_if_sent(tmp_path)
-        report = await one.recollect.why(str(memory.id), RecallRequest("quay"))
+        impatiently = replace(one.service, timeouts=Timeouts(remote_why=0.05))
+        report = await impatiently.why(str(memory.id), RecallRequest("quay"))
         assert (report.recalled, report.memory) == (False, memory)
         assert report.note == (
             "answered by the local store, by words alone: the server did not answer in time"
@@ -174,15 +171,15 @@ async def test_why_says_when_the_server_did_not_answer_in_time(
 
 async def test_why_says_when_the_server_cannot_be_reached(tmp_path: Path) -> None:
     async with cached(tmp_path, AWAY, "rk_x") as one:
-        memory = await one.recollect.remember(Draft("the harbour"))
+        memory = await one.service.remember(Draft("the harbour"))
         as_if_sent(tmp_path)
-        report = await one.recollect.why(str(memory.id), RecallRequest("harbour"))
+        report = await one.service.why(str(memory.id), RecallRequest("harbour"))
         assert report.recalled
         assert "by words alone: the server at http://127.0.0.1:9 cannot be reached" in str(
             report.note
         )
         with pytest.raises(NotFound):
-            await one.recollect.why("0190abcd", RecallRequest("harbour"))
+            await one.service.why("0190abcd", RecallRequest("harbour"))
 
 
 async def test_why_of_what_the_server_does_not_have_as_it_is_here(
@@ -193,23 +190,23 @@ async def test_why_of_what_the_server_does_not_have_as_it_is_here(
         cached(tmp_path / "one", server.url, key) as one,
         cached(tmp_path / "two", server.url, key) as two,
     ):
-        memory = await one.recollect.remember(Draft("the harbour"))
+        memory = await one.service.remember(Draft("the harbour"))
         note = "by words alone: the server does not have it as it is here"
-        new = await one.recollect.why(str(memory.id), RecallRequest("harbour"))
+        new = await one.service.why(str(memory.id), RecallRequest("harbour"))
         assert new.recalled
         assert note in str(new.note)
         await synced(one)
-        assert (await one.recollect.why(str(memory.id), RecallRequest("harbour"))).note is None
-        await one.recollect.update(str(memory.id), {"content": "the quay"})
-        edited = await one.recollect.why(str(memory.id), RecallRequest("harbour"))
+        assert (await one.service.why(str(memory.id), RecallRequest("harbour"))).note is None
+        await one.service.update(str(memory.id), {"content": "the quay"})
+        edited = await one.service.why(str(memory.id), RecallRequest("harbour"))
         assert (edited.recalled, edited.memory.content) == (False, "the quay")
         assert note in str(edited.note)
-        assert (await two.recollect.why(str(memory.id), RecallRequest("harbour"))).note is None
+        assert (await two.service.why(str(memory.id), RecallRequest("harbour"))).note is None
 
 
 async def test_legs_that_were_not_to_be_asked_are_not_missed(tmp_path: Path) -> None:
     async with cached(tmp_path, AWAY, "rk_x") as one:
-        await one.recollect.remember(Draft("the harbour"))
-        answer = await one.recollect.recall(RecallRequest("harbour", weights={"dense": 0.0}))
+        await one.service.remember(Draft("the harbour"))
+        answer = await one.service.recall(RecallRequest("harbour", weights={"dense": 0.0}))
         assert answer.legs["dense"].status == "skipped"
         assert answer.degraded == ("graph",)

@@ -18,7 +18,7 @@ from tests.sync.clients import Client
 from tests.sync.conftest import NewClients
 from tests.waiting import SECONDS
 
-from recollect.adapters.files.engine_lock import EngineLock
+from recollect.adapters.files.sync_lock import SyncLock
 from recollect.adapters.sqlite.store import SqliteStore
 from recollect.core.errors import NotAllowed, RecollectError
 from recollect.core.memory.memory import Draft
@@ -63,7 +63,7 @@ async def test_it_pushes_when_it_is_woken_and_pulls_on_its_interval(
     async with AsyncExitStack() as stack:
         one, two = [await stack.enter_async_context(one) for one in new_clients(2)]
         async with running(one, interval=3600) as (engine, warned), running(two, interval=0.05):
-            memory = await one.recollect.remember(Draft("the harbour"))
+            memory = await one.service.remember(Draft("the harbour"))
             engine.wake()
             await until(lambda: _has(two, memory.id))
             await until(lambda: nothing_waits(one))
@@ -115,12 +115,12 @@ async def test_a_refused_key_is_said_once_and_its_mending_noticed(
     assert secret is not None
     async with AsyncExitStack() as stack:
         (one,) = [await stack.enter_async_context(one) for one in new_clients(1)]
-        await one.recollect.remember(Draft("before"))
+        await one.service.remember(Draft("before"))
         await one.sync()
         database = stack.enter_context(psycopg.connect(secret.get_secret_value(), autocommit=True))
         database.execute("update keys set revoked_at = now() where revoked_at is null")
         async with running(one, interval=0.05) as (engine, warned):
-            memory = await one.recollect.remember(Draft("after"))
+            memory = await one.service.remember(Draft("after"))
             engine.wake()
             await until(lambda: _key_refused(one))
             assert await _has(one, memory.id)
@@ -151,8 +151,8 @@ async def test_what_the_server_refuses_is_parked_until_it_is_edited_or_retried(
 ) -> None:
     async with AsyncExitStack() as stack:
         (one,) = [await stack.enter_async_context(c) for c in new_clients(1, max_content=20_000)]
-        long = await one.recollect.remember(Draft("x" * 9_000))
-        short = await one.recollect.remember(Draft("the harbour"))
+        long = await one.service.remember(Draft("x" * 9_000))
+        short = await one.service.remember(Draft("the harbour"))
         await one.sync()
         status = await one.sync_store.status()
         assert [(parked.id, status.waiting) for parked in status.parked] == [(long.id, 0)]
@@ -165,7 +165,7 @@ async def test_what_the_server_refuses_is_parked_until_it_is_edited_or_retried(
         await one.sync()
         assert len(one.faults.pushes) == before + 1
         assert len((await one.sync_store.status()).parked) == 1
-        await one.recollect.update(str(long.id), {"content": "shorter"})
+        await one.service.update(str(long.id), {"content": "shorter"})
         await one.sync()
         assert (await one.sync_store.status()).parked == ()
         assert {(await one.remote.get(str(id))).content for id in (long.id, short.id)} == {
@@ -175,14 +175,14 @@ async def test_what_the_server_refuses_is_parked_until_it_is_edited_or_retried(
 
 
 async def test_a_body_that_is_too_large_is_sent_in_parts(
-    new_clients: NewClients, monkeypatch: pytest.MonkeyPatch
+    new_clients: NewClients,
 ) -> None:
     """The server takes a megabyte; a page that is larger is halved until it fits."""
-    monkeypatch.setattr("recollect.adapters.sqlite.sync.claims._MOST_CHARACTERS", 10_000_000)
     async with AsyncExitStack() as stack:
         (one,) = [await stack.enter_async_context(one) for one in new_clients(1)]
+        one.sync_store.request_characters = 10_000_000
         for number in range(140):
-            await one.recollect.remember(Draft(f"{number} " + "x" * 7_890))
+            await one.service.remember(Draft(f"{number} " + "x" * 7_890))
         await one.sync()
         assert await nothing_waits(one)
         assert (await one.remote.stats()).memories == 140
@@ -200,8 +200,8 @@ def test_pauses_grow_and_differ(failures: int, share: float, seconds: float) -> 
 HOLDER = """
 import sys
 from pathlib import Path
-from recollect.adapters.files.engine_lock import EngineLock
-print(EngineLock(Path(sys.argv[1])).take(), flush=True)
+from recollect.adapters.files.sync_lock import SyncLock
+print(SyncLock(Path(sys.argv[1])).acquire(), flush=True)
 sys.stdin.read()
 """
 
@@ -214,12 +214,12 @@ def test_one_engine_a_store_and_a_killed_one_is_replaced(tmp_path: Path) -> None
     with process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"True\n"
-        mine, other = EngineLock(path), EngineLock(path)
-        assert not mine.take()
+        mine, other = SyncLock(path), SyncLock(path)
+        assert not mine.acquire()
         os.kill(process.pid, signal.SIGKILL)
         process.wait(SECONDS)
-        assert mine.take()
-        assert not other.take()
+        assert mine.acquire()
+        assert not other.acquire()
         mine.release()
-        assert other.take()
+        assert other.acquire()
         other.release()

@@ -4,25 +4,21 @@ a target may come later or be gone.
 
 from __future__ import annotations
 
-import sqlite3
 from contextlib import AsyncExitStack
 from datetime import timedelta
 from pathlib import Path
 from uuid import UUID
 
-import psycopg
 import pytest
 from tests.serving import Running
 from tests.strategies import new_id
 from tests.sync.clients import Client, settle
 from tests.sync.conftest import NewClients
 from tests.sync.test_cached import cached, synced
-from tests.sync.test_skew import extra_of
 
 from recollect.adapters.http.client import RemoteService
-from recollect.adapters.sqlite.schema.tables import MIGRATIONS
 from recollect.core.memory.links import MAX_LINKS, Link
-from recollect.core.memory.memory import Draft, Memory
+from recollect.core.memory.memory import Draft
 from recollect.core.recall.request import RecallRequest
 
 pytestmark = pytest.mark.anyio
@@ -40,13 +36,13 @@ async def test_both_sides_add_links_and_both_have_all(new_clients: NewClients) -
     async with AsyncExitStack() as stack:
         one, two = await opened(stack, new_clients(2))
         base, left, right = [
-            await one.recollect.remember(Draft(text)) for text in ("base", "left", "right")
+            await one.service.remember(Draft(text)) for text in ("base", "left", "right")
         ]
-        await one.recollect.link(str(base.id), "see_also", str(left.id))
+        await one.service.link(str(base.id), "see_also", str(left.id))
         await settle(one, two)
-        await one.recollect.link(str(base.id), "part_of", str(right.id))
-        await two.recollect.unlink(str(base.id), "see_also", str(left.id))
-        await two.recollect.link(str(base.id), "supersedes", str(left.id))
+        await one.service.link(str(base.id), "part_of", str(right.id))
+        await two.service.unlink(str(base.id), "see_also", str(left.id))
+        await two.service.link(str(base.id), "supersedes", str(left.id))
         await settle(one, two)
         assert await links_of(one, base.id) == (
             Link("part_of", right.id),
@@ -59,11 +55,11 @@ async def test_both_sides_add_links_and_both_have_all(new_clients: NewClients) -
 async def test_links_do_not_hide_a_conflict_of_texts(new_clients: NewClients) -> None:
     async with AsyncExitStack() as stack:
         one, two = await opened(stack, new_clients(2))
-        base = await one.recollect.remember(Draft("base"))
-        other = await one.recollect.remember(Draft("other"))
+        base = await one.service.remember(Draft("base"))
+        other = await one.service.remember(Draft("other"))
         await settle(one, two)
-        await one.recollect.update(str(base.id), {"content": "first"})
-        await two.recollect.update(
+        await one.service.update(str(base.id), {"content": "first"})
+        await two.service.update(
             str(base.id), {"content": "second", "links": (Link("see_also", other.id),)}
         )
         await settle(one, two)
@@ -75,16 +71,16 @@ async def test_links_do_not_hide_a_conflict_of_texts(new_clients: NewClients) ->
 async def test_too_many_links_are_a_conflict_that_can_be_resolved(new_clients: NewClients) -> None:
     async with AsyncExitStack() as stack:
         one, two = await opened(stack, new_clients(2))
-        base = await one.recollect.remember(Draft("base"))
+        base = await one.service.remember(Draft("base"))
         await settle(one, two)
         many = tuple(sorted(Link("see_also", new_id()) for _ in range(MAX_LINKS)))
         few = (Link("part_of", new_id()),)
-        await one.recollect.update(str(base.id), {"links": few})
-        await two.recollect.update(str(base.id), {"links": many})
+        await one.service.update(str(base.id), {"links": few})
+        await two.service.update(str(base.id), {"links": many})
         await settle(one, two)
         assert await links_of(two, base.id) == few
         (kept,) = (await two.revisions()).values()
-        await two.recollect.resolve(str(kept.id), "other")
+        await two.service.resolve(str(kept.id), "other")
         await settle(one, two)
         assert await links_of(one, base.id) == many
         assert (await one.sync_store.status()).parked == ()
@@ -94,19 +90,19 @@ async def test_a_link_outlives_its_target_and_comes_before_it(new_clients: NewCl
     async with AsyncExitStack() as stack:
         one, two = await opened(stack, new_clients(2))
         later = new_id()
-        memory = await one.recollect.remember(
+        memory = await one.service.remember(
             Draft("the harbour floods", links=(Link("resolved_by", later),))
         )
         await settle(one, two)
-        (hit,) = (await two.recollect.recall(RecallRequest("floods"))).hits
+        (hit,) = (await two.service.recall(RecallRequest("floods"))).hits
         assert [(one.target, one.is_dangling) for one in hit.pointers] == [(later, True)]
-        await one.recollect.remember(Draft("a wall was built", id=later))
+        await one.service.remember(Draft("a wall was built", id=later))
         await settle(one, two)
-        (hit,) = (await two.recollect.recall(RecallRequest("floods"))).hits
+        (hit,) = (await two.service.recall(RecallRequest("floods"))).hits
         assert [one.content for one in hit.attached] == ["a wall was built"]
-        await one.recollect.forget(str(later), forever=True)
+        await one.service.forget(str(later), forever=True)
         await settle(one, two)
-        (hit,) = (await two.recollect.recall(RecallRequest("floods"))).hits
+        (hit,) = (await two.service.recall(RecallRequest("floods"))).hits
         assert (hit.memory.id, hit.attached) == (memory.id, ())
         assert hit.pointers[0].is_dangling
 
@@ -114,90 +110,17 @@ async def test_a_link_outlives_its_target_and_comes_before_it(new_clients: NewCl
 async def test_an_orphan_is_taken_back_with_its_links(new_clients: NewClients) -> None:
     async with AsyncExitStack() as stack:
         one, two = await opened(stack, new_clients(2))
-        base = await one.recollect.remember(Draft("base"))
-        other = await one.recollect.remember(Draft("other"))
+        base = await one.service.remember(Draft("base"))
+        other = await one.service.remember(Draft("other"))
         await settle(one, two)
-        await one.recollect.forget(str(base.id), forever=True)
-        await two.recollect.link(str(base.id), "see_also", str(other.id))
+        await one.service.forget(str(base.id), forever=True)
+        await two.service.link(str(base.id), "see_also", str(other.id))
         await settle(one, two)
         (kept,) = (await two.revisions()).values()
         assert kept.kind == "orphan"
-        await two.recollect.resolve(str(kept.id), "other")
+        await two.service.resolve(str(kept.id), "other")
         again = [one for one in (await two.listed()).values() if one.content == "base"]
         assert [one.links for one in again] == [(Link("see_also", other.id),)]
-
-
-def _downgraded(path: Path, server: Running, memory: Memory) -> None:
-    """As versions before links left it: their field is among those they did not know."""
-    links = '[{"kind": "see_also", "target": "' + str(memory.links[0].target) + '"}]'
-    secret = server.server.settings.database_url
-    assert secret is not None
-    with psycopg.connect(secret.get_secret_value()) as database:
-        database.execute("update memories set links = '[]' where id = %s", (memory.id,))
-        database.execute(
-            "update changes set extra = jsonb_build_object('links', %s::jsonb)"
-            " where memory_id = %s",
-            (links, memory.id),
-        )
-    path.parent.mkdir(parents=True)
-    file = sqlite3.connect(path)
-    with file:
-        for statements in MIGRATIONS[:3]:
-            for statement in statements:
-                file.execute(statement)
-        file.execute("PRAGMA user_version = 3")
-        file.execute(
-            "INSERT INTO memories (id, owner, category, importance, is_sensitive, version,"
-            " created_at, updated_at, tags, tag_words, expanded_keywords, expanded_words, content,"
-            " extra) VALUES (?, 'me', 'fact', 0.5, 0, 1, 0, 0, '[]', '', '[]', '', 'base', ?)",
-            (str(memory.id), '{"links": ' + links + ', "mood": 1}'),
-        )
-        file.execute("DELETE FROM outbox")
-    file.close()
-
-
-async def test_links_that_an_older_file_carried_unread_become_links(
-    new_clients: NewClients, server: Running
-) -> None:
-    async with AsyncExitStack() as stack:
-        one, older = new_clients(2)
-        await stack.enter_async_context(one)
-        memory = await one.recollect.remember(Draft("base", links=(Link("see_also", new_id()),)))
-        await one.sync()
-        _downgraded(older.path / "memories.db", server, memory)
-        await stack.enter_async_context(older)
-        assert await links_of(older, memory.id) == memory.links
-        assert await extra_of(older, memory.id) == {"mood": 1}
-        assert (await older.sync_store.status()).waiting == 0
-
-
-async def test_what_only_looks_like_links_stays_what_it_was(tmp_path: Path) -> None:
-    path = tmp_path / "memories.db"
-    file = sqlite3.connect(path)
-    with file:
-        for statements in MIGRATIONS[:3]:
-            for statement in statements:
-                file.execute(statement)
-        file.execute("PRAGMA user_version = 3")
-        for number, extra in enumerate(
-            (
-                '{"links": "x"}',
-                '{"links": [1]}',
-                '{"links": [{"kind": "see_also", "target": "nowhere"}]}',
-                '{"links": [{"kind": 5, "target": "019cc2a7-4b59-7d3a-9a55-2f0e6b7c8d9e"}]}',
-            )
-        ):
-            file.execute(
-                "INSERT INTO memories (id, owner, category, importance, is_sensitive, version,"
-                " created_at, updated_at, tags, tag_words, expanded_keywords, expanded_words,"
-                " content, extra)"
-                " VALUES (?, 'me', 'fact', 0.5, 0, 1, 0, 0, '[]', '', '[]', '', 'base', ?)",
-                (str(UUID(int=number)), extra),
-            )
-    file.close()
-    client = Client(tmp_path, "http://127.0.0.1:9", "rk_x")
-    async with client:
-        assert {one.links for one in (await client.all()).values()} == {()}
 
 
 async def test_links_of_this_store_alone_are_followed_in_what_the_server_finds(
@@ -205,15 +128,15 @@ async def test_links_of_this_store_alone_are_followed_in_what_the_server_finds(
 ) -> None:
     """A sensitive successor stays here; still, the superseded text is not served."""
     async with cached(tmp_path, server.url, server.new_key()) as one:
-        old = await one.recollect.remember(Draft("the harbour is shallow"))
+        old = await one.service.remember(Draft("the harbour is shallow"))
         await synced(one)
-        new = await one.recollect.remember(
+        new = await one.service.remember(
             Draft("dredged for the navy", is_sensitive=True, links=(Link("supersedes", old.id),))
         )
-        (hit,) = (await one.recollect.recall(RecallRequest("harbour"))).hits
+        (hit,) = (await one.service.recall(RecallRequest("harbour"))).hits
         assert (hit.memory.id, hit.stands_for) == (new.id, (old.id,))
-        await one.recollect.forget(str(new.id))
-        (hit,) = (await one.recollect.recall(RecallRequest("harbour"))).hits
+        await one.service.forget(str(new.id))
+        (hit,) = (await one.service.recall(RecallRequest("harbour"))).hits
         assert hit.memory.id == old.id
 
 
@@ -241,17 +164,17 @@ async def test_what_sync_brings_is_a_version_too_and_erasing_takes_all_of_them(
     """Each side keeps what it saw; a tombstone leaves no version on either."""
     async with AsyncExitStack() as stack:
         one, two = await opened(stack, new_clients(2))
-        memory = await one.recollect.remember(Draft("the harbour"))
+        memory = await one.service.remember(Draft("the harbour"))
         await settle(one, two)
-        changed = await one.recollect.update(str(memory.id), {"content": "the port"})
+        changed = await one.service.update(str(memory.id), {"content": "the port"})
         await settle(one, two)
         then = RecallRequest("harbour port", as_of=changed.updated_at - timedelta(microseconds=1))
-        for recollect in (one.recollect, two.recollect, one.remote):
+        for recollect in (one.service, two.service, one.remote):
             (hit,) = (await recollect.recall(then)).hits
             assert (hit.memory.content, hit.memory.version) == ("the harbour", 1)
-        await one.recollect.forget(str(memory.id), forever=True)
+        await one.service.forget(str(memory.id), forever=True)
         await settle(one, two)
-        for recollect in (one.recollect, two.recollect, one.remote):
+        for recollect in (one.service, two.service, one.remote):
             assert (await recollect.recall(then)).hits == ()
         assert b"the harbour" not in (two.path / "memories.db").read_bytes()
 
@@ -260,16 +183,16 @@ async def test_a_cached_recall_as_of_a_moment_shows_the_texts_of_then(
     server: Running, tmp_path: Path
 ) -> None:
     async with cached(tmp_path, server.url, server.new_key()) as one:
-        sent = await one.recollect.remember(Draft("the harbour is shallow"))
-        held = await one.recollect.remember(Draft("the harbour guard", is_sensitive=True))
+        sent = await one.service.remember(Draft("the harbour is shallow"))
+        held = await one.service.remember(Draft("the harbour guard", is_sensitive=True))
         await synced(one)
-        await one.recollect.update(str(sent.id), {"content": "the port is deep"})
+        await one.service.update(str(sent.id), {"content": "the port is deep"})
         await synced(one)
-        await one.recollect.update(str(held.id), {"content": "the port guard"})
+        await one.service.update(str(held.id), {"content": "the port guard"})
         then = RecallRequest("harbour", as_of=held.updated_at)
-        found = await one.recollect.recall(then)
+        found = await one.service.recall(then)
         assert {hit.memory.content for hit in found.hits} == {
             "the harbour is shallow",
             "the harbour guard",
         }
-        assert (await one.recollect.recall(RecallRequest("harbour"))).hits == ()
+        assert (await one.service.recall(RecallRequest("harbour"))).hits == ()

@@ -153,7 +153,7 @@ async def test_a_client_with_a_wrong_clock_loses_nothing(new_clients: NewClients
     async with AsyncExitStack() as stack:
         (wrong,) = new_clients(1, clock=SkewedClock(timedelta(days=4_000)))
         await stack.enter_async_context(wrong)
-        memory = await wrong.recollect.remember(Draft("the harbour"))
+        memory = await wrong.service.remember(Draft("the harbour"))
         await settle(wrong)
         (kept,) = (await wrong.listed()).values()
         assert (kept.id, kept.content) == (memory.id, "the harbour")
@@ -167,7 +167,7 @@ async def test_a_field_that_is_too_large_is_parked_with_its_reason(
 ) -> None:
     async with AsyncExitStack() as stack:
         (one,) = [await stack.enter_async_context(one) for one in new_clients(1)]
-        memory = await one.recollect.remember(Draft("the harbour"))
+        memory = await one.service.remember(Draft("the harbour"))
         await give_extra(one, memory.id, f'{{"mood": "{"x" * 9_000}"}}')
         await one.sync()
         (parked,) = (await one.sync_store.status()).parked
@@ -181,8 +181,8 @@ async def test_what_a_person_overruled_is_not_judged_again_by_the_server(
 ) -> None:
     async with AsyncExitStack() as stack:
         one, two = [await stack.enter_async_context(one) for one in new_clients(2)]
-        memory = await one.recollect.remember(Draft("deploys"))
+        memory = await one.service.remember(Draft("deploys"))
         await settle(one, two)
-        await one.recollect.update(str(memory.id), {"content": TOKEN, "is_sensitive": False})
+        await one.service.update(str(memory.id), {"content": TOKEN, "is_sensitive": False})
         await settle(one, two)
         assert not (await two.listed())[memory.id].is_sensitive

@@ -213,10 +213,10 @@ async def test_clients_hear_of_what_a_restored_server_erased_again(
         key = up.new_key("ada")
         async with AsyncExitStack() as stack:
             one, two = await clients(stack, up, key, tmp_path)
-            old = await one.recollect.remember(Draft("the harbour"))
+            old = await one.service.remember(Draft("the harbour"))
             await settle(one, two)
             backup.make()
-            late = await one.recollect.remember(Draft("the lighthouse"))
+            late = await one.service.remember(Draft("the lighthouse"))
             await settle(one, two)
             for id in (old.id, late.id):
                 erase(up, key, str(id))
@@ -233,16 +233,16 @@ async def test_clients_tell_a_restored_server_what_was_erased(
         key = up.new_key("ada")
         async with AsyncExitStack() as stack:
             one, two = await clients(stack, up, key, tmp_path)
-            here = await one.recollect.remember(Draft("the harbour"))
-            there = await one.recollect.remember(Draft("the lighthouse"))
-            kept = await one.recollect.remember(Draft("the tide table"))
+            here = await one.service.remember(Draft("the harbour"))
+            there = await one.service.remember(Draft("the lighthouse"))
+            kept = await one.service.remember(Draft("the tide table"))
             await settle(one, two)
             backup.make()
-            await one.recollect.update(str(here.id), {"content": "the old harbour"})
+            await one.service.update(str(here.id), {"content": "the old harbour"})
             await settle(one, two)
-            await one.recollect.forget(str(here.id), forever=True)
+            await one.service.forget(str(here.id), forever=True)
             erase(up, key, str(there.id))
-            await two.recollect.update(str(kept.id), {"content": "the new tide table"})
+            await two.service.update(str(kept.id), {"content": "the new tide table"})
             await settle(one, two)
             assert await texts_of(one) == {"the new tide table"}
     backup.restore()
@@ -270,15 +270,15 @@ async def test_a_write_from_before_a_restore_is_not_applied_unseen(
         key = up.new_key("ada")
         async with AsyncExitStack() as stack:
             one, two = await clients(stack, up, key, tmp_path)
-            memory = await one.recollect.remember(Draft("the harbour"))
+            memory = await one.service.remember(Draft("the harbour"))
             await settle(one, two)
             backup.make()
-            await one.recollect.update(str(memory.id), {"content": "the old harbour"})
+            await one.service.update(str(memory.id), {"content": "the old harbour"})
             await settle(one, two)
             backup.restore()
             with up.client(key) as client:
                 client.patch(f"memories/{memory.id}", json={"content": "the new harbour"})
-            await one.recollect.update(str(memory.id), {"content": "the older harbour"})
+            await one.service.update(str(memory.id), {"content": "the older harbour"})
             with pytest.raises(StoreBusy, match="restored"):
                 await one.push()
             assert texts_on(up, key) == {"the new harbour"}

@@ -15,10 +15,11 @@ from tests.sync.clients import Client, settle, texts
 from tests.sync.conftest import NewClients
 from tests.waiting import SECONDS
 
-from recollect.adapters.sqlite.sync.claims import _MOST_CHARACTERS
+from recollect.adapters.sqlite.sync.claims import REQUEST_CHARACTERS
 from recollect.core.errors import StoreError
 from recollect.core.memory.memory import Changes, Draft, Memory
 from recollect.core.sync.model import Revision
+from recollect.usecases.sync.sync import pull_all
 
 pytestmark = pytest.mark.anyio
 
@@ -29,11 +30,11 @@ async def opened(stack: AsyncExitStack, clients: list[Client]) -> list[Client]:
 
 async def met(one: Client, two: Client, *losing: str) -> list[Memory]:
     """Memories that both changed; these losing texts are revisions at `two`, and not yet sent."""
-    memories = [await one.recollect.remember(Draft(f"number {n}")) for n in range(len(losing))]
+    memories = [await one.service.remember(Draft(f"number {n}")) for n in range(len(losing))]
     await settle(one, two)
     for number, (memory, text) in enumerate(zip(memories, losing, strict=True)):
-        await one.recollect.update(str(memory.id), {"content": f"current {number}"})
-        await two.recollect.update(str(memory.id), {"content": text})
+        await one.service.update(str(memory.id), {"content": f"current {number}"})
+        await two.service.update(str(memory.id), {"content": text})
     await one.sync()
     await two.pull()
     assert len(await two.revisions()) == len(losing)
@@ -47,15 +48,15 @@ def database_of(server: Running) -> str:
 
 
 async def test_more_revisions_than_a_request_holds_are_sent_in_parts(
-    new_clients: NewClients, monkeypatch: pytest.MonkeyPatch
+    new_clients: NewClients,
 ) -> None:
     async with AsyncExitStack() as stack:
         one, two = await opened(stack, new_clients(2))
         await met(one, two, *(["é" * 7_900] * 24))  # six bytes each in JSON: over a megabyte
         _, claimed = await two.sync_store.claim(200)
         sizes = [len(str(revision.fields["content"])) for revision in claimed]
-        assert 0 < sum(sizes) <= _MOST_CHARACTERS
-        monkeypatch.setattr("recollect.adapters.sqlite.sync.claims._MOST_CHARACTERS", 10_000_000)
+        assert 0 < sum(sizes) <= REQUEST_CHARACTERS
+        two.sync_store.request_characters = 10_000_000
         await two.push()
         assert len(two.faults.pushes[-1][1]) < len(two.faults.pushes[-3][1])
         await one.pull()
@@ -81,24 +82,23 @@ async def test_a_revision_that_no_request_holds_stays_and_the_others_go(
 
 
 async def test_a_newcomer_gets_the_revisions_of_a_memory_that_comes_late(
-    new_clients: NewClients, monkeypatch: pytest.MonkeyPatch
+    new_clients: NewClients,
 ) -> None:
     """The memory was changed after its conflicts, so that it is on a later page than they were."""
     async with AsyncExitStack() as stack:
         one, two, newcomer = await opened(stack, new_clients(3))
         (memory,) = await met(one, two, "first")
         await settle(one, two)
-        await one.recollect.update(str(memory.id), {"content": "current again"})
-        await two.recollect.update(str(memory.id), {"content": "second"})
+        await one.service.update(str(memory.id), {"content": "current again"})
+        await two.service.update(str(memory.id), {"content": "second"})
         await settle(one, two)
         for number in range(4):
-            await one.recollect.remember(Draft(f"another {number}"))
+            await one.service.remember(Draft(f"another {number}"))
         await one.sync()
-        await one.recollect.update(str(memory.id), {"importance": 1.0})
+        await one.service.update(str(memory.id), {"importance": 1.0})
         await settle(one, two)
         assert len(await one.revisions()) == 2
-        monkeypatch.setattr("recollect.usecases.sync.sync.PAGE", 1)
-        await newcomer.pull()
+        await pull_all(newcomer.local, newcomer.server, page_size=1)
         assert await newcomer.revisions() == await one.revisions()
         assert await newcomer.all() == await one.all()
 
@@ -122,20 +122,20 @@ async def test_what_was_sensitive_when_it_lost_stays(new_clients: NewClients) ->
     """Also when its memory, which has another text now, is no longer sensitive."""
     async with AsyncExitStack() as stack:
         one, two = await opened(stack, new_clients(2))
-        memory = await one.recollect.remember(Draft("the harbour"))
+        memory = await one.service.remember(Draft("the harbour"))
         await settle(one, two)
-        await one.recollect.update(str(memory.id), {"content": "current"})
+        await one.service.update(str(memory.id), {"content": "current"})
         changes = Changes(content="a private matter", is_sensitive=True)
-        await two.recollect.update(str(memory.id), changes)
+        await two.service.update(str(memory.id), changes)
         await one.sync()
         await two.sync()
         assert (await two.all())[memory.id].content == "current"
-        await two.recollect.update(str(memory.id), {"is_sensitive": False})
+        await two.service.update(str(memory.id), {"is_sensitive": False})
         await settle(one, two)
         assert await one.all() == await two.all()
         (kept,) = (await two.revisions()).values()
         assert kept.fields == {"content": "a private matter"}
-        await two.recollect.resolve(str(kept.id), "current")
+        await two.service.resolve(str(kept.id), "current")
         await settle(one, two)
         assert "a private matter" not in texts(two.faults.pushes)
 
@@ -148,14 +148,14 @@ async def test_an_unsent_revision_outlives_an_erasure_elsewhere(
     async with AsyncExitStack() as stack:
         one, two = await opened(stack, new_clients(2))
         (memory,) = await met(one, two, "written on the train")
-        await one.recollect.forget(str(memory.id), forever=True)
+        await one.service.forget(str(memory.id), forever=True)
         await one.sync()
         await getattr(two, way)()
         await settle(one, two)
         assert await two.all() == {}
         (kept,) = (await two.revisions()).values()
         assert (kept.kind, kept.fields["content"]) == ("orphan", "written on the train")
-        await two.recollect.resolve(str(kept.id), "other")
+        await two.service.resolve(str(kept.id), "other")
         await settle(one, two)
         assert [m.content for m in (await one.listed()).values()] == ["written on the train"]
 
@@ -166,11 +166,11 @@ async def test_an_erasure_that_waits_while_the_server_is_set_back_comes_to_an_en
     """Positions are given out a second time: what is said of the erasure looks old."""
     async with AsyncExitStack() as stack:
         (one,) = await opened(stack, new_clients(1))
-        memory = await one.recollect.remember(Draft("the harbour"))
+        memory = await one.service.remember(Draft("the harbour"))
         await one.sync()
-        await one.recollect.forget(str(memory.id), forever=True)
+        await one.service.forget(str(memory.id), forever=True)
         ahead = "UPDATE synced SET change = change + 1000000"
-        await one.store._writer.run(lambda writer: writer.execute(ahead).rowcount)
+        await one.store.threads.writer.run(lambda writer: writer.execute(ahead).rowcount)
         with pytest.raises(StoreError, match="do not settle"):
             await one.push()
         await one.sync_store.reset()
@@ -182,7 +182,7 @@ async def test_an_erasure_that_waits_while_the_server_is_set_back_comes_to_an_en
 async def test_what_is_parked_and_then_held_is_counted_once(new_clients: NewClients) -> None:
     async with AsyncExitStack() as stack:
         (one,) = await opened(stack, new_clients(1, max_content=20_000, sensitive=True))
-        await one.recollect.remember(Draft("x" * 9_000, is_sensitive=True))
+        await one.service.remember(Draft("x" * 9_000, is_sensitive=True))
         await one.sync()
         one.sensitive = False
         await one.crash()
@@ -196,7 +196,7 @@ async def test_whoever_writes_a_revision_holds_its_memory(
     """Else an erasure beside it could pass between, and the text stay; or both wait crosswise."""
     async with AsyncExitStack() as stack:
         (one,) = await opened(stack, new_clients(1))
-        memory = await one.recollect.remember(Draft("the harbour"))
+        memory = await one.service.remember(Draft("the harbour"))
         await one.sync()
         url = database_of(server)
         first = stack.enter_context(psycopg.connect(url))

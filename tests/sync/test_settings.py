@@ -37,11 +37,11 @@ async def two_clients(server: Running, home: Path) -> AsyncIterator[tuple[Cached
         try:
             yield one, two
         finally:
-            await one.recollect.change_settings(RecallSettings().as_dict())
+            await one.service.change_settings(RecallSettings().as_dict())
 
 
 async def here(one: Cached) -> RecallSettings:
-    return await one.recollect.local.settings()
+    return await one.service.local.settings()
 
 
 async def test_a_setting_is_obeyed_here_at_once_and_elsewhere_with_the_next_sync(
@@ -50,36 +50,36 @@ async def test_a_setting_is_obeyed_here_at_once_and_elsewhere_with_the_next_sync
     async with two_clients(server, tmp_path) as (one, two):
         wanted = RecallSettings(deadline_ms=300, dense_weight=0.5)
         changes = {"deadline_ms": 300, "dense_weight": "0.5"}
-        assert await one.recollect.change_settings(changes) == wanted
+        assert await one.service.change_settings(changes) == wanted
         assert await here(one) == wanted
         assert await here(two) == RecallSettings()
         await synced(two)
         assert await here(two) == wanted
-        (last, *_) = await two.recollect.local.settings_log(10)
+        (last, *_) = await two.service.local.settings_log(10)
         assert last.by == "the server"
         # Back to the default is a change, too; looking at the settings is enough to learn of it.
         default = RecallSettings().deadline_ms
-        await one.recollect.change_settings({"deadline_ms": default})
-        assert await two.recollect.settings() == replace(wanted, deadline_ms=default)
+        await one.service.change_settings({"deadline_ms": default})
+        assert await two.service.settings() == replace(wanted, deadline_ms=default)
         assert await here(two) == replace(wanted, deadline_ms=default)
 
 
 async def test_what_is_known_already_is_not_written_again(server: Running, tmp_path: Path) -> None:
     async with two_clients(server, tmp_path) as (one, _):
         await synced(one)
-        assert await one.recollect.local.settings_log(10) == []
-        await one.recollect.change_settings({"rrf_k": 10})
+        assert await one.service.local.settings_log(10) == []
+        await one.service.change_settings({"rrf_k": 10})
         await synced(one)
-        await one.recollect.settings()
-        assert len(await one.recollect.local.settings_log(10)) == 1
+        await one.service.settings()
+        assert len(await one.service.local.settings_log(10)) == 1
 
 
 async def test_a_client_without_its_server_still_finds_by_words(
     server: Running, tmp_path: Path
 ) -> None:
     async with two_clients(server, tmp_path) as (one, _):
-        await one.recollect.change_settings({"lexical_weight": 2, "depth": 80})
-        await one.recollect.change_settings({"lexical_weight": 0, "depth": 90})
+        await one.service.change_settings({"lexical_weight": 2, "depth": 80})
+        await one.service.change_settings({"lexical_weight": 0, "depth": 90})
         await synced(one)
         assert await here(one) == RecallSettings(lexical_weight=2.0, depth=90)
 
@@ -88,7 +88,7 @@ async def test_what_was_learnt_stays_when_the_server_is_away(
     server: Running, tmp_path: Path
 ) -> None:
     async with two_clients(server, tmp_path) as (one, _):
-        await one.recollect.change_settings({"deadline_ms": 300})
+        await one.service.change_settings({"deadline_ms": 300})
         async with cached(tmp_path / "one", AWAY, "rk_x") as away:
             assert (await here(away)).deadline_ms == 300
 
@@ -134,7 +134,7 @@ async def test_a_change_that_cannot_be_kept_here_is_still_made_on_the_server(
             raise StoreFull("no room", remedy="Make some.")
 
     async with two_clients(server, tmp_path) as (one, _):
-        full = replace(one.recollect, sync=cast("SyncStore", Full()))
+        full = replace(one.service, sync=cast("SyncStore", Full()))
         assert (await full.change_settings({"depth": 80})).depth == 80
         assert (await full.settings()).depth == 80
         assert await here(one) == RecallSettings()

@@ -28,12 +28,12 @@ async def extra_of(client: Client, id: UUID) -> object:
         local = sync_rows.known_of(reader, [id])[id].local
         return None if local is None else local.extra
 
-    return await client.sync_store._reader.run(look)
+    return await client.store.threads.reader.run(look)
 
 
 async def give_extra(client: Client, id: object, text: str) -> None:
     """As a newer client would have stored it."""
-    await client.store._writer.run(
+    await client.store.threads.writer.run(
         lambda one: one.execute(
             "UPDATE memories SET extra = ?, version = version + 1 WHERE id = ?", (text, str(id))
         )
@@ -46,17 +46,17 @@ async def test_fields_of_a_newer_client_come_through_an_older_server_and_client(
     """This server and the second client do not know `mood`; neither loses nor changes it."""
     async with AsyncExitStack() as stack:
         newer, older = [await stack.enter_async_context(one) for one in new_clients(2)]
-        memory = await newer.recollect.remember(Draft("the harbour"))
+        memory = await newer.service.remember(Draft("the harbour"))
         await give_extra(newer, memory.id, '{"mood": {"is": ["calm", null, 0.1]}}')
         await settle(newer, older)
         known = {"mood": {"is": ["calm", None, 0.1]}}
         assert await extra_of(older, memory.id) == known
-        await older.recollect.update(str(memory.id), {"content": "the old harbour"})
+        await older.service.update(str(memory.id), {"content": "the old harbour"})
         await settle(older, newer)
         assert await extra_of(newer, memory.id) == known
         assert (await newer.listed())[memory.id].content == "the old harbour"
         await give_extra(newer, memory.id, '{"mood": "wild"}')
-        await older.recollect.update(str(memory.id), {"importance": 1.0})
+        await older.service.update(str(memory.id), {"importance": 1.0})
         await settle(newer, older)
         assert await extra_of(older, memory.id) == {"mood": "wild"}
         assert (await newer.all()) == (await older.all())
@@ -66,9 +66,9 @@ async def test_fields_of_a_newer_client_come_through_an_older_server_and_client(
 async def test_a_field_that_cannot_be_stored_is_refused_and_parked(new_clients: NewClients) -> None:
     async with AsyncExitStack() as stack:
         (one,) = [await stack.enter_async_context(one) for one in new_clients(1)]
-        memory = await one.recollect.remember(Draft("the harbour"))
+        memory = await one.service.remember(Draft("the harbour"))
         await give_extra(one, memory.id, '{"mood": "a\\u0000b"}')
-        await one.recollect.remember(Draft("the bridge"))
+        await one.service.remember(Draft("the bridge"))
         await one.sync()
         (parked,) = (await one.sync_store.status()).parked
         assert parked.id == memory.id
@@ -93,14 +93,11 @@ def test_another_protocol_is_said_clearly(server: Running, said: int) -> None:
         check_protocol(said, by="server")
 
 
-async def test_a_client_of_another_protocol_parks_nothing(
-    new_clients: NewClients, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_client_of_another_protocol_parks_nothing(new_clients: NewClients) -> None:
     async with AsyncExitStack() as stack:
         (one,) = [await stack.enter_async_context(one) for one in new_clients(1)]
-        await one.recollect.remember(Draft("the harbour"))
-        monkeypatch.setattr("recollect.adapters.http.sync.PROTOCOL", PROTOCOL + 1)
-        monkeypatch.setattr("recollect.wire.sync.PROTOCOL", PROTOCOL + 1)
+        await one.service.remember(Draft("the harbour"))
+        one.remote.protocol = PROTOCOL + 1
         for work in (one.sync, one.push):
             with pytest.raises(InvalidInput, match="sync protocol"):
                 await work()
@@ -114,10 +111,10 @@ async def test_a_server_set_back_gets_what_it_lost(
     """As after the restore of an old backup: newer memories, and the positions, are gone."""
     async with AsyncExitStack() as stack:
         one, two = [await stack.enter_async_context(one) for one in new_clients(2)]
-        old = await one.recollect.remember(Draft("old"))
+        old = await one.service.remember(Draft("old"))
         await settle(one, two)
-        late = await one.recollect.remember(Draft("late"))
-        changed = await one.recollect.update(str(old.id), {"content": "old, but changed"})
+        late = await one.service.remember(Draft("late"))
+        changed = await one.service.update(str(old.id), {"content": "old, but changed"})
         await settle(one, two)
         secret = server.server.settings.database_url
         assert secret is not None

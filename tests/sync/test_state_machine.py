@@ -88,7 +88,7 @@ class Apart(RuleBasedStateMachine):
         ran["steps"] += 1
         token = self.ledger.token(sensitive=sensitive)
         draft = Draft(f"note {token}", is_sensitive=sensitive)
-        memory = self.wait(self.clients[who].recollect.remember(draft))
+        memory = self.wait(self.clients[who].service.remember(draft))
         self.ledger.wrote(memory, token)
 
     @rule(who=clients, place=places, what=st.sampled_from(["content", "tags", "both", "secret"]))
@@ -110,7 +110,7 @@ class Apart(RuleBasedStateMachine):
             over |= tokens_in(memory.tags)
         if what == "secret":
             changes["is_sensitive"] = True
-        self.wait(client.recollect.update(str(memory.id), changes))
+        self.wait(client.service.update(str(memory.id), changes))
         self.ledger.wrote(memory, *new)
         self.ledger.superseded |= over
 
@@ -128,7 +128,7 @@ class Apart(RuleBasedStateMachine):
         known = [one for one in sorted(self.ledger.by_memory) if one != memory.id]
         target = [*known, UUID(int=7)][end % (len(known) + 1)]
         links = {*memory.links} ^ {Link(kind, target)}
-        self.wait(client.recollect.update(str(memory.id), Changes(links=tuple(links))))
+        self.wait(client.service.update(str(memory.id), Changes(links=tuple(links))))
 
     @rule(who=clients, place=places, forever=st.booleans())
     def forget(self, who: int, place: int, forever: bool) -> None:
@@ -142,13 +142,13 @@ class Apart(RuleBasedStateMachine):
             kept = self.wait(client.revisions()).values()
             mine = [one.fields for one in kept if one.memory_id == memory.id]
             self.ledger.superseded |= tokens_in(mine)
-        self.wait(client.recollect.forget(str(memory.id), forever=forever))
+        self.wait(client.service.forget(str(memory.id), forever=forever))
 
     @rule(who=clients, place=places, other=st.booleans())
     def resolve(self, who: int, place: int, other: bool) -> None:
         ran["steps"] += 1
         client = self.clients[who]
-        reports = self.wait(client.recollect.conflicts())
+        reports = self.wait(client.service.conflicts())
         if not reports:
             return
         report = reports[place % len(reports)]
@@ -156,7 +156,7 @@ class Apart(RuleBasedStateMachine):
         saw = set[str]() if current is None else tokens_of(current)
         try:
             done = self.wait(
-                client.recollect.resolve(str(revision.id), "other" if other else "current")
+                client.service.resolve(str(revision.id), "other" if other else "current")
             )
         except (Conflict, NotFound):
             return

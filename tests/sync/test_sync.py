@@ -25,7 +25,7 @@ async def opened(stack: AsyncExitStack, clients: list[Client]) -> list[Client]:
 
 async def shared(one: Client, two: Client, content: str = "the harbour") -> Memory:
     """A memory that both have."""
-    memory = await one.recollect.remember(Draft(content))
+    memory = await one.service.remember(Draft(content))
     await settle(one, two)
     return memory
 
@@ -33,13 +33,13 @@ async def shared(one: Client, two: Client, content: str = "the harbour") -> Memo
 async def test_what_one_writes_the_other_gets(new_clients: NewClients) -> None:
     async with AsyncExitStack() as stack:
         one, two = await opened(stack, new_clients(2))
-        stored = await one.recollect.remember(Draft("the harbour", tags=("a", "b"), importance=0.1))
+        stored = await one.service.remember(Draft("the harbour", tags=("a", "b"), importance=0.1))
         await settle(one, two)
         assert await two.listed() == {stored.id: stored}
-        changed = await two.recollect.update(str(stored.id), {"content": "the old harbour"})
+        changed = await two.service.update(str(stored.id), {"content": "the old harbour"})
         await settle(one, two)
         assert await one.listed() == {stored.id: changed}
-        await one.recollect.forget(str(stored.id))
+        await one.service.forget(str(stored.id))
         await settle(one, two)
         assert await two.listed() == {}
         assert (await two.all())[stored.id].deleted_at is not None
@@ -52,8 +52,8 @@ async def test_changes_of_different_fields_are_both_kept(new_clients: NewClients
     async with AsyncExitStack() as stack:
         one, two = await opened(stack, new_clients(2))
         memory = await shared(one, two)
-        await one.recollect.update(str(memory.id), {"importance": 0.9})
-        await two.recollect.update(str(memory.id), {"tags": ("sea",)})
+        await one.service.update(str(memory.id), {"importance": 0.9})
+        await two.service.update(str(memory.id), {"tags": ("sea",)})
         await settle(one, two)
         (merged,) = (await one.listed()).values()
         assert (merged.importance, merged.tags) == (0.9, ("sea",))
@@ -67,8 +67,8 @@ async def test_of_two_values_of_a_field_the_servers_stays_and_the_other_is_kept(
     async with AsyncExitStack() as stack:
         one, two = await opened(stack, new_clients(2))
         memory = await shared(one, two)
-        await one.recollect.update(str(memory.id), {"content": "first"})
-        await two.recollect.update(str(memory.id), {"content": "second", "importance": 1.0})
+        await one.service.update(str(memory.id), {"content": "first"})
+        await two.service.update(str(memory.id), {"content": "second", "importance": 1.0})
         await settle(one, two)
         (current,) = (await two.listed()).values()
         assert (current.content, current.importance) == ("first", 1.0)
@@ -76,7 +76,7 @@ async def test_of_two_values_of_a_field_the_servers_stays_and_the_other_is_kept(
         (kept,) = (await one.revisions()).values()
         assert (kept.kind, kept.fields) == ("edit", {"content": "second"})
         assert await one.revisions() == await two.revisions()
-        await one.recollect.resolve(str(kept.id), "other")
+        await one.service.resolve(str(kept.id), "other")
         await settle(one, two)
         (current,) = (await two.listed()).values()
         assert current.content == "second"
@@ -88,10 +88,10 @@ async def test_forgetting_against_an_edit_is_a_conflict(new_clients: NewClients)
         one, two = await opened(stack, new_clients(2))
         memory = await shared(one, two)
         other = await shared(one, two, "the bridge")
-        await one.recollect.forget(str(memory.id))
-        await two.recollect.update(str(memory.id), {"content": "a change"})
-        await one.recollect.update(str(other.id), {"content": "the new bridge"})
-        await two.recollect.forget(str(other.id))
+        await one.service.forget(str(memory.id))
+        await two.service.update(str(memory.id), {"content": "a change"})
+        await one.service.update(str(other.id), {"content": "the new bridge"})
+        await two.service.forget(str(other.id))
         await settle(one, two)
         assert await one.all() == await two.all()
         assert [m.content for m in (await one.listed()).values()] == ["the new bridge"]
@@ -99,8 +99,8 @@ async def test_forgetting_against_an_edit_is_a_conflict(new_clients: NewClients)
         assert kept[memory.id].kind == "edit"
         assert kept[memory.id].fields["content"] == "a change"
         assert kept[other.id].kind == "forget"
-        await two.recollect.resolve(str(memory.id), "other")
-        await two.recollect.resolve(str(other.id), "other")
+        await two.service.resolve(str(memory.id), "other")
+        await two.service.resolve(str(other.id), "other")
         await settle(one, two)
         assert [m.content for m in (await one.listed()).values()] == ["a change"]
 
@@ -109,7 +109,7 @@ async def test_erasing_travels_without_content(new_clients: NewClients, server: 
     async with AsyncExitStack() as stack:
         one, two = await opened(stack, new_clients(2))
         memory = await shared(one, two, "xyloquartz")
-        await one.recollect.forget(str(memory.id), forever=True)
+        await one.service.forget(str(memory.id), forever=True)
         await settle(one, two)
         assert await two.all() == {}
         await two.close()
@@ -127,14 +127,14 @@ async def test_an_edit_of_what_was_erased_elsewhere_is_kept_here_alone(
     async with AsyncExitStack() as stack:
         one, two = await opened(stack, new_clients(2))
         memory = await shared(one, two)
-        await two.recollect.update(str(memory.id), {"content": "written on the train"})
-        await one.recollect.forget(str(memory.id), forever=True)
+        await two.service.update(str(memory.id), {"content": "written on the train"})
+        await one.service.forget(str(memory.id), forever=True)
         await settle(one, two)
         assert await one.all() == await two.all() == {}
         (kept,) = (await two.revisions()).values()
         assert (kept.kind, kept.fields["content"]) == ("orphan", "written on the train")
         assert await one.revisions() == {}
-        await two.recollect.resolve(str(kept.id), "other")
+        await two.service.resolve(str(kept.id), "other")
         await settle(one, two)
         (anew,) = (await one.listed()).values()
         assert (anew.content, anew.id != memory.id) == ("written on the train", True)
@@ -145,14 +145,14 @@ async def test_erasing_what_was_edited_elsewhere_is_a_conflict(new_clients: NewC
     async with AsyncExitStack() as stack:
         one, two = await opened(stack, new_clients(2))
         memory = await shared(one, two)
-        await one.recollect.update(str(memory.id), {"content": "an edit"})
-        await two.recollect.forget(str(memory.id), forever=True)
+        await one.service.update(str(memory.id), {"content": "an edit"})
+        await two.service.forget(str(memory.id), forever=True)
         await one.sync()
         await settle(two, one)
         assert (await two.listed())[memory.id].content == "an edit"
         (kept,) = (await one.revisions()).values()
         assert (kept.kind, kept.fields) == ("erase", {})
-        await one.recollect.resolve(str(kept.id), "other")
+        await one.service.resolve(str(kept.id), "other")
         await settle(one, two)
         assert await one.all() == await two.all() == {}
         assert await one.revisions() == await two.revisions() == {}
@@ -161,12 +161,12 @@ async def test_erasing_what_was_edited_elsewhere_is_a_conflict(new_clients: NewC
 async def test_sensitive_memories_stay_unless_allowed(new_clients: NewClients) -> None:
     async with AsyncExitStack() as stack:
         one, two = await opened(stack, new_clients(2))
-        secret = await one.recollect.remember(Draft("a private matter", is_sensitive=True))
+        secret = await one.service.remember(Draft("a private matter", is_sensitive=True))
         open_ = await shared(one, two)
         assert set(await two.all()) == {open_.id}
         assert (await one.sync_store.status()).held == 1
         changes = {"content": "another private matter", "is_sensitive": True}
-        await one.recollect.update(str(open_.id), changes)  # type: ignore[arg-type]  # as named
+        await one.service.update(str(open_.id), changes)  # type: ignore[arg-type]  # as named
         await settle(one, two)
         there = (await two.all())[open_.id]
         assert (there.content, there.is_sensitive) == ("the harbour", True)
@@ -178,7 +178,7 @@ async def test_sensitive_memories_stay_unless_allowed(new_clients: NewClients) -
 async def test_sensitive_memories_travel_when_allowed(new_clients: NewClients) -> None:
     async with AsyncExitStack() as stack:
         one, two = await opened(stack, new_clients(2, sensitive=True))
-        secret = await one.recollect.remember(Draft("a private matter", is_sensitive=True))
+        secret = await one.service.remember(Draft("a private matter", is_sensitive=True))
         await settle(one, two)
         assert await two.listed() == {secret.id: secret}
 
@@ -189,10 +189,10 @@ async def test_another_owners_key_is_refused_before_anything_is_mixed(
     async with AsyncExitStack() as stack:
         (one,) = await opened(stack, new_clients(1))
         (other,) = new_clients(1)
-        await one.recollect.remember(Draft("mine"))
+        await one.service.remember(Draft("mine"))
         await one.sync()
         one.key = other.key
-        await one.recollect.remember(Draft("mine alone"))
+        await one.service.remember(Draft("mine alone"))
         await one.crash()
         with pytest.raises(Conflict, match="belongs to another"):
             await one.sync()
@@ -210,9 +210,9 @@ async def test_memories_of_a_store_that_was_local_are_sent(new_clients: NewClien
     """The outbox is kept in local mode, too."""
     async with AsyncExitStack() as stack:
         one, two = await opened(stack, new_clients(2))
-        kept = [await one.recollect.remember(Draft(f"number {n}")) for n in range(5)]
-        await one.recollect.forget(str(kept[0].id), forever=True)
-        await one.recollect.update(str(kept[1].id), {"content": "changed"})
+        kept = [await one.service.remember(Draft(f"number {n}")) for n in range(5)]
+        await one.service.forget(str(kept[0].id), forever=True)
+        await one.service.update(str(kept[1].id), {"content": "changed"})
         await settle(one, two)
         assert set(await two.all()) == {one.id for one in kept[1:]}
 
@@ -224,7 +224,7 @@ async def test_a_first_sync_goes_by_pages_and_on_where_it_was_broken_off(
     async with AsyncExitStack() as stack:
         one, two = await opened(stack, new_clients(2))
         for number in range(450):
-            await one.recollect.remember(Draft(f"number {number} of the harbour"))
+            await one.service.remember(Draft(f"number {number} of the harbour"))
         await one.sync()
         assert max(len(items) for items, _ in one.faults.pushes) == 200
         two.faults.at, two.faults.after = 10, True
@@ -233,7 +233,7 @@ async def test_a_first_sync_goes_by_pages_and_on_where_it_was_broken_off(
         await two.crash()
         there = len(await two.listed())
         assert 0 < there < 450
-        found = await two.recollect.recall(RecallRequest("harbour", limit=5))
+        found = await two.service.recall(RecallRequest("harbour", limit=5))
         assert len(found.hits) == 5
         two.faults.at, two.faults.calls = None, 0
         await two.pull()
@@ -254,9 +254,9 @@ async def test_a_read_only_key_pulls_although_it_cannot_push(
                 for role in ("member", "read-only")
             ],
         )
-        stored = [await one.recollect.remember(Draft(f"ship {n} is in")) for n in range(3)]
+        stored = [await one.service.remember(Draft(f"ship {n} is in")) for n in range(3)]
         await one.sync()
-        waiting = await reader.recollect.remember(Draft("the harbour is closed"))
+        waiting = await reader.service.remember(Draft("the harbour is closed"))
         await reader.sync()
         assert set(await reader.listed()) == {waiting.id, *(each.id for each in stored)}
         status = await reader.sync_store.status()

@@ -12,8 +12,10 @@ from tests.usecases.queues import InMemoryQueue, Model, Time, parts_with
 
 from recollect.core.errors import ModelUnavailable
 from recollect.core.recall.space import StoredSpace
-from recollect.usecases.workers.embed import Embedded, EmbeddingContext, Trouble
-from recollect.usecases.workers.embedding import Worker
+from recollect.usecases.workers.backoff import Trouble
+from recollect.usecases.workers.embed import Embedded, EmbeddingContext
+from recollect.usecases.workers.embedding import EmbeddingStep
+from recollect.usecases.workers.worker import Worker
 
 GONE = ModelUnavailable("the model is gone", remedy="look")
 
@@ -33,7 +35,9 @@ class Bench:
 
     @property
     def worker(self) -> Worker:
-        return Worker(self.context, self.told.append, sleep=self.time.sleep, now=self.time.now)
+        return Worker(
+            EmbeddingStep(self.context, self.told.append), sleep=self.time.sleep, now=self.time.now
+        )
 
     async def run_until(self, condition: Callable[[], Awaitable[bool]]) -> None:
         done = asyncio.Event()

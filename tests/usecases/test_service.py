@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from recollect.core.admin.stats import Stats
 from recollect.core.errors import NotFound
-from recollect.core.memory.memory import EVERYWHERE, Draft, Stats
+from recollect.core.memory.memory import EVERYWHERE, Draft
 from recollect.core.recall.request import RecallRequest
 from recollect.core.recall.settings import RecallSettings
 from recollect.ports.service import Service

@@ -15,10 +15,11 @@ from math import fsum, log
 from typing import Final, Self
 from uuid import UUID
 
+from recollect.core.admin.stats import Stats
 from recollect.core.errors import Conflict
 from recollect.core.memory.duplicates import is_same
 from recollect.core.memory.ids import IdPrefix
-from recollect.core.memory.memory import Memory, Scope, Stats
+from recollect.core.memory.memory import Memory, Scope
 from recollect.core.memory.paging import Cursor
 from recollect.core.privacy.keys import Key
 from recollect.core.recall.request import Candidate

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
 if TYPE_CHECKING:
+    from recollect.core.admin.stats import Stats
     from recollect.core.memory.ids import IdPrefix
-    from recollect.core.memory.memory import Memory, Scope, Stats
+    from recollect.core.memory.memory import Memory, Scope
     from recollect.core.memory.paging import Cursor
     from recollect.core.recall.request import Candidate
     from recollect.core.recall.settings import SettingChange, WordQuery

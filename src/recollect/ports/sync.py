@@ -1,4 +1,4 @@
-"""What sync needs: the client's store and server, and the server's changes."""
+"""What sync needs: the client's store and its lock, the server, and the server's changes."""
 
 from __future__ import annotations
 
@@ -14,17 +14,25 @@ if TYPE_CHECKING:
         Decision,
         Outgoing,
         Peer,
+        Pushed,
         Remote,
         RemoteRevision,
         Revision,
+        SyncStatus,
     )
 
 
-from recollect.core.sync.model import ChangePage, Outgoing, Peer, Pushed, Revision, SyncStatus
+class Lock(Protocol):
+    """Held by one process at a time."""
+
+    def acquire(self) -> bool:
+        """Hold it, unless another process does. True for the process that holds it already."""
+
+    def release(self) -> None: ...
 
 
 class SyncServer(Protocol):
-    """A server as the engine sees it: it takes writes and tells changes."""
+    """A server as the engine sees it: it accepts writes and lists changes."""
 
     async def push(
         self,
@@ -42,7 +50,7 @@ class RevisionStore(Protocol):
     """Where the losing sides of conflicts are kept."""
 
     async def revisions(self, owner: str) -> list[Revision]:
-        """Those that nobody has resolved, oldest first."""
+        """Those that are not resolved, oldest first."""
 
     async def resolve(self, owner: str, revision: Revision) -> None:
         """Keep that this revision is resolved; NotFound when it is not there any more."""
@@ -77,7 +85,7 @@ class SyncStore(RevisionStore, Protocol):
         """Take in a page of changes and remember its cursor, both or neither."""
 
     async def reset(self, *, relink: bool = False) -> None:
-        """Forget what is known of the server, and let everything wait to be compared anew;
+        """Forget what is known of the server, and let everything wait to be compared again;
         `relink`: with whatever server comes next.
         """
 
@@ -133,6 +141,6 @@ class ChangeStore(RevisionStore, Protocol):
     async def page(
         self, owner: str, store: UUID, after: int, limit: int, *, sensitive: bool, count: bool
     ) -> ChangePage:
-        """Changes behind a position, sensitive memories among them; `count` tells how many are
+        """Changes behind a position, sensitive memories among them; `count` counts how many are
         left. Revisions of sensitive memories only when asked for.
         """

@@ -1,4 +1,4 @@
-"""What a process that runs for long writes to stderr: one line a fact, as key=value.
+"""What a long-running process logs to stderr: one line an event, as key=value.
 
 No line holds a key or the text of a memory.
 """
@@ -14,8 +14,10 @@ from typing import Final
 import structlog
 
 from recollect.core.privacy.redaction import explained, locations
-from recollect.usecases.graph.extract import Compared, Extracted, GraphTrouble, TellGraph
-from recollect.usecases.workers.embed import Embedded, Tell, Trouble
+from recollect.usecases.graph.extract import Compared, Extracted
+from recollect.usecases.workers.backoff import Trouble
+from recollect.usecases.workers.embed import Embedded, OnEmbedding
+from recollect.usecases.workers.graph import OnGraph
 
 log = structlog.get_logger("recollect")
 
@@ -24,14 +26,14 @@ _LINE_SECONDS: Final = 10.0
 
 
 def log_to_stderr() -> None:
-    """Write beside and never among what the command itself prints."""
+    """Log to stderr: stdout is for what the command itself prints."""
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.LogfmtRenderer(key_order=["timestamp", "level", "event"]),
         ],
-        # Looked up for each line: while a bar is shown, stderr is what writes above it.
+        # Looked up for each line: while a progress bar is shown, stderr writes above it.
         logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),
     )
     root = logging.getLogger()
@@ -40,78 +42,85 @@ def log_to_stderr() -> None:
 
 
 class _OtherLoggers(logging.Handler):
-    """What the libraries log, in the same form: one line, and of an error its kind and places. Its
-    text, as their tracebacks have it, may quote a memory or a query.
+    """What libraries log, in the same form: one line, and of an error its type and locations. Its
+    text, as in their tracebacks, may quote a memory or a query.
     """
 
     def emit(self, record: logging.LogRecord) -> None:
         if isinstance(record.args, tuple):
             record.args = tuple(
-                explained(one) if isinstance(one, BaseException) else one for one in record.args
+                explained(value) if isinstance(value, BaseException) else value
+                for value in record.args
             )
         event, _, _ = record.getMessage().strip().partition("\n")
         facts: dict[str, object] = {"logger": record.name}
         error = record.exc_info[1] if record.exc_info else None
         if error is not None:
             facts |= {"kind": explained(error), "at": locations(error)}
-        tell = log.error if record.levelno >= logging.ERROR else log.warning
-        tell(event, **facts)
+        write = log.error if record.levelno >= logging.ERROR else log.warning
+        write(event, **facts)
 
 
 def log_steps() -> Callable[[str, float], None]:
-    """Tell of a model's making: each step when it begins, and each quarter of it."""
-    told: tuple[str, int] | None = None
+    """Log how a model is built: each step when it begins, and each quarter of it."""
+    last: tuple[str, int] | None = None
 
     def step(text: str, share: float) -> None:
-        nonlocal told
-        if told != (text, int(share * 4)):
-            told = (text, int(share * 4))
+        nonlocal last
+        if last != (text, int(share * 4)):
+            last = (text, int(share * 4))
             log.info("model", step=text, percent=round(share * 100))
 
     return step
 
 
-def log_embedding(now: Callable[[], float] = time.monotonic) -> Tell:
-    """Tell of batches, at most every few seconds, and of every trouble."""
+def log_embedding(now: Callable[[], float] = time.monotonic) -> OnEmbedding:
+    """Log batches, at most every few seconds, and every trouble."""
     kept = failed = 0
-    told_at = -_LINE_SECONDS
+    logged_at = -_LINE_SECONDS
 
-    def tell(note: Embedded | Trouble) -> None:
-        nonlocal kept, failed, told_at
-        if isinstance(note, Trouble):
-            space = "none" if note.space is None else note.space.space.name
+    def on_event(event: Embedded | Trouble) -> None:
+        nonlocal kept, failed, logged_at
+        if isinstance(event, Trouble):
             log.warning(
-                "worker waits", space=space, reason=str(note.error), seconds=round(note.seconds)
+                "embedding backs off",
+                of=event.of,
+                reason=str(event.error),
+                seconds=round(event.seconds),
             )
             return
-        kept, failed = kept + note.kept, failed + len(note.failed)
-        if now() - told_at >= _LINE_SECONDS:
-            log.info("embedded", space=note.space.space.name, memories=kept, failed=failed)
-            kept, failed, told_at = 0, 0, now()
+        kept, failed = kept + event.kept, failed + len(event.failed)
+        if now() - logged_at >= _LINE_SECONDS:
+            log.info("embedded", space=event.space.space.name, memories=kept, failed=failed)
+            kept, failed, logged_at = 0, 0, now()
 
-    return tell
+    return on_event
 
 
-def log_graph(now: Callable[[], float] = time.monotonic) -> TellGraph:
-    """The same for the worker of the concept graph."""
+def log_graph(now: Callable[[], float] = time.monotonic) -> OnGraph:
+    """The same for the concept graph."""
     counts = dict.fromkeys(("memories", "failed", "names", "merged"), 0)
-    told_at = -_LINE_SECONDS
+    logged_at = -_LINE_SECONDS
 
-    def tell(note: Extracted | Compared | GraphTrouble) -> None:
-        nonlocal told_at
-        if isinstance(note, GraphTrouble):
-            seconds = round(note.seconds)
-            log.warning("graph waits", of=note.what, reason=str(note.error), seconds=seconds)
+    def on_event(event: Extracted | Compared | Trouble) -> None:
+        nonlocal logged_at
+        if isinstance(event, Trouble):
+            log.warning(
+                "graph backs off",
+                of=event.of,
+                reason=str(event.error),
+                seconds=round(event.seconds),
+            )
             return
-        if isinstance(note, Extracted):
-            counts["memories"] += note.kept
-            counts["failed"] += len(note.failed)
+        if isinstance(event, Extracted):
+            counts["memories"] += event.kept
+            counts["failed"] += len(event.failed)
         else:
-            counts["names"] += note.names
-            counts["merged"] += note.merged
-        if now() - told_at >= _LINE_SECONDS:
+            counts["names"] += event.names
+            counts["merged"] += event.merged
+        if now() - logged_at >= _LINE_SECONDS:
             log.info("read for the graph", **counts)
             counts.update(dict.fromkeys(counts, 0))
-            told_at = now()
+            logged_at = now()
 
-    return tell
+    return on_event

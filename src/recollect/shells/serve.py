@@ -35,7 +35,7 @@ from recollect.usecases.admin.settings import check_some_leg
 from recollect.wiring import Server, open_server
 
 MCP: Final = "/mcp"
-# How long a request that is being answered may go on after the server was told to stop.
+# How long a request that is being answered may go on after the server is stopped.
 _GRACE_SECONDS: Final = 3
 _STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -51,7 +51,7 @@ class Ready:
     key: str | None
 
     def as_dict(self) -> dict[str, object]:
-        told: dict[str, object] = {
+        values: dict[str, object] = {
             "url": self.url,
             "page": f"{self.url}/",
             "docs": self.url + DOCS,
@@ -59,7 +59,7 @@ class Ready:
             "database": self.database,
             "pid": os.getpid(),
         }
-        return told if self.key is None else {**told, "key": self.key}
+        return values if self.key is None else {**values, "key": self.key}
 
     def text(self) -> str:
         shown = self.key or "YOUR_KEY"
@@ -108,17 +108,17 @@ async def _run(settings: Settings, ready_file: Path | None, *, as_json: bool) ->
     with listen(settings.host, settings.port) as listening, ExitStack() as at_end:
         async with open_server(settings, log_steps()) as server:
 
-            async def tell() -> None:
+            async def announce() -> None:
                 key = await issue_first_key(server.keys, server.clock, settings.owner)
                 ready = Ready(url_of(listening), server.database, key)
-                told = json.dumps(ready.as_dict())
+                text = json.dumps(ready.as_dict())
                 if ready_file is not None:
-                    _write_private(ready_file, told)
-                    at_end.callback(_remove, ready_file, told)
-                sys.stdout.write((told if as_json else ready.text()) + "\n")
+                    _write_private(ready_file, text)
+                    at_end.callback(_remove, ready_file, text)
+                sys.stdout.write((text if as_json else ready.text()) + "\n")
                 sys.stdout.flush()
 
-            await serve(server, listening, stopping, tell)
+            await serve(server, listening, stopping, announce)
 
 
 async def serve(

@@ -1,7 +1,6 @@
 """The worker as a process of its own, and inside a server.
 
-Inside a server it is a guest: whatever happens to it, the server goes on, and recall by words with
-it.
+Inside a server it is a guest: if it fails, the server goes on, and recall by words with it.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ import asyncio
 import json
 import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from typing import Final
 
@@ -22,29 +21,24 @@ from recollect.core.text.analysis import counted
 from recollect.settings import Settings
 from recollect.shells.logs import log_embedding, log_graph, log_steps, log_to_stderr
 from recollect.shells.progress import embedding_bar
-from recollect.usecases.graph.extract import (
-    Compared,
-    Extracted,
-    GraphContext,
-    GraphTrouble,
-    TellGraph,
-)
-from recollect.usecases.workers.backoff import Sleep
-from recollect.usecases.workers.embed import NO_EMBEDDER, Embedded, EmbeddingContext, Tell, Trouble
-from recollect.usecases.workers.embedding import Worker, retry_parked
-from recollect.usecases.workers.graph import GraphWorker
+from recollect.usecases.graph.extract import Compared, Extracted, GraphContext
+from recollect.usecases.workers.backoff import Trouble
+from recollect.usecases.workers.embed import NO_EMBEDDER, Embedded, EmbeddingContext
+from recollect.usecases.workers.embedding import EmbeddingStep, retry_parked
+from recollect.usecases.workers.graph import GraphStep, OnGraph
 from recollect.usecases.workers.tasks import end
+from recollect.usecases.workers.worker import Sleep, Step, Worker
 from recollect.wiring import Server, open_server
 
 log = structlog.get_logger("recollect")
 
 _STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_AFTER_A_FAULT: Final = 60.0
+_AFTER_A_BUG: Final = 60.0
 
 
 def run(settings: Settings, *, once: bool, retry: bool, as_json: bool) -> None:
-    """Embed and read until a signal says stop or, `once`, until nothing waits; then say how much it
-    was. `retry`: begin with giving what failed another chance.
+    """Embed and read until a signal stops it or, `once`, until nothing waits; then print how much
+    it was. `retry`: first give what failed another chance.
     """
     log_to_stderr()
     counts = asyncio.run(_run(settings, once=once, retry=retry))
@@ -61,30 +55,31 @@ async def _run(settings: Settings, *, once: bool, retry: bool) -> dict[str, int]
     counts = {"embedded": 0, "read": 0, "failed": 0}
     embedding_line, graph_line = log_embedding(), log_graph()
 
-    def tell(note: Embedded | Trouble) -> None:
-        if isinstance(note, Embedded):
-            counts["embedded"] += note.kept
-            counts["failed"] += len(note.failed)
-        embedding_line(note)
+    def on_embedding(event: Embedded | Trouble) -> None:
+        if isinstance(event, Embedded):
+            counts["embedded"] += event.kept
+            counts["failed"] += len(event.failed)
+        embedding_line(event)
 
-    def tell_graph(note: Extracted | Compared | GraphTrouble) -> None:
-        if isinstance(note, Extracted):
-            counts["read"] += note.kept
-            counts["failed"] += len(note.failed)
-        graph_line(note)
+    def on_graph(event: Extracted | Compared | Trouble) -> None:
+        if isinstance(event, Extracted):
+            counts["read"] += event.kept
+            counts["failed"] += len(event.failed)
+        graph_line(event)
 
     async with open_server(settings, log_steps()) as server:
-        graph = graph_worker(server, tell_graph)
+        graph = graph_step(server, on_graph)
         context = embedding_of(server) if graph is not None else require_embedding(server)
-        worker = None if context is None else Worker(context, tell)
+        embedding = None if context is None else EmbeddingStep(context, on_embedding)
+        workers = [Worker(step) for step in (embedding, graph) if step is not None]
         if retry:
             counts["retried"] = await _retry(context, None if graph is None else server.graph)
-            log.info("trying again what failed", jobs=counts["retried"])
+            log.info("retrying what failed", jobs=counts["retried"])
         async with nullcontext() if context is None else embedding_bar(context.queue):
-            working = asyncio.create_task(_work(worker, graph, once=once))
-            told_to_stop = asyncio.create_task(stopping.wait())
-            await asyncio.wait([working, told_to_stop], return_when=asyncio.FIRST_COMPLETED)
-            await end(working, told_to_stop)
+            working = asyncio.create_task(_work(workers, once=once))
+            stopped = asyncio.create_task(stopping.wait())
+            await asyncio.wait([working, stopped], return_when=asyncio.FIRST_COMPLETED)
+            await end(working, stopped)
         if not working.cancelled():
             counts["failing"] = working.result()
     return counts
@@ -95,22 +90,19 @@ async def _retry(context: EmbeddingContext | None, graph: GraphContext | None) -
     return vectors + (0 if graph is None else await graph.store.retry_parked())
 
 
-async def _work(worker: Worker | None, graph: GraphWorker | None, *, once: bool) -> int:
-    """Both side by side; `once`, one after the other, since names are compared in the space that
-    the first makes. How many failed and are left for later.
+async def _work(workers: Sequence[Worker], *, once: bool) -> int:
+    """Side by side; `once`, one after the other, since names are compared in the space that
+    embedding opens. How many failed and are left for later.
     """
-    workers = [one for one in (worker, graph) if one is not None]
     if once:
-        return sum([await one.work_off() for one in workers])
-    await asyncio.gather(*(one.run() for one in workers))
+        return sum([await worker.work_off() for worker in workers])
+    await asyncio.gather(*(worker.run() for worker in workers))
     return 0
 
 
-def graph_worker(server: Server, tell: TellGraph) -> GraphWorker | None:
+def graph_step(server: Server, on_event: OnGraph) -> GraphStep | None:
     """What fills the concept graph, unless it is switched off."""
-    if server.graph.mode == "off":
-        return None
-    return GraphWorker(server.graph, tell)
+    return None if server.graph.mode == "off" else GraphStep(server.graph, on_event)
 
 
 def embedding_of(server: Server) -> EmbeddingContext | None:
@@ -134,30 +126,27 @@ def require_embedding(server: Server) -> EmbeddingContext:
 
 @asynccontextmanager
 async def working_inside(server: Server) -> AsyncIterator[None]:
-    """While entered, workers run beside whatever else this process does, if they are to."""
+    """While entered, workers run in this process, unless they are switched off."""
     if server.embedding is None and server.settings.embedder != NO_EMBEDDER:
         log.info("no recall by meaning", reason=server.vector_note)
     tasks: list[asyncio.Task[None]] = []
     if server.settings.worker != "off":
         if (context := embedding_of(server)) is not None:
-            tasks.append(asyncio.create_task(persist(context, log_embedding()), name="worker"))
-        if (graph := graph_worker(server, log_graph())) is not None:
-            tasks.append(asyncio.create_task(persisting(graph.run), name="graph worker"))
+            embedding = EmbeddingStep(context, log_embedding())
+            tasks.append(asyncio.create_task(persist(embedding), name="embedding worker"))
+        if (graph := graph_step(server, log_graph())) is not None:
+            tasks.append(asyncio.create_task(persist(graph), name="graph worker"))
     try:
         yield
     finally:
         await end(*tasks)
 
 
-async def persist(context: EmbeddingContext, tell: Tell, sleep: Sleep = asyncio.sleep) -> None:
-    """Run a worker, and another one when a fault of our own ends it."""
-    await persisting(lambda: Worker(context, tell).run(), sleep)
-
-
-async def persisting(run: Callable[[], Awaitable[None]], sleep: Sleep = asyncio.sleep) -> None:
+async def persist(step: Step, sleep: Sleep = asyncio.sleep) -> None:
+    """Run a worker, and another one when a bug of ours ends it."""
     while True:
         try:
-            await run()
-        except Exception as error:  # noqa: BLE001  # a guest does not bring the house down
+            await Worker(step).run()
+        except Exception as error:  # noqa: BLE001  # a bug in a worker must not end the server
             log.error("worker failed", reason=explained(error), locations=locations(error))  # noqa: TRY400  # `exception` would log the error's text
-            await sleep(_AFTER_A_FAULT)
+            await sleep(_AFTER_A_BUG)

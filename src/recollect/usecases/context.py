@@ -9,7 +9,7 @@ from uuid import UUID
 
 from recollect.core.memory.memory import Limits
 from recollect.core.recall.context import PhaseShares
-from recollect.usecases.workers.priority import Callers
+from recollect.usecases.priority import Callers
 
 if TYPE_CHECKING:
     from recollect.core.graph.model import ExtractionProgress

@@ -8,8 +8,9 @@ from uuid import UUID
 
 from pydantic import Field
 
+from recollect.core.admin.stats import Stats
 from recollect.core.graph.model import ExtractionProgress
-from recollect.core.memory.memory import Memory, Scope, Stats
+from recollect.core.memory.memory import Memory, Scope
 from recollect.core.memory.paging import Page
 from recollect.core.recall.space import EmbeddingStats
 from recollect.wire.values import WITH_GLOBAL, LinkOut, Moment, Shape

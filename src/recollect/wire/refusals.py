@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from recollect.core.admin.value_kinds import wrong_kind
 from recollect.core.errors import InvalidInput
-from recollect.core.memory.expected import wrong_kind
 
 _OURS: Final = "Value error, "
 

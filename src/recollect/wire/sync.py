@@ -153,10 +153,11 @@ def push_body(
     *,
     sensitive: bool,
     epoch: UUID | None,
+    protocol: int,
 ) -> dict[str, object]:
     """A push as the client sends it; the server checks it."""
     return {
-        "protocol": PROTOCOL,
+        "protocol": protocol,
         "store": str(store),
         "epoch": None if epoch is None else str(epoch),
         "sensitive": sensitive,

@@ -2,18 +2,18 @@
 
 Shells ask for one of two things. `open_service` is a person's or an agent's own memory: the local
 SQLite store, or a server's when one is named. `open_server` is what a server serves: Postgres, its
-keys, and the use cases for whoever shows one. What is asked for is imported then, and nothing else:
-a command on the local store has no use for what a server is made of.
+keys, and the use cases for each key. What is asked for is imported then, and nothing else: a
+command on the local store has no use for what a server is made of.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
+TYPE_CHECKING = False  # `typing` itself takes too long before a hook's time limit is set
 if TYPE_CHECKING:
     from recollect.wiring.context import SystemClock, build_context, catalogue, open_reranker
     from recollect.wiring.local import (
         Cached,
+        find_store_fault,
         key_of,
         open_cached,
         open_remote_graph,
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from recollect.wiring.postgres import open_postgres
     from recollect.wiring.server import Server, open_second_phase, open_server
 
-_HOMES: Final = {
+_HOMES = {
     "Cached": "recollect.wiring.local",
+    "find_store_fault": "recollect.wiring.local",
     "key_of": "recollect.wiring.local",
     "open_cached": "recollect.wiring.local",
     "open_service": "recollect.wiring.local",
@@ -46,6 +47,7 @@ __all__ = [
     "SystemClock",
     "build_context",
     "catalogue",
+    "find_store_fault",
     "key_of",
     "open_cached",
     "open_postgres",

@@ -12,8 +12,8 @@ from recollect.core.errors import InvalidInput
 from recollect.ports.recall import Reranker
 from recollect.ports.stores import MemoryStore, SettingsStore
 from recollect.usecases.context import Context
+from recollect.usecases.priority import Yield, no_yield
 from recollect.usecases.recall.lexical import lexical_leg
-from recollect.usecases.workers.priority import Yield, no_yield
 
 if TYPE_CHECKING:
     from recollect.adapters.models.embedders.catalogue import Catalogue
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from recollect.settings import Settings
 
 Progress = Callable[[str, float], None]
-"""Told what is being done to a model and which share of it, 0 to 1, is done."""
+"""Called with what is being done to a model, and which share of it, 0 to 1, is done."""
 
 
 class SystemClock:
@@ -69,6 +69,7 @@ def catalogue(
         },
         progress=progress,
         yield_to_callers=yield_to_callers,
+        timeouts=settings.timeouts,
     )
 
 

@@ -4,23 +4,20 @@ server's alone.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, cast
 
 from recollect.core.admin.checks import WORDS_ONLY
 from recollect.core.errors import InvalidInput, RecollectError
-from recollect.core.privacy.redaction import explained, locations
 from recollect.usecases.recall.recall_log import RecallLog, recall_log
 from recollect.usecases.service import LocalService
-from recollect.usecases.workers.tasks import end
 from recollect.wiring.context import SystemClock, build_context, open_reranker
 
 if TYPE_CHECKING:
-    from recollect.adapters.files.engine_lock import EngineLock
+    from recollect.adapters.http.client import RemoteService
     from recollect.adapters.http.sync import RemoteSync
     from recollect.adapters.sqlite.store import SqliteStore
     from recollect.ports.graph import Graph
@@ -31,11 +28,9 @@ if TYPE_CHECKING:
     from recollect.settings import Settings
     from recollect.usecases.sync.engine import Engine
     from recollect.usecases.sync.offline_first import OfflineFirstService
+    from recollect.usecases.sync.run import SyncRun
 
 log = logging.getLogger(__name__)
-
-# How soon the engine is tried again, when another process of this store runs it or it failed.
-_LOOK_SECONDS: Final = 1.0
 
 
 @asynccontextmanager
@@ -43,28 +38,24 @@ async def open_service(
     settings: Settings, *, syncing: bool = False, on_write: Callable[[], None] = lambda: None
 ) -> AsyncIterator[Service]:
     """The memory this process works with, by its mode: the local store, the local store with a
-    server behind it, or a server alone. `syncing`: the engine runs inside, else `on_write` is told
-    of what waits to be sent.
+    server behind it, or a server alone. `syncing`: the engine runs inside, else `on_write` is
+    called when something waits to be sent.
     """
     if settings.mode == "cached":
         async with open_cached(settings) as cached:
             if not syncing:
-                yield replace(cached.recollect, wake=on_write)
+                yield replace(cached.service, wake=on_write)
                 return
-            async with cached.engine_running():
-                yield cached.recollect
+            async with cached.syncing():
+                yield cached.service
         return
     if settings.api_url is not None:
-        from recollect.adapters.http.client import RemoteService
-
-        async with RemoteService(settings.api_url, key_of(settings)) as remote:
+        async with connect(settings) as remote:
             yield remote
         return
-    from recollect.adapters.sqlite.store import SqliteStore
-
     async with (
-        SqliteStore(settings.sqlite_path) as store,
-        _recalls_of(store, settings) as shown,
+        open_store(settings) as store,
+        _recalls_of(store) as shown,
         open_reranker(settings) as reranker,
     ):
         context = replace(
@@ -76,27 +67,46 @@ async def open_service(
 @asynccontextmanager
 async def open_remote_graph(settings: Settings) -> AsyncIterator[Graph]:
     """The concept graph of the server of RECOLLECT_API_URL."""
-    from recollect.adapters.http.client import RemoteService
     from recollect.adapters.http.graph import RemoteGraph
 
-    async with RemoteService(settings.api_url or "", key_of(settings)) as remote:
+    async with connect(settings) as remote:
         yield RemoteGraph(remote)
 
 
 @asynccontextmanager
 async def open_remote_keys(settings: Settings) -> AsyncIterator[Keys]:
     """The keys of the server of RECOLLECT_API_URL, for an admin."""
-    from recollect.adapters.http.client import RemoteService
     from recollect.adapters.http.keys import RemoteKeys
 
-    async with RemoteService(settings.api_url or "", key_of(settings)) as remote:
+    async with connect(settings) as remote:
         yield RemoteKeys(remote)
 
 
-def _recalls_of(store: SqliteStore, settings: Settings) -> AbstractAsyncContextManager[RecallLog]:
+def _recalls_of(store: SqliteStore) -> AbstractAsyncContextManager[RecallLog]:
     from recollect.adapters.sqlite.history.recalls import SqliteRecalls
 
-    return recall_log(SqliteRecalls(store, settings.sqlite_path), SystemClock())
+    return recall_log(SqliteRecalls(store.threads), SystemClock())
+
+
+def connect(settings: Settings) -> RemoteService:
+    """A client of the server of RECOLLECT_API_URL."""
+    from recollect.adapters.http.client import RemoteService
+
+    return RemoteService(settings.api_url or "", key_of(settings), timeouts=settings.timeouts)
+
+
+def open_store(settings: Settings) -> SqliteStore:
+    """The local store."""
+    from recollect.adapters.sqlite.store import SqliteStore
+
+    return SqliteStore(settings.sqlite_path, busy_timeout=settings.timeouts.sqlite_busy)
+
+
+def find_store_fault(settings: Settings, *, full: bool) -> str | None:
+    """The first fault in the file of the local store, if SQLite finds one."""
+    from recollect.adapters.sqlite.integrity import find_fault
+
+    return find_fault(settings.sqlite_path, full=full)
 
 
 def key_of(settings: Settings) -> str:
@@ -111,45 +121,29 @@ def key_of(settings: Settings) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Cached:
-    """A cached store with what syncs it."""
+    """A local store with a server behind it, and what syncs it."""
 
-    recollect: OfflineFirstService
+    service: OfflineFirstService
     sync: SyncStore
     server: SyncServer
     clock: Clock
     engine: Engine
-    lock: EngineLock
+    run: SyncRun
 
-    @asynccontextmanager
-    async def engine_running(self) -> AsyncIterator[None]:
-        """The engine beside the work, as soon as no other process of this store runs one."""
-        running = asyncio.create_task(self._run())
-        try:
-            yield
-        finally:
-            await end(running)
-
-    async def _run(self) -> None:
-        while True:
-            try:
-                if self.lock.take():
-                    await self.engine.run()
-            except Exception as error:  # noqa: BLE001  # a fault of ours must not end the syncing
-                log.error("the engine of sync failed: %s at %s", explained(error), locations(error))  # noqa: TRY400  # its text may quote a memory
-            finally:
-                self.lock.release()
-            await asyncio.sleep(_LOOK_SECONDS)
+    def syncing(self) -> AbstractAsyncContextManager[None]:
+        """While entered, what is written is sent and changes are polled for."""
+        return self.run.running(self.engine)
 
 
 @asynccontextmanager
 async def open_cached(settings: Settings) -> AsyncIterator[Cached]:
     """The local store with the server of RECOLLECT_API_URL behind it; nothing is asked yet."""
-    from recollect.adapters.files.engine_lock import EngineLock
+    from recollect.adapters.files.sync_lock import SyncLock
     from recollect.adapters.http.lazy import LazyServer
-    from recollect.adapters.sqlite.store import SqliteStore
     from recollect.adapters.sqlite.sync.store import SqliteSync
     from recollect.usecases.sync.engine import Engine
     from recollect.usecases.sync.offline_first import OfflineFirstService
+    from recollect.usecases.sync.run import SyncRun
 
     clock = SystemClock()
     url, key = settings.api_url or "", key_of(settings)
@@ -157,16 +151,24 @@ async def open_cached(settings: Settings) -> AsyncIterator[Cached]:
     def client() -> RemoteSync:
         from recollect.adapters.http.sync import RemoteSync
 
-        return RemoteSync(url, key, owner=settings.owner, sensitive=settings.sync_sensitive)
+        return RemoteSync(
+            url,
+            key,
+            owner=settings.owner,
+            sensitive=settings.sync_sensitive,
+            timeouts=settings.timeouts,
+        )
 
     remote = cast("RemoteSync", LazyServer(url, key, client))
     async with (
-        SqliteStore(settings.sqlite_path) as store,
+        open_store(settings) as store,
         remote as server,
-        _recalls_of(store, settings) as shown,
+        _recalls_of(store) as shown,
     ):
         sync = SqliteSync(store, settings.owner, clock, sensitive=settings.sync_sensitive)
         context = replace(build_context(store, settings), revisions=sync)
+        lock = SyncLock(settings.sqlite_path.with_suffix(".sync-lock"))
+        run = SyncRun(sync, server, clock, lock, settings.timeouts)
         engine = Engine(sync, server, clock, interval=settings.sync_interval, warn=_warn_of_sync)
         yield Cached(
             OfflineFirstService(
@@ -178,12 +180,13 @@ async def open_cached(settings: Settings) -> AsyncIterator[Cached]:
                 engine.wake,
                 shown.note,
                 server.is_here,
+                settings.timeouts,
             ),
             sync,
             server,
             clock,
             engine,
-            EngineLock(settings.sqlite_path.with_suffix(".sync-lock")),
+            run,
         )
 
 

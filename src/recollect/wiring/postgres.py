@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -14,6 +15,7 @@ from recollect.settings import Settings
 
 if TYPE_CHECKING:
     from recollect.adapters.postgres.embedded import EmbeddedPostgres
+    from recollect.adapters.postgres.embedded.probe import Verdict
     from recollect.adapters.postgres.store import PostgresStore
 
 log = logging.getLogger(__name__)
@@ -36,6 +38,48 @@ async def open_postgres(settings: Settings) -> AsyncIterator[tuple[PostgresStore
         yield store, database
 
 
+def has_database(settings: Settings) -> bool:
+    """Whether there is a server's database to ask: the named one, or that of this home."""
+    from recollect.adapters.postgres.embedded.locations import has_cluster
+
+    if settings.database_url is not None:
+        return True
+    return settings.api_url is None and has_cluster(settings.home, with_data=True)
+
+
+def is_database_running(settings: Settings) -> bool:
+    """Whether the embedded Postgres of this home runs; one that is named is taken to."""
+    from recollect.adapters.postgres.embedded.locations import runs
+
+    return settings.database_url is not None or runs(settings.home)
+
+
+def probe_embedded(settings: Settings) -> Verdict:
+    """What the embedded Postgres can do on this processor; it is installed to find out."""
+    from recollect.adapters.postgres.embedded import EmbeddedPostgres
+
+    return EmbeddedPostgres(settings.home, account=settings.postgres_account).verdict
+
+
+def read_verdict(settings: Settings) -> Verdict | None:
+    """What an earlier start found and kept, read without making a folder."""
+    from recollect.adapters.postgres.embedded.locations import SYSTEM_FOLDER
+    from recollect.adapters.postgres.embedded.probe import Verdict
+
+    whole = settings.home.expanduser().absolute().resolve()
+    far = (mark.parent for mark in SYSTEM_FOLDER.glob("*/home") if _holds(mark, str(whole)))
+    for folder in (whole / "postgres", *far):
+        with suppress(OSError, ValueError, TypeError):
+            return Verdict(**json.loads((folder / "installation" / "probe.json").read_text()))
+    return None
+
+
+def _holds(mark: Path, text: str) -> bool:
+    with suppress(OSError):
+        return mark.read_text().strip() == text
+    return False
+
+
 @asynccontextmanager
 async def _postgres_url(settings: Settings) -> AsyncIterator[tuple[str, str, Path | None]]:
     if settings.database_url is not None:
@@ -52,7 +96,7 @@ async def _postgres_url(settings: Settings) -> AsyncIterator[tuple[str, str, Pat
     try:
         url = await asyncio.shield(starting)
     except asyncio.CancelledError:
-        # The thread goes on, and would leave behind a server that nobody stops.
+        # The thread goes on, and would leave a server running.
         await asyncio.wait([starting])
         await asyncio.to_thread(embedded.stop)
         raise
@@ -67,7 +111,7 @@ async def _postgres_url(settings: Settings) -> AsyncIterator[tuple[str, str, Pat
 
 
 async def _keep_alive(embedded: EmbeddedPostgres, leaving: asyncio.Event) -> None:
-    """Nobody else looks after the embedded Postgres: start it again when it dies."""
+    """Restart the embedded Postgres when it dies: no one else does."""
     while not leaving.is_set():
         with suppress(TimeoutError):
             async with asyncio.timeout(_LOOK_SECONDS):

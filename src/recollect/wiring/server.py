@@ -1,4 +1,4 @@
-"""What a server serves: Postgres, its keys, and the use cases for whoever shows one."""
+"""What a server serves: Postgres, its keys, and the use cases for each key."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from recollect.usecases.admin.within_project import ProjectChanges, context_with
 from recollect.usecases.context import Context
 from recollect.usecases.graph.extract import GraphContext
 from recollect.usecases.graph.manage import LocalGraph
+from recollect.usecases.priority import Callers
 from recollect.usecases.recall.backlog import Backlog
 from recollect.usecases.recall.dense import dense_leg, no_dense_leg
 from recollect.usecases.recall.graph_leg import GraphLeg
 from recollect.usecases.recall.recall_log import RecallLog, recall_log
 from recollect.usecases.service import LocalService
 from recollect.usecases.workers.embed import NO_EMBEDDER, EmbeddingContext
-from recollect.usecases.workers.priority import Callers
 from recollect.wiring.context import (
     Progress,
     SystemClock,
@@ -94,8 +94,8 @@ class Server:
         return KeyedService(mine, key, partial(self.spend_writes, key))
 
     def for_owner(self, owner: str) -> LocalService:
-        """Everything of an owner, for who needs no key."""
-        return LocalService(self.context, owner, self._told)
+        """Everything of an owner, for callers that need no key."""
+        return LocalService(self.context, owner, self._on_recall)
 
     def spend_writes(self, key: Key, count: int = 1) -> None:
         """Count writes of a key; RateLimited when it has made too many."""
@@ -126,7 +126,7 @@ class Server:
         check_all_projects(key)
         return self.graph_of(key.owner)
 
-    def _told(self, recollection: Recollection) -> None:
+    def _on_recall(self, recollection: Recollection) -> None:
         self.on_recall(recollection)
         if self.recall_log is not None:
             self.recall_log.note(recollection)
@@ -139,7 +139,7 @@ class Server:
 async def open_server(
     settings: Settings, progress: Progress = lambda _step, _share: None
 ) -> AsyncIterator[Server]:
-    """What a server serves, on Postgres. `progress` hears of a model that is being built."""
+    """What a server serves, on Postgres. `progress` is called while a model is built."""
     callers = Callers()
     async with (
         open_postgres(settings) as (store, database),

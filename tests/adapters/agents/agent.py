@@ -16,7 +16,7 @@ from typing import Any
 from tests.shells.cli.commands import COMMAND, environment
 from tests.waiting import SECONDS
 
-from recollect.adapters.files.hook_log import last_lines
+from recollect.adapters.files.hook_log import HookLog
 
 UNHURRIED = {"RECOLLECT_HOOK_BUDGET_MS": "60000", "RECOLLECT_HOOK_START_MS": "60000"}
 
@@ -93,9 +93,8 @@ class ScriptedAgent:
             file.write(json.dumps(entry) + "\n")
 
     def _works(self) -> int:
-        return sum(
-            " capture work " in line for line in last_lines(str(self.home / "hooks"), 1_000_000)
-        )
+        log = HookLog(str(self.home / "hooks"))
+        return sum(" capture work " in line for line in log.last_lines(1_000_000))
 
     def _await_work(self, before: int) -> None:
         from tests.waiting import wait_until

@@ -12,11 +12,14 @@ from typing import TypeVar
 from uuid import uuid4
 
 import pytest
+from tests.core.privacy.addresses import ELSEWHERE, HERE, NO_ADDRESS
 from tests.serving import Running, running
 from tests.strategies import new_id
 from tests.waiting import SECONDS
 
 from recollect.adapters.http.client import RemoteService
+from recollect.adapters.http.lazy import LazyServer
+from recollect.adapters.http.sync import RemoteSync
 from recollect.core.errors import (
     AmbiguousId,
     Conflict,
@@ -28,6 +31,7 @@ from recollect.core.errors import (
     StoreUnavailable,
 )
 from recollect.core.memory.memory import EVERYWHERE, Draft, Memory, Scope
+from recollect.core.privacy.egress import is_loopback
 from recollect.core.recall.request import RecallRequest
 from recollect.core.recall.settings import RecallSettings
 from recollect.ports.service import Service
@@ -260,6 +264,21 @@ def test_what_is_no_url_is_refused(url: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         RemoteService(url, "rk_x")
     assert caught.value.field == "RECOLLECT_API_URL"
+
+
+@pytest.mark.parametrize("url", [*HERE, *ELSEWHERE, *NO_ADDRESS])
+def test_the_client_and_the_egress_rule_agree_on_loopback(url: str) -> None:
+    """Over http only this machine is accepted, and https is this machine only where the rule says
+    so: nothing sensitive is sent to an address that the rule counts as elsewhere.
+    """
+    is_here = is_loopback(url.strip())
+    try:
+        client = RemoteSync(url, "rk_x", owner="ada")
+    except InvalidInput:
+        assert not is_here
+    else:
+        assert client.is_here == is_here
+        assert LazyServer(url, "rk_x", lambda: client).is_here == is_here
 
 
 @pytest.mark.parametrize("key", ["", "two words", "новый", "line\nbreak"])

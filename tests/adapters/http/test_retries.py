@@ -60,7 +60,7 @@ def remember(url: str) -> tuple[RecollectError, list[float]]:
         pauses.append(seconds)
 
     async def run() -> None:
-        async with RemoteService(url, "rk_x", sleep) as remote:
+        async with RemoteService(url, "rk_x", sleep=sleep) as remote:
             await remote.remember(Draft("something"))
 
     with pytest.raises(RecollectError) as caught:

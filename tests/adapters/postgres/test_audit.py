@@ -43,7 +43,7 @@ async def test_sqlite(tmp_path: Path) -> None:
     path = tmp_path / "memories.db"
     async with SqliteStore(path) as store:
         await fill(store, *MEMORIES)
-        recalls = SqliteRecalls(store, path)
+        recalls = SqliteRecalls(store.threads)
         await recalls.note_recalls(ids(1, 8, 99), MOMENT)
         assert (await recalls.recalled(OWNER))[0] == set(ids(1))
         found = await audit(store, OWNER, LATER, recalls=recalls)
@@ -75,7 +75,7 @@ async def test_a_store_that_cannot_be_written_notes_nothing_and_says_nothing(
     path = tmp_path / "memories.db"
     async with SqliteStore(path) as store:
         await store.add(memory(1))
-        recalls = SqliteRecalls(store, path)
+        recalls = SqliteRecalls(store.threads)
         with closing(sqlite3.connect(path, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
             await recalls.note_recalls(ids(1), MOMENT)

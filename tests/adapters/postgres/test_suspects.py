@@ -20,8 +20,9 @@ from recollect.usecases.graph import extract
 from recollect.usecases.graph.extract import RULES_BATCH, GraphContext
 from recollect.usecases.workers import reembed
 from recollect.usecases.workers.embed import BATCH, EmbeddingContext
-from recollect.usecases.workers.embedding import Worker
-from recollect.usecases.workers.graph import GraphWorker
+from recollect.usecases.workers.embedding import EmbeddingStep
+from recollect.usecases.workers.graph import GraphStep
+from recollect.usecases.workers.worker import Worker
 
 pytestmark = pytest.mark.anyio
 
@@ -68,7 +69,7 @@ def parts_of(store: PostgresStore, model: Deadly) -> EmbeddingContext:
     return EmbeddingContext(store.vectors, model, "compass")
 
 
-async def deaths_until_done(worker: Worker | GraphWorker) -> int:
+async def deaths_until_done(worker: Worker) -> int:
     deaths = 0
     while True:
         try:
@@ -89,7 +90,9 @@ async def test_only_the_text_that_ends_its_workers_is_parked(
         space = await vectors.open_space("compass", SPACE)
         await store.add_many(stored)
         model = Deadly()
-        assert await deaths_until_done(Worker(parts_of(store, model))) == MAX_ATTEMPTS
+        assert (
+            await deaths_until_done(Worker(EmbeddingStep(parts_of(store, model)))) == MAX_ATTEMPTS
+        )
         assert await vectors.progress(space) == EmbeddingProgress(BATCH - 1, 0, 1, SILENCE)
         parked = "select memory_id from embeddings where vector is null"
         assert [row["memory_id"] for row in await rows(store, parked)] == ids(place)
@@ -165,11 +168,11 @@ async def test_working_off_does_not_wait_for_what_failed_in_an_earlier_run(
         await store.add_many([memory(1, CHOKER), memory(2, "good")])
         context = parts_of(store, Deadly())
         async with asyncio.timeout(120):
-            assert await Worker(context).work_off() == 1
+            assert await Worker(EmbeddingStep(context)).work_off() == 1
         await rows(store, _LATER)
         await store.add(memory(3, "new"))
         async with asyncio.timeout(120):
-            assert await Worker(context).work_off() == 1
+            assert await Worker(EmbeddingStep(context)).work_off() == 1
         (space,) = await vectors.spaces()
         assert (await vectors.progress(space)).embedded == 2
 
@@ -203,13 +206,13 @@ async def test_the_error_of_a_model_is_over_when_it_works_again(
         await store.add(memory(1))
         model = Deadly(is_hosted=is_hosted)
         context = parts_of(store, model)
-        await Worker(context).work_off()
+        await Worker(EmbeddingStep(context)).work_off()
         (space,) = await vectors.spaces()
         await vectors.give_back(space, [], "no index")
         assert (await vectors.progress(space)).last_error == "no index"
         if content is not None:
             await store.add(memory(2, content))
-        await Worker(context).work_off()
+        await Worker(EmbeddingStep(context)).work_off()
         told = (await vectors.progress(space)).last_error
         assert told == (None if content is None else "ValueError")
 
@@ -241,7 +244,7 @@ async def test_only_the_text_that_ends_the_readers_is_parked(
     numbers = range(1, RULES_BATCH + 1)
     async with opened(emptied_database_url, lease=0) as (store, _):
         await store.add_many([said(n, KILLER if n == 7 else f"text {n}") for n in numbers])
-        assert await deaths_until_done(GraphWorker(GraphContext(store.graph))) == MAX_ATTEMPTS
+        assert await deaths_until_done(Worker(GraphStep(GraphContext(store.graph)))) == MAX_ATTEMPTS
         progress = await store.graph.progress(BY_RULES)
         assert (progress.extracted, progress.waiting) == (RULES_BATCH - 1, 0)
         assert (progress.parked, progress.last_error) == (1, SILENCE)
@@ -258,8 +261,8 @@ async def test_reading_does_not_wait_for_what_failed_in_an_earlier_run(
         await store.graph.give_back([second])
         await rows(store, later + " where last_error is not null")
         async with asyncio.timeout(120):
-            assert await GraphWorker(GraphContext(store.graph)).work_off() == 1
+            assert await Worker(GraphStep(GraphContext(store.graph))).work_off() == 1
         progress = await store.graph.progress(BY_RULES)
         assert (progress.extracted, progress.waiting, progress.failing) == (1, 1, 1)
         assert await store.graph.retry_parked() == 1
-        assert await GraphWorker(GraphContext(store.graph)).work_off() == 0
+        assert await Worker(GraphStep(GraphContext(store.graph))).work_off() == 0

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from recollect.adapters.sqlite.errors import explained
+from recollect.adapters.sqlite.errors import translate
 from recollect.core.errors import (
     InvalidInput,
     RecollectError,
@@ -67,7 +67,7 @@ def test_a_code_and_its_extended_codes(name: str, kind: type[RecollectError]) ->
         other: value for other, value in CODES.items() if other.startswith(f"SQLITE_{name}_")
     }
     for code in (CODES[f"SQLITE_{name}"], *extended.values()):
-        error = explained(driver_error(code), PATH)
+        error = translate(driver_error(code), PATH)
         if code == sqlite3.SQLITE_READONLY_DBMOVED:
             assert type(error) is StoreUnavailable
             continue
@@ -91,7 +91,7 @@ def test_a_code_and_its_extended_codes(name: str, kind: type[RecollectError]) ->
     ],
 )
 def test_errors_of_the_file_system(number: int, kind: type[RecollectError]) -> None:
-    error = explained(OSError(number, "what the system said"), PATH)
+    error = translate(OSError(number, "what the system said"), PATH)
     assert type(error) is kind
     assert str(PATH) in str(error)
 
@@ -99,9 +99,9 @@ def test_errors_of_the_file_system(number: int, kind: type[RecollectError]) -> N
 def test_broken_utf_8_is_the_senders_fault() -> None:
     with pytest.raises(UnicodeEncodeError) as refused:
         "\ud800".encode()
-    assert type(explained(refused.value, PATH)) is InvalidInput
+    assert type(translate(refused.value, PATH)) is InvalidInput
 
 
 def test_a_misuse_of_the_driver_stays_what_it_is() -> None:
     error = sqlite3.ProgrammingError("Cannot operate on a closed database.")
-    assert explained(error, PATH) is error
+    assert translate(error, PATH) is error

@@ -1,4 +1,4 @@
-"""What is the SQLite store's own: its file, its traces, its lanes. The rest is conformance."""
+"""What is the SQLite store's own: its file, its traces, its threads. The rest is conformance."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ import pytest
 from tests.conformance.samples import OWNER, fill, fill_background, ids, listed, memory, search
 from tests.strategies import MOMENT
 
-from recollect.adapters.sqlite.schema.tables import APPLICATION_ID, MIGRATIONS
+from recollect.adapters.sqlite.schema.tables import APPLICATION_ID, VERSION
 from recollect.adapters.sqlite.store import SqliteStore
 from recollect.core.errors import InvalidInput, StoreUnavailable
-from recollect.core.recall.settings import SettingChange
 
 pytestmark = pytest.mark.anyio
 
@@ -94,7 +93,7 @@ async def test_an_acknowledged_write_is_forced_to_the_disk(path: Path) -> None:
     async with SqliteStore(path) as store:
 
         async def value(pragma: str) -> object:
-            return await store._writer.run(
+            return await store.threads.writer.run(
                 lambda writer: writer.execute(f"PRAGMA {pragma}").fetchone()[0]
             )
 
@@ -104,16 +103,19 @@ async def test_an_acknowledged_write_is_forced_to_the_disk(path: Path) -> None:
         assert await value("busy_timeout") == 5000
 
 
-async def test_a_file_of_a_newer_recollect_is_left_alone(path: Path) -> None:
+@pytest.mark.parametrize("version", [0, VERSION + 1])
+async def test_a_file_of_another_version_is_refused(path: Path, version: int) -> None:
     async with SqliteStore(path):
         pass
     with plain(path) as connection:
-        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
-    with pytest.raises(StoreUnavailable, match="newer Recollect") as refused:
+        connection.execute(f"PRAGMA user_version = {version}")
+    before = state_of(path)
+    with pytest.raises(StoreUnavailable, match="another version of Recollect") as refused:
         async with SqliteStore(path):
             pass
     assert str(path) in str(refused.value)
-    assert "Upgrade" in refused.value.remedy
+    assert "upgrade" in refused.value.remedy
+    assert state_of(path) == before
 
 
 async def test_another_programs_database_is_left_alone(path: Path) -> None:
@@ -131,7 +133,7 @@ async def test_a_new_store_is_marked_as_ours_and_leaves_nothing_beside_it(path: 
     async with SqliteStore(path) as store:
         await store.add(memory(1))
     with plain(path) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
+        assert connection.execute("PRAGMA user_version").fetchone() == (VERSION,)
         assert connection.execute("PRAGMA application_id").fetchone() == (APPLICATION_ID,)
     assert [*path.parent.iterdir()] == [path]
 
@@ -163,27 +165,6 @@ async def test_a_log_without_its_file_is_refused_and_kept(path: Path, tmp_path: 
         assert log.read_bytes() == kept
         move(aside, path)
         assert await listed(store) == ids(1)
-
-
-async def test_a_file_of_the_first_version_is_brought_up_to_date(path: Path) -> None:
-    path.parent.mkdir()
-    with plain(path) as connection:
-        for statement in MIGRATIONS[0]:
-            connection.execute(statement)
-        connection.execute("INSERT INTO settings VALUES ('rrf_k', '10')")
-        connection.execute("PRAGMA user_version = 1")
-        connection.execute("PRAGMA journal_mode = WAL")
-    fresh = path.with_name("fresh.db")
-    async with SqliteStore(path) as store, SqliteStore(fresh):
-        await store.write_settings({"rrf_k": 20}, by=OWNER, at=MOMENT)
-        assert await store.settings_log(10) == [SettingChange("rrf_k", 10, 20, OWNER, MOMENT)]
-    schemas = []
-    for file in (path, fresh):
-        with plain(file) as connection:
-            schemas.append(
-                connection.execute("SELECT sql FROM sqlite_master ORDER BY 1").fetchall()
-            )
-    assert schemas[0] == schemas[1]
 
 
 async def test_erasing_leaves_no_trace_in_the_files(path: Path) -> None:
@@ -264,7 +245,7 @@ async def test_a_cancelled_read_stops_and_the_next_one_does_not(path: Path) -> N
                 started.set()
                 finished.append(reader.execute(long).fetchone())
 
-            running = asyncio.create_task(store._reader.run_until_cancelled(work))
+            running = asyncio.create_task(store.threads.reader.run_until_cancelled(work))
             await asyncio.to_thread(started.wait) if wait_for_start else await asyncio.sleep(0)
             queued = asyncio.create_task(search(store, "harbour"))
             running.cancel()
@@ -286,7 +267,7 @@ async def test_a_long_write_does_not_keep_a_read_waiting(path: Path) -> None:
             asyncio.run_coroutine_threadsafe(release.wait(), loop).result()
             writer.execute("ROLLBACK")
 
-        holding = asyncio.create_task(store._writer.run(hold))
+        holding = asyncio.create_task(store.threads.writer.run(hold))
         assert await search(store, "harbour") == ids(1)
         release.set()
         await holding

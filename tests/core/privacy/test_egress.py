@@ -5,48 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.core.privacy.addresses import ELSEWHERE, HERE, NO_ADDRESS
 
 from recollect.core.errors import InvalidInput
 from recollect.core.privacy.egress import allowed, is_loopback, require_allowed, require_private
-
-HERE = (
-    "http://127.0.0.1",
-    "http://127.0.0.1:8080/v1",
-    "https://127.3.2.1/v1",
-    "http://localhost:11434/v1",
-    "http://LOCALHOST/v1",
-    "http://[::1]:8080/v1",
-    "http://[::ffff:127.0.0.1]/v1",
-)
-ELSEWHERE = (
-    "https://api.voyageai.com/v1",
-    "http://10.0.0.5:8000/v1",
-    "https://localhost.example.com/v1",
-    "https://127.0.0.1.example.com/v1",
-    "http://0.0.0.0:8080/v1",
-    "http://[::]:8080/v1",
-    "http://[::ffff:10.0.0.5]/v1",
-    "http://127.1/v1",
-    "http://2130706433/v1",
-    "http://localhost./v1",
-)
-NO_ADDRESS = (
-    "",
-    "127.0.0.1:8080",
-    "ftp://127.0.0.1/",
-    "file:///etc/passwd",
-    "http://127.0.0.1@evil.example.com/v1",
-    "http://127.0.0.1\\@evil.example.com/v1",
-    "http://evil.example.com#@127.0.0.1/",
-    "http://127.0.0.1%2eevil.example.com/",
-    "http://127.0.0.1:80:80/",
-    "http://127.0.0.1/v1?next=x",
-    "http://127.0.0.1/v1\n",
-    " http://127.0.0.1/v1",
-    "http://l\u00f6calhost/v1",
-    "http://\uff11\uff12\uff17.0.0.1/v1",
-    "http://[127.0.0.1/v1",
-)
 
 
 @pytest.mark.parametrize("url", HERE)

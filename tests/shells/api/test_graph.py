@@ -11,7 +11,8 @@ import pytest
 from tests.serving import Running, running
 from tests.waiting import wait_until
 
-from recollect.usecases.workers.graph import GraphWorker
+from recollect.usecases.workers.graph import GraphStep
+from recollect.usecases.workers.worker import Worker
 
 TEXTS = (
     "Anna Berg works at Initech",
@@ -26,7 +27,7 @@ def read(own_server: Running) -> Iterator[httpx.Client]:
     with own_server.client() as client:
         for text in TEXTS:
             client.post("memories", json={"content": text}).raise_for_status()
-        working = GraphWorker(own_server.server.graph).work_off()
+        working = Worker(GraphStep(own_server.server.graph)).work_off()
         asyncio.run_coroutine_threadsafe(working, own_server.loop).result()
         yield client
 

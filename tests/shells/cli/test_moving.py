@@ -13,8 +13,8 @@ from tests.core.imports.test_importers import FILES
 from tests.serving import running
 from tests.shells.cli.commands import Cli, client_of
 
+from recollect.core.imports.jsonl import HEADER, to_line
 from recollect.core.memory.ids import uuid7
-from recollect.core.memory.jsonl import HEADER, to_line
 from recollect.core.memory.memory import Memory
 
 ODD = "tabs\there, “quotes”, \u2028 a separator, 𝄞 and a back\\slash\nsecond line"

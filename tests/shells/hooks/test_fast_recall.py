@@ -144,7 +144,7 @@ async def test_fast_recall_merges_the_server_with_what_only_the_store_has(
     async with RemoteService(server.url, key) as remote:
         await remote.remember(Draft("the staging database is read-only"))
     async with open_cached(load(home=tmp_path, api_url=server.url, api_key=key)) as cached:
-        await cached.recollect.remember(Draft("the staging database moves on Friday"))
+        await cached.service.remember(Draft("the staging database moves on Friday"))
     environ = {
         "RECOLLECT_HOME": str(tmp_path),
         "RECOLLECT_API_URL": server.url,
@@ -192,7 +192,7 @@ async def test_fast_recall_keeps_a_memory_that_is_sent_while_the_server_searches
         try:
             url, key = environ["RECOLLECT_API_URL"], environ["RECOLLECT_API_KEY"]
             async with open_cached(load(home=tmp_path, api_url=url, api_key=key)) as cached:
-                await cached.recollect.remember(Draft("the staging database is read-only"))
+                await cached.service.remember(Draft("the staging database is read-only"))
             find = FastRecall(read_settings(environ), LATER)
             found = await asyncio.to_thread(find, RecallRequest("staging database"))
         finally:

@@ -68,9 +68,10 @@ def test_a_capture_that_was_killed_does_not_keep_a_brief_waiting(
     session.note_begun("killed")
     assert session.state().is_at_work
     monkeypatch.setenv("RECOLLECT_HOME", str(agent.home))
-    event = parse_event(json.dumps({"cwd": str(agent.folder), "source": "compact"}).encode())
+    said = {"cwd": str(agent.folder), "source": "compact", "session_id": agent.session}
+    event = parse_event(json.dumps(said).encode())
     until = time.monotonic() + 0.1
-    (told,) = asyncio.run(briefed(event, os.environ, session, until))
+    (told,) = asyncio.run(briefed(event, os.environ, until))
     assert told.content == FRIDAY
     assert time.monotonic() >= until
 

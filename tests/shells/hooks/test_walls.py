@@ -20,7 +20,7 @@ from tests.loopback import Loopback, Status
 from tests.shells.cli.commands import COMMAND, Cli, environment
 from tests.waiting import SECONDS
 
-from recollect.adapters.files.hook_log import last_lines, write_line
+from recollect.adapters.files.hook_log import HookLog
 
 SECRET_PROMPT = "is the staging database up, zanzibar?"
 EVENT = {"session_id": "s", "hook_event_name": "UserPromptSubmit", "prompt": SECRET_PROMPT}
@@ -40,7 +40,7 @@ def hook(
 
 
 def log(home: Path) -> str:
-    return "\n".join(last_lines(str(home / "hooks"), 100))
+    return "\n".join(HookLog(str(home / "hooks")).last_lines(100))
 
 
 @pytest.fixture
@@ -159,9 +159,9 @@ def test_hooks_do_nothing_for_what_they_started_themselves(home: Path) -> None:
 
 
 def test_the_log_stays_small_and_is_its_owner_s_alone(tmp_path: Path) -> None:
-    folder = str(tmp_path / "hooks")
+    log_file = HookLog(str(tmp_path / "hooks"))
     for number in range(4_000):
-        write_line(folder, "recall", f"line {number} " + "x" * 200, 1.0)
+        log_file.write("recall", f"line {number} " + "x" * 200, 1.0)
     files = sorted((tmp_path / "hooks").iterdir())
     assert len(files) == 2
     assert sum(file.stat().st_size for file in files) < 500_000
@@ -170,7 +170,7 @@ def test_the_log_stays_small_and_is_its_owner_s_alone(tmp_path: Path) -> None:
 
 def test_a_home_that_a_hook_makes_is_its_owner_s_alone(tmp_path: Path) -> None:
     home = tmp_path / "made" / "home"
-    write_line(str(home / "hooks"), "recall", "fine", 1.0)
+    HookLog(str(home / "hooks")).write("recall", "fine", 1.0)
     made = [home.parent, home, home / "hooks"]
     assert [stat.S_IMODE(folder.stat().st_mode) for folder in made] == [0o700] * 3
 

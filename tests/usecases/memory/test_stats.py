@@ -8,7 +8,7 @@ from uuid import UUID
 
 from tests.usecases.queues import InMemoryQueue, Model
 
-from recollect.core.memory.memory import Stats
+from recollect.core.admin.stats import Stats
 from recollect.core.recall.space import EmbeddingStats
 from recollect.usecases.context import Context
 from recollect.usecases.memory.stats import stats

@@ -20,7 +20,8 @@ from recollect.core.errors import (
 from recollect.core.recall.space import SpaceState, StoredSpace
 from recollect.usecases.workers import reembed
 from recollect.usecases.workers.embed import BATCH, EmbeddingContext
-from recollect.usecases.workers.embedding import Worker
+from recollect.usecases.workers.embedding import EmbeddingStep
+from recollect.usecases.workers.worker import Worker
 
 GONE = ModelUnavailable("gone", remedy="Look.")
 BUSY = ModelBusy("busy, nobody says how long", remedy="Wait.")
@@ -31,7 +32,7 @@ async def served(*models: Model) -> tuple[EmbeddingContext, InMemoryQueue]:
     """A store whose memories the first model has embedded."""
     queue = InMemoryQueue(dict(TEXTS))
     context = parts_with(queue, *models)
-    await Worker(context).work_off()
+    await Worker(EmbeddingStep(context)).work_off()
     queue.kept.clear()
     return context, queue
 
@@ -174,7 +175,7 @@ def test_rolling_back_embeds_first_what_the_old_space_missed() -> None:
             await reembed.rollback(context)
         await reembed.reembed(context, "new")
         queue.texts[UUID(int=9999)] = "stored since"
-        await Worker(context).work_off()
+        await Worker(EmbeddingStep(context)).work_off()
         old.asked.clear()
         back = await reembed.rollback(context)
         assert states(queue) == {"old": "active", "new": "retired"}

@@ -11,28 +11,25 @@ from recollect.usecases.workers import tasks
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_task_that_loses_a_cancellation_is_told_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(tasks, "_AGAIN_SECONDS", 0.01)
-    told = 0
+async def test_end_cancels_a_task_again_that_lost_a_cancellation() -> None:
+    cancelled = 0
 
-    async def hard_of_hearing() -> None:
-        nonlocal told
-        while told < 3:
+    async def lose_cancellations() -> None:
+        nonlocal cancelled
+        while cancelled < 3:
             try:
                 await asyncio.sleep(3600)
             except asyncio.CancelledError:
-                told += 1
+                cancelled += 1
 
-    task = asyncio.create_task(hard_of_hearing())
+    task = asyncio.create_task(lose_cancellations())
     await asyncio.sleep(0)
-    await tasks.end(task)
+    await tasks.end(task, cancel_again=0.01)
     assert task.done()
-    assert told == 3
+    assert cancelled == 3
 
 
-async def test_what_has_ended_is_not_waited_for() -> None:
+async def test_end_does_not_wait_for_what_has_ended() -> None:
     task = asyncio.create_task(asyncio.sleep(0, "answer"))
     await task
     await tasks.end(task)

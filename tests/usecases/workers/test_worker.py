@@ -12,8 +12,10 @@ from tests.usecases.queues import InMemoryQueue, Model, Models, parts_with
 
 from recollect.core.errors import ModelBusy, ModelSlow, ModelUnavailable, StoreUnavailable
 from recollect.core.recall.space import StoredSpace
-from recollect.usecases.workers.embed import BATCH, EmbeddingContext, Trouble
-from recollect.usecases.workers.embedding import Worker
+from recollect.usecases.workers.backoff import Trouble
+from recollect.usecases.workers.embed import BATCH, EmbeddingContext
+from recollect.usecases.workers.embedding import EmbeddingStep
+from recollect.usecases.workers.worker import Worker
 
 
 def test_the_first_space_is_the_configured_models_and_everything_gets_its_vector_once() -> None:
@@ -121,7 +123,9 @@ def test_a_model_that_rests_is_not_woken_by_new_work() -> None:
 
         await opened(one, model)
         one.queue.on_wait = ring
-        worker = Worker(one.context, sleep=lambda _: asyncio.sleep(0), now=one.time.now)
+        worker = Worker(
+            EmbeddingStep(one.context), sleep=lambda _: asyncio.sleep(0), now=one.time.now
+        )
         working = asyncio.ensure_future(worker.run())
         await enough.wait()
         working.cancel()

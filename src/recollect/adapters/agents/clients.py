@@ -77,6 +77,17 @@ def client_named(name: str) -> Client:
         ) from None
 
 
+def scope_named(name: str) -> Scope:
+    for scope in _BOTH:
+        if name == scope:
+            return scope
+    raise InvalidInput(
+        f"there is no scope {name[:60]!r}",
+        field="scope",
+        remedy="Choose user, or project for the settings of this folder.",
+    )
+
+
 def slots(client: Client, machine: Machine, scope: Scope) -> tuple[Slot, ...]:
     """The client's files in one scope; InvalidInput when it has no such scope."""
     if scope not in client.scopes:

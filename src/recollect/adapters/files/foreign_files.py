@@ -25,13 +25,12 @@ from recollect.core.imports.detect import (
     recognise,
     recognise_lines,
 )
-from recollect.core.imports.formats import FORMATS, Format, Recognised
+from recollect.core.imports.formats import FORMATS, STDIN, Format, Recognised
 from recollect.core.imports.found import Item, Trouble
 
 # Far above the longest memory in its longest writing; what is longer is no line of an export.
 _MOST_LINE: Final = 16_000_000
 _MOST_DOCUMENT: Final = 2_000_000_000
-STDIN: Final = Path("-")
 _HEAD: Final = 65_536
 # The files of an archive or folder that chat programs export.
 _EXPORTED: Final = ("conversations.json", "memories.json")

@@ -14,18 +14,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from recollect.adapters.files.hook_log import append
 
+if TYPE_CHECKING:
+    from datetime import date
+
 MAX_SESSION_BYTES: Final = 500_000
 # A session that nobody has touched for so long is over.
 SESSION_SECONDS: Final = 30 * 86_400
-
-
-def hooks_folder(home: Path) -> Path:
-    return home / "hooks"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,14 +109,6 @@ class SessionFile:
                     yield entry
 
 
-def forget_old_sessions(folder: Path) -> None:
-    limit = time.time() - SESSION_SECONDS
-    with suppress(OSError):
-        for file in (folder / "sessions").iterdir():
-            if file.stat().st_mtime < limit:
-                file.unlink(missing_ok=True)
-
-
 class DailyCount:
     """How many memories were captured today, in UTC: one byte each."""
 
@@ -139,19 +130,38 @@ class DailyCount:
                     other.unlink(missing_ok=True)
 
 
-@contextmanager
-def one_at_a_time(folder: Path) -> Iterator[None]:
-    """Wait for one's turn; the kernel lets go when a process dies."""
-    import fcntl
+class HookFiles:
+    """Everything that the hooks of one home keep."""
 
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-    descriptor = os.open(folder / "capture.lock", flags, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def session(self, name: str | None) -> SessionFile:
+        return SessionFile(self._folder, name)
+
+    def captured_on(self, day: date) -> DailyCount:
+        return DailyCount(self._folder, day.isoformat())
+
+    def forget_old_sessions(self) -> None:
+        limit = time.time() - SESSION_SECONDS
+        with suppress(OSError):
+            for file in (self._folder / "sessions").iterdir():
+                if file.stat().st_mtime < limit:
+                    file.unlink(missing_ok=True)
+
+    @contextmanager
+    def one_at_a_time(self) -> Iterator[None]:
+        """Wait for the lock of captures; the kernel releases it when a process dies."""
+        import fcntl
+
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        descriptor = os.open(self._folder / "capture.lock", flags, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
 
 
 def _file_name(session: str) -> str:

@@ -1,7 +1,7 @@
-"""The hooks' own log, and where it lies: one line a call, never a text of a memory or a prompt.
+"""The hooks' own log: one line a call, never a text of a memory or a prompt.
 
-It imports next to nothing: the wall behind a hook stands before anything else is imported, and has
-to be able to say that it was needed.
+It imports next to nothing: a hook's time limit is set before anything else is imported, and must be
+able to log that it was needed.
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ def home_path(environ: Mapping[str, str]) -> str:
     return f"{data}/recollect"
 
 
-def hooks_path(environ: Mapping[str, str]) -> str:
-    return f"{home_path(environ)}/hooks"
+class HookLog:
+    """The log in the hooks' folder."""
 
+    def __init__(self, folder: str) -> None:
+        self._path = f"{folder}/hooks.log"
 
-def write_line(folder: str, hook: str, outcome: str, ms: float) -> None:
-    """A log that cannot be written must not stop a hook."""
-    path = f"{folder}/hooks.log"
-    stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    line = f"{stamp} {hook} {' '.join(outcome.split())[:_MAX_OUTCOME]} {ms:.0f}ms\n"
-    with suppress(OSError):
-        append(path, line.encode("ascii", "backslashreplace"))
-        if os.stat(path).st_size > MAX_BYTES:  # noqa: PTH116  # as above
-            os.replace(path, f"{path}.1")  # noqa: PTH105  # as above
+    def write(self, hook: str, outcome: str, ms: float) -> None:
+        """One line. A log that cannot be written must not stop a hook."""
+        stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        line = f"{stamp} {hook} {' '.join(outcome.split())[:_MAX_OUTCOME]} {ms:.0f}ms\n"
+        with suppress(OSError):
+            append(self._path, line.encode("ascii", "backslashreplace"))
+            if os.stat(self._path).st_size > MAX_BYTES:  # noqa: PTH116  # as above
+                os.replace(self._path, f"{self._path}.1")  # noqa: PTH105  # as above
 
-
-def last_lines(folder: str, count: int) -> list[str]:
-    try:
-        with open(f"{folder}/hooks.log", "rb") as log:  # noqa: PTH123  # as above
-            return log.read().decode("ascii", "replace").splitlines()[-count:]
-    except OSError:
-        return []
+    def last_lines(self, count: int) -> list[str]:
+        try:
+            with open(self._path, "rb") as log:  # noqa: PTH123  # as above
+                return log.read().decode("ascii", "replace").splitlines()[-count:]
+        except OSError:
+            return []
 
 
 def append(path: str, data: bytes) -> None:

@@ -1,4 +1,4 @@
-"""A Recollect server elsewhere, asked over its REST API: the same port, the same errors.
+"""A client of a Recollect server over its REST API: the same port, the same errors.
 
 Problems come back as the errors they were on the server, so that a person reads the same two
 texts, what went wrong and what to do, whether the memory is here or there.
@@ -13,7 +13,6 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from ipaddress import ip_address
 from random import random
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 from uuid import UUID
@@ -22,14 +21,17 @@ import httpx
 from pydantic import BaseModel, ValidationError
 
 from recollect.adapters.models.hosted.retries import retry_after
+from recollect.core.admin.timeouts import TIMEOUTS, Timeouts
 from recollect.core.errors import InvalidInput, Overloaded, RecollectError, StoreUnavailable
 from recollect.core.memory.ids import IdPrefix
 from recollect.core.memory.links import KINDS, unknown_kind
+from recollect.core.privacy.egress import is_loopback
 from recollect.core.sync.backoff import pause
 
 if TYPE_CHECKING:
-    from recollect.core.memory.batch import BatchItem, Remembered
-    from recollect.core.memory.memory import Changes, Draft, Memory, Scope, Stats
+    from recollect.core.admin.stats import Stats
+    from recollect.core.imports.batch import BatchItem, Remembered
+    from recollect.core.memory.memory import Changes, Draft, Memory, Scope
     from recollect.core.memory.paging import Page
     from recollect.core.privacy.erasure import ErasureReport
     from recollect.core.privacy.secrets.detect import Secret
@@ -38,10 +40,6 @@ if TYPE_CHECKING:
     from recollect.core.recall.settings import RecallSettings, SettingChange
     from recollect.core.sync.model import ConflictReport, Keep
 
-# A server that is there connects at once; the longest recall an operator can allow takes 60 s.
-_TIMEOUT: Final = httpx.Timeout(65.0, connect=5.0)
-# Where no model is asked and little is read: a server waits three seconds for its database.
-_SOON: Final = httpx.Timeout(15.0, connect=5.0)
 _LAST_PORT: Final = 65535
 # A server ends an idle connection after five seconds; one that is used just then is lost.
 _LIMITS: Final = httpx.Limits(keepalive_expiry=2.0)
@@ -59,7 +57,7 @@ _UNSENT: Final = (
 )
 # The fields of a memory that may hold what must not leave.
 _TEXTS: Final = {"content", "tags", "expanded_keywords"}
-# An overloaded server is asked so often, and waited for so long in all.
+# An overloaded server is retried so often, and waited for so long in all.
 _MOST_ATTEMPTS: Final = 5
 _MOST_WAIT: Final = 10.0
 # A leading slash: the part before a colon would be taken for the scheme of a URL.
@@ -73,27 +71,31 @@ Sleep = Callable[[float], Awaitable[None]]
 class RemoteService:
     """Implements the `Service` port over HTTP, for the owner of the key."""
 
-    def __init__(self, url: str, key: str, sleep: Sleep = asyncio.sleep) -> None:
-        self._url = _checked_url(url)
+    def __init__(
+        self,
+        url: str,
+        key: str,
+        *,
+        timeouts: Timeouts = TIMEOUTS,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        address = url.strip().rstrip("/")
+        self._url = _checked_url(address)
         self._sleep = sleep
-        self._is_here = _is_loopback(self._url.host)
+        self._short = httpx.Timeout(timeouts.short_request, connect=timeouts.connect)
+        # Whether the server is on this machine, so that nothing leaves it. Only its address tells:
+        # a tunnel that listens there cannot be distinguished from the server.
+        self.is_here = is_loopback(address)
         self._client = httpx.AsyncClient(
             base_url=f"{self._url}/api/v1/",
             headers={"Authorization": f"Bearer {_checked_key(key)}"},
-            timeout=_TIMEOUT,
+            timeout=httpx.Timeout(timeouts.request, connect=timeouts.connect),
             limits=_LIMITS,
             # A redirect could carry the key to another machine.
             follow_redirects=False,
             # Proxies from the environment are for other machines, and would be shown the key.
-            trust_env=not self._is_here,
+            trust_env=not self.is_here,
         )
-
-    @property
-    def is_here(self) -> bool:
-        """Whether the server is on this machine, so that nothing leaves it. Its address says so:
-        what listens there and passes everything on, as a tunnel does, cannot be told from it.
-        """
-        return self._is_here
 
     async def __aenter__(self) -> Self:
         await self._client.__aenter__()
@@ -112,7 +114,7 @@ class RemoteService:
         return answer.to_memory()
 
     async def remember_many(self, batch: Sequence[BatchItem]) -> list[Remembered]:
-        from recollect.core.memory.batch import Remembered, check_batch_size
+        from recollect.core.imports.batch import Remembered, check_batch_size
         from recollect.wire.batch import BatchOut
 
         check_batch_size(batch)
@@ -127,8 +129,8 @@ class RemoteService:
         for part in _requests(sent):
             body = {"memories": [values for _, _, values in part]}
             answer = await self.ask(BatchOut, "POST", _BATCH, body=body)
-            for (place, draft, _), one in zip(part, answer.results, strict=True):
-                results[place] = one.to_result(draft)
+            for (place, draft, _), result in zip(part, answer.results, strict=True):
+                results[place] = result.to_result(draft)
         return [results[place] for place in range(len(batch))]
 
     async def recall(self, request: RecallRequest) -> Recollection:
@@ -151,7 +153,7 @@ class RemoteService:
     async def get(self, reference: str) -> Memory:
         from recollect.wire.answers import MemoryOut
 
-        return (await self.ask(MemoryOut, "GET", _path(reference), limit=_SOON)).to_memory()
+        return (await self.ask(MemoryOut, "GET", _path(reference), is_short=True)).to_memory()
 
     async def page(self, scope: Scope, cursor: str | None, limit: int) -> Page:
         from recollect.core.memory.memory import checked_scope
@@ -164,7 +166,7 @@ class RemoteService:
         query = {**asked, "limit": limit, **({"cursor": cursor} if cursor else {})}
         if scope.forgotten:
             query["forgotten"] = True
-        return (await self.ask(PageOut, "GET", "memories", query=query, limit=_SOON)).to_page()
+        return (await self.ask(PageOut, "GET", "memories", query=query, is_short=True)).to_page()
 
     async def update(
         self, reference: str, changes: Changes, *, based_on: int | None = None
@@ -173,7 +175,7 @@ class RemoteService:
         from recollect.wire.answers import MemoryOut
         from recollect.wire.inputs import ChangesIn
 
-        if not self._is_here:
+        if not self.is_here:
             has_text = bool(changes.keys() & _TEXTS)
             said = changes.get("is_sensitive")
             self._keep_home(said=said if has_text else None, secret=secret_in_changes(changes))
@@ -210,12 +212,12 @@ class RemoteService:
     async def stats(self) -> Stats:
         from recollect.wire.answers import StatsOut
 
-        return (await self.ask(StatsOut, "GET", "stats", limit=_SOON)).to_stats()
+        return (await self.ask(StatsOut, "GET", "stats", is_short=True)).to_stats()
 
     async def settings(self) -> RecallSettings:
         from recollect.wire.tuning import SettingsSaid
 
-        return (await self.ask(SettingsSaid, "GET", "settings", limit=_SOON)).to_settings()
+        return (await self.ask(SettingsSaid, "GET", "settings", is_short=True)).to_settings()
 
     async def change_settings(self, changes: Mapping[str, object]) -> RecallSettings:
         from recollect.core.recall.settings import RecallSettings
@@ -224,7 +226,7 @@ class RemoteService:
         # Checked here as well: values typed on a command line are text, and JSON needs numbers.
         checked = RecallSettings().changed(changes).as_dict()
         body = {name: value for name, value in checked.items() if name in changes}
-        answer = await self.ask(SettingsSaid, "PATCH", "settings", body=body, limit=_SOON)
+        answer = await self.ask(SettingsSaid, "PATCH", "settings", body=body, is_short=True)
         return answer.to_settings()
 
     async def settings_log(self, limit: int) -> list[SettingChange]:
@@ -233,14 +235,14 @@ class RemoteService:
 
         check_log_limit(limit)
         query = {"limit": limit}
-        answer = await self.ask(SettingsLogOut, "GET", "settings/audit", query=query, limit=_SOON)
-        return [one.to_change() for one in answer.changes]
+        answer = await self.ask(SettingsLogOut, "GET", "settings/audit", query=query, is_short=True)
+        return [change.to_change() for change in answer.changes]
 
     async def conflicts(self) -> list[ConflictReport]:
         from recollect.wire.conflicts import ConflictsOut
 
-        answer = await self.ask(ConflictsOut, "GET", "conflicts", limit=_SOON)
-        return [one.to_report() for one in answer.conflicts]
+        answer = await self.ask(ConflictsOut, "GET", "conflicts", is_short=True)
+        return [conflict.to_report() for conflict in answer.conflicts]
 
     async def resolve(self, reference: str, keep: Keep) -> ConflictReport:
         from recollect.wire.conflicts import ConflictOut
@@ -257,14 +259,14 @@ class RemoteService:
     def _sendable(self, item: BatchItem) -> Draft:
         if isinstance(item, InvalidInput):
             raise item
-        if not self._is_here:
+        if not self.is_here:
             from recollect.core.privacy.sensitivity import secret_in_draft
 
             self._keep_home(said=item.is_sensitive, secret=secret_in_draft(item))
         return item
 
     def _may_leave(self, request: RecallRequest) -> RecallRequest:
-        if not self._is_here and request.must_stay:
+        if not self.is_here and request.must_stay:
             held = "" if request.is_sensitive else "it looks like a secret: "
             raise InvalidInput(
                 f"{held}a sensitive query stays on this machine, and the server is on another",
@@ -275,7 +277,7 @@ class RemoteService:
 
     def _keep_home(self, *, said: bool | None, secret: Secret | None) -> None:
         """Before anything is sent: what is sensitive, by word or by its text, is not."""
-        if self._is_here or not (said or secret):
+        if self.is_here or not (said or secret):
             return
         if secret is None:
             why, overrule = "a sensitive memory stays on this machine", ""
@@ -296,15 +298,23 @@ class RemoteService:
         *,
         query: Mapping[str, Any] | None = None,
         body: BaseModel | Mapping[str, object] | None = None,
-        limit: httpx.Timeout = _TIMEOUT,
+        is_short: bool = False,
     ) -> Answer:
-        """One request of the API, also for what has an adapter of its own."""
+        """One request of the API, also for what has an adapter of its own. `is_short`: no model is
+        asked and little is read.
+        """
+        timeout = self._short if is_short else self._client.timeout
         headers = {} if body is None else {"Content-Type": "application/json"}
         waited, attempt = 0.0, 1
         while True:
             try:
                 response = await self._client.request(
-                    method, path, params=query, content=_json(body), headers=headers, timeout=limit
+                    method,
+                    path,
+                    params=query,
+                    content=_json(body),
+                    headers=headers,
+                    timeout=timeout,
                 )
             except httpx.TransportError as error:
                 is_change = method != "GET" and path not in _REPEATABLE
@@ -331,8 +341,8 @@ class RemoteService:
             what = f"the server at {self._url} cannot be reached ({type(error).__name__})"
             remedy = _IS_IT_RUNNING
         if is_change and not isinstance(error, _UNSENT):
-            what += "; the change may be made all the same"
-            remedy = f"See whether it is made. If not: {remedy}"
+            what += "; the change may have been applied anyway"
+            remedy = f"Check whether it was applied. If not: {remedy}"
         return StoreUnavailable(what, remedy=remedy)
 
     def _error(self, response: httpx.Response) -> RecollectError:
@@ -411,25 +421,28 @@ def _as_text(value: object) -> str:
 _PARTS: Final = ("/api/v1", "/api/v1/docs", "/api/v1/openapi.json", "/mcp")
 
 
-def _checked_url(text: str) -> httpx.URL:
+def _checked_url(address: str) -> httpx.URL:
     try:
-        url = httpx.URL(text.strip().rstrip("/"))
+        url = httpx.URL(address)
     except (httpx.InvalidURL, UnicodeError) as error:
         raise _bad_url("is not a URL") from error
     if url.scheme not in ("http", "https") or not url.host:
         raise _bad_url("is not a URL that begins with http:// or https://")
+    if any(mark in address for mark in "@?#"):
+        raise _bad_url("has a user name, query or fragment")
     if url.path.endswith(_PARTS):
         raise _bad_url("is the address of one part of a server, not the server's own")
     if url.port is not None and not 0 < url.port <= _LAST_PORT:
         raise _bad_url(f"names port {url.port}, which no server can have")
-    if url.scheme == "http" and not _is_loopback(url.host):
+    # The text as given: httpx normalizes it, and might read another host out of it.
+    if url.scheme == "http" and not is_loopback(address):
         raise InvalidInput(
             f"a key would cross the network unencrypted to {url.host}",
             field="RECOLLECT_API_URL",
             remedy="Use https, or an ssh tunnel to a port on this machine. A tunnel counts as this "
             "machine: what is sensitive may go through it.",
         )
-    return url.copy_with(userinfo=b"", query=None, fragment=None)
+    return url
 
 
 def _bad_url(why: str) -> InvalidInput:
@@ -449,10 +462,3 @@ def _checked_key(key: str) -> str:
             remedy="Copy the key again: it begins with rk_ and has no spaces.",
         )
     return tidy
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"

@@ -11,7 +11,7 @@ from typing import Final
 from uuid import UUID
 
 from recollect.adapters.http.sync import RemoteSync
-from recollect.core.memory.jsonl import ImportResult, import_result, to_line
+from recollect.core.imports.jsonl import ImportResult, import_result, to_line
 from recollect.core.memory.memory import Memory
 from recollect.core.sync.model import Answer, Outgoing, Remote, State
 
@@ -21,7 +21,7 @@ _MOST_ITEMS: Final = 200
 
 
 class RemoteImport:
-    """`mark` names whoever imports: the same edit is then recognised when it is sent again."""
+    """`mark` names the importer: the same edit is then recognised when it is sent again."""
 
     def __init__(self, server: RemoteSync, mark: str, *, is_here: bool) -> None:
         self._server = server
@@ -34,13 +34,15 @@ class RemoteImport:
             if batch[0].is_sensitive and not self._is_here:
                 outcomes += map(_stays, batch)
                 continue
-            items = {one.id: self._outgoing(one) for one in batch}
+            items = {memory.id: self._outgoing(memory) for memory in batch}
             known = await self._known(items)
             pushed = await self._server.push(self._store, list(items.values()), [])
-            answers = {one.id: one for one in pushed.answers}
+            answers = {answer.id: answer for answer in pushed.answers}
             outcomes += [
-                _outcome(one, answers.get(one.id), items[one.id], was_there=one.id in known)
-                for one in batch
+                _outcome(
+                    memory, answers.get(memory.id), items[memory.id], was_there=memory.id in known
+                )
+                for memory in batch
             ]
         return outcomes
 
@@ -49,7 +51,7 @@ class RemoteImport:
         found: dict[UUID, Memory] = {}
         for batch in _batches(memories):
             for remote in (
-                await self._known({one.id: self._outgoing(one) for one in batch})
+                await self._known({memory.id: self._outgoing(memory) for memory in batch})
             ).values():
                 if remote.state is not None:
                     found[remote.id] = remote.state.memory
@@ -58,11 +60,11 @@ class RemoteImport:
     async def _known(self, items: dict[UUID, Outgoing]) -> dict[UUID, Remote]:
         """What the server had before: asked for with writes that change nothing."""
         looks = [
-            Outgoing(one.id, one.edit, 0, 1, {}, one.created_at, one.updated_at)
-            for one in items.values()
+            Outgoing(item.id, item.edit, 0, 1, {}, item.created_at, item.updated_at)
+            for item in items.values()
         ]
         pushed = await self._server.push(self._store, looks, [])
-        return {one.id: one.remote for one in pushed.answers if one.remote is not None}
+        return {answer.id: answer.remote for answer in pushed.answers if answer.remote is not None}
 
     def _outgoing(self, memory: Memory) -> Outgoing:
         edit = _uuid(str(self._store), to_line(memory))

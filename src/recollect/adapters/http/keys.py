@@ -19,7 +19,7 @@ class RemoteKeys:
         self._ask = server.ask
 
     async def list(self) -> Sequence[Key]:
-        return [one.to_key() for one in (await self._ask(KeysOut, "GET", "keys")).keys]
+        return [key.to_key() for key in (await self._ask(KeysOut, "GET", "keys")).keys]
 
     async def create(
         self,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from recollect.adapters.http.client import RemoteService
+from recollect.core.admin.timeouts import TIMEOUTS, Timeouts
 from recollect.core.sync.model import (
     PROTOCOL,
     ChangePage,
@@ -22,10 +23,19 @@ class RemoteSync(RemoteService):
     `owner` is whose memories these are here; `sensitive`: such memories may travel.
     """
 
-    def __init__(self, url: str, key: str, *, owner: str, sensitive: bool = False) -> None:
-        super().__init__(url, key)
+    def __init__(
+        self,
+        url: str,
+        key: str,
+        *,
+        owner: str,
+        sensitive: bool = False,
+        timeouts: Timeouts = TIMEOUTS,
+    ) -> None:
+        super().__init__(url, key, timeouts=timeouts)
         self._owner = owner
         self._sensitive = sensitive
+        self.protocol = PROTOCOL
 
     async def push(
         self,
@@ -34,14 +44,21 @@ class RemoteSync(RemoteService):
         revisions: Sequence[Revision],
         epoch: UUID | None = None,
     ) -> Pushed:
-        body = push_body(store, [*items], [*revisions], sensitive=self._sensitive, epoch=epoch)
+        body = push_body(
+            store,
+            [*items],
+            [*revisions],
+            sensitive=self._sensitive,
+            epoch=epoch,
+            protocol=self.protocol,
+        )
         answer = await self.ask(PushedOut, "POST", "sync/push", body=body)
         check_protocol(answer.protocol, by="server")
         return answer.to_pushed(self._owner)
 
     async def pull(self, store: UUID, cursor: int, limit: int, *, count: bool) -> ChangePage:
         query = {
-            "protocol": PROTOCOL,
+            "protocol": self.protocol,
             "store": str(store),
             "cursor": cursor,
             "limit": limit,

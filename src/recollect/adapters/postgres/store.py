@@ -45,8 +45,9 @@ from recollect.adapters.postgres.rows import (
 )
 from recollect.adapters.postgres.statistics import Statistics
 from recollect.adapters.postgres.vectors.index import LEASE, PostgresVectors
+from recollect.core.admin.stats import Stats
 from recollect.core.memory.ids import IdPrefix
-from recollect.core.memory.memory import Memory, Scope, Stats
+from recollect.core.memory.memory import Memory, Scope
 from recollect.core.memory.paging import Cursor
 from recollect.core.recall.request import Candidate
 from recollect.core.recall.settings import SettingChange, WordQuery

@@ -112,7 +112,7 @@ _BY_ERRNO: Final[Mapping[int, _Explanation]] = {
 }
 
 
-def explained(error: sqlite3.Error | OSError | UnicodeEncodeError, path: Path) -> Exception:
+def translate(error: sqlite3.Error | OSError | UnicodeEncodeError, path: Path) -> Exception:
     """What to raise instead: an error that says what to do. A misuse of the driver has no result
     code; it is a fault of ours and stays what it is.
     """

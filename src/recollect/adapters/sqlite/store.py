@@ -34,18 +34,20 @@ from recollect.adapters.sqlite.rows import (
     to_row,
     to_setting_change,
 )
-from recollect.adapters.sqlite.schema.tables import (
-    beginning,
+from recollect.adapters.sqlite.schema.file import (
     check_contents,
     check_pages,
     create_file,
-    is_current,
-    migrate,
+    create_tables,
+    has_tables,
 )
-from recollect.adapters.sqlite.thread import SqliteThread, transaction
+from recollect.adapters.sqlite.schema.tables import beginning
+from recollect.adapters.sqlite.thread import SqliteThread, Threads, transaction
+from recollect.core.admin.stats import Stats
+from recollect.core.admin.timeouts import TIMEOUTS
 from recollect.core.errors import Conflict
 from recollect.core.memory.duplicates import is_same
-from recollect.core.memory.memory import Memory, Scope, Stats
+from recollect.core.memory.memory import Memory, Scope
 
 if TYPE_CHECKING:
     from recollect.core.memory.ids import IdPrefix
@@ -53,8 +55,6 @@ if TYPE_CHECKING:
     from recollect.core.recall.request import Candidate
     from recollect.core.recall.settings import SettingChange, WordQuery
     from recollect.core.recall.successors import AsOf, Fetched, Resolution
-
-BUSY_TIMEOUT_SECONDS: Final = 5.0
 
 _ADD: Final = f"""
 INSERT INTO memories ({COLUMNS}) VALUES ({VALUES}) ON CONFLICT (id) DO NOTHING
@@ -96,20 +96,16 @@ _SETTINGS_LOG: Final = "SELECT * FROM settings_audit ORDER BY number DESC LIMIT 
 class SqliteStore:
     """Use it as `async with SqliteStore(path) as store`."""
 
-    def __init__(self, path: Path, *, busy_timeout: float = BUSY_TIMEOUT_SECONDS) -> None:
-        self._path = path
+    def __init__(self, path: Path, *, busy_timeout: float = TIMEOUTS.sqlite_busy) -> None:
         self._busy_timeout = busy_timeout
         self._reader = SqliteThread("reader", path, self._connect_reader)
         self._writer = SqliteThread("writer", path, self._connect_writer)
-
-    @property
-    def lanes(self) -> tuple[SqliteThread, SqliteThread]:
-        """Where the writer and the reader work, for what else is kept in the same file."""
-        return self._writer, self._reader
+        # For what else is kept in the same file.
+        self.threads = Threads(path, self._writer, self._reader)
 
     async def __aenter__(self) -> Self:
         try:
-            await self._reader.run(lambda _: None)  # connecting finds, makes or migrates the file
+            await self._reader.run(lambda _: None)  # connecting finds or makes the file
         except BaseException:
             await self._close()
             raise
@@ -132,7 +128,7 @@ class SqliteStore:
     async def add_unless_known(self, memory: Memory) -> Memory | None:
         def work(writer: sqlite3.Connection) -> Memory | None:
             with transaction(writer):
-                if (known := _same(writer, memory)) is None:
+                if (known := _find_same(writer, memory)) is None:
                     writer.execute(_ADD_NEW, to_row(memory))
                 return known
 
@@ -140,7 +136,7 @@ class SqliteStore:
 
     async def find_same(self, memories: Sequence[Memory]) -> dict[UUID, Memory]:
         def work(reader: sqlite3.Connection) -> dict[UUID, Memory]:
-            found = ((memory.id, _same(reader, memory)) for memory in memories)
+            found = ((memory.id, _find_same(reader, memory)) for memory in memories)
             return {id: known for id, known in found if known is not None}
 
         return await self._reader.run_until_cancelled(work)
@@ -298,7 +294,7 @@ class SqliteStore:
 
     def _open_reader(self, reader: sqlite3.Connection, path: Path) -> sqlite3.Connection:
         with _closed_on_failure(reader):
-            if not is_current(reader, path):
+            if not has_tables(reader, path):
                 self._connect_writer(path).close()
             check_pages(reader, path)
             reader.execute("PRAGMA query_only = ON")
@@ -314,8 +310,8 @@ class SqliteStore:
 
     def _open_writer(self, writer: sqlite3.Connection, path: Path) -> sqlite3.Connection:
         with _closed_on_failure(writer):
-            if not is_current(writer, path):
-                migrate(writer, path)
+            if not has_tables(writer, path):
+                create_tables(writer, path)
             # With WAL, anything less lets a power cut take back what was already acknowledged.
             writer.execute("PRAGMA synchronous = FULL")
             # Erased text is overwritten, not merely unlinked.
@@ -368,8 +364,8 @@ def _closed_on_failure(connection: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
-def _same(connection: sqlite3.Connection, memory: Memory) -> Memory | None:
+def _find_same(connection: sqlite3.Connection, memory: Memory) -> Memory | None:
     """The oldest memory that says the same."""
     parameters = {"owner": memory.owner, "content": memory.content}
     known = map(from_row, connection.execute(_SAME_BEGINNING, parameters))
-    return next((one for one in known if is_same(one, memory)), None)
+    return next((other for other in known if is_same(other, memory)), None)

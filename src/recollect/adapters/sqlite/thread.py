@@ -1,10 +1,10 @@
 """One thread with one connection: how blocking SQLite is used from asynchronous code.
 
-A store has two lanes, one for writing and one for reading, so that a long write keeps no recall
-waiting. Jobs of a lane run one after another, in the order they came.
+A store has two threads, one for writing and one for reading, so that a long write keeps no recall
+waiting. Jobs of a thread run one after another, in the order they came.
 
-SQLite itself goes on with a file that was removed or replaced, and what is written to it is lost
-without a word. So a lane looks, for each job, whether its file is still the one at the path.
+SQLite itself goes on with a file that was removed or replaced, and what is written to it is
+silently lost. So a thread checks, for each job, whether its file is still the one at the path.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
 
-from recollect.adapters.sqlite.errors import explained, moved
+from recollect.adapters.sqlite.errors import moved, translate
 
 T = TypeVar("T")
 # Steps of SQLite's virtual machine, some tens for a row: a few looks in a millisecond.
@@ -51,7 +51,7 @@ class SqliteThread:
         self._running = _Job(acknowledged=False)
 
     async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Do the work in the lane's thread. When the caller is cancelled it runs on to its end:
+        """Do the work in this thread. When the caller is cancelled it runs on to its end:
         a write is either done or not, never broken off.
         """
         job = _Job(acknowledged=True)
@@ -76,10 +76,10 @@ class SqliteThread:
     def _do(self, job: _Job, work: Callable[[sqlite3.Connection], T]) -> T:
         self._running = job
         try:
-            done = work(self._connected())
+            done = work(self._ensure_connection())
             lost = job.acknowledged and _file_at(self._path) != self._file
         except (sqlite3.Error, OSError, UnicodeEncodeError) as error:
-            raise explained(error, self._path) from error
+            raise translate(error, self._path) from error
         finally:
             if isinstance(self._connection, Makeshift):
                 self._disconnect()
@@ -87,7 +87,7 @@ class SqliteThread:
             raise moved(self._path, "what was being written is not in it")
         return done
 
-    def _connected(self) -> sqlite3.Connection:
+    def _ensure_connection(self) -> sqlite3.Connection:
         """The connection to the file that is at the path now."""
         file = _file_at(self._path)
         if file != self._file:
@@ -110,6 +110,15 @@ class SqliteThread:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+
+@dataclass(frozen=True, slots=True)
+class Threads:
+    """The two threads of one file."""
+
+    path: Path
+    writer: SqliteThread
+    reader: SqliteThread
 
 
 def _file_at(path: Path) -> tuple[int, int] | None:

@@ -98,7 +98,7 @@ async def _fill_cached(
     home: Path, url: str, key: str, corpus: Corpus, rows: int, progress: Progress
 ) -> None:
     async with open_cached(load(home=home, api_url=url, api_key=key)) as cached:
-        await fill(cached.recollect, corpus, rows, progress)
+        await fill(cached.service, corpus, rows, progress)
         await sync(cached.sync, cached.server, cached.clock, lambda *_: None)
 
 

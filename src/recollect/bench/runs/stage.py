@@ -34,16 +34,17 @@ from recollect.usecases.graph.extract import (
     Compared,
     Extracted,
     GraphContext,
-    GraphTrouble,
     compare_batch,
 )
 from recollect.usecases.graph.import_facts import import_facts
 from recollect.usecases.memory.remember import remember
 from recollect.usecases.recall.dense import dense_leg
 from recollect.usecases.recall.graph_leg import GraphLeg
-from recollect.usecases.workers.embed import Embedded, EmbeddingContext, Trouble
-from recollect.usecases.workers.embedding import Worker
-from recollect.usecases.workers.graph import GraphWorker
+from recollect.usecases.workers.backoff import Trouble
+from recollect.usecases.workers.embed import Embedded, EmbeddingContext
+from recollect.usecases.workers.embedding import EmbeddingStep
+from recollect.usecases.workers.graph import GraphStep
+from recollect.usecases.workers.worker import Worker
 from recollect.wiring import build_context, open_postgres
 
 OWNER: Final = "bench"
@@ -189,7 +190,7 @@ async def _embed(context: EmbeddingContext, data: EvaluationSet, progress: Progr
             done += note.kept
             progress(f"{data.name}: embedding", done, len(data.documents))
 
-    await Worker(context, tell).work_off()
+    await Worker(EmbeddingStep(context, tell)).work_off()
     if done < len(data.documents):
         raise ModelUnavailable(
             f"the model {context.default} embedded {done} of {len(data.documents)} memories of "
@@ -202,13 +203,13 @@ async def _read(context: GraphContext, data: EvaluationSet, progress: Progress) 
     """Fill the concept graph by rules, as the worker does."""
     done = 0
 
-    def tell(note: Extracted | Compared | GraphTrouble) -> None:
+    def tell(note: Extracted | Compared | Trouble) -> None:
         nonlocal done
         if isinstance(note, Extracted):
             done += note.kept
             progress(f"{data.name}: reading for the graph", done, len(data.documents))
 
-    await GraphWorker(context, tell).work_off()
+    await Worker(GraphStep(context, tell)).work_off()
 
 
 async def _import(

@@ -22,7 +22,7 @@ from recollect.core.recall.space import StoredSpace
 from recollect.ports.embedding import Embedder, Embedders
 from recollect.ports.recall import VectorQuery
 from recollect.ports.service import Service
-from recollect.usecases.workers.priority import Yield, no_yield
+from recollect.usecases.priority import Yield, no_yield
 from recollect.usecases.workers.tasks import ms_since
 
 DEPTH: Final = RecallSettings().depth

@@ -22,8 +22,9 @@ from recollect.bench.speed.rig import Dense, Documents, Rig
 from recollect.core.memory.ids import uuid7
 from recollect.core.memory.memory import Draft, Memory
 from recollect.usecases.workers.embed import EmbeddingContext
-from recollect.usecases.workers.embedding import Worker
+from recollect.usecases.workers.embedding import EmbeddingStep
 from recollect.usecases.workers.tasks import end, ms_since
+from recollect.usecases.workers.worker import Worker
 
 WITHOUT: Final = "without embedding"
 WITH: Final = "with embedding"
@@ -96,7 +97,7 @@ async def _worker_at_work(dense: Dense) -> AsyncIterator[None]:
     """A worker beside us, as inside a server, which has begun with its backlog."""
     begun = asyncio.Event()
     context = EmbeddingContext(dense.vectors, dense.embedders, dense.space.embedder)
-    working = asyncio.create_task(Worker(context, lambda _: begun.set()).run())
+    working = asyncio.create_task(Worker(EmbeddingStep(context, lambda _: begun.set())).run())
     try:
         await begun.wait()
         yield

@@ -87,7 +87,7 @@ async def measure(
     async with open_cached(_settings(folder / "one", url, key)) as one:
         started = perf_counter()
         for number in range(writes):
-            await one.recollect.remember(_draft(number))
+            await one.service.remember(_draft(number))
             progress("offline", number + 1, writes)
         offline_seconds = perf_counter() - started
         push_seconds, push_requests = await _synced(one, "catching up", writes, progress)

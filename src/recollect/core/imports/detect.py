@@ -13,8 +13,8 @@ from typing import Any, Final
 from recollect.core.imports import claude, documents
 from recollect.core.imports.formats import Recognised, unrecognised
 from recollect.core.imports.found import Trouble
+from recollect.core.imports.jsonl import FORMAT
 from recollect.core.imports.records import FIELDS, delimiter_of
-from recollect.core.memory.jsonl import FORMAT
 
 _BOM: Final = b"\xef\xbb\xbf"
 # So many lines say what a file of JSON Lines is.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, Literal, get_args
 
 from recollect.core.errors import InvalidInput
@@ -21,6 +22,9 @@ Format = Literal[
     "mem0",
     "mcp-memory",
 ]
+STDIN: Final = Path("-")
+"""The path that means standard input."""
+
 FORMATS: Final[tuple[Format, ...]] = get_args(Format)
 
 # named: the caller said it; certain: something only this format has; likely: it fits, and so might

@@ -10,7 +10,7 @@ from typing import Any
 
 from recollect.core.errors import InvalidInput
 from recollect.core.imports.found import Exact, Found, Item, Trouble
-from recollect.core.memory.jsonl import check_header, from_values
+from recollect.core.imports.jsonl import check_header, from_values
 
 # A line number and what stands there, or None for a line too long to be read.
 Lines = Iterable[tuple[int, bytes | None]]

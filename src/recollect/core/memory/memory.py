@@ -9,16 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Final, TypedDict
+from typing import Final, TypedDict
 from uuid import UUID
 
 from recollect.core.errors import InvalidInput
 from recollect.core.memory.links import Link, checked_links
 from recollect.core.text.analysis import unstorable
-
-if TYPE_CHECKING:  # a hook that only recalls has no time for it (ADR 0020)
-    from recollect.core.graph.model import ExtractionProgress
-    from recollect.core.recall.space import EmbeddingStats
 
 EPISODE: Final = "episode"
 CATEGORIES: Final = (
@@ -158,19 +154,6 @@ class Limits:
         """More characters than the fields of one memory have together, as JSON."""
         texts = self.content + 2 * self.words * self.word + 2 * self.label
         return _JSON_GROWTH * (texts + self.unknown)
-
-
-@dataclass(frozen=True, slots=True)
-class Stats:
-    """What an owner has stored, in numbers."""
-
-    memories: int
-    forgotten: int
-    sensitive: int
-    by_category: dict[str, int] = field(default_factory=dict)
-    by_project: dict[str, int] = field(default_factory=dict)
-    embedding: EmbeddingStats | None = None
-    graph: ExtractionProgress | None = None
 
 
 def checked(memory: Memory, limits: Limits) -> Memory:

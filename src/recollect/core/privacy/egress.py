@@ -1,7 +1,8 @@
 """Whether text may leave this machine for an address: decided here, and nowhere else.
 
-A memory sent to be embedded has left, and so has a query. The default is therefore that nothing
-leaves; whoever wants a hosted model says so with RECOLLECT_EGRESS=hosted.
+A memory sent to be embedded has left the machine, and so has a query. By default nothing leaves;
+RECOLLECT_EGRESS=hosted allows hosted models. The client of a Recollect server asks the same
+`is_loopback` before it sends anything sensitive.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ EGRESSES: Final[tuple[Egress, ...]] = ("local", "hosted")
 # Deliberately narrower than what a URL may be: no user name, query, backslash or escape, so that
 # no HTTP client can read another host out of the text than the one judged here.
 _ADDRESS: Final = re.compile(
-    r"(?P<scheme>https?)://"
+    r"(?P<scheme>(?i:https?))://"
     r"(?:\[(?P<ipv6>[0-9A-Fa-f:.]+)\]|(?P<host>[A-Za-z0-9._-]+))"
     r"(?::[0-9]{1,5})?(?:/[A-Za-z0-9._~/-]*)?"
 )
@@ -48,7 +49,7 @@ def require_allowed(url: str, egress: Egress) -> None:
 
 def require_private(url: str) -> None:
     """InvalidInput when a key sent to `url` could be read on its way."""
-    if not (url.startswith("https://") or is_loopback(url)):
+    if not (url.lower().startswith("https://") or is_loopback(url)):
         raise InvalidInput(
             f"A key may not be sent to {url}: others on the network could read it.",
             field="url",
@@ -57,8 +58,9 @@ def require_private(url: str) -> None:
 
 
 def is_loopback(url: str) -> bool:
-    """Whether the address is this machine. Of names only `localhost` counts: any other may mean
-    another machine tomorrow.
+    """Whether the address is certainly this machine. Of names only `localhost` counts: any other
+    may mean another machine tomorrow. Spellings that programs read differently, such as 127.1,
+    0x7f000001, a trailing dot or an IPv6 zone, count as another machine.
     """
     address = _ADDRESS.fullmatch(url)
     if address is None:

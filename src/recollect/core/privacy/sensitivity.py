@@ -11,15 +11,11 @@ words.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from recollect.core.memory.memory import Changes, Draft, Memory
 from recollect.core.privacy.secrets.detect import Secret, looks_sensitive
-
-if TYPE_CHECKING:
-    from recollect.core.sync.model import Fields, State
 
 _TEXTS: Final = ("content", "tags", "expanded_keywords", "project", "session")
 
@@ -55,29 +51,13 @@ def secret_in_changes(changes: Changes, current: Memory | None = None) -> Secret
     """
     if "is_sensitive" in changes:
         return None
-    return looks_sensitive("\n".join(_new_texts(changes, current)))
+    return looks_sensitive("\n".join(new_texts(changes, current)))
 
 
-def secret_in_fields(fields: Fields, before: State) -> Secret | None:
-    """The same for a pushed write. Fields that this version does not know are judged as JSON, so
-    that a name such as `password` counts with its value.
-    """
-    from recollect.core.sync.model import FIELDS  # needed by pushes alone
-
-    if "is_sensitive" in fields:
-        return None
-    unknown = {
-        name: value
-        for name, value in fields.items()
-        if name not in FIELDS and before.extra.get(name) != value
-    }
-    texts = [*_new_texts(fields, before.memory), *_strings(unknown)]
-    return looks_sensitive("\n".join([*texts, json.dumps(unknown, ensure_ascii=False)]))
-
-
-def _new_texts(changes: Mapping[str, object], current: Memory | None) -> list[str]:
+def new_texts(changes: Mapping[str, object], current: Memory | None) -> list[str]:
+    """The texts among changes that the memory does not have yet."""
     known = () if current is None else _texts(current)
-    texts = _strings([changes[name] for name in _TEXTS if name in changes])
+    texts = strings_in([changes[name] for name in _TEXTS if name in changes])
     return [text for text in texts if text.strip() not in known]
 
 
@@ -86,14 +66,14 @@ def _texts(memory: Texts) -> tuple[str, ...]:
     return (memory.content, *memory.tags, *memory.expanded_keywords, *labels)
 
 
-def _strings(value: object) -> Iterable[str]:
+def strings_in(value: object) -> Iterable[str]:
     """All texts in a value made of mappings and lists, names included."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
         for name, inner in value.items():
             yield name
-            yield from _strings(inner)
+            yield from strings_in(inner)
     elif isinstance(value, list | tuple):
         for inner in value:
-            yield from _strings(inner)
+            yield from strings_in(inner)

@@ -15,8 +15,10 @@ from math import isfinite
 from recollect.core.errors import InvalidInput
 from recollect.core.memory.ids import check_uuid7
 from recollect.core.memory.memory import Limits, Memory, checked, dated
-from recollect.core.privacy.sensitivity import secret_in_fields
+from recollect.core.privacy.secrets.detect import Secret, looks_sensitive
+from recollect.core.privacy.sensitivity import new_texts, strings_in
 from recollect.core.sync.model import (
+    FIELDS,
     Decision,
     Erase,
     Fields,
@@ -85,13 +87,29 @@ def _accepted(
         memory = dated(checked(after.memory, limits), now)
     except InvalidInput as error:
         return Refusal(str(error), error.remedy)
-    if secret_in_fields(fields, before) is not None:
+    if _secret_in(fields, before) is not None:
         memory = replace(memory, is_sensitive=True)
     return replace(after, memory=memory)
 
 
+def _secret_in(fields: Fields, before: State) -> Secret | None:
+    """What makes a pushed memory sensitive when its writer did not say whether it is. Fields that
+    this version does not know are judged as JSON, so that a name such as `password` counts with its
+    value.
+    """
+    if "is_sensitive" in fields:
+        return None
+    unknown = {
+        name: value
+        for name, value in fields.items()
+        if name not in FIELDS and before.extra.get(name) != value
+    }
+    texts = [*new_texts(fields, before.memory), *strings_in(unknown)]
+    return looks_sensitive("\n".join([*texts, json.dumps(unknown, ensure_ascii=False)]))
+
+
 def _check_unknown(unknown: Fields, limits: Limits) -> None:
-    """Fields that nobody here knows are kept as they are, as far as they can be kept."""
+    """Fields that this version does not know are kept as they are, as far as they can be kept."""
     if (found := unstorable_in(unknown)) is not None:
         raise InvalidInput(
             f"a field contains {found}, which cannot be stored",

@@ -92,7 +92,7 @@ def _forgot_against_a_change(
 
 
 def _is_sensitive(base: Fields | None, local: Fields, remote: Fields) -> object:
-    """Whoever changed it decides; where that is not known, either side's word is enough."""
+    """The side that changed it decides; where that is not known, either side's word is enough."""
     if base is None:
         return local["is_sensitive"] or remote["is_sensitive"]
     changed_here = local["is_sensitive"] != base["is_sensitive"]
@@ -104,7 +104,7 @@ class Known:
     """What a store knows of one memory when the server speaks of it. It `waits` when it has a
     change that the server has not confirmed; `is_erased` when that change is its erasure. `base` is
     what the change was made from, `sent` the state that was sent as `edit` and not answered;
-    `version` is the last one that the server told.
+    `version` is the last one that the server sent.
     """
 
     local: State | None = None

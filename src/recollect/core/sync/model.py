@@ -124,7 +124,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """The side of a conflict that is not current: its values, kept until somebody resolves it."""
+    """The side of a conflict that is not current: its values, kept until it is resolved."""
 
     id: UUID
     memory_id: UUID
@@ -165,7 +165,7 @@ class Peer:
 class ChangePage:
     """Changes in the order of their positions, and the cursor behind them. `is_reset`: the cursor
     lies beyond all positions, for the server was set back to a backup. `settings` are how recall
-    ranks there, by name; an older server does not tell them.
+    ranks there, by name; an older server does not send them.
     """
 
     peer: Peer

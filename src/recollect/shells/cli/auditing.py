@@ -64,8 +64,8 @@ def audit(
 async def _here(owner: str | None, kinds: Sequence[Kind]) -> list[Finding]:
     from recollect.settings import load
     from recollect.shells.progress import counting_bar
-    from recollect.shells.transfer import open_audit
     from recollect.usecases.curation.audit import audit as audited
+    from recollect.wiring.transfer import open_audit
 
     settings = load()
     if settings.mode == "remote" and owner is not None:

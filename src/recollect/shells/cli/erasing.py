@@ -58,8 +58,8 @@ def erase(
 
 async def _here(owner: str, *, dry_run: bool) -> ErasureReport:
     from recollect.settings import load
-    from recollect.shells.transfer import erase_on_server, open_erasure
     from recollect.usecases.admin.erase import erase_owner
+    from recollect.wiring.transfer import erase_on_server, open_erasure
 
     settings = load()
     if settings.mode == "remote" and not dry_run:
@@ -94,7 +94,7 @@ def tell_search(known: Sequence[Memory], erased: Sequence[str], *, as_json: bool
 
 
 async def _search(marks: Marks) -> tuple[Sequence[str], Sequence[Remain]]:
-    from recollect.shells.transfer import open_erasure
+    from recollect.wiring.transfer import open_erasure
 
     async with open_erasure(_with_a_store()) as (_, eraser):
         return await eraser.remains(marks)

@@ -63,13 +63,13 @@ def export(
 async def _write(out: IO[bytes], where: Scope, format: str, *, sensitive: bool) -> Taken:
     from recollect.settings import load
     from recollect.shells.progress import counting_bar
-    from recollect.shells.transfer import open_moving
     from recollect.shells.transfer.exporting import write_export
+    from recollect.wiring.transfer import open_transfer
 
-    async with open_moving(load()) as moving:
+    async with open_transfer(load()) as transfer:
         with counting_bar("exporting") as tell:
             return await write_export(
-                moving.recollect, out, where, format, sensitive=sensitive, progress=tell
+                transfer.service, out, where, format, sensitive=sensitive, progress=tell
             )
 
 

@@ -13,9 +13,11 @@ from recollect.core.errors import InvalidInput, ModelUnavailable
 from recollect.core.graph.extraction import BY_MODEL
 from recollect.shells.cli.output import note
 from recollect.shells.progress import counting_bar
-from recollect.usecases.graph.extract import Compared, Extracted, GraphTrouble
+from recollect.usecases.graph.extract import Compared, Extracted
 from recollect.usecases.graph.import_facts import Imported, import_facts
-from recollect.usecases.workers.graph import GraphWorker
+from recollect.usecases.workers.backoff import Trouble
+from recollect.usecases.workers.graph import GraphStep
+from recollect.usecases.workers.worker import Worker
 from recollect.wiring import Server
 
 _MODEL_HUNDREDS = 999
@@ -41,7 +43,7 @@ async def build(server: Server, *, again: bool, retry: bool) -> dict[str, float]
     with counting_bar("reading") as bar:
         bar("reading", 0, waiting)
 
-        def tell(news: Extracted | Compared | GraphTrouble) -> None:
+        def tell(news: Extracted | Compared | Trouble) -> None:
             nonlocal last, comparing
             before, last = last, time.monotonic()
             if isinstance(news, Extracted):
@@ -57,7 +59,7 @@ async def build(server: Server, *, again: bool, retry: bool) -> dict[str, float]
                 note(f"{news.error}; trying again in {news.seconds:.0f} s")
 
         try:
-            await GraphWorker(parts, tell).work_off()
+            await Worker(GraphStep(parts, tell)).work_off()
         except ModelUnavailable as error:
             note(f"{error} {error.remedy} What waits for it stays in the queue.")
     counts["failing"] = (await parts.progress()).failing

@@ -100,7 +100,7 @@ def _translated(run: Callable[[], object]) -> object:
 
 def _misused(error: TyperException) -> InvalidInput:
     """A value of the wrong kind in our own words; what else is wrong, in typer's."""
-    from recollect.core.memory.expected import TAKES, wrong_kind
+    from recollect.core.admin.value_kinds import TAKES, wrong_kind
 
     see = f"See `{_command_of(error)} --help`."
     parameter = getattr(error, "param", None)

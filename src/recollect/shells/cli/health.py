@@ -119,11 +119,10 @@ async def _sync_status(settings: Settings) -> SyncStatus:
 
 def check_agents() -> Iterator[Check]:
     """Where a client is on this machine: whether it starts Recollect."""
-    from recollect.adapters.agents.clients import CLIENTS
-    from recollect.adapters.agents.install import installed
+    from recollect.wiring.agents import find_installed
 
-    for name in CLIENTS:
-        found = installed(name)
+    for found in find_installed():
+        name = found.client
         check = f"agent {name}"
         if found.status in ("installed", "plugin"):
             yield Check(check, "ok", f"installed: {found.detail}")

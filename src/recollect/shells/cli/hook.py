@@ -5,6 +5,7 @@ An agent never comes this way: `main` goes straight to the hooks, without a comm
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Annotated, Final
@@ -48,14 +49,12 @@ def build(door: Callable[[list[str]], object]) -> typer.Typer:
 
 def status(*, as_json: AsJson = False) -> None:
     """How many memories were captured today, of how many, and the latest lines of the log."""
-    from recollect.adapters.files.hook_files import DailyCount, hooks_folder
-    from recollect.adapters.files.hook_log import last_lines
     from recollect.settings import load
+    from recollect.wiring.hooks import open_hook_files, open_hook_log
 
     settings = load()
-    folder = hooks_folder(settings.home)
-    used = DailyCount(folder, datetime.now(UTC).date().isoformat()).used()
-    lines = last_lines(str(folder), _LINES)
+    used = open_hook_files(settings.home).captured_on(datetime.now(UTC).date()).used()
+    lines = open_hook_log(os.environ).last_lines(_LINES)
     if as_json:
         print_json(
             {

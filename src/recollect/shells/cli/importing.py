@@ -72,14 +72,14 @@ async def _import(
 ) -> Imported:
     from recollect.settings import load
     from recollect.shells.progress import counting_bar
-    from recollect.shells.transfer import open_moving
     from recollect.shells.transfer.importing import import_files
+    from recollect.wiring.transfer import open_transfer
 
-    async with open_moving(load()) as moving:
-        project = await resolve_project(moving.recollect, project)
+    async with open_transfer(load()) as transfer:
+        project = await resolve_project(transfer.service, project)
         with counting_bar("importing") as tell:
             return await import_files(
-                moving,
+                transfer,
                 paths,
                 format=format,
                 project=project,

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recollect.core.errors import InvalidInput
 from recollect.shells.cli.options import AsJson
 from recollect.shells.cli.output import print_json, show
 
 if TYPE_CHECKING:
-    from recollect.adapters.agents.clients import Client, Scope
-    from recollect.adapters.agents.files import Edited
+    from recollect.wiring.agents import Installer
 
 
 def install(
@@ -32,33 +30,20 @@ def install(
     as_json: AsJson = False,
 ) -> None:
     """Put Recollect into an agent's settings: its MCP server and, for Claude Code, the hooks."""
-    from recollect.adapters.agents.clients import client_named
+    from recollect.wiring.agents import open_installer
 
-    if scope not in ("user", "project"):
-        raise InvalidInput(
-            f"there is no scope {scope[:60]!r}",
-            field="scope",
-            remedy="Choose user, or project for the settings of this folder.",
-        )
-    asked = cast("Scope", scope)
     if client is None:
-        _list_clients(asked, as_json=as_json)
+        _list_clients(scope, as_json=as_json)
     elif print_only:
-        _preview(client_named(client), asked, as_json=as_json)
+        _preview(open_installer(client, scope), as_json=as_json)
     else:
-        _change(client_named(client), asked, uninstall=uninstall, as_json=as_json)
+        _change(open_installer(client, scope), uninstall=uninstall, as_json=as_json)
 
 
-def _list_clients(scope: Scope, *, as_json: bool) -> None:
-    from recollect.adapters.agents.clients import CLIENTS
-    from recollect.adapters.agents.install import installed, this_machine
+def _list_clients(scope: str, *, as_json: bool) -> None:
+    from recollect.wiring.agents import find_installed
 
-    machine = this_machine()
-    states = [
-        installed(client.name, machine, scope)
-        for client in CLIENTS.values()
-        if scope in client.scopes
-    ]
+    states = [*find_installed(scope)]
     if as_json:
         clients = [
             {
@@ -85,43 +70,37 @@ def _list_clients(scope: Scope, *, as_json: bool) -> None:
     show(rows)
 
 
-def _preview(client: Client, scope: Scope, *, as_json: bool) -> None:
-    from recollect.adapters.agents.install import preview, this_command, this_machine
-
-    parts = preview(client, this_machine(), scope, this_command(scope))
+def _preview(installer: Installer, *, as_json: bool) -> None:
+    parts = installer.preview()
     if as_json:
         files = [{"path": str(path), "what": what, "text": text} for path, what, text in parts]
-        print_json({"client": client.name, "scope": scope, "files": files})
+        print_json({"client": installer.client.name, "scope": installer.scope, "files": files})
         return
     for path, what, text in parts:
         show(f"# {what}, in {path}:\n{text}")
 
 
-def _change(client: Client, scope: Scope, *, uninstall: bool, as_json: bool) -> None:
-    from recollect.adapters.agents import install as work
-
-    machine = work.this_machine()
-    if uninstall:
-        edits = work.uninstall(client, machine, scope)
-    else:
-        edits = work.install(client, machine, scope, work.this_command(scope))
+def _change(installer: Installer, *, uninstall: bool, as_json: bool) -> None:
+    client = installer.client
+    edits = installer.change(uninstall=uninstall)
     if as_json:
-        print_json(
-            {"client": client.name, "scope": scope, "files": [_as_document(one) for one in edits]}
-        )
+        files = [
+            {
+                "path": str(edit.path),
+                "changed": edit.changed,
+                "backup": str(edit.backup) if edit.backup else None,
+            }
+            for edit in edits
+        ]
+        print_json({"client": client.name, "scope": installer.scope, "files": files})
         return
     done = "taken out of" if uninstall else "put into"
-    if not any(one.changed for one in edits):
+    if not any(edit.changed for edit in edits):
         state = "not in" if uninstall else "already in"
         show(f"Recollect is {state} {client.title}: nothing was changed")
         return
-    for one in edits:
-        if one.changed:
-            kept = f" (before: {one.backup})" if one.backup else ""
-            show(f"{done} {one.path}{kept}")
+    for edit in edits:
+        if edit.changed:
+            kept = f" (before: {edit.backup})" if edit.backup else ""
+            show(f"{done} {edit.path}{kept}")
     show(f"Restart {client.title} for it to take effect.")
-
-
-def _as_document(one: Edited) -> dict[str, object]:
-    backup = str(one.backup) if one.backup else None
-    return {"path": str(one.path), "changed": one.changed, "backup": backup}

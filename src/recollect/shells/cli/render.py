@@ -23,8 +23,9 @@ from recollect.core.text.analysis import counted
 from recollect.shells.cli.text import harmless, local_date, local_time, one_line
 
 if TYPE_CHECKING:
+    from recollect.core.admin.stats import Stats
     from recollect.core.graph.model import ExtractionProgress
-    from recollect.core.memory.memory import Memory, Stats
+    from recollect.core.memory.memory import Memory
     from recollect.core.privacy.keys import Key
     from recollect.core.recall.request import Hit, LegPlace, LegReport, Recollection, RerankReport
     from recollect.core.recall.space import EmbeddingStats

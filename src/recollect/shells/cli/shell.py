@@ -11,7 +11,13 @@ from threading import Event
 from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
 from uuid import UUID
 
-from recollect.core.errors import AmbiguousId, InvalidInput, NotFound, StoreUnavailable
+from recollect.core.errors import (
+    AmbiguousId,
+    InvalidInput,
+    NotFound,
+    RecollectError,
+    StoreUnavailable,
+)
 from recollect.core.memory.ids import SHORT_LENGTHS, short_ids
 from recollect.core.memory.memory import MAX_CONTENT_LIMIT
 from recollect.shells.cli.errors import ExitCode, guarded
@@ -30,13 +36,13 @@ _MAX_STDIN = MAX_CONTENT_LIMIT * MOST_BYTES_A_CHARACTER
 
 
 def finish(command: Callable[[], object], *, as_json: bool) -> NoReturn:
-    """Run a command to its exit code, and send what it wrote once it has answered."""
+    """Run a command to its exit code, then push what it wrote."""
     try:
         code = guarded(command, as_json=as_json)
-    except BrokenPipeError:  # nobody reads stderr any more
+    except BrokenPipeError:  # no one reads stderr any more
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
         code = ExitCode.UNEXPECTED
-    _send_what_was_written(quiet=as_json)
+    _push_writes(quiet=as_json)
     sys.exit(code)
 
 
@@ -47,20 +53,33 @@ def names(arguments: list[str], *options: str) -> bool:
 
 
 _written = Event()
-# For a command that does not `ask`: what it wrote to a cached store is sent after its answer.
+# For a command that does not `ask`: what it wrote to a cached store is pushed after its answer.
 note_write = _written.set
 
 
-def _send_what_was_written(*, quiet: bool) -> None:
-    """The answer is out already. Nothing is imported for it unless something waits."""
-    if _written.is_set():
-        _written.clear()
-        from recollect.settings import load
-        from recollect.shells.cli.pushing import push_briefly
+def _push_writes(*, quiet: bool) -> None:
+    """After the answer. Nothing is imported for it unless something was written."""
+    if not _written.is_set():
+        return
+    _written.clear()
+    from recollect.settings import load
 
-        settings = load()
-        if settings.mode == "cached":
-            push_briefly(settings, quiet=quiet)
+    settings = load()
+    if settings.mode != "cached":
+        return
+    try:
+        error = run_async(_push(settings))
+    except RecollectError:
+        return  # the command itself has answered; `recollect status` reports on the store
+    if error is not None and not quiet:
+        note(f"stored here, but not sent: {error}\n→ {error.remedy}")
+
+
+async def _push(settings: Settings) -> RecollectError | None:
+    from recollect.wiring import open_cached
+
+    async with open_cached(settings) as cached:
+        return await cached.run.push_briefly()
 
 
 def run_async(work: Coroutine[object, object, Answer]) -> Answer:
@@ -169,9 +188,9 @@ def require_own_database(settings: Settings) -> None:
 
 
 def _require_running(settings: Settings) -> None:
-    from recollect.adapters.postgres.embedded.locations import runs
+    from recollect.wiring.postgres import is_database_running
 
-    if settings.database_url is None and not runs(settings.home):
+    if not is_database_running(settings):
         raise StoreUnavailable(
             "the server is not running",
             remedy="Start it with `recollect serve`, or pass --start to start its database for "

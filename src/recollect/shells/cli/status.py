@@ -11,7 +11,7 @@ from recollect.shells.cli.output import print_json, show
 from recollect.shells.cli.shell import ask
 
 if TYPE_CHECKING:
-    from recollect.core.memory.memory import Stats
+    from recollect.core.admin.stats import Stats
     from recollect.core.sync.model import SyncStatus
     from recollect.ports.service import Service
 

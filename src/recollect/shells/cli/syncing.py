@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recollect.core.errors import InvalidInput, NotAllowed, RecollectError, StoreBusy
+from recollect.core.errors import InvalidInput
 from recollect.core.memory.ids import short, short_ids
 from recollect.shells.cli.options import AsJson
 from recollect.shells.cli.output import note, print_json, show
@@ -54,30 +54,11 @@ def sync(
 
 async def _sync(settings: Settings, *, retry: bool, relink: bool) -> SyncStatus:
     from recollect.shells.progress import counting_bar
-    from recollect.usecases.sync.sync import sync as sync_to_the_end
     from recollect.wiring import open_cached
 
     async with open_cached(settings) as cached:
-        if not cached.lock.take():
-            raise StoreBusy(
-                "another process syncs this store",
-                remedy="That is as good: `recollect status` shows how far it is.",
-            )
-        try:
-            if relink:
-                await cached.sync.reset(relink=True)
-            if retry:
-                await cached.sync.retry_parked()
-            with counting_bar("syncing") as tell:
-                await sync_to_the_end(cached.sync, cached.server, cached.clock, tell)
-        except RecollectError as error:
-            await cached.sync.record_error(
-                str(error), error.remedy, key_refused=isinstance(error, NotAllowed)
-            )
-            raise
-        finally:
-            cached.lock.release()
-        return await cached.sync.status()
+        with counting_bar("syncing") as on_step:
+            return await cached.run.run_to_end(retry=retry, relink=relink, on_step=on_step)
 
 
 @conflicts_app.callback()
@@ -94,7 +75,11 @@ def list_conflicts(*, as_json: AsJson = False) -> None:
         from recollect.wire.conflicts import ConflictOut
 
         print_json(
-            {"conflicts": [ConflictOut.from_report(o).model_dump(mode="json") for o in found]}
+            {
+                "conflicts": [
+                    ConflictOut.from_report(report).model_dump(mode="json") for report in found
+                ]
+            }
         )
         return
     if not found:
@@ -102,17 +87,17 @@ def list_conflicts(*, as_json: AsJson = False) -> None:
         return
     from recollect.shells.cli.render import rows
 
-    ids = short_ids(one.revision.id for one in found)
-    memories = short_ids(one.revision.memory_id for one in found)
+    ids = short_ids(report.revision.id for report in found)
+    memories = short_ids(report.revision.memory_id for report in found)
     show(
         rows(
             {
-                "id": ids[one.revision.id],
-                "memory": memories[one.revision.memory_id],
-                "kind": one.revision.kind,
-                "fields": ", ".join(one.revision.fields),
+                "id": ids[report.revision.id],
+                "memory": memories[report.revision.memory_id],
+                "kind": report.revision.kind,
+                "fields": ", ".join(report.revision.fields),
             }
-            for one in found
+            for report in found
         )
     )
 
@@ -124,11 +109,11 @@ def show_conflict(
     as_json: AsJson = False,
 ) -> None:
     """Show both sides of a conflict."""
-    from recollect.usecases.sync.conflicts import chosen
+    from recollect.usecases.sync.conflicts import find_revision
 
     found = ask(lambda recollect: recollect.conflicts())
-    revision = chosen([one.revision for one in found], id)
-    report = next(one for one in found if one.revision.id == revision.id)
+    revision = find_revision([report.revision for report in found], id)
+    report = next(report for report in found if report.revision.id == revision.id)
     _show(report, as_json=as_json)
 
 

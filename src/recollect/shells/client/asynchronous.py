@@ -25,11 +25,12 @@ from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Final, Literal, Self, TypedDict, Unpack
 from uuid import UUID
 
+from recollect.core.admin.stats import Stats
+from recollect.core.admin.value_kinds import check_kinds_of
 from recollect.core.curation.audit import KINDS as AUDIT_KINDS
 from recollect.core.curation.audit import Finding, checked_kinds
 from recollect.core.errors import InvalidInput
-from recollect.core.memory.batch import Remembered
-from recollect.core.memory.expected import check_kinds_of
+from recollect.core.imports.batch import Remembered
 from recollect.core.memory.memory import (
     DEFAULT_CATEGORY,
     DEFAULT_IMPORTANCE,
@@ -38,7 +39,6 @@ from recollect.core.memory.memory import (
     Draft,
     Memory,
     Scope,
-    Stats,
     several,
 )
 from recollect.core.memory.paging import MAX_PAGE, Page
@@ -246,8 +246,8 @@ class AsyncClient:
         """Find duplicates, contradictions, stale and unused memories, and secrets. Nothing is
         changed. A server that is asked directly does not say which memories were never recalled.
         """
-        from recollect.shells.transfer import open_audit
         from recollect.usecases.curation.audit import audit
+        from recollect.wiring.transfer import open_audit
 
         if self._opened is None:
             raise not_open()
@@ -287,15 +287,15 @@ class AsyncClient:
         """Bring memories in from files and folders: an export, or what other programs wrote. Unless
         `format` is named, the content tells. Importing a file again adds nothing.
         """
-        from recollect.shells.transfer import open_moving
         from recollect.shells.transfer.importing import import_files
         from recollect.usecases.sync.offline_first import OfflineFirstService
+        from recollect.wiring.transfer import open_transfer
 
         recollect = self._recollect
         paths = [Path(file) for file in files]
-        async with open_moving(self._settings) as moving:
+        async with open_transfer(self._settings) as transfer:
             done = await import_files(
-                moving, paths, format=format, project=project, dry_run=dry_run
+                transfer, paths, format=format, project=project, dry_run=dry_run
             )
         if isinstance(recollect, OfflineFirstService):
             recollect.wake()

@@ -11,13 +11,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from recollect.adapters.files.hook_files import (
-    DailyCount,
-    SessionFile,
-    hooks_folder,
-    one_at_a_time,
-)
-from recollect.adapters.files.hook_log import write_line
 from recollect.core.agents.capture import Statement, statements
 from recollect.core.agents.transcript import own_words
 from recollect.core.errors import RecollectError
@@ -26,6 +19,7 @@ from recollect.shells.hooks.events import Event
 from recollect.usecases.agents.capture import Captured
 from recollect.usecases.agents.capture import capture as captured
 from recollect.wiring import open_service
+from recollect.wiring.hooks import extract_statements, open_hook_files, open_hook_log
 from recollect.wiring.project import current_project
 
 # Of a transcript that nobody has read yet, the end: what is further back was said long ago.
@@ -36,22 +30,23 @@ def keep(event: Event, environ: Mapping[str, str]) -> None:
     """One exchange, or all since the last one that was read; told in the log."""
     began = time.monotonic()
     settings = load()
-    folder = hooks_folder(settings.home)
     try:
-        with one_at_a_time(folder):
-            outcome = _captured(event, environ, settings, folder)
+        with open_hook_files(settings.home).one_at_a_time():
+            outcome = _captured(event, environ, settings)
     except RecollectError as error:
         outcome = f"failed: {type(error).__name__}"
     except Exception as error:  # noqa: BLE001  # nobody else would hear of it; its text may quote
         outcome = f"failed: {type(error).__name__}"
-    write_line(str(folder), "capture", f"work {outcome}", (time.monotonic() - began) * 1000)
+    ms = (time.monotonic() - began) * 1000
+    open_hook_log(environ).write("capture", f"work {outcome}", ms)
 
 
-def _captured(event: Event, environ: Mapping[str, str], settings: Settings, folder: Path) -> str:
-    session = SessionFile(folder, event.session_key)
+def _captured(event: Event, environ: Mapping[str, str], settings: Settings) -> str:
+    files = open_hook_files(settings.home)
+    session = files.session(event.session_key)
     lines, read = _unread(event.transcript, session.state().read)
     said = own_words(lines)
-    count = DailyCount(folder, datetime.now(UTC).date().isoformat())
+    count = files.captured_on(datetime.now(UTC).date())
     allowance = max(settings.capture_daily - count.used(), 0)
     project = current_project(event.folder, environ)
     found, note = asyncio.run(_kept(said, settings, project, event.session, allowance))
@@ -71,7 +66,7 @@ async def _kept(
     note = ""
     if said and (settings.capture_url or settings.capture_command):
         try:
-            found = _joined(found, await _extracted(said, settings))
+            found = _joined(found, await extract_statements(said, settings))
         except RecollectError as error:  # the rules' own findings are kept all the same
             note = f" model={type(error).__name__}"
     if not found:
@@ -85,21 +80,6 @@ async def _kept(
 
 def _joined(ruled: list[Statement], extracted: list[Statement]) -> list[Statement]:
     return list({one.content.casefold(): one for one in (*extracted, *ruled)}.values())
-
-
-async def _extracted(said: list[str], settings: Settings) -> list[Statement]:
-    from recollect.adapters.models.extractors import ask_command, ask_endpoint
-
-    if settings.capture_url:
-        key = settings.capture_api_key
-        return await ask_endpoint(
-            said,
-            url=settings.capture_url,
-            model=settings.capture_model,
-            key=key.get_secret_value() if key else None,
-            egress=settings.egress,
-        )
-    return await ask_command(said, command=settings.capture_command or "")
 
 
 def _unread(transcript: Path | None, read: int) -> tuple[list[bytes], int]:

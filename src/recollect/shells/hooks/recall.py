@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 
-from recollect.adapters.files.hook_files import SessionFile, hooks_folder
-from recollect.adapters.sqlite.schema.recalls import note_recalls
 from recollect.core.agents.injection import RECALL_SENTENCE, block
 from recollect.shells.hooks.events import Event, rendered
 from recollect.shells.hooks.wall import Wall
 from recollect.usecases.agents.inject import inject
 from recollect.wiring.fast_recall import FastRecall, read_settings
+from recollect.wiring.hooks import note_recalls, open_hook_files
 from recollect.wiring.project import current_project
 
 
 def recall(event: Event, environ: Mapping[str, str], wall: Wall, *, as_text: bool) -> str:
     """Print the answer, remember what was in it, and say for the log what came of it."""
     settings = read_settings(environ)
-    session = SessionFile(hooks_folder(settings.home), event.session_key)
+    session = open_hook_files(settings.home).session(event.session_key)
     find = FastRecall(settings, wall.until)
     injection = inject(
         find,
@@ -35,10 +33,7 @@ def recall(event: Event, environ: Mapping[str, str], wall: Wall, *, as_text: boo
     if wall.answer(answer) and injection.memories:
         shown = tuple(memory.id for memory in injection.memories)
         session.note_injected(shown)
-        # The answer is out: an audit wants to know what was ever shown. A server alone keeps this
-        # itself.
-        if settings.has_local_store:
-            note_recalls(settings.sqlite_path, shown, time.time_ns() // 1000)
+        note_recalls(settings, shown)  # the answer is out
     return (
         f"injected={len(injection.memories)} found={injection.found} below={injection.below}"
         f" sensitive={injection.sensitive} unfit={injection.unfit}"

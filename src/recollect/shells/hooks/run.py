@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 import sys
 
-from recollect.adapters.files.hook_log import hooks_path, write_line
 from recollect.shells.hooks.wall import Wall, wanted_ms
+from recollect.wiring.hooks import open_hook_log
 
 TYPE_CHECKING = False  # `typing` itself takes too long here
 if TYPE_CHECKING:
@@ -41,17 +41,17 @@ def run(arguments: Sequence[str], environ: Mapping[str, str] = os.environ) -> No
 
 
 def _run(name: str, environ: Mapping[str, str], *, as_text: bool) -> None:
-    folder = hooks_path(environ)
+    log = open_hook_log(environ)
 
     def late(ms: float) -> None:
-        write_line(folder, name, "gave up to stay within its budget", ms)
+        log.write(name, "gave up to stay within its budget", ms)
 
     wall = Wall(wanted_ms(name, environ), late)
     try:
         outcome = _hook(name, environ, wall, as_text=as_text)
     except BaseException as error:  # noqa: BLE001  # as above; its text may quote anything
         outcome = f"failed: {type(error).__name__}"
-    write_line(folder, name, outcome, wall.ms)
+    log.write(name, outcome, wall.ms)
 
 
 def _hook(name: str, environ: Mapping[str, str], wall: Wall, *, as_text: bool) -> str:

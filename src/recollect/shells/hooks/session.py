@@ -13,13 +13,13 @@ import time
 from collections.abc import Mapping
 from typing import Final
 
-from recollect.adapters.files.hook_files import SessionFile, forget_old_sessions, hooks_folder
 from recollect.core.agents.injection import BRIEF_SENTENCE, block, fitting
 from recollect.core.memory.memory import Memory, Scope
 from recollect.core.memory.paging import MAX_PAGE
 from recollect.shells.hooks.events import Event, rendered
 from recollect.shells.hooks.wall import Wall
 from recollect.wiring.fast_recall import home_folder
+from recollect.wiring.hooks import open_hook_files
 from recollect.wiring.project import current_project
 
 # The longest that a process may work behind an agent's back.
@@ -36,23 +36,20 @@ def brief(event: Event, environ: Mapping[str, str], wall: Wall, *, as_text: bool
     """What the project's memories say, before the first prompt."""
     import asyncio
 
-    home = home_folder(environ)
-    folder = hooks_folder(home)
-    session = SessionFile(folder, event.session_key)
-    memories = asyncio.run(briefed(event, environ, session, wall.until - _FOR_BRIEFING))
+    memories = asyncio.run(briefed(event, environ, wall.until - _FOR_BRIEFING))
     text = rendered(event.name or "SessionStart", block(BRIEF_SENTENCE, memories), as_text=as_text)
+    files = open_hook_files(home_folder(environ))
     if wall.answer(text):
+        session = files.session(event.session_key)
         if event.source in _EMPTIED:
             session.note_emptied()
         if memories:
             session.note_injected(tuple(memory.id for memory in memories))
-    forget_old_sessions(folder)
+    files.forget_old_sessions()
     return f"injected={len(memories)} source={event.source[:20] or 'unsaid'}"
 
 
-async def briefed(
-    event: Event, environ: Mapping[str, str], session: SessionFile, until: float
-) -> tuple[Memory, ...]:
+async def briefed(event: Event, environ: Mapping[str, str], until: float) -> tuple[Memory, ...]:
     """What to say at the start. After a compaction, whatever is still being kept is waited for, to
     the moment `until` of the monotonic clock.
     """
@@ -65,6 +62,7 @@ async def briefed(
 
     settings = load()
     scope = Scope(project=current_project(event.folder, environ), with_global=True)
+    session = open_hook_files(settings.home).session(event.session_key)
     state = session.state()
     while event.source == "compact" and state.is_at_work and time.monotonic() < until:
         await sleep(_LOOKING)
@@ -90,7 +88,7 @@ async def briefed(
 
 def capture(event: Event, environ: Mapping[str, str], *, is_compacting: bool) -> str:
     """Start the work and leave it to itself."""
-    session = SessionFile(hooks_folder(home_folder(environ)), event.session_key)
+    session = open_hook_files(home_folder(environ)).session(event.session_key)
     if is_compacting:
         session.note_emptied()
     if environ.get("RECOLLECT_CAPTURE", "on") == "off":
@@ -100,11 +98,11 @@ def capture(event: Event, environ: Mapping[str, str], *, is_compacting: bool) ->
     work = str(time.time_ns())
     session.note_begun(work)
     if os.fork() == 0:
-        _work(event, environ, session, work)
+        _work(event, environ, work)
     return "started"
 
 
-def _work(event: Event, environ: Mapping[str, str], session: SessionFile, work: str) -> None:
+def _work(event: Event, environ: Mapping[str, str], work: str) -> None:
     """In the process that stays behind. It holds no pipe of the agent's, who would wait for it."""
     try:
         os.setsid()
@@ -116,6 +114,6 @@ def _work(event: Event, environ: Mapping[str, str], session: SessionFile, work: 
         from recollect.shells.hooks.capturing import keep
 
         keep(event, environ)
-        session.note_ended(work)
+        open_hook_files(home_folder(environ)).session(event.session_key).note_ended(work)
     finally:
         os._exit(0)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO, Final, Literal, get_args
 
 from recollect.core.errors import InvalidInput, StoreUnavailable
-from recollect.core.memory.jsonl import HEADER, to_line, to_markdown
+from recollect.core.imports.jsonl import HEADER, to_line, to_markdown
 from recollect.core.memory.memory import Scope
 from recollect.ports.service import Service
 from recollect.usecases.memory.export import Taken, export_pages
@@ -72,7 +72,7 @@ def new_file(path: Path, *, force: bool) -> Iterator[IO[bytes]]:
         if force:
             beside.replace(path)
         else:
-            os.link(beside, path)  # unlike a rename it takes nobody's place
+            os.link(beside, path)  # unlike a rename, it replaces no file
     except FileExistsError as error:
         raise _taken(path) from error
     except OSError as error:

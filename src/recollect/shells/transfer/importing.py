@@ -1,4 +1,4 @@
-"""Bring memories in from files: an export, or what other programs wrote."""
+"""Import memories from files: an export, or what other programs wrote."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from recollect.adapters.files.foreign_files import STDIN, files_in, items_of
 from recollect.core.errors import InvalidInput
-from recollect.core.imports.formats import Format, Recognised, check_format
+from recollect.core.imports.formats import STDIN, Format, Recognised, check_format
 from recollect.core.imports.found import Exact, Found, Item, Trouble, to_memory
 from recollect.core.memory.memory import Memory
-from recollect.shells.transfer import Moving
+from recollect.wiring.transfer import Transfer
 
 # As many are stored together: one transaction here, one request to a server.
 _BATCH: Final = 500
@@ -58,7 +57,7 @@ class Imported:
 
 
 async def import_files(
-    moving: Moving,
+    transfer: Transfer,
     paths: Sequence[Path],
     *,
     format: str | None = None,
@@ -74,74 +73,73 @@ async def import_files(
     done = Imported()
     batch: list[tuple[str, str, Memory]] = []
 
-    def filed(found: Found) -> Found:
+    def set_project(found: Found) -> Found:
         return replace(found, project=project) if is_global or project is not None else found
 
-    for file, place, memory in _memories(paths, check_format(format), filed, moving, done):
+    for file, place, memory in _memories(paths, check_format(format), set_project, transfer, done):
         batch.append((file, place, memory))
         if len(batch) == _BATCH:
-            await _settle(moving, batch, done, dry_run=dry_run)
+            await _import_batch(transfer, batch, done, dry_run=dry_run)
             progress(Path(file).name, len(batch), None)
             batch = []
     if batch:
-        await _settle(moving, batch, done, dry_run=dry_run)
+        await _import_batch(transfer, batch, done, dry_run=dry_run)
         progress(Path(batch[-1][0]).name, len(batch), None)
     return done
 
 
-async def _settle(
-    moving: Moving, batch: list[tuple[str, str, Memory]], done: Imported, *, dry_run: bool
+async def _import_batch(
+    transfer: Transfer, batch: list[tuple[str, str, Memory]], done: Imported, *, dry_run: bool
 ) -> None:
     memories = [memory for _, _, memory in batch]
     if dry_run:
-        outcomes = await moving.look(memories)
+        results = await transfer.preview(memories)
     else:
-        outcomes = await moving.import_memories(memories)
-    counts = Counter(one.outcome for one in outcomes)
+        results = await transfer.import_memories(memories)
+    counts = Counter(result.outcome for result in results)
     done.new += counts["new"]
     done.same += counts["same"]
     done.kept += counts["kept"]
-    for (file, place, memory), one in zip(batch, outcomes, strict=True):
-        if one.outcome == "refused":
-            done.failures.append(Failure(file, place, one.reason, one.remedy))
-        elif one.outcome == "new" and memory.is_sensitive:
+    for (file, place, memory), result in zip(batch, results, strict=True):
+        if result.outcome == "refused":
+            done.failures.append(Failure(file, place, result.reason, result.remedy))
+        elif result.outcome == "new" and memory.is_sensitive:
             done.sensitive += 1
 
 
 def _memories(
     paths: Sequence[Path],
     format: Format | None,
-    filed: Callable[[Found], Found],
-    moving: Moving,
+    set_project: Callable[[Found], Found],
+    transfer: Transfer,
     done: Imported,
 ) -> Iterator[tuple[str, str, Memory]]:
-    settings = moving.settings
-    for file, item in _items(paths, format, moving, done):
+    settings = transfer.settings
+    for file, item in _items(paths, format, transfer, done):
         if isinstance(item, Trouble):
-            told = done.warnings if item.is_warning else done.failures
-            told.append(Failure(file, item.place, item.reason, item.remedy))
+            problems = done.warnings if item.is_warning else done.failures
+            problems.append(Failure(file, item.place, item.reason, item.remedy))
         elif isinstance(item, Exact):
             yield file, item.place, item.memory
         else:
             memory = to_memory(
-                filed(item), settings.owner, moving.mark, moving.now, settings.limits
+                set_project(item), settings.owner, transfer.mark, transfer.now, settings.limits
             )
             yield file, item.place, memory
 
 
 def _items(
-    paths: Sequence[Path], format: Format | None, moving: Moving, done: Imported
+    paths: Sequence[Path], format: Format | None, transfer: Transfer, done: Imported
 ) -> Iterator[tuple[str, Item]]:
-    settings = moving.settings
     for path in paths:
-        for file, is_read in files_in(path, format):
+        for file, is_read in transfer.list_files(path, format):
             if not is_read:
                 done.skipped.append(str(file))
                 continue
             done.files += 1
             name = "stdin" if file == STDIN else str(file)
             try:
-                for item in items_of(file, format, settings.owner, settings.limits.content):
+                for item in transfer.read_file(file, format):
                     if isinstance(item, Recognised):
                         read = ReadFile(name, item.format, item.confidence, item.because)
                         done.formats.append(read)

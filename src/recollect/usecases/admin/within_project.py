@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Final
 from uuid import UUID
 
+from recollect.core.admin.stats import Stats
 from recollect.core.errors import Forbidden
 from recollect.core.memory.ids import IdPrefix
-from recollect.core.memory.memory import Memory, Scope, Stats
+from recollect.core.memory.memory import Memory, Scope
 from recollect.core.memory.paging import Cursor
 from recollect.core.memory.project import names
 from recollect.core.recall.request import Candidate

@@ -8,7 +8,7 @@ cannot be read is counted against that text alone; a model that cannot work is a
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
@@ -28,7 +28,7 @@ from recollect.core.graph.resolution import NEAR_FROM, Neighbour, PendingConcept
 from recollect.core.privacy.redaction import explained
 from recollect.ports.embedding import Embedders
 from recollect.ports.graph import FactReader, GraphStore
-from recollect.usecases.workers.priority import Yield, no_yield
+from recollect.usecases.priority import Yield, no_yield
 
 RULES_BATCH: Final = 32
 # Names are short: a batch is one call of the model and four statements, whatever its size.
@@ -74,18 +74,6 @@ class Compared:
 
     names: int
     merged: int
-
-
-@dataclass(frozen=True, slots=True)
-class GraphTrouble:
-    """A part of the work stands still for `seconds`."""
-
-    what: str
-    error: RecollectError
-    seconds: float
-
-
-TellGraph = Callable[[Extracted | Compared | GraphTrouble], None]
 
 
 async def extract_batch(context: GraphContext) -> Extracted | None:

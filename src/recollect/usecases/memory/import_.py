@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from recollect.core.errors import InvalidInput
+from recollect.core.imports.jsonl import ImportResult, import_result
 from recollect.core.memory.ids import check_uuid7
-from recollect.core.memory.jsonl import ImportResult, import_result
 from recollect.core.memory.memory import Limits, Memory, checked, dated
 from recollect.usecases.context import Context
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from recollect.core.errors import Conflict, InvalidInput, RecollectError
-from recollect.core.memory.batch import BatchItem, Remembered, check_batch_size
+from recollect.core.imports.batch import BatchItem, Remembered, check_batch_size
 from recollect.core.memory.duplicates import may_be_repeated, with_what_was_said
 from recollect.core.memory.ids import check_uuid7, uuid7
 from recollect.core.memory.links import check_kinds

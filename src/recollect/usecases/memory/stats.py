@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from recollect.core.recall.space import EmbeddingStats
 
 if TYPE_CHECKING:
-    from recollect.core.memory.memory import Stats
+    from recollect.core.admin.stats import Stats
     from recollect.ports.embedding import EmbeddingQueue
     from recollect.usecases.context import Context
 

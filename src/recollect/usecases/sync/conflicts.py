@@ -1,4 +1,4 @@
-"""Show the conflicts that sync met, and let a person decide."""
+"""List the conflicts of sync, and resolve them as a person decides."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from recollect.usecases.memory.update import update
 
 
 async def conflicts(context: Context, owner: str) -> list[ConflictReport]:
-    """Every revision that nobody has resolved, with the memory it lost against."""
+    """Every unresolved revision, with the memory it lost against."""
     if context.revisions is None:
         return []
     kept = await context.revisions.revisions(owner)
@@ -30,9 +30,9 @@ async def resolve(context: Context, owner: str, reference: str, keep: Keep) -> C
     """
     if context.revisions is None:
         raise _no_conflict(reference)
-    found = chosen(await context.revisions.revisions(owner), reference)
+    found = find_revision(await context.revisions.revisions(owner), reference)
     if keep == "other":
-        await _take(context, owner, found)
+        await _apply_revision(context, owner, found)
     resolved = replace(found, resolved_at=context.clock.now())
     await context.revisions.resolve(owner, resolved)
     return await _report(context, owner, resolved)
@@ -42,7 +42,7 @@ async def _report(context: Context, owner: str, revision: Revision) -> ConflictR
     return ConflictReport(revision, await context.store.get(owner, revision.memory_id))
 
 
-async def _take(context: Context, owner: str, revision: Revision) -> None:
+async def _apply_revision(context: Context, owner: str, revision: Revision) -> None:
     reference = str(revision.memory_id)
     if revision.kind == "orphan":
         await remember(context, owner, _draft(revision))
@@ -61,7 +61,10 @@ async def _take(context: Context, owner: str, revision: Revision) -> None:
         now = context.clock.now()
         back = replace(current, deleted_at=None, version=current.version + 1, updated_at=now)
         if not await context.store.replace(back, based_on=current.version):
-            raise Conflict("the memory was changed meanwhile", remedy="Look again, then decide.")
+            raise Conflict(
+                "the memory was changed meanwhile",
+                remedy="Run `recollect conflicts show` again, then decide.",
+            )
     changes = {
         name: getattr(wanted, name) for name in revision.fields if name in Changes.__annotations__
     }
@@ -78,22 +81,25 @@ def _draft(revision: Revision) -> Draft:
     return Draft(**cast("dict[str, str]", known))  # type: ignore[arg-type]  # as it was stored
 
 
-def chosen(kept: list[Revision], reference: str) -> Revision:
+def find_revision(kept: list[Revision], reference: str) -> Revision:
+    """The one with this id, or of the memory with this id."""
     prefix = IdPrefix.parse(reference)
-    fitting = [
-        one
-        for one in kept
-        if prefix.low <= one.id <= prefix.high or prefix.low <= one.memory_id <= prefix.high
+    found = [
+        revision
+        for revision in kept
+        if prefix.low <= revision.id <= prefix.high
+        or prefix.low <= revision.memory_id <= prefix.high
     ]
-    if not fitting:
+    if not found:
         raise _no_conflict(reference)
-    if len(fitting) > 1:
+    if len(found) > 1:
+        ids = ", ".join(str(revision.id) for revision in found)
         raise AmbiguousId(
-            f"{prefix.text} fits several conflicts: {', '.join(str(one.id) for one in fitting)}",
+            f"{prefix.text} fits several conflicts: {ids}",
             field="id",
             remedy="Give the id of one of them.",
         )
-    return fitting[0]
+    return found[0]
 
 
 def _no_conflict(reference: str) -> NotFound:

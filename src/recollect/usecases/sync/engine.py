@@ -1,8 +1,8 @@
-"""The engine of a cached store: pushes when something was written, pulls now and then, and keeps
-trying with growing pauses when the server is away.
+"""The sync engine of a local store: pushes when something was written, polls for changes, and
+retries with exponential backoff when the server is away.
 
-It never raises for what may happen to a network: trouble is written down for `recollect status`,
-and told once.
+It never raises for what may happen to a network: errors are recorded for `recollect status`, and
+logged once.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from typing import TYPE_CHECKING, Final
 
 from recollect.core.errors import NotAllowed, RecollectError
 from recollect.core.sync.backoff import pause
-from recollect.usecases.sync.sync import pull_all, push_all
+from recollect.usecases.sync.sync import pull_all, push_all, record_error
 
 if TYPE_CHECKING:
     from recollect.ports.stores import Clock
     from recollect.ports.sync import SyncServer, SyncStore
 
-# How soon a write of another process is noticed; a look costs some microseconds.
-_LOOK_SECONDS: Final = 1.0
+# How soon a write of another process is noticed; a poll costs some microseconds.
+_POLL_SECONDS: Final = 1.0
 
 Warn = Callable[[RecollectError], None]
 
 
 class Engine:
-    """Runs until cancelled. `wake` says that something was written."""
+    """Runs until cancelled. Call `wake` when something was written."""
 
     def __init__(
         self,
@@ -54,25 +54,25 @@ class Engine:
         """Both directions beside each other. The first pull says whether it is our server and
         whether the key is taken; until then, and after a refused key, nothing is sent.
         """
-        async with asyncio.TaskGroup() as together:
-            together.create_task(self._pulling())
-            together.create_task(self._pushing())
-            together.create_task(self._looking())
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._keep_pulling())
+            group.create_task(self._keep_pushing())
+            group.create_task(self._watch_file())
 
-    async def _pulling(self) -> None:
+    async def _keep_pulling(self) -> None:
         failures = 0
         while True:
-            if await self._tried(lambda: pull_all(self._local, self._server)):
+            if await self._try(lambda: pull_all(self._local, self._server)):
                 if failures or not self._reached.is_set():
                     self._reached.set()
-                    self._written.set()  # whatever waits can go now
+                    self._written.set()  # what waits can be sent now
                 failures = 0
                 await asyncio.sleep(self._interval)
             else:
                 failures += 1
                 await asyncio.sleep(pause(failures, self._interval, random.random()))  # noqa: S311  # no secret
 
-    async def _pushing(self) -> None:
+    async def _keep_pushing(self) -> None:
         failures = 0
         while True:
             await self._reached.wait()
@@ -80,7 +80,7 @@ class Engine:
                 async with asyncio.timeout(self._interval):
                     await self._written.wait()
             self._written.clear()
-            if await self._tried(self._push):
+            if await self._try(self._push):
                 failures = 0
             else:
                 failures += 1
@@ -91,7 +91,7 @@ class Engine:
         await push_all(self._local, self._server)
         await self._local.record_success(self._clock.now())
 
-    async def _looking(self) -> None:
+    async def _watch_file(self) -> None:
         """Other processes write to the same file: commands, hooks, a second agent."""
         seen: int | None = None
         while True:
@@ -100,21 +100,18 @@ class Engine:
                 if seen is not None and now != seen and (await self._local.status()).waiting:
                     self._written.set()
                 seen = now
-            await asyncio.sleep(_LOOK_SECONDS)
+            await asyncio.sleep(_POLL_SECONDS)
 
-    async def _tried(self, work: Callable[[], Awaitable[object]]) -> bool:
+    async def _try(self, work: Callable[[], Awaitable[object]]) -> bool:
         try:
             await work()
         except RecollectError as error:
-            refused = isinstance(error, NotAllowed)
-            if refused:
+            if isinstance(error, NotAllowed):
                 self._reached.clear()
-            is_news = False
+            is_new = False
             with suppress(RecollectError):  # the disk may be what is at fault
-                is_news = await self._local.record_error(
-                    str(error), error.remedy, key_refused=refused
-                )
-            if is_news:
+                is_new = await record_error(self._local, error)
+            if is_new:
                 self._warn(error)
             return False
         return True

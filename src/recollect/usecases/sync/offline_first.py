@@ -3,7 +3,7 @@ server while it answers in time.
 
 The server does not know everything: what waits to be sent, and sensitive memories, are here alone.
 They take part in every recall by their words, and what was forgotten here is not shown because the
-server has not heard of it yet.
+server does not know that yet.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 from uuid import UUID
 
+from recollect.core.admin.timeouts import TIMEOUTS, Timeouts
 from recollect.core.errors import (
     InvalidInput,
     NotAllowed,
@@ -23,14 +24,15 @@ from recollect.core.errors import (
     StoreError,
     StoreUnavailable,
 )
-from recollect.core.memory.batch import BatchItem, Remembered
+from recollect.core.imports.batch import BatchItem, Remembered
 from recollect.core.memory.ids import IdPrefix
 from recollect.core.recall.offline import mark_local_answer, mark_local_report
 from recollect.usecases.recall.hits import BothAnswers, merge_answers
 from recollect.usecases.workers.tasks import cancel
 
 if TYPE_CHECKING:
-    from recollect.core.memory.memory import Changes, Draft, Memory, Scope, Stats
+    from recollect.core.admin.stats import Stats
+    from recollect.core.memory.memory import Changes, Draft, Memory, Scope
     from recollect.core.memory.paging import Page
     from recollect.core.recall.explain import WhyReport
     from recollect.core.recall.request import Hit, LegStatus, RecallRequest, Recollection
@@ -41,18 +43,12 @@ if TYPE_CHECKING:
     from recollect.ports.sync import SyncStore
 
 T = TypeVar("T")
-# What a recall waits for the server beyond the deadline: a server with a leg that hangs uses most
-# of the deadline itself, then answers without that leg, and the answer must still get here.
-_NETWORK_SECONDS = 0.5
-# For a `why`, which a person waits for: a leg that hangs is given ten seconds there, and then the
-# rest of the answer is made.
-_WHY_SECONDS = 20.0
 _STAYS = "a sensitive query stays on this machine"
 
 
 @dataclass(frozen=True, slots=True)
 class OfflineFirstService:
-    """Implements the `Service` port. `wake` tells the engine that something was written. A server
+    """Implements the `Service` port. `wake` notifies the engine of a write. A server
     that `is_here`, on this machine, may be asked sensitive queries, too.
     """
 
@@ -64,6 +60,7 @@ class OfflineFirstService:
     wake: Callable[[], None] = lambda: None
     on_recall: Callable[[Recollection], None] = lambda _: None
     is_here: bool = False
+    timeouts: Timeouts = TIMEOUTS
 
     async def remember(self, draft: Draft) -> Memory:
         memory = await self.local.remember(draft)
@@ -87,10 +84,10 @@ class OfflineFirstService:
             if self._must_stay(request):
                 return mark_local_answer(await here, request, "skipped", _STAYS)
             seconds = (await self.local.settings()).deadline_ms / 1000
-            # Read before the server is asked: what is sent while it searches would be nobody's.
+            # Read before the server is asked: what is sent while it searches would be missing.
             unsent = await self.sync.unsent_ids()
             try:
-                async with asyncio.timeout(seconds + _NETWORK_SECONDS):
+                async with asyncio.timeout(seconds + self.timeouts.network):
                     there = await self.remote.recall(request)
             except TimeoutError:
                 return await _alone(here, request, "late", _late())
@@ -133,7 +130,7 @@ class OfflineFirstService:
             status, because = "absent", "the server does not have it as it is here"
         else:
             try:
-                async with asyncio.timeout(_WHY_SECONDS):
+                async with asyncio.timeout(self.timeouts.remote_why):
                     return await self.remote.why(reference, request)
             except TimeoutError:
                 status, because = "late", str(_late())

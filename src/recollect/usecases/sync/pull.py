@@ -1,4 +1,4 @@
-"""Tell a client what changed since it last asked: the server's side of a pull."""
+"""Give a client what changed since its last pull: the server's side of it."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ async def pull(
     sensitive: bool,
     count: bool,
 ) -> ChangePage:
-    """One page of changes behind a cursor. Whoever has read a page has seen all changes before it,
-    also those whose transaction took long (docs/adr/0018). With each page goes how recall ranks
-    here, for a client's own recall to rank so, too.
+    """One page of changes behind a cursor. A client that has read a page has seen all changes
+    before it, also those whose transaction took long (docs/adr/0018). Each page carries how recall
+    ranks here, so that a client's own recall ranks the same.
     """
     if not 1 <= limit <= MAX_PULL:
         raise InvalidInput(
@@ -40,9 +40,9 @@ async def pull(
             remedy=f"Ask for 1 to {MAX_PULL} changes at once.",
         )
     page = await changes.page(owner, store, cursor, limit, sensitive=sensitive, count=count)
-    memories = (may_leave(one, sensitive=sensitive) for one in page.memories)
+    memories = (may_leave(memory, sensitive=sensitive) for memory in page.memories)
     return replace(
         page,
-        memories=tuple(one for one in memories if one is not None),
+        memories=tuple(memory for memory in memories if memory is not None),
         settings=(await tune.settings(context)).as_dict(),
     )

@@ -42,10 +42,12 @@ async def push(
         owner, store, items, lambda item, current: decide(owner, item, current, context.limits, now)
     )
     # One that cannot be kept here stays with the client that made it.
-    storable = [one for one in revisions if can_be_kept(one, context.limits)]
+    storable = [revision for revision in revisions if can_be_kept(revision, context.limits)]
     kept = await changes.keep_revisions(owner, storable)
-    told = [replace(one, remote=may_leave(one.remote, sensitive=sensitive)) for one in answers]
-    return Pushed(peer, tuple(told), tuple(kept))
+    visible = [
+        replace(answer, remote=may_leave(answer.remote, sensitive=sensitive)) for answer in answers
+    ]
+    return Pushed(peer, tuple(visible), tuple(kept))
 
 
 def check_push_size(items: int, revisions: int) -> None:

@@ -1,8 +1,8 @@
 """Bring the local store and the server to the same state.
 
 Two directions that do not wait for each other: `push_all` sends what waits here, `pull_all` reads
-what changed there. Whatever the server says goes through `core/sync/merge.py`, so their order is of
-no matter, and each may be broken off anywhere and begun again.
+what changed there. What the server says goes through `core/sync/merge.py`, so their order does not
+matter, and each can be interrupted anywhere and started again.
 """
 
 from __future__ import annotations
@@ -12,7 +12,14 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from recollect.core.errors import Forbidden, InvalidInput, StoreBusy, StoreError
+from recollect.core.errors import (
+    Forbidden,
+    InvalidInput,
+    NotAllowed,
+    RecollectError,
+    StoreBusy,
+    StoreError,
+)
 from recollect.usecases.workers.tasks import end
 
 if TYPE_CHECKING:
@@ -23,24 +30,28 @@ if TYPE_CHECKING:
 # One request carries so many writes: large enough that a request is not what costs, small enough
 # that a page fits into memory many times.
 PAGE = 200
-# Merging may make new writes, which may meet other writers again; nobody needs more rounds.
+# Merging may make new writes, which may meet other writers again; no one needs more rounds.
 _ROUNDS = 20
 
-Tell = Callable[[str, int, int | None], None]
-"""Told of each step: what is done, how much of it just now, and how much is left, if known."""
+OnStep = Callable[[str, int, int | None], None]
+"""Called after each step: what is done, how much of it just now, and how much is left, if known."""
 
 
 def silent(_what: str, _done: int, _left: int | None) -> None:
     return None
 
 
-async def sync(local: SyncStore, server: SyncServer, clock: Clock, tell: Tell = silent) -> None:
+async def sync(
+    local: SyncStore, server: SyncServer, clock: Clock, on_step: OnStep = silent
+) -> None:
     """Both directions until nothing is left to send or to read. With a key that may not write,
     what waits stays here, and the status says why.
     """
     await pull_page(local, server, silent)  # before anything is sent: is it our server?
     for _ in range(_ROUNDS):
-        sent = await _both(_push_if_allowed(local, server, tell), pull_all(local, server, tell))
+        sent = await _both(
+            _push_if_allowed(local, server, on_step), pull_all(local, server, on_step)
+        )
         if isinstance(sent, Forbidden):
             await local.record_success(clock.now())
             await local.record_error(str(sent), sent.remedy, key_refused=False)
@@ -54,9 +65,11 @@ async def sync(local: SyncStore, server: SyncServer, clock: Clock, tell: Tell = 
     )
 
 
-async def _push_if_allowed(local: SyncStore, server: SyncServer, tell: Tell) -> int | Forbidden:
+async def _push_if_allowed(
+    local: SyncStore, server: SyncServer, on_step: OnStep
+) -> int | Forbidden:
     try:
-        return await push_all(local, server, tell)
+        return await push_all(local, server, on_step)
     except Forbidden as error:
         return error
 
@@ -73,7 +86,7 @@ async def _both(
     return pushing.result()
 
 
-async def push_all(local: SyncStore, server: SyncServer, tell: Tell = silent) -> int:
+async def push_all(local: SyncStore, server: SyncServer, on_step: OnStep = silent) -> int:
     """Send what waits, page by page; how much was sent."""
     store = await local.store_id()
     sent = repeats = 0
@@ -82,7 +95,7 @@ async def push_all(local: SyncStore, server: SyncServer, tell: Tell = silent) ->
         items, revisions = await local.claim(PAGE)
         if not items and not revisions:
             return sent
-        ids = [*(item.id for item in items), *(one.id for one in revisions)]
+        ids = [*(item.id for item in items), *(revision.id for revision in revisions)]
         repeats = repeats + 1 if ids == former else 0
         if repeats == _ROUNDS:
             raise StoreError(
@@ -92,7 +105,7 @@ async def push_all(local: SyncStore, server: SyncServer, tell: Tell = silent) ->
         former = ids
         await _push(local, server, store, items, revisions)
         sent += len(ids)
-        tell("pushed", len(ids), None)
+        on_step("pushed", len(ids), None)
 
 
 async def _push(
@@ -123,24 +136,31 @@ async def _push(
     if not await local.bind_to(pushed.peer):
         raise StoreBusy(
             "the server was restored from a backup",
-            remedy="Run `recollect sync`: it compares everything anew, and nothing is lost.",
+            remedy="Run `recollect sync`: it compares everything again, and nothing is lost.",
         )
     await local.apply_push_result(items, revisions, pushed)
 
 
-async def pull_all(local: SyncStore, server: SyncServer, tell: Tell = silent) -> None:
-    """Read changes to the last one, page by page; the first page also tells how many there are."""
-    is_first = True
-    while await pull_page(local, server, tell, count=is_first and tell is not silent):
-        is_first = False
+async def pull_all(
+    local: SyncStore, server: SyncServer, on_step: OnStep = silent, page_size: int = PAGE
+) -> None:
+    """Read changes to the last one, page by page; the first page also counts them."""
+    is_counted = on_step is not silent
+    while await pull_page(local, server, on_step, count=is_counted, page_size=page_size):
+        is_counted = False
 
 
 async def pull_page(
-    local: SyncStore, server: SyncServer, tell: Tell, *, count: bool = False
+    local: SyncStore,
+    server: SyncServer,
+    on_step: OnStep,
+    *,
+    count: bool = False,
+    page_size: int = PAGE,
 ) -> bool:
     """Take in one page; whether there are more."""
     store, cursor = await local.store_id(), await local.cursor()
-    page = await server.pull(store, cursor, PAGE, count=count)
+    page = await server.pull(store, cursor, page_size, count=count)
     is_same = await local.bind_to(page.peer)
     if page.is_reset or not is_same:
         await local.reset()
@@ -148,5 +168,11 @@ async def pull_page(
     await local.apply_page(page)
     if page.settings is not None:
         await local.follow_settings(page.settings)
-    tell("pulled", len(page.memories) + len(page.revisions), page.remaining)
+    on_step("pulled", len(page.memories) + len(page.revisions), page.remaining)
     return page.has_more
+
+
+async def record_error(local: SyncStore, error: RecollectError) -> bool:
+    """Keep why sync does not get on; False when that was known already."""
+    refused = isinstance(error, NotAllowed)
+    return await local.record_error(str(error), error.remedy, key_refused=refused)

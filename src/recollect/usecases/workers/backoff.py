@@ -1,4 +1,4 @@
-"""What the workers do when there is nothing to do, or when something cannot work: pause.
+"""What workers do when something cannot work: back off.
 
 What cannot work, a model or a store, is left alone for a while, twice as long each time, so that it
 is neither hammered nor forgotten.
@@ -6,27 +6,32 @@ is neither hammered nor forgotten.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Hashable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
-from recollect.core.errors import ModelBusy, ModelSlow, RecollectError
+from recollect.core.errors import ModelBusy, ModelSlow, RecollectError, StoreError
 
-# How long work can go unnoticed when nobody says that there is some.
-_POLL_SECONDS: Final = 10.0
-LEAST_PAUSE: Final = 1.0
-_FIRST_REST: Final = 1.0
-_LONGEST_REST: Final = 60.0
-# Of those, in a row, that are waited for by somebody who wants the work done.
-_MOST_RESTS: Final = 6
+_FIRST_SECONDS: Final = 1.0
+_LONGEST_SECONDS: Final = 60.0
+# A caller who wants the work done waits for so many backoffs in a row.
+_MOST_IN_A_ROW: Final = 6
 
-Sleep = Callable[[float], Awaitable[None]]
-Wait = Callable[[float], Awaitable[None]]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Work of one kind stands still for `seconds`: that of a model, of a space, or of the store."""
+
+    of: str
+    error: RecollectError
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """A pause after trouble: how long it is, when it ends, and the how manieth in a row it is."""
+    """A pause after an error: how long it is, when it ends, and how many there were in a row."""
 
     error: RecollectError
     seconds: float
@@ -35,31 +40,54 @@ class Backoff:
 
 
 def backoff_after(error: RecollectError, before: Backoff | None, now: float) -> Backoff:
-    seconds = _FIRST_REST if before is None else min(2 * before.seconds, _LONGEST_REST)
+    seconds = _FIRST_SECONDS if before is None else min(2 * before.seconds, _LONGEST_SECONDS)
     if isinstance(error, ModelBusy):
         seconds = max(seconds, error.seconds)
     return Backoff(error, seconds, now + seconds, 1 if before is None else before.number + 1)
 
 
-def is_transient(rest: Backoff) -> bool:
-    """Whether somebody who wants the work done should be kept waiting: for a model that works, but
-    is busy or slow, and not for long.
+def is_transient(backoff: Backoff) -> bool:
+    """Whether a caller who wants the work done should wait: for a model that works, but is busy or
+    slow, and not for long.
     """
-    is_passing = isinstance(rest.error, ModelBusy | ModelSlow)
-    return is_passing and rest.seconds <= _LONGEST_REST and rest.number <= _MOST_RESTS
+    is_passing = isinstance(backoff.error, ModelBusy | ModelSlow)
+    return is_passing and backoff.seconds <= _LONGEST_SECONDS and backoff.number <= _MOST_IN_A_ROW
 
 
-def seconds_left(rests: Collection[Backoff], now: float) -> float:
-    """Until the first of some rests ends."""
-    return max(0.0, min(rest.until for rest in rests) - now)
+class Backoffs:
+    """What is backing off, each kind of work by its key. `report` is called for each new one."""
 
+    def __init__(self, report: Callable[[Trouble], None], now: Callable[[], float]) -> None:
+        self._report = report
+        self._now = now
+        self._by_key: dict[Hashable, Backoff] = {}
 
-async def wait_for_news(
-    wait_for_work: Wait, rests: Collection[Backoff], *, sleep: Sleep, now: float
-) -> None:
-    """Until somebody says that there is work, or a rest ends, or it is time to look anyway."""
-    if rests:
-        # Work that must wait for its model would wake us again at once, and in vain.
-        await sleep(LEAST_PAUSE)
-    pauses = [rest.until - now for rest in rests]
-    await wait_for_work(max(0.0, min([_POLL_SECONDS, *pauses])))
+    def __len__(self) -> int:
+        return len(self._by_key)
+
+    def __iter__(self) -> Iterator[Backoff]:
+        return iter(self._by_key.values())
+
+    def seconds_left(self) -> float:
+        """Until the first of them ends."""
+        return max(0.0, min(backoff.until for backoff in self) - self._now())
+
+    async def attempt(
+        self, key: Hashable, of: str, work: Callable[[], Awaitable[T | None]]
+    ) -> T | None:
+        """Do the work, unless it is backing off; None as well when it fails, and then it backs off.
+        An error of the store is raised: no other work could be done either.
+        """
+        before = self._by_key.get(key)
+        if before is not None and self._now() < before.until:
+            return None
+        try:
+            done = await work()
+        except StoreError:
+            raise
+        except RecollectError as error:
+            self._by_key[key] = backoff = backoff_after(error, before, self._now())
+            self._report(Trouble(of, error, backoff.seconds))
+            return None
+        self._by_key.pop(key, None)
+        return done

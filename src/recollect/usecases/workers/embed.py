@@ -5,8 +5,8 @@ often. A model that cannot work at all is another matter: no text is blamed for 
 when anything struck is still in the queue: the queue is the data (docs/adr/0008).
 
 A text that was claimed may be changed, forgotten or made sensitive while others are embedded. So it
-is looked at again before each further request, and nobody waits here with texts in hand: a model
-that is busy or slow gets nothing more, and whoever asked for the batch decides when to try again.
+is looked at again before each further request, and no text is held while waiting: a model
+that is busy or slow gets nothing more, and the caller of the batch decides when to retry.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from recollect.core.errors import (
 from recollect.core.privacy.redaction import explained
 from recollect.core.recall.space import EmbeddingJob, StoredSpace
 from recollect.ports.embedding import Embedder, Embedders, EmbeddingQueue
+from recollect.usecases.workers.backoff import Trouble
 
 # The name that stands for no model at all.
 NO_EMBEDDER: Final = "none"
@@ -60,16 +61,7 @@ class Embedded:
     failed: tuple[UUID, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Trouble:
-    """Work stands still for `seconds`, in a space or (None) altogether."""
-
-    space: StoredSpace | None
-    error: RecollectError
-    seconds: float
-
-
-Tell = Callable[[Embedded | Trouble], None]
+OnEmbedding = Callable[[Embedded | Trouble], None]
 
 
 async def embed_batch(
@@ -224,7 +216,9 @@ async def _vectors(embedder: Embedder, texts: Sequence[str]) -> list[list[float]
             f"{embedder.space.dimension}",
             remedy="It is not the model that was named: correct its address or its files.",
         )
-    if not all(isfinite(length) and length > 0.0 for length in (hypot(*one) for one in vectors)):
+    if not all(
+        isfinite(length) and length > 0.0 for length in (hypot(*vector) for vector in vectors)
+    ):
         raise ModelUnavailable(
             f"{embedder.space.model} made a vector that has no direction",
             remedy="Fetch or export the model again, or choose another one.",

@@ -1,124 +1,53 @@
-"""The worker of the concept graph: reads what is new, compares new names, until it is stopped.
-
-It runs beside the one that embeds, and behind it: whoever stores or recalls waits for neither. What
-cannot work is left alone for a while, longer each time, and the rest goes on.
-"""
+"""The worker's step that fills the concept graph: reads what is new, compares new names."""
 
 from __future__ import annotations
 
-import asyncio
-import time
-from collections.abc import Awaitable, Callable
-from typing import Final, Literal
+from collections.abc import Callable
+from functools import partial
 
-from recollect.core.errors import RecollectError, StoreError
 from recollect.usecases.graph.extract import (
     Compared,
     Extracted,
     GraphContext,
-    GraphTrouble,
-    TellGraph,
     compare_batch,
     extract_batch,
 )
 from recollect.usecases.graph.read import read_batch
-from recollect.usecases.workers.backoff import (
-    LEAST_PAUSE,
-    Backoff,
-    Sleep,
-    backoff_after,
-    is_transient,
-    seconds_left,
-    wait_for_news,
-)
+from recollect.usecases.workers.backoff import Backoffs, Trouble
 
-_QUIET_SECONDS: Final = 0.2
-
-Part = Literal["store", "language model", "embedder"]
+OnGraph = Callable[[Extracted | Compared | Trouble], None]
 
 
-class GraphWorker:
-    """Fills the graph. Cancel it to stop it."""
+class GraphStep:
+    """Reads memories by rules, then with a language model, then compares names: the most urgent
+    first, one batch at a time.
+    """
 
-    def __init__(
-        self,
-        context: GraphContext,
-        tell: TellGraph = lambda _: None,
-        *,
-        sleep: Sleep = asyncio.sleep,
-        now: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._parts = context
-        self._tell = tell
-        self._sleep = sleep
-        self._now = now
-        self._rests: dict[Part, Backoff] = {}
+    quiet_seconds = 0.2
 
-    async def run(self) -> None:
-        """Work for ever: while there is something to do, and then whenever there may be."""
-        while True:
-            try:
-                if not await self._round():
-                    await self._wait()
-                self._rests.pop("store", None)
-            except StoreError as error:
-                await self._sleep(self._trouble("store", error).seconds)
+    def __init__(self, context: GraphContext, on_event: OnGraph = lambda _: None) -> None:
+        self._context = context
+        self._on_event = on_event
 
-    async def work_off(self) -> int:
-        """Work until nothing waits but what failed, in this run or before, and say how many these
-        are: they are tried again later. Trouble that keeps what is left is raised.
-        """
-        while True:
-            if not await self._round():
-                for rest in self._rests.values():
-                    if not is_transient(rest):
-                        raise rest.error
-                if self._rests:
-                    await self._sleep(seconds_left(self._rests.values(), self._now()))
-                    continue
-                progress = await self._parts.progress()
-                if progress.waiting <= progress.failing:
-                    return progress.failing
-                await self._parts.store.wait_for_work(LEAST_PAUSE)  # somebody else has it
-
-    async def _round(self) -> bool:
-        """One batch of the most urgent kind of work; whether there was any."""
-        worked: Extracted | Compared | None = await extract_batch(self._parts)
-        if worked is None:
-            worked = await self._try("language model", read_batch)
-        if worked is None:
-            worked = await self._try("embedder", compare_batch)
-        if worked is None:
+    async def work(self, backoffs: Backoffs) -> bool:
+        done: Extracted | Compared | None = await extract_batch(self._context)
+        if done is None:
+            read = partial(read_batch, self._context)
+            done = await backoffs.attempt("reader", "language model", read)
+        if done is None:
+            compare = partial(compare_batch, self._context)
+            done = await backoffs.attempt("embedder", "embedder", compare)
+        if done is None:
             return False
-        self._tell(worked)
+        self._on_event(done)
         return True
 
-    async def _try(
-        self,
-        part: Part,
-        work: Callable[[GraphContext], Awaitable[Extracted | Compared | None]],
-    ) -> Extracted | Compared | None:
-        rest = self._rests.get(part)
-        if rest is not None and self._now() < rest.until:
-            return None
-        try:
-            worked = await work(self._parts)
-        except StoreError:
-            raise
-        except RecollectError as error:
-            self._trouble(part, error)
-            return None
-        self._rests.pop(part, None)
-        return worked
+    async def wait_for_work(self, seconds: float) -> None:
+        await self._context.store.wait_for_work(seconds)
 
-    async def _wait(self) -> None:
-        rests = self._rests.values()
-        wait_for_work = self._parts.store.wait_for_work
-        await wait_for_news(wait_for_work, rests, sleep=self._sleep, now=self._now())
-        # Memories are often stored several at a time: one batch of them is less work than many.
-        await self._sleep(_QUIET_SECONDS)
+    async def count_left(self) -> tuple[int, int]:
+        progress = await self._context.progress()
+        return progress.waiting, progress.failing
 
-    def _trouble(self, part: Part, error: RecollectError) -> Backoff:
-        self._rests[part] = rest = backoff_after(error, self._rests.get(part), self._now())
-        self._tell(GraphTrouble(part, error, rest.seconds))
-        return rest
+    def report(self, trouble: Trouble) -> None:
+        self._on_event(trouble)

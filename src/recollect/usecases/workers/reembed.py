@@ -24,14 +24,14 @@ from recollect.core.errors import (
 )
 from recollect.core.recall.space import EmbeddingProgress, StoredSpace
 from recollect.core.text.analysis import counted
-from recollect.usecases.workers.backoff import Sleep
+from recollect.usecases.workers.backoff import Trouble
 from recollect.usecases.workers.embed import (
     NO_EMBEDDER,
     EmbeddingContext,
-    Tell,
-    Trouble,
+    OnEmbedding,
     embed_batch,
 )
+from recollect.usecases.workers.worker import Sleep
 
 _PAUSE: Final = 1.0
 # After this many failures in a row of the whole model, which take about a minute with their pauses,
@@ -52,14 +52,15 @@ class SpaceStatus:
 async def status(context: EmbeddingContext) -> list[SpaceStatus]:
     """Every space, oldest first."""
     return [
-        SpaceStatus(one, await context.queue.progress(one)) for one in await context.queue.spaces()
+        SpaceStatus(space, await context.queue.progress(space))
+        for space in await context.queue.spaces()
     ]
 
 
 async def reembed(
     context: EmbeddingContext,
     name: str,
-    tell: Tell = lambda _: None,
+    on_event: OnEmbedding = lambda _: None,
     *,
     accept_parked: bool = False,
     sleep: Sleep = asyncio.sleep,
@@ -78,7 +79,7 @@ async def reembed(
     await _check_alone(context, name)
     embedder = await context.embedders.embedder(name)
     space = await context.queue.open_space(name, embedder.space)
-    return await _switch_to(context, space, tell, accept_parked=accept_parked, sleep=sleep)
+    return await _switch_to(context, space, on_event, accept_parked=accept_parked, sleep=sleep)
 
 
 async def cancel(context: EmbeddingContext) -> StoredSpace:
@@ -86,8 +87,8 @@ async def cancel(context: EmbeddingContext) -> StoredSpace:
     it is filled to go back to it, is put back. What an earlier cancelling left is removed, too.
     """
     spaces = await context.queue.spaces()
-    filling = [one for one in spaces if one.state == "filling"]
-    ended = filling or [one for one in spaces if one.is_given_up]
+    filling = [space for space in spaces if space.state == "filling"]
+    ended = filling or [space for space in spaces if space.is_given_up]
     if not ended:
         raise NotFound(
             "no re-embedding is under way",
@@ -104,13 +105,13 @@ async def cancel(context: EmbeddingContext) -> StoredSpace:
 
 async def rollback(
     context: EmbeddingContext,
-    tell: Tell = lambda _: None,
+    on_event: OnEmbedding = lambda _: None,
     *,
     accept_parked: bool = False,
     sleep: Sleep = asyncio.sleep,
 ) -> StoredSpace:
     """Go back to the former space. What was stored since is embedded first."""
-    former = next((one for one in await context.queue.spaces() if one.is_former), None)
+    former = next((space for space in await context.queue.spaces() if space.is_former), None)
     if former is None:
         raise NotFound(
             "there is no former space to go back to",
@@ -119,35 +120,40 @@ async def rollback(
     await _check_alone(context, former.embedder)
     # A retired space gets no new memories: from here on it is filled like a new one.
     space = await context.queue.open_space(former.embedder, former.space)
-    return await _switch_to(context, space, tell, accept_parked=accept_parked, sleep=sleep)
+    return await _switch_to(context, space, on_event, accept_parked=accept_parked, sleep=sleep)
 
 
 async def _check_alone(context: EmbeddingContext, name: str) -> None:
-    for one in await context.queue.spaces():
-        if one.state == "filling" and one.embedder != name:
+    for space in await context.queue.spaces():
+        if space.state == "filling" and space.embedder != name:
             raise Conflict(
-                f"re-embedding with {one.embedder} is under way",
-                remedy=f"Finish it with `recollect reembed --model {one.embedder}`, or give it up "
+                f"re-embedding with {space.embedder} is under way",
+                remedy=f"Finish it with `recollect reembed --model {space.embedder}`, or cancel it "
                 "with `recollect reembed --cancel`.",
             )
 
 
 async def _switch_to(
-    context: EmbeddingContext, space: StoredSpace, tell: Tell, *, accept_parked: bool, sleep: Sleep
+    context: EmbeddingContext,
+    space: StoredSpace,
+    on_event: OnEmbedding,
+    *,
+    accept_parked: bool,
+    sleep: Sleep,
 ) -> StoredSpace:
     if not accept_parked:
         await context.queue.retry_parked(space)
-    await _fill(context, space, tell, sleep)
+    await _fill(context, space, on_event, sleep)
     try:
         await context.queue.build_index(space)
     except StoreError:
         await _current(context, space)  # cancelling a change also ends the build
         raise
     # Building takes long, and memories go on being stored.
-    filled = await _fill(context, space, tell, sleep)
+    filled = await _fill(context, space, on_event, sleep)
     while await _lacks_any(context, space, filled, accept_parked=accept_parked):
         await context.queue.wait_for_work(_PAUSE)
-        filled = await _fill(context, space, tell, sleep)
+        filled = await _fill(context, space, on_event, sleep)
     await context.queue.activate(space)
     await _clean_up(context)
     return await _current(context, space)
@@ -170,16 +176,16 @@ async def _lacks_any(
 
 
 async def _clean_up(context: EmbeddingContext) -> None:
-    """Remove what was given up. Removing takes long: look anew each time."""
-    while given_up := [one for one in await context.queue.spaces() if one.is_given_up]:
-        with suppress(Conflict):  # somebody else has removed it, or uses it again
+    """Remove what was given up. Removing takes long: look again each time."""
+    while given_up := [space for space in await context.queue.spaces() if space.is_given_up]:
+        with suppress(Conflict):  # another process has removed it, or uses it again
             await context.queue.drop_space(given_up[0])
 
 
 async def _fill(
-    context: EmbeddingContext, space: StoredSpace, tell: Tell, sleep: Sleep
+    context: EmbeddingContext, space: StoredSpace, on_event: OnEmbedding, sleep: Sleep
 ) -> EmbeddingProgress:
-    """Embed until nothing waits but what failed, whoever tried it, and is not tried again soon:
+    """Embed until nothing waits but what failed, in any process, and is not retried soon:
     the queue tries it more often, but takes hours for it.
     """
     failures, works = 0, False
@@ -193,25 +199,25 @@ async def _fill(
             if failures == _FAILURES:
                 raise ModelUnavailable(str(error), remedy=f"{error.remedy} {_AGAIN}") from error
             seconds = max(_PAUSE * 2**failures, asked)
-            tell(Trouble(space, error, seconds))
+            on_event(Trouble(space.space.name, error, seconds))
             await sleep(seconds)
             continue
         failures, works = 0, True
         if done is not None:
-            tell(done)
+            on_event(done)
             continue
         progress = await context.queue.progress(space)
         if progress.waiting <= progress.failing - progress.soon:
             return progress
         await context.queue.wait_for_work(
             _PAUSE
-        )  # somebody else has the rest in hand, or it is soon
+        )  # another process has claimed the rest, or it is soon
 
 
 async def _current(context: EmbeddingContext, space: StoredSpace) -> StoredSpace:
-    for one in await context.queue.spaces():
-        if one.id == space.id and one.state != "retired":
-            return one
+    for current in await context.queue.spaces():
+        if current.id == space.id and current.state != "retired":
+            return current
     raise Conflict(
         "the re-embedding was cancelled meanwhile",
         remedy="Nothing has changed for recall; run it again if you still want it.",

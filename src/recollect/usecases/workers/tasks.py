@@ -1,4 +1,4 @@
-"""How work that nobody waits for any more is ended, and how long it took."""
+"""How tasks that no one waits for are ended, and how long work took."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from typing import Any, Final
 
 from recollect.core.errors import StoreUnavailable
 
-# Longer than what is cancelled takes for its last word.
-_AGAIN_SECONDS: Final = 10.0
+# Longer than a cancelled task takes to clean up.
+_CANCEL_AGAIN_SECONDS: Final = 10.0
 
 
-async def end(*tasks: asyncio.Task[Any]) -> None:
-    """Cancel tasks that run for ever, and wait until they have ended. They are told again while
-    they go on: before Python 3.12 `asyncio.wait_for`, by which libraries wait, loses a cancellation
-    that comes together with what it waits for.
+async def end(*tasks: asyncio.Task[Any], cancel_again: float = _CANCEL_AGAIN_SECONDS) -> None:
+    """Cancel tasks that run for ever, and wait until they have ended. They are cancelled again
+    while they go on: before Python 3.12 `asyncio.wait_for`, by which libraries wait, loses a
+    cancellation that comes together with what it waits for.
     """
     running = {task for task in tasks if not task.done()}
     while running:
         for task in running:
             task.cancel()
-        _, running = await asyncio.wait(running, timeout=_AGAIN_SECONDS)
+        _, running = await asyncio.wait(running, timeout=cancel_again)
 
 
 def cancel(task: asyncio.Future[Any]) -> None:
-    """End a task that still runs, and look at how it ends: asyncio logs what nobody looked at."""
+    """Cancel a task, and retrieve its error: asyncio logs errors that are never retrieved."""
     task.cancel()
     task.add_done_callback(error_of)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from onnx import TensorProto, helper, save
+from tests.waiting import UNHURRIED
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from recollect.adapters.models.embedders.hub import BGE_QUERY_INSTRUCTION, hub_embedder
@@ -73,7 +74,7 @@ def downloaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_hub_model_embeds_and_only_queries_carry_the_instruction(downloaded: Path) -> None:
     async def run() -> None:
-        async with hub_embedder(BGE, downloaded) as embedder:
+        async with hub_embedder(BGE, downloaded, timeouts=UNHURRIED) as embedder:
             document, other = await embedder.embed_documents(["deploy", "tuesday tuesday"])
             query = await embedder.embed_query("deploy")
         assert (embedder.space.model, embedder.space.dimension) == (BGE, DIMENSION)

@@ -23,9 +23,8 @@ from tests.adapters.models.embedders.local_tiny import (
     tiny_model,
     tokenizer_json,
 )
-from tests.waiting import wait_until
+from tests.waiting import UNHURRIED, wait_until
 
-from recollect.adapters.models.embedders import local
 from recollect.adapters.models.embedders.folder import folder_embedder
 from recollect.adapters.models.embedders.hub import hub_embedder
 from recollect.adapters.models.embedders.local import LocalEmbedder, local_embedder
@@ -62,7 +61,7 @@ def gate() -> Iterator[Gate]:
 
 def test_a_query_does_not_wait_behind_documents(gate: Gate) -> None:
     async def run() -> None:
-        async with LocalEmbedder(SPACE, lambda _closing: gate) as embedder:
+        async with LocalEmbedder(SPACE, lambda _closing: gate, timeouts=UNHURRIED) as embedder:
             documents = asyncio.ensure_future(embedder.embed_documents(["document"] * 50))
             await asyncio.to_thread(gate.entered.wait)
             try:
@@ -83,7 +82,7 @@ def test_a_loaded_model_begins_with_a_query_before_anybody_awaits_it(gate: Gate)
     gate.open.set()
 
     async def run() -> None:
-        async with LocalEmbedder(SPACE, lambda _closing: gate) as embedder:
+        async with LocalEmbedder(SPACE, lambda _closing: gate, timeouts=UNHURRIED) as embedder:
             await embedder.load()
             query = embedder.embed_query("hello")
             wait_until(lambda: gate.texts == ["ask: hello"])  # and the event loop has no turn
@@ -94,7 +93,7 @@ def test_a_loaded_model_begins_with_a_query_before_anybody_awaits_it(gate: Gate)
 
 def test_a_query_to_a_model_that_is_closed_fails_when_it_is_awaited(gate: Gate) -> None:
     async def run() -> None:
-        async with LocalEmbedder(SPACE, lambda _closing: gate) as embedder:
+        async with LocalEmbedder(SPACE, lambda _closing: gate, timeouts=UNHURRIED) as embedder:
             await embedder.load()
         query = embedder.embed_query("hello")
         with pytest.raises(RuntimeError, match="shutdown"):
@@ -139,7 +138,7 @@ def test_a_text_that_fails_takes_the_waiting_ones_with_it(gate: Gate) -> None:
     gate.encode = encode  # type: ignore[method-assign]  # a vector that is too short
 
     async def run() -> None:
-        async with LocalEmbedder(SPACE, lambda _closing: gate) as embedder:
+        async with LocalEmbedder(SPACE, lambda _closing: gate, timeouts=UNHURRIED) as embedder:
             assert 0 < embedder.at_once(["document"] * 5_000) < 5_000
             with pytest.raises(ModelUnavailable, match="1 numbers"):
                 await embedder.embed_documents(["bad", *["document"] * 5_000])
@@ -150,7 +149,7 @@ def test_a_text_that_fails_takes_the_waiting_ones_with_it(gate: Gate) -> None:
 
 def test_cancelled_documents_are_not_embedded(gate: Gate) -> None:
     async def run() -> None:
-        async with LocalEmbedder(SPACE, lambda _closing: gate) as embedder:
+        async with LocalEmbedder(SPACE, lambda _closing: gate, timeouts=UNHURRIED) as embedder:
             documents = asyncio.ensure_future(embedder.embed_documents(["document"] * 500))
             await asyncio.to_thread(gate.entered.wait)
             documents.cancel()
@@ -170,7 +169,7 @@ def test_the_model_is_loaded_once_and_only_when_needed(gate: Gate) -> None:
         return gate
 
     async def run() -> None:
-        async with LocalEmbedder(SPACE, load) as embedder:
+        async with LocalEmbedder(SPACE, load, timeouts=UNHURRIED) as embedder:
             assert embedder.space == SPACE
             assert loads == []
             await asyncio.gather(
@@ -199,11 +198,8 @@ def test_a_model_that_failed_is_tried_again_after_a_minute_not_at_every_text() -
     assert loads == [0.0, 61.0]
 
 
-def test_a_query_is_told_of_a_model_that_takes_long_to_load(
-    gate: Gate, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_query_is_told_of_a_model_that_takes_long_to_load(gate: Gate) -> None:
     """Documents wait for it; the loading goes on whoever stops waiting, and happens once."""
-    monkeypatch.setattr(local, "_QUERY_WAITS", 1.0)
     clock = [0.0]
     may_end, loads = threading.Event(), []
 
@@ -250,7 +246,7 @@ def test_closing_ends_a_fetch_that_is_under_way(index: Index, tmp_path: Path) ->
         closing.wait()  # or it might be done before the closing begins
 
     async def run() -> None:
-        embedder = local_embedder(tmp_path / "m", model, progress)
+        embedder = local_embedder(tmp_path / "m", model, progress, timeouts=UNHURRIED)
         documents = asyncio.ensure_future(embedder.embed_documents(["a"]))
         await asyncio.to_thread(under_way.wait)
         asyncio.get_running_loop().call_soon(closing.set)  # when it has begun, and waits
@@ -268,7 +264,7 @@ def test_a_large_model_is_not_fetched_behind_a_persons_back(index: Index, tmp_pa
     model = replace(tiny_model(source), at_first_use=False)
 
     async def embed() -> list[float]:
-        async with local_embedder(tmp_path / "models", model) as embedder:
+        async with local_embedder(tmp_path / "models", model, timeouts=UNHURRIED) as embedder:
             return await embedder.embed_query("cat")
 
     with pytest.raises(ModelUnavailable, match="not on this machine"):
@@ -282,7 +278,7 @@ def test_a_missing_package_is_named(
     built: Path, model: LocalModel, monkeypatch: pytest.MonkeyPatch, package: str
 ) -> None:
     async def embed() -> None:
-        async with local_embedder(built, model) as embedder:
+        async with local_embedder(built, model, timeouts=UNHURRIED) as embedder:
             await embedder.embed_query("cat")
 
     monkeypatch.setitem(sys.modules, package, None)
@@ -307,7 +303,7 @@ def test_a_built_model_is_also_a_folder_that_can_be_named(built: Path, model: Lo
         folder = await asyncio.to_thread(
             folder_embedder, model_folder(model, built), max_tokens=model.max_tokens
         )
-        async with folder, local_embedder(built, model) as local:
+        async with folder, local_embedder(built, model, timeouts=UNHURRIED) as local:
             assert folder.space.dimension == model.dimension
             assert folder.space.name != local.space.name
             assert await folder.embed_query("the dog") == await local.embed_query("the dog")

@@ -14,6 +14,7 @@ import pytest
 import tokenizers
 from tests.adapters.models.embedders.local_reference import ReferenceEncoder, bucket
 from tests.adapters.models.embedders.local_tiny import HEADS, TINY_BERT, TINY_MPNET, random_weights
+from tests.waiting import UNHURRIED
 
 from recollect.adapters.models.embedders.local import local_embedder
 from recollect.adapters.models.embedders.local_cache import model_folder
@@ -93,7 +94,7 @@ def test_a_vector_depends_neither_on_its_neighbours_nor_on_the_occasion(
     texts = list(TEXTS.values())
 
     async def embed() -> None:
-        async with local_embedder(models_folder) as embedder:
+        async with local_embedder(models_folder, timeouts=UNHURRIED) as embedder:
             together = await embedder.embed_documents(texts)
             assert await embedder.embed_documents(texts[::-1]) == together[::-1]
             assert [await embedder.embed_query(text) for text in texts] == together
@@ -123,7 +124,7 @@ def test_padding_does_not_move_a_vector_of_the_int8_graph(models_folder: Path) -
 
 def test_a_paraphrase_is_nearer_than_an_unrelated_sentence(models_folder: Path) -> None:
     async def embed() -> None:
-        async with local_embedder(models_folder) as embedder:
+        async with local_embedder(models_folder, timeouts=UNHURRIED) as embedder:
             query = await embedder.embed_query("How do I get my money back?")
             near, far = await embedder.embed_documents(
                 ["Refunds are paid within thirty days of purchase.", "The cat sleeps all day."]

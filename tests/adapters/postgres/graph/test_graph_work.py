@@ -19,7 +19,8 @@ from recollect.core.recall.space import Space
 from recollect.usecases.graph import extract
 from recollect.usecases.graph.extract import GraphContext
 from recollect.usecases.graph.manage import LocalGraph
-from recollect.usecases.workers.graph import GraphWorker
+from recollect.usecases.workers.graph import GraphStep
+from recollect.usecases.workers.worker import Worker
 
 pytestmark = pytest.mark.anyio
 
@@ -72,7 +73,7 @@ async def store(emptied_database_url: str) -> AsyncIterator[PostgresStore]:
 
 
 async def work_off(store: PostgresStore, compass: Compass | None = None) -> None:
-    await GraphWorker(GraphContext(store.graph, embedders=compass)).work_off()
+    await Worker(GraphStep(GraphContext(store.graph, embedders=compass))).work_off()
 
 
 async def test_names_that_are_nearly_the_same_become_one_concept(store: PostgresStore) -> None:
@@ -126,7 +127,7 @@ async def test_a_busy_model_is_waited_for(store: PostgresStore) -> None:
     await fill(store, memory(1, "We saw Mont Blanc"))
     time = Time()
     context = GraphContext(store.graph, embedders=Compass(busy=2))
-    await GraphWorker(context, sleep=time.sleep, now=time.now).work_off()
+    await Worker(GraphStep(context), sleep=time.sleep, now=time.now).work_off()
     assert time.slept == [7.0, 14.0]
     assert (await store.graph.progress(1)).to_compare == 0
 
@@ -193,7 +194,7 @@ async def test_a_text_that_cannot_be_read_does_not_stop_the_others(
 
 async def test_a_worker_is_woken_by_what_is_stored(store: PostgresStore) -> None:
     done = asyncio.Event()
-    worker = GraphWorker(GraphContext(store.graph), lambda _: done.set())
+    worker = Worker(GraphStep(GraphContext(store.graph), lambda _: done.set()))
     running = asyncio.create_task(worker.run())
     try:
         await fill(store, memory(1, "They left Zermatt"))

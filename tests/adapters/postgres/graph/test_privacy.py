@@ -20,7 +20,8 @@ from recollect.core.errors import ModelUnavailable
 from recollect.usecases.graph.extract import GraphContext
 from recollect.usecases.graph.import_facts import import_facts
 from recollect.usecases.graph.manage import LocalGraph
-from recollect.usecases.workers.graph import GraphWorker
+from recollect.usecases.workers.graph import GraphStep
+from recollect.usecases.workers.worker import Worker
 
 CANARY = "Quetzalcoatlus"
 TABLES = ("concepts", "concept_names", "memory_concepts", "concept_edges", "edge_evidence")
@@ -166,7 +167,7 @@ async def test_the_language_model_never_sees_a_sensitive_memory(
             )
             await store.replace(replace(first, is_sensitive=True, version=2), based_on=1)
             context = GraphContext(store.graph, "llm", reader=reader, calls=10)
-            await GraphWorker(context).work_off()
+            await Worker(GraphStep(context)).work_off()
             assert [one.relation for one in (await around(store, "Ada")).relationships] == ["knows"]
             progress = await store.graph.progress(1_000)
             assert (progress.extracted, progress.calls_today, progress.tokens_today) == (1, 1, 123)
@@ -185,14 +186,14 @@ async def test_the_same_text_is_sent_once_and_a_days_calls_are_bounded(
         ):
             context = GraphContext(store.graph, "llm", reader=reader, calls=1)
             await fill(store, memory(1, "Ada met Bob"))
-            await GraphWorker(context).work_off()
+            await Worker(GraphStep(context)).work_off()
             await fill(store, memory(2, "Ada met Bob"))
-            await GraphWorker(context).work_off()
+            await Worker(GraphStep(context)).work_off()
             assert len(server.requests) == 1
             assert (await around(store, "Ada")).concept.mentions == 2
             await fill(store, memory(3, "Ada and Bob met Carol"))
             with pytest.raises(ModelUnavailable, match="used up"):
-                await GraphWorker(context).work_off()
+                await Worker(GraphStep(context)).work_off()
             assert len(server.requests) == 1
             assert await concept(store, "Carol") is not None  # by rules
             progress = await store.graph.progress(1_000)
@@ -213,7 +214,9 @@ async def test_what_the_model_did_not_answer_is_counted_against_that_text_alone(
             CompatibleReader(server.url, "m", egress="local") as reader,
         ):
             await fill(store, memory(1, "Ada met Bob"), memory(2, "an odd text"))
-            await GraphWorker(GraphContext(store.graph, "llm", reader=reader, calls=9)).work_off()
+            await Worker(
+                GraphStep(GraphContext(store.graph, "llm", reader=reader, calls=9))
+            ).work_off()
             progress = await store.graph.progress(1_000)
     assert (progress.extracted, progress.waiting) == (1, 1)
     assert progress.last_error == "the language model said nothing usable of it"

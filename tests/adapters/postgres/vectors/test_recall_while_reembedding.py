@@ -21,8 +21,9 @@ from recollect.usecases.context import Context
 from recollect.usecases.recall.dense import dense_leg
 from recollect.usecases.service import LocalService
 from recollect.usecases.workers.embed import EmbeddingContext
-from recollect.usecases.workers.embedding import Worker
+from recollect.usecases.workers.embedding import EmbeddingStep
 from recollect.usecases.workers.reembed import reembed
+from recollect.usecases.workers.worker import Worker
 from recollect.wiring import SystemClock
 
 COUNT = 40
@@ -89,7 +90,7 @@ def test_recall_is_the_old_space_s_until_it_is_the_new_one_s(emptied_database_ur
             recollect = LocalService(context, OWNER)
             for number in range(COUNT):
                 await recollect.remember(Draft(str(number), importance=0.5))
-            await Worker(EmbeddingContext(vectors, models, "old")).work_off()
+            await Worker(EmbeddingStep(EmbeddingContext(vectors, models, "old"))).work_off()
             assert _order(await recollect.recall(ASKED)) == of_old
 
             changing = asyncio.create_task(

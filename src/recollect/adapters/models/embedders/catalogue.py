@@ -27,10 +27,11 @@ from recollect.adapters.models.embedders.local import LocalEmbedder, local_embed
 from recollect.adapters.models.embedders.local_models import LOCAL_MODELS
 from recollect.adapters.models.embedders.weights import Progress
 from recollect.adapters.models.hosted.retries import Silence
+from recollect.core.admin.timeouts import TIMEOUTS, Timeouts
 from recollect.core.errors import InvalidInput, ModelUnavailable, RecollectError
 from recollect.core.privacy.egress import Egress
 from recollect.ports.embedding import Embedder
-from recollect.usecases.workers.priority import Yield, no_yield
+from recollect.usecases.priority import Yield, no_yield
 
 FOLDER: Final = "folder:"
 HUB: Final = "hub:"
@@ -67,13 +68,15 @@ class Catalogue:
         accounts: Mapping[str, Account] | None = None,
         progress: Progress = lambda _step, _share: None,
         yield_to_callers: Yield = no_yield,
+        timeouts: Timeouts = TIMEOUTS,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._models = models
         self._egress = egress
         self._accounts = accounts or {}
         self._progress = progress
-        self._give_way = yield_to_callers
+        self._yield = yield_to_callers
+        self._timeouts = timeouts
         self._now = now
         self._makings: dict[str, _Making] = {}
         self._opened = AsyncExitStack()
@@ -124,11 +127,15 @@ class Catalogue:
     async def _make(self, name: str) -> Embedder:
         if name in LOCAL_MODELS:
             return await self._opened.enter_async_context(
-                local_embedder(self._models, LOCAL_MODELS[name], self._progress, self._give_way)
+                local_embedder(
+                    self._models, LOCAL_MODELS[name], self._progress, self._yield, self._timeouts
+                )
             )
         if name.startswith((FOLDER, HUB)):
             return await self._opened.enter_async_context(
-                await asyncio.to_thread(_from_files, name, self._models, self._give_way)
+                await asyncio.to_thread(
+                    _from_files, name, self._models, self._yield, self._timeouts
+                )
             )
         provider, separator, model = name.partition("/")
         if separator and provider in HOSTED:
@@ -155,12 +162,16 @@ class Catalogue:
         return await self._opened.enter_async_context(embedder)
 
 
-def _from_files(name: str, models: Path, yield_to_callers: Yield) -> LocalEmbedder:
+def _from_files(
+    name: str, models: Path, yield_to_callers: Yield, timeouts: Timeouts
+) -> LocalEmbedder:
     """Loads or looks up the model, which takes long enough for a thread."""
     if name.startswith(HUB):
         from recollect.adapters.models.embedders.hub import hub_embedder
 
-        return hub_embedder(name.removeprefix(HUB), models, yield_to_callers=yield_to_callers)
+        return hub_embedder(
+            name.removeprefix(HUB), models, yield_to_callers=yield_to_callers, timeouts=timeouts
+        )
     from recollect.adapters.models.embedders.folder import folder_embedder
 
     folder = Path(name.removeprefix(FOLDER)).expanduser()
@@ -171,7 +182,7 @@ def _from_files(name: str, models: Path, yield_to_callers: Yield) -> LocalEmbedd
             remedy="Write folder:/the/whole/path.",
         )
     try:
-        return folder_embedder(folder, yield_to_callers=yield_to_callers)
+        return folder_embedder(folder, yield_to_callers=yield_to_callers, timeouts=timeouts)
     except OSError as error:
         raise ModelUnavailable(
             f"the model in {folder} cannot be read ({error.strerror})",

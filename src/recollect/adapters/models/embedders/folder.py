@@ -13,9 +13,10 @@ from pathlib import Path
 from recollect.adapters.models.embedders.local import LocalEmbedder
 from recollect.adapters.models.embedders.local_cache import sha256_of
 from recollect.adapters.models.embedders.local_runtime import Encoder, Pooling, Reading
+from recollect.core.admin.timeouts import TIMEOUTS, Timeouts
 from recollect.core.errors import ModelUnavailable
 from recollect.core.recall.space import Space
-from recollect.usecases.workers.priority import Yield, no_yield
+from recollect.usecases.priority import Yield, no_yield
 
 _DEFAULT_TOKENS = 512  # what most encoders were trained with
 
@@ -28,6 +29,7 @@ def folder_embedder(
     max_tokens: int | None = None,
     pooling: Pooling | None = None,
     yield_to_callers: Yield = no_yield,
+    timeouts: Timeouts = TIMEOUTS,
 ) -> LocalEmbedder:
     """The embedder of the model in `folder`.
 
@@ -47,7 +49,12 @@ def folder_embedder(
         dimension=len(encoder.encode("")),
         query_instruction=query_instruction,
     )
-    return LocalEmbedder(space, lambda _closing: encoder, yield_to_callers=yield_to_callers)
+    return LocalEmbedder(
+        space,
+        lambda _closing: encoder,
+        yield_to_callers=yield_to_callers,
+        timeouts=timeouts,
+    )
 
 
 def _revision(folder: Path, reading: Reading) -> str:

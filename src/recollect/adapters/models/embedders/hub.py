@@ -13,9 +13,10 @@ from typing import Any
 
 from recollect.adapters.models.embedders.local import LocalEmbedder
 from recollect.core.admin.extras import how_to_install
+from recollect.core.admin.timeouts import TIMEOUTS, Timeouts
 from recollect.core.errors import InvalidInput, ModelUnavailable
 from recollect.core.recall.space import Space
-from recollect.usecases.workers.priority import Yield, no_yield
+from recollect.usecases.priority import Yield, no_yield
 
 # From the models' card: short queries are to be told apart from passages.
 BGE_QUERY_INSTRUCTION = "Represent this sentence for searching relevant passages: "
@@ -29,6 +30,7 @@ def hub_embedder(
     *,
     query_instruction: str | None = None,
     yield_to_callers: Yield = no_yield,
+    timeouts: Timeouts = TIMEOUTS,
 ) -> LocalEmbedder:
     """The embedder of a hub model; an instruction that is not given is the model's own."""
     fastembed = _fastembed(name)
@@ -53,7 +55,7 @@ def hub_embedder(
     def load(_closing: threading.Event) -> _HubEncoder:
         return _HubEncoder(fastembed, name, models / "hub")
 
-    return LocalEmbedder(space, load, yield_to_callers=yield_to_callers)
+    return LocalEmbedder(space, load, yield_to_callers=yield_to_callers, timeouts=timeouts)
 
 
 class _HubEncoder:

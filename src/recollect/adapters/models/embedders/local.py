@@ -24,15 +24,13 @@ from recollect.adapters.models.embedders.local_cache import fetch, require_built
 from recollect.adapters.models.embedders.local_models import MINILM, LocalModel
 from recollect.adapters.models.embedders.local_runtime import Encoder, Reading
 from recollect.adapters.models.embedders.weights import Progress
+from recollect.core.admin.timeouts import TIMEOUTS, Timeouts
 from recollect.core.errors import ModelUnavailable
 from recollect.core.recall.space import Space
-from recollect.usecases.workers.priority import Yield, no_yield
+from recollect.usecases.priority import Yield, no_yield
 
 # A model that could not be had is not asked for again at every recall.
 _RETRY_SECONDS = 60.0
-# How long after its beginning a query still waits for the loading: a model that is on this machine
-# loads in less, and a recall has time for it.
-_QUERY_WAITS = 1.0
 _NICENESS = 10
 _TEXTS_A_THREAD = 4
 
@@ -58,12 +56,14 @@ class LocalEmbedder:
         *,
         doing: Callable[[], str] = lambda: "it is being loaded",
         yield_to_callers: Yield = no_yield,
+        timeouts: Timeouts = TIMEOUTS,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._space = space
         self._load = load
         self._doing = doing
         self._give_way = yield_to_callers
+        self._timeouts = timeouts
         self._now = now
         self._lock = threading.Lock()
         self._closing = threading.Event()
@@ -137,7 +137,9 @@ class LocalEmbedder:
                 task.cancel()
 
     async def _embed_when_loaded(self, query: str) -> list[float]:
-        return await self._embed(self._queries, await self._loaded(_QUERY_WAITS), query)
+        return await self._embed(
+            self._queries, await self._loaded(self._timeouts.model_load), query
+        )
 
     def _embed(
         self, pool: ThreadPoolExecutor, encoder: TextEncoder, text: str
@@ -198,6 +200,7 @@ def local_embedder(
     model: LocalModel = MINILM,
     progress: Progress = lambda _step, _share: None,
     yield_to_callers: Yield = no_yield,
+    timeouts: Timeouts = TIMEOUTS,
 ) -> LocalEmbedder:
     """The embedder of a model that is built on this machine, in the folder `models`."""
     doing = "it is being loaded"
@@ -216,7 +219,13 @@ def local_embedder(
         built = fetch(model, models, go_on) if model.at_first_use else require_built(model, models)
         return Encoder(built, Reading(model.max_tokens))
 
-    return LocalEmbedder(model.space, load, doing=lambda: doing, yield_to_callers=yield_to_callers)
+    return LocalEmbedder(
+        model.space,
+        load,
+        doing=lambda: doing,
+        yield_to_callers=yield_to_callers,
+        timeouts=timeouts,
+    )
 
 
 def _yield_to_others() -> None:

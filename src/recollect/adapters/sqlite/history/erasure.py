@@ -1,8 +1,8 @@
 """Removing every trace of memories from the SQLite file: rows, words, free pages and the log.
 
 FTS5 only marks an entry as gone, and both the mark and the merging that drops it want pages. A file
-that may not grow any more has none to give, and must not keep what somebody wants erased. So a few
-pages are kept in reserve for it; and the whole index is emptied first and made anew from what
+that may not grow any more has none to give, and must not keep what is to be erased. So a few
+pages are kept in reserve for it; and the whole index is emptied first and rebuilt from what
 stays, so that what it needs does not grow with it.
 """
 
@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final, TypeVar
 
+from recollect.adapters.sqlite.schema.tables import FILL_RESERVE, RESERVED_PAGES
 from recollect.adapters.sqlite.thread import Makeshift, transaction
 
 T = TypeVar("T")
@@ -20,13 +21,6 @@ T = TypeVar("T")
 _OPTIMIZE: Final = "INSERT INTO memory_words (memory_words) VALUES ('optimize')"
 _EMPTY: Final = "INSERT INTO memory_words (memory_words) VALUES ('delete-all')"
 _REBUILD: Final = "INSERT INTO memory_words (memory_words) VALUES ('rebuild')"
-_RESERVED_PAGES: Final = 8
-# Each row fills a page of its own.
-_FILL: Final = "INSERT INTO reserve (number, filler) VALUES (?, zeroblob(4000))"
-RESERVE_MIGRATION: Final = (
-    "CREATE TABLE reserve (number INTEGER PRIMARY KEY, filler BLOB NOT NULL) STRICT",
-    *(_FILL.replace("?", str(number)) for number in range(_RESERVED_PAGES)),
-)
 # The triggers take a doomed memory out of the index, so it has to be in it.
 _INDEX_DOOMED: Final = """
 INSERT INTO memory_words (rowid, content, expanded_keywords, tags, category)
@@ -87,12 +81,12 @@ def sweep(writer: sqlite3.Connection) -> None:
         with transaction(writer):
             writer.execute(_OPTIMIZE)
 
-    def made_anew() -> None:
+    def rebuilt() -> None:
         with transaction(writer):
             writer.execute("DELETE FROM reserve")
             writer.execute(_REBUILD)
 
-    _with_or_without_room(merged, made_anew)
+    _with_or_without_room(merged, rebuilt)
     _fill_reserve(writer)
     empty_log(writer)
 
@@ -106,8 +100,8 @@ def _fill_reserve(writer: sqlite3.Connection) -> None:
     """As many pages as there are; the rest when the next memory is erased."""
     there = {number for (number,) in writer.execute("SELECT number FROM reserve")}
     try:
-        for number in set(range(_RESERVED_PAGES)) - there:
-            writer.execute(_FILL, (number,))
+        for number in set(range(RESERVED_PAGES)) - there:
+            writer.execute(FILL_RESERVE, (number,))
     except sqlite3.OperationalError as error:
         if not _is_full(error):
             raise

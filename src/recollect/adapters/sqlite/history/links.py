@@ -1,4 +1,4 @@
-"""Following links on SQLite, where a statement costs no journey: the ways are walked one by one."""
+"""Links on SQLite, where a statement costs no round trip: they are followed one by one."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _walk(
     ids: Collection[UUID],
     successors: dict[UUID, UUID],
 ) -> None:
-    """From each of these to the end, or to where somebody has been before."""
+    """From each of these to the end, or to where the walk has been before."""
     query = _SUCCESSOR.format(id=":id")
     for id in ids:
         at = id

@@ -8,32 +8,30 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Final
 
 from recollect.adapters.files.file_search import in_files
 from recollect.adapters.sqlite.history.erasure import empty_log, erase_where, sweep
-from recollect.adapters.sqlite.store import SqliteStore
-from recollect.adapters.sqlite.thread import transaction
+from recollect.adapters.sqlite.thread import Threads, transaction
 from recollect.core.privacy.erasure import Erased, Marks, Remain
 
 _TABLES: Final = """
 SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0 ORDER BY name
 """
-# Where an id alone may stay, so that the server hears of the erasure, and of it again when it was
+# Where an id alone may stay, so that the server learns of the erasure, and again when it was
 # restored from a backup.
 _TOMBSTONES: Final = {("outbox", "id"), ("synced", "id"), ("erasures", "id")}
 _CHECK_WORDS: Final = "INSERT INTO memory_words (memory_words, rank) VALUES ('integrity-check', 1)"
 
 
 class SqliteOwnerErasure:
-    """Implements the `OwnerEraser` port on the store's own lanes."""
+    """Implements the `OwnerEraser` port on the store's own threads."""
 
     unsearched: Final = ""
 
-    def __init__(self, store: SqliteStore, path: Path) -> None:
-        self._writer, self._reader = store.lanes
-        self._path = path
+    def __init__(self, threads: Threads) -> None:
+        self._writer = threads.writer
+        self._path = threads.path
 
     async def erase_owner(self, owner: str) -> Erased:
         def work(writer: sqlite3.Connection) -> Erased:
@@ -41,8 +39,9 @@ class SqliteOwnerErasure:
             with transaction(writer):
                 _forget_owner(writer, owner)
             sweep(writer)
-            told = writer.execute("SELECT count(*) FROM outbox WHERE owner = ?", (owner,))
-            return Erased(gone, told=told.fetchone()[0])
+            count = "SELECT count(*) FROM outbox WHERE owner = ?"
+            (waiting,) = writer.execute(count, (owner,)).fetchone()
+            return Erased(gone, told=waiting)
 
         return await self._writer.run(work)
 
@@ -61,7 +60,7 @@ class SqliteOwnerErasure:
 
 
 def _forget_owner(writer: sqlite3.Connection, owner: str) -> None:
-    """What is kept beside the memories. Without a server nobody has to hear of the erasure."""
+    """What is kept beside the memories. Without a server the erasure is not sent anywhere."""
     writer.execute("DELETE FROM states WHERE owner = ?", (owner,))
     writer.execute("DELETE FROM revisions WHERE owner = ?", (owner,))
     writer.execute("UPDATE settings_audit SET changed_by = '' WHERE changed_by = ?", (owner,))
@@ -77,7 +76,7 @@ def _in_tables(connection: sqlite3.Connection, marks: Marks) -> tuple[list[str],
     found: list[Remain] = []
     ids = {str(id) for id in marks.ids}
     others = _others(connection, marks)
-    needles = [one.encode() for one in (marks.texts | marks.words) - others]
+    needles = [text.encode() for text in (marks.texts | marks.words) - others]
     for table, column in _columns(connection):
         searched.append(f"{table}.{column}")
         rows = connection.execute(f'SELECT "{column}" FROM "{table}"')  # noqa: S608  # of the catalogue
@@ -87,7 +86,7 @@ def _in_tables(connection: sqlite3.Connection, marks: Marks) -> tuple[list[str],
                 count += (table, column) not in _TOMBSTONES
             elif isinstance(value, str | bytes):
                 data = value.lower().encode() if isinstance(value, str) else value.lower()
-                count += any(one.lower() in data for one in needles)
+                count += any(needle.lower() in data for needle in needles)
         if count:
             found.append(Remain(f"{table}.{column}", "ids, texts or words", count))
     return searched, found
@@ -100,13 +99,13 @@ def _columns(connection: sqlite3.Connection) -> Iterator[tuple[str, str]]:
 
 
 def _others(connection: sqlite3.Connection, marks: Marks) -> frozenset[str]:
-    """Texts and words that stand in the memories of other owners: nobody erased those."""
+    """Texts and words that are in the memories of other owners, which were not erased."""
     query = "SELECT content, tag_words, expanded_words FROM memories"
     left = marks.texts | marks.words
     found: set[str] = set()
     for row in connection.execute(query):
         text = " ".join(row).lower()
-        found |= {one for one in left if one.lower() in text}
+        found |= {mark for mark in left if mark.lower() in text}
     return frozenset(found)
 
 

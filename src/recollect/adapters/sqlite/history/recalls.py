@@ -6,15 +6,12 @@ import asyncio
 import sqlite3
 from collections.abc import Collection
 from datetime import datetime
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from uuid import UUID
 
+from recollect.adapters.sqlite.history.recall_writes import write_recalls
 from recollect.adapters.sqlite.rows import microseconds, moment
-from recollect.adapters.sqlite.schema.recalls import note_recalls
-
-if TYPE_CHECKING:
-    from recollect.adapters.sqlite.store import SqliteStore
+from recollect.adapters.sqlite.thread import Threads
 
 _RECALLED: Final = """
 SELECT r.id FROM recalls r JOIN memories m ON m.id = r.id WHERE m.owner = ?
@@ -24,12 +21,12 @@ SELECT r.id FROM recalls r JOIN memories m ON m.id = r.id WHERE m.owner = ?
 class SqliteRecalls:
     """Implements the `RecallRecord` port."""
 
-    def __init__(self, store: SqliteStore, path: Path) -> None:
-        _, self._reader = store.lanes
-        self._path = path
+    def __init__(self, threads: Threads) -> None:
+        self._reader = threads.reader
+        self._path = threads.path
 
     async def note_recalls(self, ids: Collection[UUID], at: datetime) -> None:
-        await asyncio.to_thread(note_recalls, self._path, [*ids], microseconds(at))
+        await asyncio.to_thread(write_recalls, self._path, [*ids], microseconds(at))
 
     async def recalled(self, owner: str) -> tuple[set[UUID], datetime]:
         def work(reader: sqlite3.Connection) -> tuple[set[UUID], datetime]:

@@ -1,42 +1,44 @@
-"""The tables of the local store, and how a file gets from any earlier version to the present one.
+"""The tables, indexes and triggers of the local store.
 
-`PRAGMA user_version` counts the migrations a file has had; `application_id` marks it as ours, so
-that no other program's database is ever migrated. Old migrations are never edited.
+`user_version` is the version of this schema; `application_id` marks a file as ours, so that no
+other program's database is ever written to.
 """
 
 from __future__ import annotations
 
-import os
-import sqlite3
-import time
-from contextlib import closing
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 
-from recollect.adapters.files.new_files import place
-from recollect.adapters.sqlite.errors import damaged
-from recollect.adapters.sqlite.history.erasure import RESERVE_MIGRATION
-from recollect.adapters.sqlite.schema.links import LINKS_MIGRATION
-from recollect.adapters.sqlite.schema.recalls import RECALLS_MIGRATION
-from recollect.adapters.sqlite.schema.restores import RESTORES_MIGRATION
-from recollect.adapters.sqlite.schema.sync import SYNC_MIGRATION
-from recollect.adapters.sqlite.schema.versions import VERSIONS_MIGRATION
-from recollect.adapters.sqlite.thread import transaction
-from recollect.core.errors import StoreUnavailable
-
 APPLICATION_ID: Final = 0x52434C54  # "RCLT"
-_STEP_SECONDS: Final = 0.01
-# Some 50,000 memories. They take a tenth of a second to check; what is larger is left to `doctor`.
-_CHECKED_BYTES: Final = 50_000_000
-# The end of a long memory lies in pages that hold its bytes alone; zeroed, they look sound.
-_ZEROED: Final = """
-SELECT 1 FROM memories
-WHERE instr(CAST(content AS BLOB), x'00') OR instr(CAST(links AS BLOB), x'00') LIMIT 1
-"""
+VERSION: Final = 1
+
+# What a memory is made of, as far as another side has to know it.
+STATE_COLUMNS: Final = (
+    "id",
+    "owner",
+    "category",
+    "project",
+    "session",
+    "importance",
+    "is_sensitive",
+    "version",
+    "created_at",
+    "updated_at",
+    "deleted_at",
+    "tags",
+    "expanded_keywords",
+    "content",
+    "extra",
+    "links",
+)
+_STATE: Final = ", ".join(STATE_COLUMNS)
+_OLD_STATE: Final = ", ".join(f"old.{name}" for name in STATE_COLUMNS)
+RESERVED_PAGES: Final = 8
+# Each row fills a page of its own.
+FILL_RESERVE: Final = "INSERT INTO reserve (number, filler) VALUES (?, zeroblob(4000))"
 
 # `number` ties a memory to its entry in the word index; being declared, it survives a VACUUM.
-# Short columns come first: a scope is then checked without reading the texts.
+# Short columns come first: a scope is then checked without reading the texts. `extra`: fields that
+# a newer peer sent, as JSON.
 _MEMORIES: Final = """
 CREATE TABLE memories (
     number INTEGER PRIMARY KEY,
@@ -55,7 +57,9 @@ CREATE TABLE memories (
     tag_words TEXT NOT NULL,
     expanded_keywords TEXT NOT NULL,
     expanded_words TEXT NOT NULL,
-    content TEXT NOT NULL
+    content TEXT NOT NULL,
+    extra TEXT NOT NULL DEFAULT '{}',
+    links TEXT NOT NULL DEFAULT '[]'
 ) STRICT
 """
 # What the word index indexes: memories that are not forgotten. The triggers, FTS5's own rebuild and
@@ -117,131 +121,272 @@ _BY_PROJECT: Final = """
 CREATE INDEX memories_by_project ON memories (owner, project, created_at, id)
 WHERE deleted_at IS NULL AND project IS NOT NULL
 """
-MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
-    (
-        f"PRAGMA application_id = {APPLICATION_ID}",
-        _MEMORIES,
-        "CREATE INDEX memories_by_age ON memories (owner, created_at, id) WHERE deleted_at IS NULL",
-        "CREATE TABLE settings (name TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL) STRICT",
-        _SEARCHABLE,
-        _WORDS,
-        _INDEX.format(name="index_added", event="INSERT"),
-        _UNINDEX.format(name="unindex_changed", event="UPDATE"),
-        _INDEX.format(name="index_changed", event="UPDATE"),
-        _UNINDEX.format(name="unindex_erased", event="DELETE"),
+
+# The side table that finds links from their other end.
+_MEMORY_LINKS: Final = """
+CREATE TABLE memory_links (
+    memory_id TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    target TEXT NOT NULL,
+    PRIMARY KEY (memory_id, kind, target)
+) STRICT, WITHOUT ROWID
+"""
+_SUCCESSORS: Final = """
+CREATE INDEX memory_successors ON memory_links (target, memory_id) WHERE kind = 'supersedes'
+"""
+_LINKED: Final = """
+CREATE TRIGGER {name} AFTER {event} ON memories WHEN {condition} BEGIN
+    DELETE FROM memory_links WHERE memory_id = new.id;
+    INSERT OR IGNORE INTO memory_links (memory_id, kind, target)
+    SELECT new.id, value ->> 'kind', value ->> 'target' FROM json_each(new.links);
+END
+"""
+_UNLINKED: Final = """
+CREATE TRIGGER links_erased AFTER DELETE ON memories BEGIN
+    DELETE FROM memory_links WHERE memory_id = old.id;
+END
+"""
+
+# Former states of memories, kept in the transaction of the change, so that a recall can ask what
+# was known at a moment.
+_VERSIONS: Final = """
+CREATE TABLE memory_versions (
+    number INTEGER PRIMARY KEY,
+    memory_id TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    valid_from INTEGER NOT NULL,
+    valid_to INTEGER NOT NULL,
+    category TEXT NOT NULL,
+    project TEXT,
+    session TEXT,
+    importance REAL NOT NULL,
+    is_sensitive INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    deleted_at INTEGER,
+    tags TEXT NOT NULL,
+    expanded_keywords TEXT NOT NULL,
+    content TEXT NOT NULL,
+    links TEXT NOT NULL
+) STRICT
+"""
+_VERSIONS_KEPT: Final = """
+CREATE TRIGGER versions_kept AFTER UPDATE ON memories
+WHEN old.version <> new.version OR old.updated_at <> new.updated_at BEGIN
+    INSERT INTO memory_versions (memory_id, owner, valid_from, valid_to, category, project, session,
+        importance, is_sensitive, version, created_at, deleted_at, tags, expanded_keywords, content,
+        links)
+    VALUES (old.id, old.owner, old.updated_at, new.updated_at, old.category, old.project,
+        old.session, old.importance, old.is_sensitive, old.version, old.created_at, old.deleted_at,
+        old.tags, old.expanded_keywords, old.content, old.links);
+    DELETE FROM memory_versions WHERE memory_id = old.id AND number <= (
+        SELECT number FROM memory_versions WHERE memory_id = old.id
+        ORDER BY number DESC LIMIT 1 OFFSET 100
+    );
+END
+"""
+_VERSIONS_ERASED: Final = """
+CREATE TRIGGER versions_erased AFTER DELETE ON memories BEGIN
+    DELETE FROM memory_versions WHERE memory_id = old.id;
+END
+"""
+
+# Sync. The triggers keep the outbox, so that no writer can forget it and a write and its outbox row
+# are one transaction. They also run where no server is named: one that is named later gets
+# everything.
+
+# Which server this store belongs to, how far it has pulled, and what stands in the way.
+_SYNC_LINK: Final = """
+CREATE TABLE sync_link (
+    owner TEXT NOT NULL PRIMARY KEY,
+    store TEXT NOT NULL,
+    server TEXT,
+    remote_owner TEXT,
+    cursor INTEGER NOT NULL DEFAULT 0,
+    last_sync_at INTEGER,
+    trouble TEXT,
+    remedy TEXT,
+    key_refused INTEGER NOT NULL DEFAULT 0,
+    epoch TEXT
+) STRICT
+"""
+# What the server last said of a memory. withheld: it is sensitive and not shown; 2: and forgotten.
+# gone: it is erased; kept until the cursor is past that, so that a page read before it does not
+# bring the memory back.
+_SYNCED: Final = """
+CREATE TABLE synced (
+    id TEXT NOT NULL PRIMARY KEY,
+    version INTEGER NOT NULL,
+    change INTEGER NOT NULL,
+    withheld INTEGER NOT NULL,
+    gone INTEGER NOT NULL
+) STRICT, WITHOUT ROWID
+"""
+# edit: the id under which the present attempt was sent; earlier: one before, of which is not known
+# whether it arrived. parked_version: the version that the server refused.
+_OUTBOX: Final = """
+CREATE TABLE outbox (
+    number INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    owner TEXT NOT NULL,
+    erased INTEGER NOT NULL,
+    edit TEXT,
+    earlier TEXT,
+    parked TEXT,
+    remedy TEXT,
+    parked_version INTEGER
+) STRICT
+"""
+# base: what a waiting change was made from; sent: what was sent and not answered yet.
+_STATES: Final = """
+CREATE TABLE states (
+    role TEXT NOT NULL,
+    id TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    category TEXT NOT NULL,
+    project TEXT,
+    session TEXT,
+    importance REAL NOT NULL,
+    is_sensitive INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    deleted_at INTEGER,
+    tags TEXT NOT NULL,
+    expanded_keywords TEXT NOT NULL,
+    content TEXT NOT NULL,
+    extra TEXT NOT NULL,
+    links TEXT NOT NULL,
+    PRIMARY KEY (id, role)
+) STRICT
+"""
+# unsent: 1 while it waits to be sent; 2 when it is here alone, for the server did not keep it or it
+# holds what was sensitive when it lost, whatever became of its memory since.
+_REVISIONS: Final = """
+CREATE TABLE revisions (
+    id TEXT NOT NULL PRIMARY KEY,
+    owner TEXT NOT NULL,
+    memory_id TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    fields TEXT NOT NULL,
+    made_at INTEGER NOT NULL,
+    resolved_at INTEGER,
+    unsent INTEGER NOT NULL
+) STRICT
+"""
+_OUTBOX_ADDED: Final = """
+CREATE TRIGGER outbox_added AFTER INSERT ON memories BEGIN
+    INSERT INTO outbox (id, owner, erased) VALUES (new.id, new.owner, 0)
+    ON CONFLICT (id) DO UPDATE SET erased = 0;
+END
+"""
+# The first change since the server was last heard of: from here on both sides may differ. What the
+# server did not show (withheld) is no base.
+_OUTBOX_CHANGED: Final = f"""
+CREATE TRIGGER outbox_changed BEFORE UPDATE ON memories
+WHEN NOT EXISTS (SELECT 1 FROM outbox WHERE id = old.id) BEGIN
+    INSERT INTO states (role, {_STATE}) SELECT 'base', {_OLD_STATE}
+    WHERE EXISTS (SELECT 1 FROM synced WHERE id = old.id AND NOT withheld);
+    INSERT INTO outbox (id, owner, erased) VALUES (old.id, old.owner, 0);
+END
+"""  # noqa: S608  # composed of constants
+# What the server never saw leaves nothing; else its erasure waits, without a word of its text.
+_OUTBOX_ERASED: Final = """
+CREATE TRIGGER outbox_erased AFTER DELETE ON memories BEGIN
+    DELETE FROM states WHERE id = old.id;
+    DELETE FROM revisions WHERE memory_id = old.id;
+    DELETE FROM outbox WHERE id = old.id AND edit IS NULL AND earlier IS NULL
+        AND NOT EXISTS (SELECT 1 FROM synced WHERE id = old.id);
+    UPDATE outbox SET erased = 1, parked = NULL, remedy = NULL, parked_version = NULL
+    WHERE id = old.id;
+    INSERT INTO outbox (id, owner, erased) SELECT old.id, old.owner, 1 FROM synced
+    WHERE id = old.id AND NOT EXISTS (SELECT 1 FROM outbox WHERE id = old.id);
+END
+"""
+
+# What was erased, by id, for a server that is restored from a backup.
+# version: the one that the server had. A backup has none newer, so what it brings back is known to
+# be what was erased.
+_ERASURES: Final = """
+CREATE TABLE erasures (
+    id TEXT NOT NULL PRIMARY KEY, owner TEXT NOT NULL, version INTEGER NOT NULL
+) STRICT, WITHOUT ROWID
+"""
+# Of what the server never saw nothing stays. Before the outbox is cleared, for that says what was
+# sent and not answered yet.
+_ERASURES_KEPT: Final = """
+CREATE TRIGGER erasures_kept BEFORE DELETE ON memories BEGIN
+    INSERT OR REPLACE INTO erasures (id, owner, version)
+    SELECT old.id, old.owner, max(version) FROM (
+        SELECT version FROM synced WHERE id = old.id
+        UNION ALL SELECT old.version FROM outbox
+        WHERE id = old.id AND (edit IS NOT NULL OR earlier IS NOT NULL)
+    ) HAVING count(*) > 0;
+END
+"""
+_ERASURES_UNDONE: Final = """
+CREATE TRIGGER erasures_undone AFTER INSERT ON memories BEGIN
+    DELETE FROM erasures WHERE id = new.id;
+END
+"""
+
+# Which memories were recalled, and when last. The row without an id says since when it is kept.
+_RECALLS: Final = """
+CREATE TABLE recalls (
+    id TEXT NOT NULL PRIMARY KEY,
+    recalled_at INTEGER NOT NULL,
+    times INTEGER NOT NULL
+) STRICT, WITHOUT ROWID
+"""
+_RECALLS_SINCE: Final = """
+INSERT INTO recalls VALUES ('', CAST(strftime('%s', 'now') AS INTEGER) * 1000000, 0)
+"""
+_RECALLS_ERASED: Final = """
+CREATE TRIGGER recalls_erased AFTER DELETE ON memories BEGIN
+    DELETE FROM recalls WHERE id = old.id;
+END
+"""
+SCHEMA: Final[tuple[str, ...]] = (
+    f"PRAGMA application_id = {APPLICATION_ID}",
+    _MEMORIES,
+    "CREATE INDEX memories_by_age ON memories (owner, created_at, id) WHERE deleted_at IS NULL",
+    _BY_PROJECT,
+    _BY_BEGINNING,
+    "CREATE TABLE settings (name TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL) STRICT",
+    _SETTINGS_AUDIT,
+    _SEARCHABLE,
+    _WORDS,
+    _INDEX.format(name="index_added", event="INSERT"),
+    _UNINDEX.format(name="unindex_changed", event="UPDATE"),
+    _INDEX.format(name="index_changed", event="UPDATE"),
+    _UNINDEX.format(name="unindex_erased", event="DELETE"),
+    _SYNC_LINK,
+    _SYNCED,
+    _OUTBOX,
+    _STATES,
+    _REVISIONS,
+    _OUTBOX_ADDED,
+    _OUTBOX_ERASED,
+    _MEMORY_LINKS,
+    _SUCCESSORS,
+    _LINKED.format(name="links_added", event="INSERT", condition="new.links <> '[]'"),
+    _LINKED.format(
+        name="links_changed", event="UPDATE OF links", condition="new.links <> old.links"
     ),
-    (_SETTINGS_AUDIT,),
-    SYNC_MIGRATION,
-    LINKS_MIGRATION,
-    VERSIONS_MIGRATION,
-    RESERVE_MIGRATION,
-    RECALLS_MIGRATION,
-    RESTORES_MIGRATION,
-    (_BY_PROJECT,),
-    (_BY_BEGINNING,),
+    _UNLINKED,
+    _OUTBOX_CHANGED,
+    _VERSIONS,
+    "CREATE INDEX memory_versions_of ON memory_versions (memory_id, number)",
+    "CREATE INDEX memory_versions_then ON memory_versions (owner, valid_from)",
+    _VERSIONS_KEPT,
+    _VERSIONS_ERASED,
+    "CREATE TABLE reserve (number INTEGER PRIMARY KEY, filler BLOB NOT NULL) STRICT",
+    *(FILL_RESERVE.replace("?", str(number)) for number in range(RESERVED_PAGES)),
+    _RECALLS,
+    _RECALLS_ERASED,
+    _RECALLS_SINCE,
+    _ERASURES,
+    _ERASURES_KEPT,
+    _ERASURES_UNDONE,
+    f"PRAGMA user_version = {VERSION}",
 )
-
-
-def create_file(path: Path) -> None:
-    """Make the folder and the store, for their owner's eyes only. SQLite gives the files that it
-    puts beside the database the same mode.
-
-    The store is built aside and takes its place as a whole: an empty file at the path is then never
-    one that was about to become a store, but one that lost its contents. Of several processes that
-    make it at once, the first one's stays.
-    """
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with TemporaryDirectory(prefix=f".{path.name}-", dir=path.parent) as aside:
-        new = Path(aside) / path.name
-        os.close(os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-        with closing(sqlite3.connect(new, isolation_level=None)) as connection:
-            migrate(connection, new)
-        place(new, path)
-
-
-def check_contents(path: Path) -> None:
-    """StoreUnavailable for a file that lost its contents, or a log that lost its file."""
-    log = path.with_name(f"{path.name}-wal")
-    if path.exists():
-        if path.stat().st_size == 0:
-            raise StoreUnavailable(
-                f"{path} is empty: what was stored in it is lost",
-                remedy="Put a backup in its place. To begin with an empty store, remove the file.",
-            )
-    elif log.exists() and log.stat().st_size > 0:
-        raise StoreUnavailable(
-            f"{path} is missing, but its log {log} is there",
-            remedy=f"Put {path.name} back beside its log, or a backup in the place of both. To "
-            "begin with an empty store, remove the log.",
-        )
-
-
-def check_pages(connection: sqlite3.Connection, path: Path) -> None:
-    """StoreUnavailable for a file in which a page is damaged, whether or not it is needed now."""
-    if path.stat().st_size <= _CHECKED_BYTES:
-        (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-        if found != "ok":
-            raise damaged(path, found)
-        if connection.execute(_ZEROED).fetchone() is not None:
-            raise damaged(path, "part of a memory is zeros")
-
-
-def is_current(connection: sqlite3.Connection, path: Path) -> bool:
-    """Whether the file needs no migration; StoreUnavailable when it cannot be ours to migrate."""
-    # The tables before the marks: another process may be migrating, and commits both at once, so
-    # that whoever has seen its tables also sees its marks.
-    has_tables = connection.execute("SELECT 1 FROM sqlite_master").fetchone() is not None
-    application, version = _marks(connection)
-    if application != APPLICATION_ID:
-        if has_tables:
-            raise StoreUnavailable(
-                f"{path} is the database of another program",
-                remedy="Move it away, or set RECOLLECT_HOME to another folder.",
-            )
-        return False
-    if version > len(MIGRATIONS):
-        raise StoreUnavailable(
-            f"{path} was written by a newer Recollect (its format is {version}, "
-            f"this one knows {len(MIGRATIONS)})",
-            remedy="Upgrade Recollect, or set RECOLLECT_HOME to another folder.",
-        )
-    return version == len(MIGRATIONS)
-
-
-def migrate(connection: sqlite3.Connection, path: Path) -> None:
-    """Bring the file to the present version. Several processes may try: one does it, the others
-    wait for the lock and find it done.
-    """
-    _keep_a_log(connection)
-    with transaction(connection):
-        if is_current(connection, path):
-            return
-        _, version = _marks(connection)
-        for statements in MIGRATIONS[version:]:
-            for statement in statements:
-                connection.execute(statement)
-        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
-
-
-def _keep_a_log(connection: sqlite3.Connection) -> None:
-    """A property of the file, kept for good: readers and the writer do not block each other. Of two
-    that set it at once SQLite refuses one without waiting, so the waiting is done here.
-    """
-    (milliseconds,) = connection.execute("PRAGMA busy_timeout").fetchone()
-    until = time.monotonic() + milliseconds / 1000
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError as error:
-            is_busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
-            if not is_busy or time.monotonic() >= until:
-                raise
-            time.sleep(_STEP_SECONDS)
-        else:
-            return
-
-
-def _marks(connection: sqlite3.Connection) -> tuple[int, int]:
-    (application,) = connection.execute("PRAGMA application_id").fetchone()
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    return application, version

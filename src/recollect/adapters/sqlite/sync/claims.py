@@ -12,7 +12,7 @@ from recollect.adapters.sqlite.sync import rows
 from recollect.core.sync.model import WITHOUT_TEXT, Outgoing, Revision, State, delta
 
 # Six bytes of JSON for a character is the most that is usual; a request may have a million.
-_MOST_CHARACTERS: Final = 120_000
+REQUEST_CHARACTERS: Final = 120_000
 
 # A sensitive memory that may not travel is here only for what may be said of it: that it became
 # sensitive, or was forgotten, after the server had got it.
@@ -39,21 +39,27 @@ NewId = Callable[[], UUID]
 
 
 def claim(
-    writer: sqlite3.Connection, owner: str, limit: int, new_id: NewId, *, sensitive: bool
+    writer: sqlite3.Connection,
+    owner: str,
+    limit: int,
+    new_id: NewId,
+    *,
+    sensitive: bool,
+    most_characters: int,
 ) -> tuple[list[Outgoing], list[Revision]]:
-    """The next writes, each with its edit id written down."""
+    """The next writes, each with its edit id stored."""
     named = {"owner": owner, "sensitive": sensitive, "limit": limit}
     items: list[Outgoing] = []
     characters = 0
     for row in writer.execute(_NEXT, named).fetchall():
         characters += len(row["content"] or "")
-        if items and characters > _MOST_CHARACTERS:
+        if items and characters > most_characters:
             break
         items.append(_outgoing(writer, row, new_id, sensitive=sensitive))
     revisions: list[Revision] = []
     for row in writer.execute(_REVISIONS, named).fetchall()[: limit - len(items)]:
         characters += len(row["fields"])
-        if (items or revisions) and characters > _MOST_CHARACTERS:
+        if (items or revisions) and characters > most_characters:
             break
         revisions.append(rows.to_revision(row))
     return items, revisions
@@ -74,27 +80,27 @@ def _outgoing(
     state = rows.to_state(row)
     if row["is_sensitive"] and not sensitive:
         fields = state.fields
-        told = {name: fields[name] for name in WITHOUT_TEXT}
+        allowed = {name: fields[name] for name in WITHOUT_TEXT}
         if known.edit is not None and known.sent is None:
             earlier = None if row["earlier"] is None else UUID(row["earlier"])
-            return _of(state, known.edit, based_on, told, earlier)  # the same again
+            return _of(state, known.edit, based_on, allowed, earlier)  # the same again
         edit = new_id()
         _note_edit(writer, id, edit, earlier)
         rows.keep_state(writer, "sent", id, None)
-        return _of(state, edit, based_on, told, earlier)
+        return _of(state, edit, based_on, allowed, earlier)
     base = known.base if based_on and not row["withheld"] else None
     if known.edit is not None and known.sent is not None:
-        # Sent, and no answer was heard: exactly the same again, whatever was changed since.
-        return _of(known.sent, known.edit, based_on, _told(known.sent, base), None)
+        # Sent and not answered: exactly the same again, even if it was changed since.
+        return _of(known.sent, known.edit, based_on, _changed_fields(known.sent, base), None)
     edit = new_id()
     _note_edit(writer, id, edit, None)
     rows.keep_state(writer, "sent", id, state)
-    return _of(state, edit, based_on, _told(state, base), None)
+    return _of(state, edit, based_on, _changed_fields(state, base), None)
 
 
-def _told(state: State, base: State | None) -> dict[str, object]:
+def _changed_fields(state: State, base: State | None) -> dict[str, object]:
     """What differs. Whether the memory is sensitive was decided here and is always said, or the
-    server would judge the text again, against the word of whoever wrote it.
+    server would judge the text again, against the word of its writer.
     """
     changed = delta(state) if base is None else delta(state, base)
     return {**changed, "is_sensitive": state.memory.is_sensitive}

@@ -19,7 +19,7 @@ from recollect.adapters.sqlite.rows import (
     moment,
     to_row,
 )
-from recollect.adapters.sqlite.schema.sync import STATE_COLUMNS
+from recollect.adapters.sqlite.schema.tables import STATE_COLUMNS
 from recollect.core.sync.merge import Known
 from recollect.core.sync.model import Revision, State
 
@@ -149,7 +149,7 @@ def keep_revision(
 
 
 def unheard_revisions(connection: sqlite3.Connection, state: State) -> list[Revision]:
-    """Of a memory that was erased elsewhere, the open revisions that nobody there can have seen, as
+    """Of a memory that was erased elsewhere, the open revisions that no one there can have seen, as
     what stays of it on this machine alone.
     """
     query = """
@@ -157,7 +157,10 @@ def unheard_revisions(connection: sqlite3.Connection, state: State) -> list[Revi
         WHERE memory_id = ? AND kind = 'edit' AND unsent AND resolved_at IS NULL
     """
     found = map(to_revision, connection.execute(query, (str(state.memory.id),)).fetchall())
-    return [replace(one, kind="orphan", fields={**state.fields, **one.fields}) for one in found]
+    return [
+        replace(revision, kind="orphan", fields={**state.fields, **revision.fields})
+        for revision in found
+    ]
 
 
 def to_revision(row: sqlite3.Row) -> Revision:

@@ -16,7 +16,7 @@ from uuid import UUID
 from recollect.adapters.sqlite.history.erasure import sweep
 from recollect.adapters.sqlite.rows import microseconds, moment
 from recollect.adapters.sqlite.sync import rows
-from recollect.adapters.sqlite.sync.claims import claim
+from recollect.adapters.sqlite.sync.claims import REQUEST_CHARACTERS, claim
 from recollect.adapters.sqlite.thread import transaction
 from recollect.core.errors import Conflict, NotFound
 from recollect.core.memory.ids import uuid7
@@ -65,11 +65,12 @@ class SqliteSync:
     def __init__(
         self, store: SqliteStore, owner: str, clock: Clock, *, sensitive: bool = False
     ) -> None:
-        self._writer, self._reader = store.lanes
+        self._writer, self._reader = store.threads.writer, store.threads.reader
         self._settings: SettingsStore = store
         self._owner = owner
         self._clock = clock
         self._sensitive = sensitive
+        self.request_characters = REQUEST_CHARACTERS
 
     async def store_id(self) -> UUID:
         def work(writer: sqlite3.Connection) -> UUID:
@@ -81,17 +82,23 @@ class SqliteSync:
 
     async def cursor(self) -> int:
         query = "SELECT cursor FROM sync_link WHERE owner = ?"
-        row = await self._reader.run(lambda one: one.execute(query, (self._owner,)).fetchone())
+        row = await self._reader.run(
+            lambda reader: reader.execute(query, (self._owner,)).fetchone()
+        )
         return 0 if row is None else int(row[0])
 
     async def epoch(self) -> UUID | None:
         query = "SELECT epoch FROM sync_link WHERE owner = ?"
-        row = await self._reader.run(lambda one: one.execute(query, (self._owner,)).fetchone())
+        row = await self._reader.run(
+            lambda reader: reader.execute(query, (self._owner,)).fetchone()
+        )
         return None if row is None or row[0] is None else UUID(row[0])
 
     async def bind_to(self, peer: Peer) -> bool:
         query = "SELECT server, remote_owner, epoch FROM sync_link WHERE owner = ?"
-        row = await self._reader.run(lambda one: one.execute(query, (self._owner,)).fetchone())
+        row = await self._reader.run(
+            lambda reader: reader.execute(query, (self._owner,)).fetchone()
+        )
         met = None if row is None else (row["server"], row["remote_owner"])
         if met not in {(None, None), (str(peer.server), peer.owner)}:
             raise Conflict(
@@ -108,7 +115,14 @@ class SqliteSync:
 
     async def claim(self, limit: int) -> tuple[list[Outgoing], list[Revision]]:
         def work(writer: sqlite3.Connection) -> tuple[list[Outgoing], list[Revision]]:
-            return claim(writer, self._owner, limit, self._new_id, sensitive=self._sensitive)
+            return claim(
+                writer,
+                self._owner,
+                limit,
+                self._new_id,
+                sensitive=self._sensitive,
+                most_characters=self.request_characters,
+            )
 
         return await self._write(work)
 
@@ -119,15 +133,15 @@ class SqliteSync:
 
         def work(writer: sqlite3.Connection) -> None:
             with transaction(writer):
-                known = [one.remote for one in pushed.answers if one.remote is not None]
+                known = [answer.remote for answer in pushed.answers if answer.remote is not None]
                 gone = self._absorb(writer, known)
                 for answer in pushed.answers:
                     if answer.id in sent:
                         _finish(writer, sent[answer.id], answer)
                 self._absorb_revisions(writer, pushed.revisions)
-                kept = {one.revision.id for one in pushed.revisions}
-                for one in revisions:
-                    _note_unsent(writer, one, 0 if one.id in kept else 2)
+                kept = {kept.revision.id for kept in pushed.revisions}
+                for revision in revisions:
+                    _note_unsent(writer, revision, 0 if revision.id in kept else 2)
             if gone:
                 sweep(writer)
 
@@ -154,7 +168,7 @@ class SqliteSync:
             # Of what was erased here the version stays, to say what that was based on.
             erased = "(SELECT id FROM outbox WHERE owner = ?1 AND erased)"
             writer.execute(f"UPDATE synced SET change = 0 WHERE id IN {erased}", (self._owner,))  # noqa: S608  # a constant
-            # What was erased long ago is told again: a backup may have brought it back.
+            # What was erased long ago is sent again: a backup may have brought it back.
             writer.execute(
                 "INSERT OR IGNORE INTO synced (id, version, change, withheld, gone)"
                 " SELECT id, version, 0, 0, 0 FROM erasures WHERE owner = ?",
@@ -244,18 +258,20 @@ class SqliteSync:
             WHERE s.withheld AND m.owner = :owner
         """
         found = await self._reader.run(
-            lambda one: one.execute(query, {"owner": self._owner}).fetchall()
+            lambda reader: reader.execute(query, {"owner": self._owner}).fetchall()
         )
         return {UUID(id) for (id,) in found}
 
     async def data_version(self) -> int:
         """A number that is another one after any other process or lane has written."""
-        row = await self._reader.run(lambda one: one.execute("PRAGMA data_version").fetchone())
+        row = await self._reader.run(
+            lambda reader: reader.execute("PRAGMA data_version").fetchone()
+        )
         return int(row[0])
 
     async def revisions(self, owner: str) -> list[Revision]:
         query = "SELECT * FROM revisions WHERE owner = ? AND resolved_at IS NULL ORDER BY id"
-        found = await self._reader.run(lambda one: one.execute(query, (owner,)).fetchall())
+        found = await self._reader.run(lambda reader: reader.execute(query, (owner,)).fetchall())
         return [rows.to_revision(row) for row in found]
 
     async def resolve(self, owner: str, revision: Revision) -> None:
@@ -320,8 +336,8 @@ class SqliteSync:
     def _absorb_revisions(
         self, writer: sqlite3.Connection, revisions: Iterable[RemoteRevision]
     ) -> None:
-        for one in revisions:
-            row = rows.revision_row(self._owner, one.revision, unsent=0)
+        for remote in revisions:
+            row = rows.revision_row(self._owner, remote.revision, unsent=0)
             writer.execute(
                 """
                 INSERT INTO revisions
@@ -346,7 +362,7 @@ class SqliteSync:
 
 
 def _finish(writer: sqlite3.Connection, item: Outgoing, answer: Answer) -> None:
-    """What an answer means for the write it answers, beyond the state it tells of."""
+    """What an answer means for the write it answers, beyond the state it holds."""
     if answer.refused is not None:
         _park(writer, item, answer.refused.reason, answer.refused.remedy)
     elif answer.remote is None:

@@ -1,8 +1,8 @@
-"""Who is being answered in this process, so that work nobody waits for lets them go first.
+"""Which calls are being answered in this process, so that background work yields to them.
 
-A worker inside a server shares the processor, and one lock of the interpreter, with whoever stores
-or recalls: a low priority alone even makes that worse, since a thread that was put aside while it
-holds the lock holds everybody up. So such work pauses between two of its small steps instead. It
+A worker inside a server shares the processor, and one lock of the interpreter, with calls that
+store or recall. A low priority alone makes that worse, since a thread that is preempted while it
+holds the lock blocks all others. So such work pauses between two of its small steps instead. It
 does not wait for ever: a server that is never quiet still embeds. See docs/adr/0030.
 """
 
@@ -24,7 +24,7 @@ _QUIET: Final = 0.01
 
 
 async def no_yield() -> None:
-    """For a process that answers nobody."""
+    """For a process that answers no calls."""
 
 
 class Callers:
@@ -36,7 +36,7 @@ class Callers:
 
     @contextmanager
     def answering(self) -> Iterator[None]:
-        """While entered, somebody waits."""
+        """While entered, a caller waits."""
         self._calls += 1
         try:
             yield
@@ -45,7 +45,7 @@ class Callers:
             self._last = asyncio.get_running_loop().time()
 
     async def yield_to_callers(self) -> None:
-        """Return when nobody has waited for a moment, or when this step has waited enough."""
+        """Return when no caller has waited for a moment, or when this step has waited enough."""
         clock = asyncio.get_running_loop().time
         until = clock() + PATIENCE
         while (self._calls or clock() - self._last < _QUIET) and clock() < until:  # noqa: ASYNC110  # no event tells that a moment was quiet

@@ -1,6 +1,6 @@
-"""One engine a store, however many processes use it.
+"""One process at a time syncs a store, however many use it.
 
-flock, because the kernel lets go when a process is killed: there is no stale lock to explain.
+flock, because the kernel releases it when a process is killed: there is no stale lock to explain.
 """
 
 from __future__ import annotations
@@ -10,15 +10,14 @@ import os
 from pathlib import Path
 
 
-class EngineLock:
-    """The hold on a store's engine; taken by one process at a time."""
+class SyncLock:
+    """Implements the `Lock` port with a file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._descriptor: int | None = None
 
-    def take(self) -> bool:
-        """Hold it if nobody does. A second take by the holder is one, too."""
+    def acquire(self) -> bool:
         if self._descriptor is not None:
             return True
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW

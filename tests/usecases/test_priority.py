@@ -15,8 +15,8 @@ from recollect.core.memory.memory import Draft, Memory, Scope
 from recollect.core.recall.request import Candidate, RecallRequest
 from recollect.core.recall.settings import WordQuery
 from recollect.ports.service import Service
+from recollect.usecases.priority import PATIENCE, Callers
 from recollect.usecases.service import LocalService
-from recollect.usecases.workers.priority import PATIENCE, Callers
 
 pytestmark = pytest.mark.anyio
 

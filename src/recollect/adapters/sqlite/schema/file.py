@@ -1,0 +1,125 @@
+"""The file of the local store: created whole, and checked before it is used."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from recollect.adapters.files.new_files import place
+from recollect.adapters.sqlite.errors import damaged
+from recollect.adapters.sqlite.schema.tables import APPLICATION_ID, SCHEMA, VERSION
+from recollect.adapters.sqlite.thread import transaction
+from recollect.core.errors import StoreUnavailable
+
+_STEP_SECONDS: Final = 0.01
+# Some 50,000 memories. They take a tenth of a second to check; what is larger is left to `doctor`.
+_CHECKED_BYTES: Final = 50_000_000
+# The end of a long memory lies in pages that hold its bytes alone; zeroed, they look sound.
+_ZEROED: Final = """
+SELECT 1 FROM memories
+WHERE instr(CAST(content AS BLOB), x'00') OR instr(CAST(links AS BLOB), x'00') LIMIT 1
+"""
+
+
+def create_file(path: Path) -> None:
+    """Make the folder and the store, for their owner's eyes only. SQLite gives the files that it
+    puts beside the database the same mode.
+
+    The store is built aside and takes its place as a whole: an empty file at the path is then never
+    one that was about to become a store, but one that lost its contents. Of several processes that
+    make it at once, the first one's stays.
+    """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=f".{path.name}-", dir=path.parent) as aside:
+        new = Path(aside) / path.name
+        os.close(os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        with closing(sqlite3.connect(new, isolation_level=None)) as connection:
+            create_tables(connection, new)
+        place(new, path)
+
+
+def check_contents(path: Path) -> None:
+    """StoreUnavailable for a file that lost its contents, or a log that lost its file."""
+    log = path.with_name(f"{path.name}-wal")
+    if path.exists():
+        if path.stat().st_size == 0:
+            raise StoreUnavailable(
+                f"{path} is empty: what was stored in it is lost",
+                remedy="Put a backup in its place. To begin with an empty store, remove the file.",
+            )
+    elif log.exists() and log.stat().st_size > 0:
+        raise StoreUnavailable(
+            f"{path} is missing, but its log {log} is there",
+            remedy=f"Put {path.name} back beside its log, or a backup in the place of both. To "
+            "begin with an empty store, remove the log.",
+        )
+
+
+def check_pages(connection: sqlite3.Connection, path: Path) -> None:
+    """StoreUnavailable for a file in which a page is damaged, whether or not it is needed now."""
+    if path.stat().st_size <= _CHECKED_BYTES:
+        (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        if found != "ok":
+            raise damaged(path, found)
+        if connection.execute(_ZEROED).fetchone() is not None:
+            raise damaged(path, "part of a memory is zeros")
+
+
+def has_tables(connection: sqlite3.Connection, path: Path) -> bool:
+    """Whether the file is a store; False for one without any table. StoreUnavailable for a file of
+    another program or of another version.
+    """
+    # The tables before the marks: another process may be creating them, and commits both at once,
+    # so that one who has seen its tables also sees its marks.
+    is_empty = connection.execute("SELECT 1 FROM sqlite_master").fetchone() is None
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if application != APPLICATION_ID:
+        if is_empty:
+            return False
+        raise StoreUnavailable(
+            f"{path} is the database of another program",
+            remedy="Move it away, or set RECOLLECT_HOME to another folder.",
+        )
+    if version != VERSION:
+        raise StoreUnavailable(
+            f"{path} was written by another version of Recollect (its format is {version}, this "
+            f"one reads {VERSION})",
+            remedy="Use the version that wrote it, after an upgrade if that is the newer one, or "
+            "set RECOLLECT_HOME to another folder.",
+        )
+    return True
+
+
+def create_tables(connection: sqlite3.Connection, path: Path) -> None:
+    """Make an empty file a store. Several processes may try: one does it, the others wait for the
+    lock and find it done.
+    """
+    _keep_a_log(connection)
+    with transaction(connection):
+        if not has_tables(connection, path):
+            for statement in SCHEMA:
+                connection.execute(statement)
+
+
+def _keep_a_log(connection: sqlite3.Connection) -> None:
+    """A property of the file, kept for good: readers and the writer do not block each other. Of two
+    that set it at once SQLite refuses one without waiting, so the waiting is done here.
+    """
+    (milliseconds,) = connection.execute("PRAGMA busy_timeout").fetchone()
+    until = time.monotonic() + milliseconds / 1000
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            is_busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+            if not is_busy or time.monotonic() >= until:
+                raise
+            time.sleep(_STEP_SECONDS)
+        else:
+            return

@@ -1,0 +1,106 @@
+"""Run sync for a local store: to the end for a person, for a moment after a command, or as long as
+a process lives. One process at a time; what goes wrong is recorded for `recollect status`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from recollect.core.admin.timeouts import TIMEOUTS, Timeouts
+from recollect.core.errors import NotAllowed, RecollectError, StoreBusy
+from recollect.core.privacy.redaction import explained, locations
+from recollect.usecases.sync.sync import OnStep, pull_page, push_all, record_error, silent, sync
+from recollect.usecases.workers.tasks import end
+
+if TYPE_CHECKING:
+    from recollect.core.sync.model import SyncStatus
+    from recollect.ports.stores import Clock
+    from recollect.ports.sync import Lock, SyncServer, SyncStore
+    from recollect.usecases.sync.engine import Engine
+
+log = logging.getLogger(__name__)
+
+# How soon the engine is started again when another process of this store runs it, or it failed.
+_RESTART_SECONDS: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class SyncRun:
+    """A local store, the server behind it, and the lock that one process holds while it syncs."""
+
+    local: SyncStore
+    server: SyncServer
+    clock: Clock
+    lock: Lock
+    timeouts: Timeouts = TIMEOUTS
+
+    async def run_to_end(
+        self, *, retry: bool = False, relink: bool = False, on_step: OnStep = silent
+    ) -> SyncStatus:
+        """Sync until both sides are equal. `retry`: also what the server refused. `relink`: send
+        everything to a server that this store does not belong to. StoreBusy while another process
+        syncs.
+        """
+        if not self.lock.acquire():
+            raise StoreBusy(
+                "another process syncs this store",
+                remedy="Let it finish: `recollect status` shows how far it is.",
+            )
+        try:
+            if relink:
+                await self.local.reset(relink=True)
+            if retry:
+                await self.local.retry_parked()
+            await sync(self.local, self.server, self.clock, on_step)
+        except RecollectError as error:
+            await record_error(self.local, error)
+            raise
+        finally:
+            self.lock.release()
+        return await self.local.status()
+
+    async def push_briefly(self) -> RecollectError | None:
+        """Push what a command wrote, if that is soon done. What is left is sent by the next
+        command, `recollect sync` or a running agent. A refused key is returned the first time, to
+        be shown.
+        """
+        if not self.lock.acquire():
+            return None  # that process has noticed the write
+        try:
+            async with asyncio.timeout(self.timeouts.push_after_command):
+                await pull_page(self.local, self.server, silent)
+                await push_all(self.local, self.server)
+                await self.local.record_success(self.clock.now())
+        except TimeoutError:
+            return None
+        except RecollectError as error:
+            is_new = await record_error(self.local, error)
+            return error if is_new and isinstance(error, NotAllowed) else None
+        finally:
+            self.lock.release()
+        return None
+
+    @asynccontextmanager
+    async def running(self, engine: Engine) -> AsyncIterator[None]:
+        """While entered, the engine runs as soon as no other process of this store runs one."""
+        task = asyncio.create_task(self._keep_running(engine))
+        try:
+            yield
+        finally:
+            await end(task)
+
+    async def _keep_running(self, engine: Engine) -> None:
+        while True:
+            try:
+                if self.lock.acquire():
+                    await engine.run()
+            except Exception as error:  # noqa: BLE001  # a bug of ours must not end the syncing
+                log.error("the sync engine failed: %s at %s", explained(error), locations(error))  # noqa: TRY400  # its text may quote a memory
+            finally:
+                self.lock.release()
+            await asyncio.sleep(_RESTART_SECONDS)

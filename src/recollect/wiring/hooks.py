@@ -1,0 +1,57 @@
+"""What a hook works with. Each part is imported when it is opened: a hook has no time for others,
+and its log is opened before anything else is imported (ADR 0020).
+"""
+
+from __future__ import annotations
+
+from recollect.adapters.files.hook_log import HookLog, home_path
+
+TYPE_CHECKING = False  # `typing` itself takes too long here
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+    from uuid import UUID
+
+    from recollect.adapters.files.hook_files import HookFiles
+    from recollect.core.agents.capture import Statement
+    from recollect.settings import Settings
+    from recollect.wiring.fast_recall import FastSettings
+
+
+def open_hook_log(environ: Mapping[str, str]) -> HookLog:
+    """The log of this environment's home."""
+    return HookLog(f"{home_path(environ)}/hooks")
+
+
+def open_hook_files(home: Path) -> HookFiles:
+    """What the hooks of a home keep between calls."""
+    from recollect.adapters.files.hook_files import HookFiles
+
+    return HookFiles(home / "hooks")
+
+
+def note_recalls(settings: FastSettings, ids: Sequence[UUID]) -> None:
+    """Keep for an audit what was shown. A server keeps this itself."""
+    if not settings.has_local_store:
+        return
+    import time
+
+    from recollect.adapters.sqlite.history.recall_writes import write_recalls
+
+    write_recalls(settings.sqlite_path, ids, time.time_ns() // 1000)
+
+
+async def extract_statements(said: list[str], settings: Settings) -> list[Statement]:
+    """What the configured language model, or command, finds worth keeping; nothing without one."""
+    from recollect.adapters.models.extractors import ask_command, ask_endpoint
+
+    if settings.capture_url:
+        key = settings.capture_api_key
+        return await ask_endpoint(
+            said,
+            url=settings.capture_url,
+            model=settings.capture_model,
+            key=key.get_secret_value() if key else None,
+            egress=settings.egress,
+        )
+    return await ask_command(said, command=settings.capture_command or "")

@@ -1,5 +1,5 @@
 """Which memories are still to be read for the concept graph: the rows that nobody has read yet, or
-only a lesser reader, are the jobs. The triggers of migration 0004 put them in and take them out
+only a lesser reader, are the jobs. Triggers put them in and take them out
 with the memory itself; claims are leases, as for vectors (docs/adr/0008).
 """
 

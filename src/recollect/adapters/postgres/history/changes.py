@@ -1,6 +1,6 @@
 """The server's side of sync: changes by position, and writes that name what they are based on.
 
-The triggers of migration 0003 give out the positions (docs/adr/0018). A push is one transaction
+Triggers give out the positions (docs/adr/0018). A push is one transaction
 that locks its rows by id before it writes any, as every writer locks rows before positions.
 """
 

@@ -11,7 +11,7 @@ from recollect.adapters.postgres.rows import MEMORY_COLUMNS, to_memory
 from recollect.core.memory.duplicates import is_same
 from recollect.core.memory.memory import Memory
 
-# As `migrations/versions/0013_same_text.py` has indexed it.
+# As the index memories_same_text has it.
 _KEY: Final = r"hashtextextended(regexp_replace({text}, '\s+', '', 'g'), 0)"
 # Until the transaction ends, whoever else stores this text waits, and then sees what was stored.
 _LOCK: Final = f"""

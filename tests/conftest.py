@@ -26,7 +26,6 @@ from tests.real_parts import summarize_skips
 
 from recollect.adapters.http import client as remote
 from recollect.adapters.models.embedders import local
-from recollect.adapters.postgres import timeouts as patience
 from recollect.adapters.postgres.embedded import EmbeddedPostgres
 from recollect.adapters.postgres.embedded.passwords import ROLE, SUPERUSER, Passwords
 from recollect.adapters.postgres.migrate import migrate
@@ -106,8 +105,6 @@ def unhurried() -> Iterator[None]:
     defaults = tuple(longest.get(one.name, one.default) for one in fields(RecallSettings))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(RecallSettings.__init__, "__defaults__", defaults)
-        for name in ("CONNECT_SECONDS", "POOL_SECONDS"):
-            patch.setattr(patience, name, 60)
         patch.setattr(local, "_QUERY_WAITS", 60.0)
         patch.setattr(remote, "_SOON", remote._TIMEOUT)
         patch.setattr(cached, "_WHY_SECONDS", 60.0)

@@ -163,7 +163,7 @@ class ConceptNames(Protocol):
         least so similar, nearest first.
         """
 
-    async def compared(
+    async def save_neighbours(
         self, space: StoredSpace, near: Sequence[tuple[PendingConcept, Sequence[Neighbour]]]
     ) -> None:
         """Keep what concepts are near to, and that they wait no more."""

@@ -10,7 +10,7 @@ import pytest
 from psycopg import errors, sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from recollect.adapters.postgres.errors import check_address, from_driver, translated
+from recollect.adapters.postgres.errors import check_address, translate, translate_errors
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.core.errors import (
     Conflict,
@@ -47,7 +47,7 @@ def test_errors_that_postgres_itself_raises(
     cluster_connection: psycopg.Connection, code: str, expected: type[RecollectError]
 ) -> None:
     statement = f"do $$ begin raise 'secret text' using errcode = '{code}'; end $$"
-    with pytest.raises(RecollectError) as raised, translated():
+    with pytest.raises(RecollectError) as raised, translate_errors():
         cluster_connection.execute(statement)
     assert type(raised.value) is expected
     assert raised.value.remedy
@@ -62,7 +62,7 @@ def test_every_error_class_of_the_driver_is_mapped() -> None:
     ]
     assert len(classes) > 200
     for kind in classes:
-        mapped = from_driver(kind("secret text"))
+        mapped = translate(kind("secret text"))
         assert isinstance(mapped, StoreError | Conflict), kind
         assert "secret text" not in str(mapped)
 
@@ -86,7 +86,7 @@ def cluster_connection(database_url: str) -> Iterator[psycopg.Connection]:
 def test_a_refused_connection_is_not_called_unreachable(
     database_url: str, change: dict[str, str], said: str
 ) -> None:
-    with pytest.raises(StoreUnavailable, match=said), translated():
+    with pytest.raises(StoreUnavailable, match=said), translate_errors():
         psycopg.connect(make_conninfo(database_url, **change)).close()
 
 
@@ -98,7 +98,7 @@ def test_a_postgres_without_a_connection_left_is_not_called_unreachable(
     with psycopg.connect(emptied_database_url, autocommit=True) as connection:
         connection.execute(limit.format(sql.Identifier(str(name)), 0))
         try:
-            with pytest.raises(StoreBusy, match="no connection left"), translated():
+            with pytest.raises(StoreBusy, match="no connection left"), translate_errors():
                 psycopg.connect(emptied_database_url).close()
         finally:
             connection.execute(limit.format(sql.Identifier(str(name)), -1))
@@ -115,14 +115,14 @@ def test_a_postgres_without_a_connection_left_is_not_called_unreachable(
 )
 def test_every_way_to_say_that_no_connection_is_left_is_known(said: str) -> None:
     error = psycopg.OperationalError(f"connection failed: {said}")
-    assert type(from_driver(error)) is StoreBusy
+    assert type(translate(error)) is StoreBusy
 
 
 def test_connections_notice_that_nobody_is_there_unless_their_address_says_how(
     database_url: str,
 ) -> None:
     async def told(url: str) -> dict[str, str]:
-        async with PostgresStore(url, connections=1) as store, store._reading() as connection:
+        async with PostgresStore(url, connections=1) as store, store.pool.reading() as connection:
             return connection.info.get_parameters()
 
     made = asyncio.run(told(database_url))

@@ -21,7 +21,7 @@ from tests.conformance.samples import OWNER, fill_background, ids, memory, searc
 from tests.real_parts import PGBOUNCER
 from tests.waiting import SECONDS, wait_until
 
-from recollect.adapters.postgres.vectors import hnsw as space_index
+from recollect.adapters.postgres.limits import Limits
 from recollect.core.recall.settings import RecallSettings
 from recollect.core.recall.space import EmbeddingProgress, Space
 
@@ -97,7 +97,7 @@ def _answers(url: str, pooler: subprocess.Popen[bytes]) -> bool:
     return True
 
 
-def test_memories_words_and_vectors(pooled_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memories_words_and_vectors(pooled_url: str) -> None:
     # More sessions than the pooler has connections: whoever leaves something behind is found out.
     async def run() -> None:
         async with (
@@ -146,14 +146,12 @@ def test_a_new_space_is_filled_indexed_and_switched_to(pooled_url: str) -> None:
     asyncio.run(run())
 
 
-def test_a_build_leaves_no_setting_with_the_pooled_sessions(
-    pooled_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_build_leaves_no_setting_with_the_pooled_sessions(pooled_url: str) -> None:
     # One vector would take that much.
-    monkeypatch.setattr(space_index, "_ELEMENT_BYTES", 400 * 2**20)
+    limits = Limits(index_element_bytes=400 * 2**20)
 
     async def run() -> None:
-        async with opened(pooled_url) as (store, vectors):
+        async with opened(pooled_url, limits=limits) as (store, vectors):
             await store.add(memory(1))
             await vectors.open_space("compass", SPACE)
             new = await vectors.open_space("other", Space("other", "1", 3))
@@ -175,11 +173,11 @@ def test_polling_carries_what_listening_cannot(pooled_url: str) -> None:
             space = await vectors.open_space("compass", SPACE)
             await store.add(memory(1))
             async with asyncio.timeout(SECONDS):
-                await vectors.wait_for_work(600)  # learns that nobody will ring
+                await vectors.wait_for_work(600)  # finds out that it will not be notified
                 await vectors.wait_for_work(600)
             (job,) = await vectors.claim(space, 1)
             assert await vectors.finish(space, [(job, NORTH)]) == 1
-            async with store._transaction() as connection:
+            async with store.pool.transaction() as connection:
                 cursor = await connection.execute("select pg_listening_channels()")
                 assert await cursor.fetchall() == []
 
@@ -194,7 +192,7 @@ def test_settings_of_one_search_do_not_reach_the_next(pooled_url: str) -> None:
             await embed_all(vectors, space)
             for _ in range(4):
                 assert await nearest(vectors, space, depth=RecallSettings().depth) == ids(1)
-                async with store._transaction() as connection:
+                async with store.pool.transaction() as connection:
                     cursor = await connection.execute("show enable_sort")
                     assert await cursor.fetchall() == [{"enable_sort": "on"}]
             assert await store.get(OWNER, ids(1)[0]) is not None

@@ -16,7 +16,7 @@ from tests.conformance.samples import OWNER, memory
 from tests.strategies import MOMENT
 from tests.waiting import wait_until
 
-from recollect.adapters.postgres.errors import NotConnected, from_driver, was_lost
+from recollect.adapters.postgres.errors import NotConnected, is_disconnect, translate
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.adapters.postgres.vectors.index import PostgresVectors
 from recollect.core.errors import StoreUnavailable
@@ -136,7 +136,7 @@ async def test_all_connections_that_died_while_nobody_used_them_are_replaced_at_
     at_once = asyncio.Barrier(8)
 
     async def use_one() -> None:
-        async with store._reading():
+        async with store.pool.reading():
             await at_once.wait()
 
     async with PostgresStore(database_url) as store:
@@ -164,7 +164,7 @@ async def test_all_connections_that_died_while_nobody_used_them_are_replaced_at_
 async def test_only_a_connection_that_broke_while_it_was_used_is_lost(
     error: psycopg.Error, lost: bool
 ) -> None:
-    told = from_driver(error)
+    told = translate(error)
     told.__cause__ = error
     assert isinstance(told, StoreUnavailable)
-    assert was_lost(told) is lost
+    assert is_disconnect(told) is lost

@@ -12,8 +12,8 @@ import pytest
 from tests.conformance.samples import OWNER, memory, search
 from tests.waiting import SECONDS
 
-from recollect.adapters.postgres import statistics as module
 from recollect.adapters.postgres.lexical import statistics as lexeme_stats
+from recollect.adapters.postgres.limits import Limits
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.core.errors import Conflict
 from recollect.core.memory.memory import Memory
@@ -52,12 +52,9 @@ def held(url: str, lock: str) -> Iterator[None]:
         yield
 
 
-async def refreshed(store: PostgresStore) -> None:
-    """When the refresh beside the work is done."""
-    task = store._statistics._refresh
-    assert task is not None
-    async with asyncio.timeout(LIMIT):
-        await task
+def refreshes() -> list[asyncio.Task[object]]:
+    """The refreshes that run in the background."""
+    return [task for task in asyncio.all_tasks() if task.get_name() == "refresh word frequencies"]
 
 
 async def test_a_small_store_has_its_frequencies_with_the_write(
@@ -78,18 +75,16 @@ async def test_a_word_of_one_memory_alone_is_not_kept(
     assert frequencies(database_url) == {"": 3, "harbour": 2, "fact": 3}
 
 
-async def test_a_large_store_has_them_beside_the_work(
-    store: PostgresStore, database_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "_SMALL", 10)
-    await store.add_many(many(1, 11))
-    assert store._statistics._refresh is None
-    assert rows(database_url) == 10
-    await store.add_many(many(11, 15))  # 14 < 1.5 × 10
-    assert store._statistics._refresh is None
-    await store.add(memory(15))  # 15 >= 1.5 × 10
-    await refreshed(store)
-    assert frequencies(database_url).items() >= {"": 15, "harbour": 14}.items()
+async def test_a_large_store_is_refreshed_in_the_background(database_url: str) -> None:
+    async with PostgresStore(database_url, limits=Limits(small_store=10)) as store:
+        await store.add_many(many(1, 11))
+        assert rows(database_url) == 10
+        await store.add_many(many(11, 15))  # 14 < 1.5 × 10
+        assert refreshes() == []
+        await store.add(memory(15))  # 15 >= 1.5 × 10
+        (refresh,) = refreshes()
+        await refresh
+        assert frequencies(database_url).items() >= {"": 15, "harbour": 14}.items()
 
 
 async def test_a_store_that_grew_unseen_is_noticed_when_it_is_opened(database_url: str) -> None:
@@ -102,14 +97,12 @@ async def test_a_store_that_grew_unseen_is_noticed_when_it_is_opened(database_ur
         assert rows(database_url) == 4
 
 
-async def test_closing_does_not_wait_for_a_refresh(
-    database_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "_SMALL", 0)
-    async with asyncio.timeout(LIMIT), PostgresStore(database_url) as store:
+async def test_closing_ends_a_refresh(database_url: str) -> None:
+    opening = PostgresStore(database_url, limits=Limits(small_store=0))
+    async with asyncio.timeout(LIMIT), opening as store:
         await store.add_many(many(1, 100))
-        assert store._statistics._refresh is not None
-    assert store._statistics._refresh.done()
+        (refresh,) = refreshes()
+    assert refresh.done()
 
 
 async def test_maintaining_waits_for_a_refresh_under_way(

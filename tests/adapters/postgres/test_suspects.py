@@ -13,6 +13,7 @@ from tests.conformance.samples import ids, memory
 
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.adapters.postgres.vectors.queue import MAX_ATTEMPTS
+from recollect.core.admin.timeouts import Timeouts
 from recollect.core.errors import ModelUnavailable
 from recollect.core.graph.extraction import BY_RULES, ExtractionJob, read_by_rules
 from recollect.core.recall.space import EmbeddingProgress, Space
@@ -85,7 +86,7 @@ async def test_only_the_text_that_ends_its_workers_is_parked(
 ) -> None:
     numbers = range(1, BATCH + 1)
     stored = [memory(n, KILLER if n == place else f"text {n}") for n in numbers]
-    async with opened(emptied_database_url, lease=0) as (store, vectors):
+    async with opened(emptied_database_url, timeouts=Timeouts(lease=0)) as (store, vectors):
         space = await vectors.open_space("compass", SPACE)
         await store.add_many(stored)
         model = Deadly()
@@ -100,7 +101,7 @@ async def test_only_the_text_that_ends_its_workers_is_parked(
 async def test_who_was_with_it_is_cleared_and_what_is_new_still_goes_together(
     emptied_database_url: str,
 ) -> None:
-    async with opened(emptied_database_url, lease=0) as (store, vectors):
+    async with opened(emptied_database_url, timeouts=Timeouts(lease=0)) as (store, vectors):
         space = await vectors.open_space("compass", SPACE)
         await store.add_many([memory(1, "old"), memory(2, "older")])
         assert len(await vectors.claim(space, 10)) == 2  # and its worker dies
@@ -239,7 +240,7 @@ async def test_only_the_text_that_ends_the_readers_is_parked(
 
     monkeypatch.setattr(extract, "read_by_rules", read)
     numbers = range(1, RULES_BATCH + 1)
-    async with opened(emptied_database_url, lease=0) as (store, _):
+    async with opened(emptied_database_url, timeouts=Timeouts(lease=0)) as (store, _):
         await store.add_many([said(n, KILLER if n == 7 else f"text {n}") for n in numbers])
         assert await deaths_until_done(GraphWorker(GraphContext(store.graph))) == MAX_ATTEMPTS
         progress = await store.graph.progress(BY_RULES)

@@ -25,9 +25,9 @@ from alembic.util.exc import CommandError
 from sqlalchemy import NullPool, create_engine
 from sqlalchemy.exc import DBAPIError
 
-from recollect.adapters.postgres import timeouts as patience
-from recollect.adapters.postgres.errors import from_driver
-from recollect.adapters.postgres.vectors.support import vector_note
+from recollect.adapters.postgres.errors import translate
+from recollect.adapters.postgres.vectors.support import explain_missing_vectors
+from recollect.core.admin.timeouts import Timeouts
 from recollect.core.errors import StoreUnavailable
 
 _SCRIPTS: Final = Path(__file__).parent / "migrations"
@@ -42,13 +42,14 @@ def heads() -> set[str]:
     return set(ScriptDirectory.from_config(_config()).get_heads())
 
 
-def migrate(url: str) -> str:
+def migrate(url: str, timeouts: Timeouts | None = None) -> str:
     """Bring the database up to date. Returns why it cannot hold vectors; "" when it can."""
-    with _migrating(url) as config:
+    timeouts = timeouts or Timeouts()
+    with _migrating(url, timeouts) as config:
         command.upgrade(config, "tables@head")
-    note = vector_note(url)
+    note = explain_missing_vectors(url, timeouts)
     if not note:
-        with _migrating(url) as config:
+        with _migrating(url, timeouts) as config:
             command.upgrade(config, "vectors@head")
     return note
 
@@ -70,13 +71,11 @@ def check_fit(version: int, encoding: str | None) -> None:
 
 
 @contextmanager
-def _migrating(url: str) -> Iterator[Config]:
+def _migrating(url: str, timeouts: Timeouts) -> Iterator[Config]:
     """A configuration whose connection commits at the end. Errors are translated."""
 
     def connect() -> psycopg.Connection:
-        made = psycopg.connect(
-            url, prepare_threshold=None, connect_timeout=patience.CONNECT_SECONDS
-        )
+        made = psycopg.connect(url, prepare_threshold=None, connect_timeout=timeouts.connect)
         try:
             check_fit(made.info.server_version, made.info.parameter_status("server_encoding"))
         except StoreUnavailable:
@@ -97,10 +96,10 @@ def _migrating(url: str) -> Iterator[Config]:
         ) from error
     except DBAPIError as error:
         if isinstance(error.orig, psycopg.Error):
-            raise from_driver(error.orig) from error
+            raise translate(error.orig) from error
         raise
     except psycopg.Error as error:
-        raise from_driver(error) from error
+        raise translate(error) from error
     finally:
         engine.dispose()
 

@@ -148,5 +148,5 @@ async def compare_batch(context: GraphContext) -> Compared | None:
             one.owner, found.same.id, one.id, by_hand=False
         ):
             stay.append((one, found.near))
-    await context.store.compared(space, stay)
+    await context.store.save_neighbours(space, stay)
     return Compared(len(names), len(names) - len(stay))

@@ -14,7 +14,6 @@ from tests.adapters.vectors import NORTH, SPACE, embed_all, nearest, opened, row
 from tests.conformance.samples import ids, memory
 
 from recollect.adapters.postgres.store import PostgresStore
-from recollect.adapters.postgres.vectors import spaces
 from recollect.adapters.postgres.vectors.index import PostgresVectors
 from recollect.core.errors import Conflict
 from recollect.core.memory.memory import EPISODE
@@ -85,14 +84,12 @@ def test_a_removal_that_was_overtaken_leaves_a_space_that_is_wanted_again(
             a, b = await open_all(vectors, A, B)
             await store.add(memory(1))
             await embed_all(vectors, a)
-            async with store._transaction() as connection:
-                await spaces.retire_for_good(connection, b)
+            await vectors.give_up(b)
             (b,) = await open_all(vectors, B)
             await embed_all(vectors, b)
             await vectors.activate(b)
             await vectors.activate((await open_all(vectors, A))[0])
-            async with store._transaction() as connection:
-                assert await spaces.remove_some(connection, b) is None
+            assert await vectors.remove_some(b) is None
             assert await standing(vectors) == {"a": "active", "b": "former"}
             assert await nearest(vectors, b) == ids(1)
 
@@ -108,8 +105,7 @@ def test_what_was_given_up_is_not_removed_when_somebody_has_opened_it_again(
             a, b = await open_all(vectors, A, B)
             await store.add(memory(1))
             await embed_all(vectors, a)
-            async with store._transaction() as connection:
-                await spaces.retire_for_good(connection, b)
+            await vectors.give_up(b)
             (seen,) = [one for one in await vectors.spaces() if one.is_given_up]
             (b,) = await open_all(vectors, B)
             await embed_all(vectors, b)

@@ -10,9 +10,10 @@ import pytest
 from tests.adapters.vectors import EAST, NORTH, SPACE, embed_all, nearest, opened, rows, texts
 from tests.conformance.samples import ids, memory
 
-from recollect.adapters.postgres.vectors import sweep as embedding_sweep
+from recollect.adapters.postgres.limits import Limits
 from recollect.adapters.postgres.vectors.index import PostgresVectors
 from recollect.adapters.postgres.vectors.queue import MAX_ATTEMPTS
+from recollect.core.admin.timeouts import Timeouts
 from recollect.core.recall.space import EmbeddingProgress, StoredSpace
 
 _DUE = "update embeddings set due_at = now() where due_at < 'infinity'"
@@ -34,20 +35,18 @@ def test_what_was_there_before_and_what_comes_after_is_embedded(emptied_database
     asyncio.run(run())
 
 
-def test_a_backfill_goes_part_by_part_and_resumes(
-    emptied_database_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(embedding_sweep, "SWEEP", 3)
+def test_a_backfill_goes_part_by_part_and_resumes(emptied_database_url: str) -> None:
+    limits = Limits(sweep=3)
     looked = "select swept_to from spaces"
 
     async def run() -> None:
-        async with opened(emptied_database_url) as (store, vectors):
+        async with opened(emptied_database_url, limits=limits) as (store, vectors):
             await store.add_many([memory(number, str(number)) for number in range(1, 8)])
             space = await vectors.open_space("compass", SPACE)
             assert texts(await vectors.claim(space, 100)) == ["1", "2", "3"]
             assert [row["swept_to"] for row in await rows(store, looked)] == ids(3)
             assert await vectors.progress(space) == EmbeddingProgress(0, 7, 0)
-        async with opened(emptied_database_url) as (store, vectors):
+        async with opened(emptied_database_url, limits=limits) as (store, vectors):
             space = await vectors.open_space("compass", SPACE)
             assert texts(await vectors.claim(space, 100)) == ["4", "5", "6"]
             assert texts(await vectors.claim(space, 100)) == ["7"]
@@ -84,8 +83,8 @@ def test_a_writer_older_than_the_space_is_not_missed(emptied_database_url: str) 
 def test_two_workers_share_and_a_dead_ones_lease_runs_out(emptied_database_url: str) -> None:
     async def run() -> None:
         async with (
-            opened(emptied_database_url, lease=3_600) as (store, one),
-            opened(emptied_database_url, lease=3_600) as (_, other),
+            opened(emptied_database_url, timeouts=Timeouts(lease=3_600)) as (store, one),
+            opened(emptied_database_url, timeouts=Timeouts(lease=3_600)) as (_, other),
         ):
             space = await one.open_space("compass", SPACE)
             await store.add_many([memory(number, str(number)) for number in range(1, 7)])
@@ -104,7 +103,7 @@ def test_two_workers_share_and_a_dead_ones_lease_runs_out(emptied_database_url: 
 
 def test_a_lease_of_no_length_is_over_at_once(emptied_database_url: str) -> None:
     async def run() -> None:
-        async with opened(emptied_database_url, lease=0) as (store, vectors):
+        async with opened(emptied_database_url, timeouts=Timeouts(lease=0)) as (store, vectors):
             space = await vectors.open_space("compass", SPACE)
             await store.add(memory(1))
             assert await vectors.claim(space, 1) == await vectors.claim(space, 1) != []

@@ -13,7 +13,6 @@ from tests.adapters.vectors import NORTH, SPACE, active, embed_all, nearest, ope
 from tests.conformance.samples import ids, memory
 
 from recollect.adapters.postgres.store import PostgresStore
-from recollect.adapters.postgres.vectors import spaces
 from recollect.core.errors import Conflict, InvalidInput, StoreBusy
 from recollect.core.recall.space import Space, StoredSpace
 
@@ -218,8 +217,7 @@ def test_a_space_opened_again_while_it_is_removed_is_left_alone(emptied_database
             space = await vectors.open_space("compass 2", replace(SPACE, revision="2"))
             await store.add(memory(1))
             await embed_all(vectors, space)
-            async with store._transaction() as connection:
-                assert not await spaces.remove_some(connection, space)
+            assert not await vectors.remove_some(space)
             assert await nearest(vectors, space) == ids(1)
             assert space in await vectors.spaces()
 

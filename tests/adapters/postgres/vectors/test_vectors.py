@@ -15,8 +15,8 @@ from tests.conformance.samples import OWNER, ids, memory
 from tests.conftest import Cluster
 from tests.strategies import MOMENT
 
+from recollect.adapters.postgres.limits import Limits
 from recollect.adapters.postgres.store import PostgresStore
-from recollect.adapters.postgres.vectors import search as vector_search
 from recollect.core.errors import ModelUnavailable
 from recollect.core.memory.memory import EVERYWHERE, Scope
 from recollect.core.recall.space import Space
@@ -24,17 +24,14 @@ from recollect.ports.recall import VectorQuery
 
 
 @pytest.fixture(params=["exact", "hnsw"])
-def plan(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Each of the two plans, whatever the size of the scope."""
-    name: str = request.param
-    if name == "hnsw":
-        monkeypatch.setattr(vector_search, "EXACT_ROWS", -1)
-    return name
+def limits(request: pytest.FixtureRequest) -> Limits:
+    """For each of the two plans, whatever the size of the scope."""
+    return Limits() if request.param == "exact" else Limits(exact_rows=-1)
 
 
-def test_cosine_orders_and_ties_go_by_id(emptied_database_url: str, plan: str) -> None:
+def test_cosine_orders_and_ties_go_by_id(emptied_database_url: str, limits: Limits) -> None:
     async def run() -> None:
-        async with opened(emptied_database_url) as (store, vectors):
+        async with opened(emptied_database_url, limits=limits) as (store, vectors):
             space = await vectors.open_space("compass", SPACE)
             await store.add_many([memory(number) for number in (1, 2, 3, 4)])
             wanted = dict(zip(ids(1, 2, 3, 4), (SOUTH, [3.0, 3.0], NORTH, NORTH), strict=True))
@@ -63,10 +60,10 @@ def test_cosine_orders_and_ties_go_by_id(emptied_database_url: str, plan: str) -
     ],
 )
 def test_the_scope_holds(
-    emptied_database_url: str, plan: str, scope: Scope, expected: tuple[int, ...]
+    emptied_database_url: str, limits: Limits, scope: Scope, expected: tuple[int, ...]
 ) -> None:
     async def run() -> None:
-        async with opened(emptied_database_url) as (store, vectors):
+        async with opened(emptied_database_url, limits=limits) as (store, vectors):
             space = await vectors.open_space("compass", SPACE)
             await store.add_many(
                 [
@@ -87,10 +84,10 @@ def test_the_scope_holds(
 
 
 def test_an_edited_text_has_no_vector_until_it_is_embedded_again(
-    emptied_database_url: str, plan: str
+    emptied_database_url: str, limits: Limits
 ) -> None:
     async def run() -> None:
-        async with opened(emptied_database_url) as (store, vectors):
+        async with opened(emptied_database_url, limits=limits) as (store, vectors):
             space = await vectors.open_space("compass", SPACE)
             await store.add(memory(1, "old"))
             await embed_all(vectors, space)
@@ -121,20 +118,15 @@ def test_forgotten_and_erased_memories_leave_no_vector(emptied_database_url: str
     asyncio.run(run())
 
 
-def test_every_row_of_a_scope_that_hnsw_cannot_reach_is_found(
-    emptied_database_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_row_of_a_scope_that_hnsw_cannot_reach_is_found(emptied_database_url: str) -> None:
     """The scope's few vectors are the farthest of all: the index scan gives up before them."""
-    monkeypatch.setattr(vector_search, "EXACT_ROWS", -1)
-    monkeypatch.setattr(vector_search, "EF_LEAST", 10)
-    monkeypatch.setattr(vector_search, "EF_PER_ROW", 1)
-    monkeypatch.setattr(vector_search, "MAX_SCAN", 20)
+    limits = Limits(exact_rows=-1, ef_min=10, ef_per_row=1, max_scan=20)
 
     async def run() -> None:
         draw = random.Random(5)
         near = {UUID(int=n): [1.0, draw.random() / 10, draw.random() / 10] for n in range(1, 1001)}
         far = {UUID(int=n): [-1.0, draw.random(), draw.random()] for n in range(2001, 2013)}
-        async with opened(emptied_database_url) as (store, vectors):
+        async with opened(emptied_database_url, limits=limits) as (store, vectors):
             space = await vectors.open_space("sphere", Space("sphere", "1", 3))
             await store.add_many(memory(id.int) for id in near)
             await store.add_many(memory(id.int, project="far") for id in far)
@@ -151,9 +143,9 @@ def test_every_row_of_a_scope_that_hnsw_cannot_reach_is_found(
     asyncio.run(run())
 
 
-def test_spaces_are_never_mixed(emptied_database_url: str, plan: str) -> None:
+def test_spaces_are_never_mixed(emptied_database_url: str, limits: Limits) -> None:
     async def run() -> None:
-        async with opened(emptied_database_url) as (store, vectors):
+        async with opened(emptied_database_url, limits=limits) as (store, vectors):
             first = await vectors.open_space("compass", SPACE)
             second = await vectors.open_space("compass 2", replace(SPACE, revision="2"))
             await store.add_many([memory(1), memory(2)])

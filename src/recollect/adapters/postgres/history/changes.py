@@ -21,6 +21,7 @@ from recollect.adapters.files.erasure_log import Erasure
 from recollect.adapters.postgres.history.erasure import ERASE
 from recollect.adapters.postgres.history.erasure_memory import TOMBSTONE, ErasureMemory
 from recollect.adapters.postgres.identity import identity
+from recollect.adapters.postgres.pool import Pool
 from recollect.adapters.postgres.rows import (
     INSERT_NEW,
     MEMORY_COLUMNS,
@@ -30,7 +31,7 @@ from recollect.adapters.postgres.rows import (
     to_memory,
     utc,
 )
-from recollect.adapters.postgres.statistics import Statistics, Transaction
+from recollect.adapters.postgres.statistics import Statistics
 from recollect.core.errors import NotFound, StoreBusy
 from recollect.core.sync.model import (
     Answer,
@@ -122,15 +123,13 @@ class _Overtaken(StoreBusy):
 class PostgresChanges:
     """Implements the `ChangeStore` port on the store's own pool."""
 
-    def __init__(
-        self, transaction: Transaction, statistics: Statistics, remembered: ErasureMemory
-    ) -> None:
-        self._transaction = transaction
+    def __init__(self, pool: Pool, statistics: Statistics, remembered: ErasureMemory) -> None:
+        self._pool = pool
         self._statistics = statistics
         self._remembered = remembered
 
     async def peer(self, owner: str) -> Peer:
-        async with self._transaction() as connection:
+        async with self._pool.transaction() as connection:
             server, epoch = await identity(connection)
         return Peer(server, owner, epoch)
 
@@ -147,7 +146,7 @@ class PostgresChanges:
     ) -> list[Answer]:
         ids = sorted({item.id for item in items})
         written: dict[UUID, Decision] = {}
-        async with self._transaction() as connection:
+        async with self._pool.transaction() as connection:
             await connection.execute(_LOCK, (owner, ids))
             rows = await _rows(connection, owner, store, ids)
             foreign = await _foreign(connection, owner, ids)
@@ -175,7 +174,7 @@ class PostgresChanges:
         if not revisions:
             return []
         ids = sorted(one.id for one in revisions)
-        async with self._transaction() as connection, connection.cursor() as cursor:
+        async with self._pool.transaction() as connection, connection.cursor() as cursor:
             await cursor.execute(_HOLD, (owner, [one.memory_id for one in revisions]))
             locked = "select id from revisions where id = any(%s) order by id for update"
             await cursor.execute(locked, (ids,))
@@ -189,7 +188,7 @@ class PostgresChanges:
     ) -> ChangePage:
         peer = await self.peer(owner)
         params = {"owner": owner, "after": after, "limit": limit, "sensitive": sensitive}
-        async with self._transaction() as connection:
+        async with self._pool.transaction() as connection:
             # One snapshot for all: a revision must not overtake the memory it belongs to.
             await connection.execute("set transaction isolation level repeatable read")
             cursor = await connection.execute("select last_value, is_called from change_positions")
@@ -229,7 +228,7 @@ class PostgresChanges:
 
     async def revisions(self, owner: str) -> list[Revision]:
         query = "select * from revisions where owner = %s and resolved_at is null order by id"
-        async with self._transaction() as connection:
+        async with self._pool.transaction() as connection:
             cursor = await connection.execute(query, (owner,))
             return [_to_revision(row) for row in await cursor.fetchall()]
 
@@ -238,7 +237,7 @@ class PostgresChanges:
             update revisions set resolved_at = %s
             where owner = %s and id = %s and resolved_at is null
         """
-        async with self._transaction() as connection:
+        async with self._pool.transaction() as connection:
             await connection.execute(_HOLD, (owner, [revision.memory_id]))
             cursor = await connection.execute(query, (revision.resolved_at, owner, revision.id))
             if cursor.rowcount == 0:

@@ -17,9 +17,8 @@ from uuid import UUID
 from recollect.adapters.files.erasure_log import Entry, Erasure, ErasureLogs, Revocation
 from recollect.adapters.postgres.history.erasure import ERASE
 from recollect.adapters.postgres.identity import NEW_EPOCH, identity
-from recollect.adapters.postgres.pool import Connection
+from recollect.adapters.postgres.pool import Connection, Pool
 from recollect.adapters.postgres.rows import utc
-from recollect.adapters.postgres.statistics import Transaction
 
 log = logging.getLogger(__name__)
 
@@ -67,9 +66,9 @@ class Place:
 class ErasureMemory:
     """Without logs nothing is remembered."""
 
-    def __init__(self, logs: ErasureLogs | None, transaction: Transaction) -> None:
+    def __init__(self, logs: ErasureLogs | None, pool: Pool) -> None:
         self._logs = logs
-        self._transaction = transaction
+        self._pool = pool
         self._lock = asyncio.Lock()
         self.log_id: UUID | None = None
         self.place: Place | None = None
@@ -104,7 +103,7 @@ class ErasureMemory:
         """
         erased = revoked = 0
         async with self._lock:
-            async with self._transaction() as connection:
+            async with self._pool.transaction() as connection:
                 server, _ = await identity(connection)
                 file = await asyncio.to_thread(logs.open, server)
                 cursor = await connection.execute(_APPLIED, (file.id,))
@@ -130,7 +129,7 @@ class ErasureMemory:
         """A server that was killed after it committed has not noted it."""
         if self._logs is None:
             return
-        async with self._transaction() as connection:
+        async with self._pool.transaction() as connection:
             server, _ = await identity(connection)
             noted = await asyncio.to_thread(_all_entries, self._logs, server)
             cursor = await connection.execute(_KNOWN)

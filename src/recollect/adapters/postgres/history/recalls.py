@@ -49,7 +49,7 @@ class PostgresRecalls:
 
     async def note_recalls(self, ids: Collection[UUID], at: datetime) -> None:
         async with self._pool.transaction() as connection:
-            # Nobody waits for it, and a crash may lose it.
+            # No one waits for it, and a crash may lose it.
             await connection.execute("set local synchronous_commit = off")
             await connection.execute(_NOTE, {"ids": sorted(ids), "at": at})
 

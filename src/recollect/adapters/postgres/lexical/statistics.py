@@ -4,7 +4,7 @@ Kept in `lexeme_stats (lexeme text primary key, ndoc integer)`, beside how many 
 and how long they are. Who takes them, and when, is `statistics.py`'s.
 
 All owners share these, and scores show them. So sensitive memories are not among them: an owner's
-own are counted with each of his queries, for nobody else.
+own are counted with each of their queries, for no one else.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ select greatest(c.reltuples, pg_stat_get_live_tuples(c.oid))
 from pg_class c where c.oid = 'memories'::regclass
 """
 
-# A write may be waiting for the rebuild, so the rebuild waits for nobody who holds the table.
+# A write may be waiting for the rebuild, so the rebuild does not wait for locks on the table.
 _TRY_LOCK: Final[LiteralString] = """
 select pg_try_advisory_xact_lock(%(lock)s), set_config('lock_timeout', %(lock_timeout)s, true)
 """
@@ -91,7 +91,7 @@ where deleted_at is null and not is_sensitive
 
 # A word in one memory alone is not kept: a word without a row counts as 1 anyway, the table is
 # half as long, and a word that only an erased memory held is nowhere else. ts_stat takes text.
-# Readers see the old frequencies until the commit; nobody waits.
+# Readers see the old frequencies until the commit; no one waits.
 _REBUILD: Final[LiteralString] = """
 with sampled as materialized (
     select count(*)::float8 as rows,
@@ -142,9 +142,9 @@ async def statistics_due(conn: AsyncConnection[Any]) -> bool:
 
 
 async def refresh_statistics(conn: AsyncConnection[Any]) -> bool:
-    """Take the frequencies anew; False when another process is at it.
+    """Count the frequencies again; False when another process is doing it.
 
-    Fails with the driver's LockNotAvailable when somebody holds the table for long.
+    Fails with the driver's LockNotAvailable when the table stays locked.
     """
     async with conn.transaction():
         lock = {"lock": _LOCK, "lock_timeout": LOCK_TIMEOUT}

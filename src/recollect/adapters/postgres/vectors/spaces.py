@@ -149,7 +149,7 @@ class SpaceStore(StorePart):
             if state == "retired":  # its vectors may be on their way out already
                 raise Conflict(
                     f"the space {space.space.name} was given up meanwhile",
-                    remedy="Run `recollect reembed` again: it opens the space anew and fills it.",
+                    remedy="Run `recollect reembed` again: it opens the space again and fills it.",
                 )
             await connection.execute(_GIVE_UP_FORMER)
             await connection.execute(_RETIRE_ACTIVE)

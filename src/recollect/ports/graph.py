@@ -173,7 +173,7 @@ class ConceptNames(Protocol):
 
 
 class GraphView(Protocol):
-    """The graph as people see and mend it."""
+    """The graph as people view and edit it."""
 
     async def named(self, owner: str, keys: Collection[str]) -> dict[str, UUID]: ...
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 
 import psycopg
@@ -16,6 +15,8 @@ from tests.conftest import Cluster
 from recollect.adapters.postgres.limits import Limits
 from recollect.adapters.postgres.vectors.hnsw import SpaceIndex
 from recollect.core.recall.space import Space, StoredSpace
+
+pytestmark = pytest.mark.anyio
 
 LONG = Space("long", "1", 4_000)
 # Of 4,000 numbers so many take more than two megabytes.
@@ -60,23 +61,23 @@ def index_is_valid(url: str, space: StoredSpace) -> bool:
         return connection.execute(query, [f"embeddings_space_{space.id}"]).fetchone() == (True,)
 
 
-def test_a_build_asks_for_the_memory_that_the_index_takes(little_memory_url: str) -> None:
-    space = asyncio.run(filled_space(little_memory_url))
+async def test_a_build_asks_for_the_memory_that_the_index_takes(little_memory_url: str) -> None:
+    space = await filled_space(little_memory_url)
     assert not index_is_valid(little_memory_url, space)
     # 1 + 300 × (820 + 2 × 4,000) bytes, in whole megabytes
-    assert asyncio.run(memory_after_building(little_memory_url, space)) == "3MB"
+    assert await memory_after_building(little_memory_url, space) == "3MB"
     assert index_is_valid(little_memory_url, space)
 
 
-def test_a_build_asks_for_no_more_memory_than_the_limit(little_memory_url: str) -> None:
-    space = asyncio.run(filled_space(little_memory_url))
+async def test_a_build_asks_for_no_more_memory_than_the_limit(little_memory_url: str) -> None:
+    space = await filled_space(little_memory_url)
     limits = Limits(index_memory_mb=2)
-    assert asyncio.run(memory_after_building(little_memory_url, space, limits)) == "2MB"
+    assert await memory_after_building(little_memory_url, space, limits) == "2MB"
 
 
-def test_a_build_keeps_a_larger_memory_setting(database_url: str) -> None:
-    space = asyncio.run(filled_space(database_url))
-    assert asyncio.run(memory_after_building(database_url, space)) == "256MB"
+async def test_a_build_keeps_a_larger_memory_setting(database_url: str) -> None:
+    space = await filled_space(database_url)
+    assert await memory_after_building(database_url, space) == "256MB"
 
 
 @pytest.fixture
@@ -103,7 +104,7 @@ def stingy_url(little_memory_url: str, cluster: Cluster) -> Iterator[str]:
         yield little_memory_url
 
 
-def test_a_build_goes_on_without_memory_that_postgres_refuses(stingy_url: str) -> None:
-    space = asyncio.run(filled_space(stingy_url))
-    assert asyncio.run(memory_after_building(stingy_url, space)) == "1MB"
+async def test_a_build_goes_on_without_memory_that_postgres_refuses(stingy_url: str) -> None:
+    space = await filled_space(stingy_url)
+    assert await memory_after_building(stingy_url, space) == "1MB"
     assert index_is_valid(stingy_url, space)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 
 import psycopg
@@ -113,26 +112,27 @@ def test_a_postgres_without_a_connection_left_is_not_called_unreachable(
         "FATAL:  no more connections allowed (max_client_conn)",  # PgBouncer
     ],
 )
-def test_every_way_to_say_that_no_connection_is_left_is_known(said: str) -> None:
+def test_every_refusal_for_lack_of_connections_is_busy(said: str) -> None:
     error = psycopg.OperationalError(f"connection failed: {said}")
     assert type(translate(error)) is StoreBusy
 
 
-def test_connections_notice_that_nobody_is_there_unless_their_address_says_how(
+@pytest.mark.anyio
+async def test_connections_have_keepalives_unless_the_address_sets_them(
     database_url: str,
 ) -> None:
-    async def told(url: str) -> dict[str, str]:
+    async def parameters(url: str) -> dict[str, str]:
         async with PostgresStore(url, connections=1) as store, store.pool.reading() as connection:
             return connection.info.get_parameters()
 
-    made = asyncio.run(told(database_url))
+    made = await parameters(database_url)
     assert made["keepalives_idle"] == "30"
     assert made["tcp_user_timeout"] == "10000"
-    own = asyncio.run(told(make_conninfo(database_url, keepalives_idle=7)))
+    own = await parameters(make_conninfo(database_url, keepalives_idle=7))
     assert own["keepalives_idle"] == "7"
 
 
-def test_what_is_no_address_is_named_so() -> None:
+def test_check_address_refuses_what_is_no_database_address() -> None:
     with pytest.raises(InvalidInput, match="not an address") as raised:
         check_address("not a url with hunter2")
     assert "hunter2" not in f"{raised.value} {raised.value.remedy}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import subprocess
 import sys
 from pathlib import Path
@@ -131,10 +130,8 @@ def test_check_fit_refuses_an_old_postgres() -> None:
     check_fit(150_000, "UTF8")
 
 
-def test_store_reports_a_missing_database_as_unreachable(tmp_path: Path) -> None:
-    async def open_it() -> None:
+@pytest.mark.anyio
+async def test_store_reports_a_missing_database_as_unreachable(tmp_path: Path) -> None:
+    with pytest.raises(StoreUnavailable, match="cannot be reached"):
         async with PostgresStore(f"host={tmp_path} dbname=recollect connect_timeout=2"):
             pass
-
-    with pytest.raises(StoreUnavailable, match="cannot be reached"):
-        asyncio.run(open_it())

@@ -106,28 +106,28 @@ def reads_of(store: PostgresStore, vectors: PostgresVectors, space: StoredSpace)
     }
 
 
-async def test_whatever_a_recall_reads_is_asked_again_once(database_url: str) -> None:
+async def test_every_read_of_a_recall_is_retried_once(database_url: str) -> None:
     async with with_one_memory(database_url) as parts:
         for name, (table, read) in reads_of(*parts).items():
             undisturbed = await read()
             assert await while_lost(database_url, table, read) == undisturbed, name
 
 
-async def test_a_second_loss_is_told(database_url: str) -> None:
+async def test_a_second_disconnect_is_raised(database_url: str) -> None:
     async with PostgresStore(database_url) as store:
         with pytest.raises(StoreUnavailable, match="cannot be reached"):
             await while_lost(database_url, "settings", store.read_settings, times=2)
         assert await store.read_settings() == {}
 
 
-async def test_a_write_is_never_tried_again(database_url: str) -> None:
+async def test_a_write_is_never_retried(database_url: str) -> None:
     async with PostgresStore(database_url) as store:
         with pytest.raises(StoreUnavailable, match="cannot be reached"):
             await while_lost(database_url, "memories", lambda: store.add(memory(1)))
         assert await store.get(OWNER, ONE) is None
 
 
-async def test_all_connections_that_died_while_nobody_used_them_are_replaced_at_once(
+async def test_all_idle_connections_that_died_are_replaced_at_once(
     database_url: str,
 ) -> None:
     """A Postgres that restarts ends every one of them. Found dead one after another, with growing
@@ -161,7 +161,7 @@ async def test_all_connections_that_died_while_nobody_used_them_are_replaced_at_
         (errors.InsufficientPrivilege(), False),
     ],
 )
-async def test_only_a_connection_that_broke_while_it_was_used_is_lost(
+async def test_only_a_connection_that_broke_in_use_is_a_disconnect(
     error: psycopg.Error, lost: bool
 ) -> None:
     told = translate(error)

@@ -98,7 +98,7 @@ async def test_only_the_text_that_ends_its_workers_is_parked(
         assert [len(asked) for asked in together] == [BATCH], "nobody is with it a second time"
 
 
-async def test_who_was_with_it_is_cleared_and_what_is_new_still_goes_together(
+async def test_texts_claimed_with_a_suspect_are_cleared_and_new_ones_batched(
     emptied_database_url: str,
 ) -> None:
     async with opened(emptied_database_url, timeouts=Timeouts(lease=0)) as (store, vectors):
@@ -124,7 +124,9 @@ async def test_a_text_that_only_fails_is_tried_again_with_others(emptied_databas
         assert texts(await vectors.claim(space, 10)) == ["one", "two"]
 
 
-async def test_what_failed_and_was_given_back_is_no_suspect(emptied_database_url: str) -> None:
+async def test_a_text_that_failed_and_was_given_back_is_not_a_suspect(
+    emptied_database_url: str,
+) -> None:
     async with opened(emptied_database_url) as (store, vectors):
         await store.add_many([memory(number, str(number)) for number in range(1, 4)])
         space = await vectors.open_space("compass", SPACE)
@@ -139,7 +141,7 @@ async def test_what_failed_and_was_given_back_is_no_suspect(emptied_database_url
         assert len(await vectors.claim(space, 10)) == 3
 
 
-async def test_what_failed_is_told_from_what_is_in_hand(emptied_database_url: str) -> None:
+async def test_progress_tells_failed_texts_from_claimed_ones(emptied_database_url: str) -> None:
     async with opened(emptied_database_url) as (store, vectors):
         space = await vectors.open_space("compass", SPACE)
         await store.add_many([memory(1, "fails"), memory(2, "in hand"), memory(3, "waits")])
@@ -215,7 +217,7 @@ async def test_the_error_of_a_model_is_over_when_it_works_again(
         assert told == (None if content is None else "ValueError")
 
 
-async def test_the_error_of_a_model_stays_while_somebody_waits_for_its_answer(
+async def test_the_models_error_stays_until_it_answers(
     emptied_database_url: str,
 ) -> None:
     async with opened(emptied_database_url) as (store, vectors):

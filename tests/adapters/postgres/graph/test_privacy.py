@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 from typing import LiteralString
 from uuid import UUID
@@ -56,15 +55,12 @@ insert into extractions (memory_id, owner, content_hash) values (%s, 'ada', '')
         (_EXTRACTION, "extractions_of_what_may_leave"),
     ],
 )
-def test_postgres_refuses_rows_of_a_sensitive_memory(
+async def test_postgres_refuses_rows_of_a_sensitive_memory(
     emptied_database_url: str, forged: LiteralString, constraint: str
 ) -> None:
-    async def store_it() -> None:
-        async with PostgresStore(emptied_database_url) as store:
-            await store.add(memory(1, is_sensitive=True))
-            assert await rows(store, "select * from extractions") == []
-
-    asyncio.run(store_it())
+    async with PostgresStore(emptied_database_url) as store:
+        await store.add(memory(1, is_sensitive=True))
+        assert await rows(store, "select * from extractions") == []
     with (
         psycopg.connect(emptied_database_url) as connection,
         pytest.raises(psycopg.errors.ForeignKeyViolation, match=constraint),
@@ -81,15 +77,11 @@ def test_the_mark_of_what_may_leave_cannot_be_forged(emptied_database_url: str, 
         connection.execute(f"insert into {table} (sensitive) values (true)")
 
 
-def test_postgres_refuses_to_leave_a_mention_behind(emptied_database_url: str) -> None:
+async def test_postgres_refuses_to_leave_a_mention_behind(emptied_database_url: str) -> None:
     """With the trigger off, which removes it in time, the change itself is impossible."""
-
-    async def read_it() -> None:
-        async with PostgresStore(emptied_database_url) as store:
-            await store.add(memory(1, f"about {CANARY}"))
-            await read_all(store)
-
-    asyncio.run(read_it())
+    async with PostgresStore(emptied_database_url) as store:
+        await store.add(memory(1, f"about {CANARY}"))
+        await read_all(store)
     with psycopg.connect(emptied_database_url) as connection:
         connection.execute("alter table memories disable trigger graph_outdated")
         with pytest.raises(psycopg.errors.ForeignKeyViolation):

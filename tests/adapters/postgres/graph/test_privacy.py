@@ -21,6 +21,8 @@ from recollect.usecases.graph.import_facts import import_facts
 from recollect.usecases.graph.manage import LocalGraph
 from recollect.usecases.workers.graph import GraphWorker
 
+pytestmark = pytest.mark.anyio
+
 CANARY = "Quetzalcoatlus"
 TABLES = ("concepts", "concept_names", "memory_concepts", "concept_edges", "edge_evidence")
 
@@ -99,7 +101,6 @@ async def _holds_canary(store: PostgresStore) -> list[str]:
     ]
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize(
     "way",
     [
@@ -140,7 +141,6 @@ async def test_what_becomes_sensitive_or_is_erased_leaves_nothing(
         assert [job.memory_id for job in left] == [UUID(int=2)]
 
 
-@pytest.mark.anyio
 async def test_the_language_model_never_sees_a_sensitive_memory(
     emptied_database_url: str,
 ) -> None:
@@ -166,7 +166,6 @@ async def test_the_language_model_never_sees_a_sensitive_memory(
     assert CANARY.encode() not in server.received
 
 
-@pytest.mark.anyio
 async def test_the_same_text_is_sent_once_and_a_days_calls_are_bounded(
     emptied_database_url: str,
 ) -> None:
@@ -191,7 +190,6 @@ async def test_the_same_text_is_sent_once_and_a_days_calls_are_bounded(
             assert (progress.waiting, progress.parked) == (1, 0)
 
 
-@pytest.mark.anyio
 async def test_what_the_model_did_not_answer_is_counted_against_that_text_alone(
     emptied_database_url: str,
 ) -> None:
@@ -211,7 +209,6 @@ async def test_what_the_model_did_not_answer_is_counted_against_that_text_alone(
     assert progress.last_error == "the language model said nothing usable of it"
 
 
-@pytest.mark.anyio
 async def test_an_import_passes_a_sensitive_memory_by(emptied_database_url: str) -> None:
     async with PostgresStore(emptied_database_url) as store:
         await fill(store, memory(1, is_sensitive=True))

@@ -24,7 +24,6 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from tests.leftovers import ended_with_us
 from tests.real_parts import summarize_skips
 
-from recollect.adapters.postgres import timeouts as patience
 from recollect.adapters.postgres.embedded import EmbeddedPostgres
 from recollect.adapters.postgres.embedded.passwords import ROLE, SUPERUSER, Passwords
 from recollect.adapters.postgres.migrate import migrate
@@ -103,8 +102,6 @@ def unhurried() -> Iterator[None]:
     defaults = tuple(longest.get(one.name, one.default) for one in fields(RecallSettings))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(RecallSettings.__init__, "__defaults__", defaults)
-        for name in ("CONNECT_SECONDS", "POOL_SECONDS"):
-            patch.setattr(patience, name, 60)
         patch.setenv("RECOLLECT_TIMEOUT_FACTOR", "60")
         for name in ("HEADER_TIMEOUT", "BODY_TIMEOUT", "ANSWER_WITHIN"):
             patch.setenv(f"RECOLLECT_{name}", "3600")

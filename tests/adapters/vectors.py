@@ -65,7 +65,7 @@ async def active(vectors: PostgresVectors) -> StoredSpace | None:
 
 async def rows(store: PostgresStore, statement: LiteralString, *params: object) -> list[Any]:
     """What plain SQL says, past everything the store guards."""
-    async with store._transaction() as connection:
+    async with store.pool.transaction() as connection:
         cursor = await connection.execute(statement, params or None)
         return await cursor.fetchall() if cursor.description else []
 

@@ -8,15 +8,14 @@ on stdout tells what came of it. The parent has no threads and no event loop, so
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import sys
-from collections.abc import Callable, Coroutine
 from typing import Any
 
 # Everything that is imported late is imported now.
 import alembic.command  # noqa: F401  # as above
+from tests.faults.steps import stop_at
 
 import recollect.adapters.models.embedders.catalogue
 import recollect.adapters.models.embedders.hosted
@@ -24,10 +23,9 @@ import recollect.shells.cli.embedding
 import recollect.shells.progress
 import recollect.usecases.workers.reembed
 import recollect.wiring  # noqa: F401  # as above
-from recollect.adapters.postgres import timeouts as patience
+from recollect.adapters.postgres.limits import Limits
 from recollect.adapters.postgres.store import PostgresStore
-from recollect.adapters.postgres.vectors import spaces
-from recollect.adapters.postgres.vectors.index import PostgresVectors
+from recollect.core.admin.timeouts import Timeouts
 from recollect.main import main
 
 _ANSWERS = os.dup(1)
@@ -38,28 +36,25 @@ def say(**what: object) -> None:
     os.write(_ANSWERS, json.dumps(what).encode() + b"\n")
 
 
-def stop_at(method: str, moment: str) -> None:
-    """Stop before or after a method of the vectors, or inside the transaction it makes."""
-    place: Any = spaces if moment == "inside" else PostgresVectors
-    real: Callable[..., Coroutine[Any, Any, object]] = getattr(place, method)
+def configure_stores() -> None:
+    """Claims expire after a second, a removal takes several steps, and a busy machine is no reason
+    to give up.
+    """
+    real = PostgresStore.__init__
+    timeouts, limits = Timeouts(database_connect=60, acquire=60, lease=1.0), Limits(drop_batch=25)
 
-    async def stopped(*arguments: object) -> None:
-        if moment != "before":
-            await real(*arguments)
-        say(here=method)
-        await asyncio.Event().wait()
+    def configured(self: PostgresStore, url: str, **options: Any) -> None:
+        real(self, url, timeouts=timeouts, limits=limits, **options)
 
-    setattr(place, method, stopped)
+    PostgresStore.__init__ = configured  # type: ignore[method-assign]  # the command makes its own
 
 
 def child(run: list[str], environment: dict[str, str], step: list[str] | None) -> None:
     os.environ.update(environment)
-    # A busy machine is no reason to give up, and nobody should wait long for what was claimed.
-    patience.CONNECT_SECONDS = patience.POOL_SECONDS = 60  # type: ignore[misc]  # as said
-    PostgresStore.__init__.__kwdefaults__["lease"] = 1.0  # type: ignore[index]  # it has some
-    spaces._DROP_BATCH = 25  # type: ignore[misc]  # so that a removal has several parts
+    configure_stores()
     if step is not None:
-        stop_at(*step)
+        method, moment = step
+        stop_at(method, moment, lambda: say(here=method))
     sys.argv = ["recollect", *run]
     try:
         main()

@@ -19,7 +19,7 @@ from tests.usecases.queues import InMemoryQueue
 from recollect.adapters.models.embedders.hosted import FIRST_TEXTS, HostedEmbedder
 from recollect.adapters.models.embedders.hosted_providers import COMPATIBLE
 from recollect.adapters.models.hosted.retries import DOCUMENT_PATIENCE
-from recollect.adapters.postgres.vectors.index import LEASE
+from recollect.core.admin.timeouts import Timeouts
 from recollect.core.errors import ModelBusy
 from recollect.core.recall.space import EmbeddingJob, StoredSpace
 from recollect.usecases.workers.backoff import Trouble
@@ -117,7 +117,7 @@ def test_a_slow_server_gets_its_work_done(seconds: float, in_vain: list[int]) ->
     with Loopback("compatible") as server:
         in_hand = run_advancing(run)
     assert gave_up == in_vain
-    assert max(in_hand) <= LEASE - 10.0
+    assert max(in_hand) <= Timeouts().lease - 10.0
     sent = [text for one in server.requests for text in one.body["input"] if text != "recollect"]
     assert len(sent) == len(TEXTS) + sum(in_vain)
 

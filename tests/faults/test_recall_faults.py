@@ -19,8 +19,8 @@ from tests.loopback import Loopback
 from tests.serving import running
 from tests.waiting import wait_until
 
-from recollect.adapters.postgres import timeouts as patience
 from recollect.adapters.postgres.embedded import EmbeddedPostgres
+from recollect.core.admin.timeouts import Timeouts
 from recollect.core.recall.request import LEGS
 
 TEXTS = {f"sparrows fly by day {number}" for number in range(5)}
@@ -105,7 +105,7 @@ def check_all(answers: list[tuple[httpx.Response, float]]) -> None:
     for answer, took in answers:
         check_honest(answer)
         # The key is looked up before the recall begins.
-        assert took < DEADLINE + patience.POOL_SECONDS
+        assert took < DEADLINE + Timeouts().acquire
 
 
 def test_recalls_survive_that_their_backends_are_ended(
@@ -127,10 +127,7 @@ def test_recalls_survive_that_their_backends_are_ended(
         wait_for_all(client)
 
 
-def test_recalls_survive_a_restart_of_postgres(
-    open_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(patience, "POOL_SECONDS", 3)
+def test_recalls_survive_a_restart_of_postgres(open_folder: Path) -> None:
     home = open_folder / "restarted"
     embedded = EmbeddedPostgres(home)
     url = embedded.start()

@@ -27,6 +27,7 @@ from tests.waiting import wait_until
 
 from recollect.adapters.models.embedders.catalogue import Account, Catalogue
 from recollect.adapters.postgres.store import PostgresStore
+from recollect.core.admin.timeouts import Timeouts
 from recollect.core.errors import Conflict
 from recollect.core.recall.request import RecallRequest
 from recollect.usecases.context import Context
@@ -53,7 +54,7 @@ BEFORE_THE_SWITCH: dict[str, Step] = {
 AFTER_THE_SWITCH: dict[str, Step] = {
     "switched": ("activate", "after"),
     "given up": ("drop_index", "before"),
-    "half removed": ("_remove_some", "after"),
+    "half removed": ("remove_some", "after"),
 }
 
 
@@ -105,7 +106,7 @@ def stopping() -> Iterator[subprocess.Popen[bytes]]:
         [sys.executable, str(script)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        env=environment(),
+        env=environment(PYTHONPATH=str(Path(__file__).parents[2])),
     ) as process:
         yield process
 
@@ -172,7 +173,7 @@ class House:
 async def changed_once(database_url: str, server: Loopback) -> AsyncIterator[House]:
     accounts = {"compatible": Account(None, server.base_url)}
     async with (
-        PostgresStore(database_url, lease=1.0) as store,
+        PostgresStore(database_url, timeouts=Timeouts(lease=1.0)) as store,
         Catalogue(Path("/"), accounts=accounts) as embedders,
     ):
         assert store.vectors is not None

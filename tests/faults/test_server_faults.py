@@ -25,7 +25,6 @@ from tests.conftest import Cluster
 from tests.serving import Running, running
 from tests.waiting import SECONDS, wait_until
 
-from recollect.adapters.postgres import timeouts as patience
 from recollect.adapters.postgres.embedded import EmbeddedPostgres
 from recollect.adapters.postgres.embedded.postmaster import find_postmaster
 from recollect.shells.serve import _write_private
@@ -90,10 +89,7 @@ def check_unavailable(answer: httpx.Response) -> None:
     assert problem["remedy"]
 
 
-def test_a_postgres_that_stops_and_comes_back_needs_no_restart(
-    open_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(patience, "POOL_SECONDS", 3)
+def test_a_postgres_that_stops_and_comes_back_needs_no_restart(open_folder: Path) -> None:
     home = open_folder / "coming-and-going"
     embedded = EmbeddedPostgres(home)
     url = embedded.start()

@@ -17,7 +17,6 @@ from tests.sync.clients import Client, settle
 from tests.sync.proxy import FAULTS, BadNetwork
 from tests.waiting import SECONDS
 
-from recollect.adapters.postgres import timeouts as patience
 from recollect.adapters.postgres.embedded import EmbeddedPostgres
 from recollect.core.errors import Conflict, RecollectError, StoreError, StoreFull
 from recollect.core.memory.memory import Draft
@@ -87,11 +86,8 @@ async def test_connections_to_postgres_end_in_the_middle(
         await _interrupted(up, tmp_path, end_all, times=3)
 
 
-async def test_postgres_restarts_in_the_middle(
-    open_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_postgres_restarts_in_the_middle(open_folder: Path, tmp_path: Path) -> None:
     """A real one stops, which breaks off what it is doing, and comes up at the same place."""
-    monkeypatch.setattr(patience, "POOL_SECONDS", 3)
     home = open_folder / "restarting"
     embedded = EmbeddedPostgres(home)
     url = embedded.start()

@@ -33,6 +33,7 @@ from recollect.adapters.models.embedders.hosted import HostedEmbedder
 from recollect.adapters.models.embedders.hosted_providers import COMPATIBLE
 from recollect.adapters.models.hosted.retries import DOCUMENT_PATIENCE, LONGEST_SILENCE
 from recollect.adapters.postgres.store import PostgresStore
+from recollect.core.admin.timeouts import Timeouts
 from recollect.core.errors import ModelUnavailable
 from recollect.core.recall.space import EmbeddingProgress
 from recollect.shells.worker import persist
@@ -76,7 +77,7 @@ def server() -> Iterator[Loopback]:
 
 @asynccontextmanager
 async def build_context(url: str, server: Loopback) -> Any:
-    async with PostgresStore(url, lease=1.0) as store:
+    async with PostgresStore(url, timeouts=Timeouts(lease=1.0)) as store:
         assert store.vectors is not None
         embedders = Hosted(server)
         try:

@@ -6,6 +6,7 @@ Postgres is real, and so are the processes, the signals and the connections that
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import subprocess
 import sys
@@ -19,13 +20,14 @@ import psycopg
 import pytest
 from tests.adapters.vectors import opened
 from tests.conformance.samples import memory
+from tests.faults.steps import act_before_commit
 from tests.loopback import Fault, Loopback, Spoiled, Status
 from tests.waiting import SECONDS
 
 from recollect.adapters.models.embedders.catalogue import Account, Catalogue
+from recollect.adapters.postgres.pool import Connection
 from recollect.adapters.postgres.store import PostgresStore
-from recollect.adapters.postgres.vectors import queue as embedding_queue
-from recollect.adapters.postgres.vectors import sweep as embedding_sweep
+from recollect.core.admin.timeouts import Timeouts
 from recollect.core.errors import ModelUnavailable
 from recollect.core.recall.space import Space
 from recollect.usecases.workers.backoff import Trouble
@@ -36,37 +38,28 @@ from recollect.usecases.workers.worker import Worker
 FINE = Spoiled()  # by nothing
 TEXTS = [f"memory number {place}" for place in range(40)]
 
-# A worker that stops at a step, says so, and waits to be killed. Its claims lapse after a second.
-# "inside" is behind the step's statements and before they are committed.
+# A worker that stops at a step, says so, and waits to be killed. Its claims expire after a second.
 WORKER = """
 import asyncio, sys
 from pathlib import Path
 from recollect.adapters.models.embedders.catalogue import Account, Catalogue
-from recollect.adapters.postgres.vectors import queue as embedding_queue
-from recollect.adapters.postgres.vectors import sweep as embedding_sweep
+from recollect.adapters.postgres.pool import Connection
 from recollect.adapters.postgres.store import PostgresStore
-from recollect.adapters.postgres.vectors.index import PostgresVectors
+from recollect.core.admin.timeouts import Timeouts
 from recollect.usecases.workers.embed import EmbeddingContext
 from recollect.usecases.workers.embedding import EmbeddingStep
 from recollect.usecases.workers.worker import Worker
+from tests.faults.steps import stop_at
 
 url, base_url, step, moment = sys.argv[1:]
-inside = embedding_sweep if step == "sweep" else embedding_queue
-holder = inside if moment == "inside" else PostgresVectors
-real = getattr(holder, step)
-
-async def stopped(*arguments):
-    if moment != "before":
-        await real(*arguments)
-    print("here", flush=True)
-    await asyncio.Event().wait()
-
-setattr(holder, step, stopped)
+stop_at(step, moment, lambda: print("here", flush=True))
 
 async def main():
     accounts = {"compatible": Account(None, base_url)}
-    async with PostgresStore(url, lease=1.0) as store, Catalogue(Path("/"), accounts=accounts) as c:
-        await Worker(EmbeddingStep(EmbeddingContext(store.vectors, c, "compatible/x@8"))).run()
+    opened = PostgresStore(url, timeouts=Timeouts(lease=1.0))
+    async with opened as store, Catalogue(Path("/"), accounts=accounts) as catalogue:
+        context = EmbeddingContext(store.vectors, catalogue, "compatible/x@8")
+        await Worker(EmbeddingStep(context)).run()
 
 asyncio.run(main())
 """
@@ -83,6 +76,7 @@ def killed_at(url: str, server: Loopback, step: str, moment: str) -> None:
         [sys.executable, "-c", WORKER, url, server.base_url, step, moment],
         stdout=subprocess.PIPE,
         text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "here\n"
@@ -208,7 +202,7 @@ def embedded_by(url: str, model: Moody) -> list[Embedded | Trouble]:
     told: list[Embedded | Trouble] = []
 
     async def run() -> None:
-        async with opened(url, lease=0) as (store, vectors):
+        async with opened(url, timeouts=Timeouts(lease=0)) as (store, vectors):
             await store.add_many([memory(n, text) for n, text in enumerate(TEXTS[:5], 1)])
             context = EmbeddingContext(vectors, model, "moody")
             worker = Worker(EmbeddingStep(context, told.append), sleep=lambda _: asyncio.sleep(0))
@@ -238,18 +232,15 @@ def embedded_by(url: str, model: Moody) -> list[Embedded | Trouble]:
 def test_a_worker_whose_connection_is_cut_in_the_midst_of_a_step_goes_on(
     database_url: str, monkeypatch: pytest.MonkeyPatch, step: str, moods: dict[str, Any]
 ) -> None:
-    holder = embedding_sweep if step == "sweep" else embedding_queue
-    real = getattr(holder, step)
     cut: list[int] = []
 
-    async def cutting(connection: Any, *arguments: Any) -> Any:
+    async def cut_once(connection: Connection) -> None:
         if not cut:
             cut.append(connection.info.backend_pid)
             with psycopg.connect(database_url, autocommit=True) as other:
                 other.execute("select pg_terminate_backend(%s, 60000)", cut)
-        return await real(connection, *arguments)
 
-    monkeypatch.setattr(holder, step, cutting)
+    act_before_commit(step, cut_once, monkeypatch.setattr)
     told = embedded_by(database_url, Moody(**moods))
     assert cut
     assert any(isinstance(one, Trouble) and one.of == "store" for one in told)

@@ -33,7 +33,7 @@ async def open_postgres(settings: Settings) -> AsyncIterator[tuple[PostgresStore
     erasures = ErasureLogs(settings.erasures_folder)
     async with (
         _postgres_url(settings) as (url, database, files),
-        PostgresStore(url, erasures=erasures, files=files) as store,
+        PostgresStore(url, timeouts=settings.timeouts, erasures=erasures, files=files) as store,
     ):
         yield store, database
 

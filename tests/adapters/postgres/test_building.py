@@ -1,8 +1,7 @@
-"""Building the index of a space: in memory, within a bound, and never for anybody else."""
+"""Building the index of a space: in memory, within a limit, and for its own session only."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 
 import psycopg
@@ -13,8 +12,11 @@ from tests.adapters.vectors import embed_all, opened
 from tests.conformance.samples import memory
 from tests.conftest import Cluster
 
-from recollect.adapters.postgres.vectors import hnsw as space_index
+from recollect.adapters.postgres.limits import Limits
+from recollect.adapters.postgres.vectors.hnsw import SpaceIndex
 from recollect.core.recall.space import Space, StoredSpace
+
+pytestmark = pytest.mark.anyio
 
 LONG = Space("long", "1", 4_000)
 # Of 4,000 numbers so many take more than two megabytes.
@@ -22,7 +24,7 @@ MANY = 300
 
 
 @pytest.fixture
-def little_room_url(database_url: str) -> str:
+def little_memory_url(database_url: str) -> str:
     """A database whose sessions begin with the least memory that Postgres allows."""
     with psycopg.connect(database_url, autocommit=True) as connection:
         name = sql.Identifier(connection.info.dbname)
@@ -41,13 +43,13 @@ async def filled_space(url: str) -> StoredSpace:
     return space
 
 
-async def room_after_building(url: str, space: StoredSpace) -> str:
+async def memory_after_building(url: str, space: StoredSpace, limits: Limits | None = None) -> str:
     """What the session that built the index was allowed at its end."""
     async with (
         await AsyncConnection.connect(url, autocommit=True, row_factory=dict_row) as guard,
         await AsyncConnection.connect(url, autocommit=True, row_factory=dict_row) as connection,
     ):
-        await space_index.build_index(guard, connection, space)
+        await SpaceIndex(guard, connection, space, limits or Limits()).build()
         cursor = await connection.execute("show maintenance_work_mem")
         row = await cursor.fetchone() or {}
     return str(row["maintenance_work_mem"])
@@ -59,33 +61,31 @@ def index_is_valid(url: str, space: StoredSpace) -> bool:
         return connection.execute(query, [f"embeddings_space_{space.id}"]).fetchone() == (True,)
 
 
-def test_who_builds_asks_for_the_memory_that_the_graph_takes(little_room_url: str) -> None:
-    space = asyncio.run(filled_space(little_room_url))
-    assert not index_is_valid(little_room_url, space)
+async def test_a_build_asks_for_the_memory_that_the_index_takes(little_memory_url: str) -> None:
+    space = await filled_space(little_memory_url)
+    assert not index_is_valid(little_memory_url, space)
     # 1 + 300 × (820 + 2 × 4,000) bytes, in whole megabytes
-    assert asyncio.run(room_after_building(little_room_url, space)) == "3MB"
-    assert index_is_valid(little_room_url, space)
+    assert await memory_after_building(little_memory_url, space) == "3MB"
+    assert index_is_valid(little_memory_url, space)
 
 
-def test_nobody_asks_for_more_than_the_bound(
-    little_room_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(space_index, "MOST_ROOM_MB", 2)
-    space = asyncio.run(filled_space(little_room_url))
-    assert asyncio.run(room_after_building(little_room_url, space)) == "2MB"
+async def test_a_build_asks_for_no_more_memory_than_the_limit(little_memory_url: str) -> None:
+    space = await filled_space(little_memory_url)
+    limits = Limits(index_memory_mb=2)
+    assert await memory_after_building(little_memory_url, space, limits) == "2MB"
 
 
-def test_more_memory_than_that_is_left_as_it_is(database_url: str) -> None:
-    space = asyncio.run(filled_space(database_url))
-    assert asyncio.run(room_after_building(database_url, space)) == "256MB"
+async def test_a_build_keeps_a_larger_memory_setting(database_url: str) -> None:
+    space = await filled_space(database_url)
+    assert await memory_after_building(database_url, space) == "256MB"
 
 
 @pytest.fixture
-def stingy_url(little_room_url: str, cluster: Cluster) -> Iterator[str]:
+def stingy_url(little_memory_url: str, cluster: Cluster) -> Iterator[str]:
     """Where Postgres refuses to build with more than its own setting, as it does when the shared
     memory of a container is too small.
     """
-    with psycopg.connect(little_room_url) as connection:
+    with psycopg.connect(little_memory_url) as connection:
         name = connection.info.dbname
     with psycopg.connect(cluster.admin_url, dbname=name, autocommit=True) as connection:
         connection.execute("""
@@ -101,10 +101,10 @@ def stingy_url(little_room_url: str, cluster: Cluster) -> Iterator[str]:
             create event trigger refuse on ddl_command_start when tag in ('CREATE INDEX')
             execute function refuse()
         """)
-        yield little_room_url
+        yield little_memory_url
 
 
-def test_memory_that_cannot_be_had_is_done_without(stingy_url: str) -> None:
-    space = asyncio.run(filled_space(stingy_url))
-    assert asyncio.run(room_after_building(stingy_url, space)) == "1MB"
+async def test_a_build_goes_on_without_memory_that_postgres_refuses(stingy_url: str) -> None:
+    space = await filled_space(stingy_url)
+    assert await memory_after_building(stingy_url, space) == "1MB"
     assert index_is_valid(stingy_url, space)

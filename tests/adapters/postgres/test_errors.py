@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 
 import psycopg
@@ -10,7 +9,7 @@ import pytest
 from psycopg import errors, sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from recollect.adapters.postgres.errors import check_address, from_driver, translated
+from recollect.adapters.postgres.errors import check_address, translate, translate_errors
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.core.errors import (
     Conflict,
@@ -47,7 +46,7 @@ def test_errors_that_postgres_itself_raises(
     cluster_connection: psycopg.Connection, code: str, expected: type[RecollectError]
 ) -> None:
     statement = f"do $$ begin raise 'secret text' using errcode = '{code}'; end $$"
-    with pytest.raises(RecollectError) as raised, translated():
+    with pytest.raises(RecollectError) as raised, translate_errors():
         cluster_connection.execute(statement)
     assert type(raised.value) is expected
     assert raised.value.remedy
@@ -62,7 +61,7 @@ def test_every_error_class_of_the_driver_is_mapped() -> None:
     ]
     assert len(classes) > 200
     for kind in classes:
-        mapped = from_driver(kind("secret text"))
+        mapped = translate(kind("secret text"))
         assert isinstance(mapped, StoreError | Conflict), kind
         assert "secret text" not in str(mapped)
 
@@ -86,7 +85,7 @@ def cluster_connection(database_url: str) -> Iterator[psycopg.Connection]:
 def test_a_refused_connection_is_not_called_unreachable(
     database_url: str, change: dict[str, str], said: str
 ) -> None:
-    with pytest.raises(StoreUnavailable, match=said), translated():
+    with pytest.raises(StoreUnavailable, match=said), translate_errors():
         psycopg.connect(make_conninfo(database_url, **change)).close()
 
 
@@ -98,7 +97,7 @@ def test_a_postgres_without_a_connection_left_is_not_called_unreachable(
     with psycopg.connect(emptied_database_url, autocommit=True) as connection:
         connection.execute(limit.format(sql.Identifier(str(name)), 0))
         try:
-            with pytest.raises(StoreBusy, match="no connection left"), translated():
+            with pytest.raises(StoreBusy, match="no connection left"), translate_errors():
                 psycopg.connect(emptied_database_url).close()
         finally:
             connection.execute(limit.format(sql.Identifier(str(name)), -1))
@@ -113,26 +112,27 @@ def test_a_postgres_without_a_connection_left_is_not_called_unreachable(
         "FATAL:  no more connections allowed (max_client_conn)",  # PgBouncer
     ],
 )
-def test_every_way_to_say_that_no_connection_is_left_is_known(said: str) -> None:
+def test_every_refusal_for_lack_of_connections_is_busy(said: str) -> None:
     error = psycopg.OperationalError(f"connection failed: {said}")
-    assert type(from_driver(error)) is StoreBusy
+    assert type(translate(error)) is StoreBusy
 
 
-def test_connections_notice_that_nobody_is_there_unless_their_address_says_how(
+@pytest.mark.anyio
+async def test_connections_have_keepalives_unless_the_address_sets_them(
     database_url: str,
 ) -> None:
-    async def told(url: str) -> dict[str, str]:
-        async with PostgresStore(url, connections=1) as store, store._reading() as connection:
+    async def parameters(url: str) -> dict[str, str]:
+        async with PostgresStore(url, connections=1) as store, store.pool.reading() as connection:
             return connection.info.get_parameters()
 
-    made = asyncio.run(told(database_url))
+    made = await parameters(database_url)
     assert made["keepalives_idle"] == "30"
     assert made["tcp_user_timeout"] == "10000"
-    own = asyncio.run(told(make_conninfo(database_url, keepalives_idle=7)))
+    own = await parameters(make_conninfo(database_url, keepalives_idle=7))
     assert own["keepalives_idle"] == "7"
 
 
-def test_what_is_no_address_is_named_so() -> None:
+def test_check_address_refuses_what_is_no_database_address() -> None:
     with pytest.raises(InvalidInput, match="not an address") as raised:
         check_address("not a url with hunter2")
     assert "hunter2" not in f"{raised.value} {raised.value.remedy}"

@@ -21,9 +21,11 @@ from tests.conformance.samples import OWNER, fill_background, ids, memory, searc
 from tests.real_parts import PGBOUNCER
 from tests.waiting import SECONDS, wait_until
 
-from recollect.adapters.postgres.vectors import hnsw as space_index
+from recollect.adapters.postgres.limits import Limits
 from recollect.core.recall.settings import RecallSettings
 from recollect.core.recall.space import EmbeddingProgress, Space
+
+pytestmark = pytest.mark.anyio
 
 PORT = 6432
 _OPERATIONS = Path(__file__).parents[3] / "docs" / "operations.md"
@@ -97,106 +99,87 @@ def _answers(url: str, pooler: subprocess.Popen[bytes]) -> bool:
     return True
 
 
-def test_memories_words_and_vectors(pooled_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_memories_words_and_vectors(pooled_url: str) -> None:
     # More sessions than the pooler has connections: whoever leaves something behind is found out.
-    async def run() -> None:
-        async with (
-            opened(pooled_url) as (store, vectors),
-            opened(pooled_url) as (other_store, other),
-        ):
-            space = await vectors.open_space("compass", SPACE)
-            await fill_background(store)
-            await store.add_many([memory(1, "The harbour is deep"), memory(2, "A violin sings")])
-            assert await search(store, "harbour deep") == ids(1, 1009)
-            counts = await asyncio.gather(
-                *(embed_all(one, space) for one in (vectors, other, vectors, other))
-            )
-            assert sum(counts) == 14
-            assert await vectors.progress(space) == EmbeddingProgress(14, 0, 0)
-            everyone = await asyncio.gather(
-                *(nearest(one, space, depth=14) for one in (vectors, other) * 5)
-            )
-            assert all(len(found) == 14 for found in everyone)
-            await other_store.replace(memory(1, "It is shallow", version=2), based_on=1)
-            assert ids(1)[0] not in await nearest(vectors, space)
-            jobs = await other.claim(space, 10)
-            assert [job.text for job in jobs] == ["It is shallow"]
-            await other.fail(space, jobs, "not now")
-            assert (await vectors.progress(space)).last_error == "not now"
-
-    asyncio.run(run())
+    async with (
+        opened(pooled_url) as (store, vectors),
+        opened(pooled_url) as (other_store, other),
+    ):
+        space = await vectors.open_space("compass", SPACE)
+        await fill_background(store)
+        await store.add_many([memory(1, "The harbour is deep"), memory(2, "A violin sings")])
+        assert await search(store, "harbour deep") == ids(1, 1009)
+        counts = await asyncio.gather(
+            *(embed_all(one, space) for one in (vectors, other, vectors, other))
+        )
+        assert sum(counts) == 14
+        assert await vectors.progress(space) == EmbeddingProgress(14, 0, 0)
+        everyone = await asyncio.gather(
+            *(nearest(one, space, depth=14) for one in (vectors, other) * 5)
+        )
+        assert all(len(found) == 14 for found in everyone)
+        await other_store.replace(memory(1, "It is shallow", version=2), based_on=1)
+        assert ids(1)[0] not in await nearest(vectors, space)
+        jobs = await other.claim(space, 10)
+        assert [job.text for job in jobs] == ["It is shallow"]
+        await other.fail(space, jobs, "not now")
+        assert (await vectors.progress(space)).last_error == "not now"
 
 
-def test_a_new_space_is_filled_indexed_and_switched_to(pooled_url: str) -> None:
-    async def run() -> None:
-        async with opened(pooled_url) as (store, vectors):
-            await store.add(memory(1))
-            old = await vectors.open_space("compass", SPACE)
-            new = await vectors.open_space("other", Space("other", "1", 3))
-            await embed_all(vectors, old)
-            await embed_all(vectors, new, [0.0, 1.0, 0.0])
-            await asyncio.gather(vectors.build_index(new), vectors.build_index(new))
-            await vectors.activate(new)
-            serving = await active(vectors)
-            assert serving is not None
-            assert await nearest(vectors, serving, [0.0, 1.0, 0.0]) == ids(1)
-            await vectors.drop_space(old)
-            assert [one.id for one in await vectors.spaces()] == [new.id]
-
-    asyncio.run(run())
+async def test_a_new_space_is_filled_indexed_and_switched_to(pooled_url: str) -> None:
+    async with opened(pooled_url) as (store, vectors):
+        await store.add(memory(1))
+        old = await vectors.open_space("compass", SPACE)
+        new = await vectors.open_space("other", Space("other", "1", 3))
+        await embed_all(vectors, old)
+        await embed_all(vectors, new, [0.0, 1.0, 0.0])
+        await asyncio.gather(vectors.build_index(new), vectors.build_index(new))
+        await vectors.activate(new)
+        serving = await active(vectors)
+        assert serving is not None
+        assert await nearest(vectors, serving, [0.0, 1.0, 0.0]) == ids(1)
+        await vectors.drop_space(old)
+        assert [one.id for one in await vectors.spaces()] == [new.id]
 
 
-def test_a_build_leaves_no_setting_with_the_pooled_sessions(
-    pooled_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_build_index_leaves_no_setting_in_pooled_sessions(pooled_url: str) -> None:
     # One vector would take that much.
-    monkeypatch.setattr(space_index, "_ELEMENT_BYTES", 400 * 2**20)
-
-    async def run() -> None:
-        async with opened(pooled_url) as (store, vectors):
-            await store.add(memory(1))
-            await vectors.open_space("compass", SPACE)
-            new = await vectors.open_space("other", Space("other", "1", 3))
-            await embed_all(vectors, new, [0.0, 1.0, 0.0])
-            await vectors.build_index(new)
-
-    asyncio.run(run())
+    limits = Limits(index_element_bytes=400 * 2**20)
+    async with opened(pooled_url, limits=limits) as (store, vectors):
+        await store.add(memory(1))
+        await vectors.open_space("compass", SPACE)
+        new = await vectors.open_space("other", Space("other", "1", 3))
+        await embed_all(vectors, new, [0.0, 1.0, 0.0])
+        await vectors.build_index(new)
     with ExitStack() as open_transactions:  # each holds one of the pooler's three sessions
         for _ in range(3):
             connection = open_transactions.enter_context(psycopg.connect(pooled_url))
             assert connection.execute("show maintenance_work_mem").fetchone() == ("256MB",)
 
 
-def test_polling_carries_what_listening_cannot(pooled_url: str) -> None:
+async def test_a_worker_polls_behind_a_pooler(pooled_url: str) -> None:
     """No notification comes through a pooler: a worker looks again by itself, and soon."""
-
-    async def run() -> None:
-        async with opened(pooled_url) as (store, vectors):
-            space = await vectors.open_space("compass", SPACE)
-            await store.add(memory(1))
-            async with asyncio.timeout(SECONDS):
-                await vectors.wait_for_work(600)  # learns that nobody will ring
-                await vectors.wait_for_work(600)
-            (job,) = await vectors.claim(space, 1)
-            assert await vectors.finish(space, [(job, NORTH)]) == 1
-            async with store._transaction() as connection:
-                cursor = await connection.execute("select pg_listening_channels()")
-                assert await cursor.fetchall() == []
-
-    asyncio.run(run())
+    async with opened(pooled_url) as (store, vectors):
+        space = await vectors.open_space("compass", SPACE)
+        await store.add(memory(1))
+        async with asyncio.timeout(SECONDS):
+            await vectors.wait_for_work(600)  # finds out that it will not be notified
+            await vectors.wait_for_work(600)
+        (job,) = await vectors.claim(space, 1)
+        assert await vectors.finish(space, [(job, NORTH)]) == 1
+        async with store.pool.transaction() as connection:
+            cursor = await connection.execute("select pg_listening_channels()")
+            assert await cursor.fetchall() == []
 
 
-def test_settings_of_one_search_do_not_reach_the_next(pooled_url: str) -> None:
-    async def run() -> None:
-        async with opened(pooled_url) as (store, vectors):
-            space = await vectors.open_space("compass", SPACE)
-            await store.add(memory(1))
-            await embed_all(vectors, space)
-            for _ in range(4):
-                assert await nearest(vectors, space, depth=RecallSettings().depth) == ids(1)
-                async with store._transaction() as connection:
-                    cursor = await connection.execute("show enable_sort")
-                    assert await cursor.fetchall() == [{"enable_sort": "on"}]
-            assert await store.get(OWNER, ids(1)[0]) is not None
-
-    asyncio.run(run())
+async def test_search_settings_do_not_leak_to_the_next_transaction(pooled_url: str) -> None:
+    async with opened(pooled_url) as (store, vectors):
+        space = await vectors.open_space("compass", SPACE)
+        await store.add(memory(1))
+        await embed_all(vectors, space)
+        for _ in range(4):
+            assert await nearest(vectors, space, depth=RecallSettings().depth) == ids(1)
+            async with store.pool.transaction() as connection:
+                cursor = await connection.execute("show enable_sort")
+                assert await cursor.fetchall() == [{"enable_sort": "on"}]
+        assert await store.get(OWNER, ids(1)[0]) is not None

@@ -1,4 +1,4 @@
-"""Connections are lent, looked at and replaced; whoever gets none is told why."""
+"""Connections are acquired, checked and replaced; a caller that gets none learns why."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from typing import Any
 
 import psycopg
 import pytest
@@ -13,40 +14,31 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from tests.waiting import wait_until
 
-from recollect.adapters.postgres import pool
-from recollect.adapters.postgres import timeouts as patience
 from recollect.adapters.postgres.pool import Connection, Pool
+from recollect.core.admin.timeouts import Timeouts
 from recollect.core.errors import StoreBusy, StoreUnavailable
 
 pytestmark = pytest.mark.anyio
 
+# A slow machine must fail no test; and for what is only reported after the timeout, a short one.
+PATIENT = Timeouts(acquire=60)
+SHORT = Timeouts(acquire=0.05)
+
 
 @asynccontextmanager
-async def opened(url: str, connections: int = 3) -> AsyncIterator[Pool]:
-    lending = Pool(url, connections)
-    await lending.open()
+async def opened(
+    url: str, size: int = 3, timeouts: Timeouts = PATIENT, **options: Any
+) -> AsyncIterator[Pool]:
+    pool = Pool(url, size, timeouts, **options)
+    await pool.open()
     try:
-        yield lending
+        yield pool
     finally:
-        await lending.close()
+        await pool.close()
 
 
-@pytest.fixture(autouse=True)
-def much_patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that a slow machine fails no test."""
-    monkeypatch.setattr(patience, "POOL_SECONDS", 60)
-
-
-@contextmanager
-def patience_of(seconds: float) -> Iterator[None]:
-    """For what is told only when nobody waits any longer."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(patience, "POOL_SECONDS", seconds)
-        yield
-
-
-async def backend(lending: Pool) -> int:
-    async with lending.reading() as connection:
+async def backend(pool: Pool) -> int:
+    async with pool.reading() as connection:
         return await backend_of(connection)
 
 
@@ -58,7 +50,7 @@ async def backend_of(connection: Connection) -> int:
 
 @contextmanager
 def refusing(url: str) -> Iterator[psycopg.Connection]:
-    """While entered, Postgres gives nobody a connection to this database; who has one keeps it."""
+    """While entered, Postgres refuses new connections to this database."""
     name = sql.Identifier(str(conninfo_to_dict(url)["dbname"]))
     limit = sql.SQL("alter database {} connection limit {}")
     with psycopg.connect(url, autocommit=True) as keeper:
@@ -83,179 +75,198 @@ def closed_port() -> int:
         return port
 
 
-async def test_the_backend_that_worked_last_works_next(database_url: str) -> None:
-    async with opened(database_url) as lending:
-        async with lending.reading() as one, lending.reading() as other:
-            last = await backend_of(one)
-            assert await backend_of(other) != last
-        assert [await backend(lending) for _ in range(3)] == [last] * 3
+async def test_pool_reuses_the_connection_released_last(database_url: str) -> None:
+    async with opened(database_url) as pool:
+        async with pool.reading() as first, pool.reading() as second:
+            last = await backend_of(first)
+            assert await backend_of(second) != last
+        assert [await backend(pool) for _ in range(3)] == [last] * 3
 
 
-async def test_what_went_wrong_in_a_transaction_is_undone_and_what_went_well_is_kept(
-    database_url: str,
-) -> None:
+async def test_transaction_commits_or_rolls_back(database_url: str) -> None:
     write = "insert into settings (name, value) values (%s, '1')"
-    async with opened(database_url, connections=1) as lending:
-        async with lending.transaction() as connection:
+    async with opened(database_url, size=1) as pool:
+        async with pool.transaction() as connection:
             await connection.execute(write, ("kept",))
         with suppress(KeyError):
-            async with lending.transaction() as connection:
+            async with pool.transaction() as connection:
                 await connection.execute(write, ("undone",))
                 raise KeyError
-        async with lending.reading() as connection:
+        async with pool.reading() as connection:
             rows = await (await connection.execute("select name from settings")).fetchall()
         assert [row["name"] for row in rows] == ["kept"]
 
 
-async def test_one_that_is_left_in_the_middle_of_something_is_not_lent_again(
-    database_url: str,
-) -> None:
-    async with opened(database_url, connections=1) as lending:
-        async with lending.reading() as connection:
+async def test_pool_discards_a_connection_released_inside_a_transaction(database_url: str) -> None:
+    async with opened(database_url, size=1) as pool:
+        async with pool.reading() as connection:
             left = await backend_of(connection)
             await connection.execute("begin")
-        async with lending.reading() as connection:
+        async with pool.reading() as connection:
             assert await backend_of(connection) != left
             assert connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
 
 
-async def test_one_whose_reader_was_stopped_answers_the_next_one(database_url: str) -> None:
+async def test_pool_reuses_the_connection_of_a_cancelled_read(database_url: str) -> None:
     async def sleep() -> None:
-        async with lending.reading() as connection:
+        async with pool.reading() as connection:
             asleep.set()
             await connection.execute("select pg_sleep(60)")
 
     asleep = asyncio.Event()
-    async with opened(database_url, connections=1) as lending:
-        here = await backend(lending)
+    async with opened(database_url, size=1) as pool:
+        here = await backend(pool)
         sleeping = asyncio.create_task(sleep())
         await asleep.wait()
         sleeping.cancel()
         await asyncio.wait([sleeping])
         assert sleeping.cancelled()
-        assert await backend(lending) == here
+        assert await backend(pool) == here
 
 
-async def test_when_all_are_lent_it_is_busy_until_one_comes_back(database_url: str) -> None:
-    async with opened(database_url, connections=1) as lending:
-        async with lending.transaction() as connection:
-            here = await backend_of(connection)
-            with patience_of(0.05), pytest.raises(StoreBusy, match="too busy"):
-                await backend(lending)
-            first, stopped, second = (asyncio.create_task(backend(lending)) for _ in range(3))
-            await asyncio.sleep(0)
-            stopped.cancel()
-        assert [await first, await second] == [here, here]
-        assert stopped.cancelled()
-        assert await backend(lending) == here
-
-
-async def test_one_that_comes_in_the_moment_its_asker_is_stopped_is_not_lost(
+async def test_acquire_times_out_as_busy_while_all_connections_are_in_use(
     database_url: str,
 ) -> None:
-    async with opened(database_url, connections=1) as lending:
-        async with lending.reading():
-            asking = asyncio.create_task(backend(lending))
+    async with opened(database_url, size=1, timeouts=SHORT) as pool, pool.transaction():
+        with pytest.raises(StoreBusy, match="too busy"):
+            await backend(pool)
+
+
+async def test_a_released_connection_goes_to_the_first_waiter(database_url: str) -> None:
+    async with opened(database_url, size=1) as pool:
+        async with pool.transaction() as connection:
+            here = await backend_of(connection)
+            first, cancelled, second = (asyncio.create_task(backend(pool)) for _ in range(3))
             await asyncio.sleep(0)
-        asking.cancel()
-        await asyncio.wait([asking])
-        assert asking.cancelled()
-        assert await backend(lending) > 0
+            cancelled.cancel()
+        assert [await first, await second] == [here, here]
+        assert cancelled.cancelled()
+        assert await backend(pool) == here
 
 
-async def test_a_postgres_that_has_none_left_says_so_when_it_gives_none(
-    emptied_database_url: str,
-) -> None:
-    async with opened(emptied_database_url) as lending:
+async def test_a_connection_handed_to_a_cancelled_waiter_is_not_lost(database_url: str) -> None:
+    async with opened(database_url, size=1) as pool:
+        async with pool.reading():
+            waiting = asyncio.create_task(backend(pool))
+            await asyncio.sleep(0)
+        waiting.cancel()
+        await asyncio.wait([waiting])
+        assert waiting.cancelled()
+        assert await backend(pool) > 0
+
+
+async def test_acquire_reports_why_postgres_refuses_connections(emptied_database_url: str) -> None:
+    async with opened(emptied_database_url, timeouts=SHORT) as pool:
         with refusing(emptied_database_url) as keeper:
             end_all(keeper)
-            asking = asyncio.create_task(backend(lending))
-            await asyncio.to_thread(wait_until, lambda: "too many" in lending._refusal)
-            with patience_of(0.05), pytest.raises(StoreBusy, match="no connection left"):
-                await backend(lending)
-        assert await asking > 0
+            while "too many" not in pool.last_error:
+                with suppress(StoreUnavailable, StoreBusy):
+                    await backend(pool)
+            with pytest.raises(StoreBusy, match="no connection left"):
+                await backend(pool)
 
 
-async def test_a_postgres_that_is_not_there_cannot_be_reached(database_url: str) -> None:
+async def test_a_waiter_is_served_once_postgres_accepts_connections_again(
+    emptied_database_url: str,
+) -> None:
+    async with opened(emptied_database_url) as pool:
+        with refusing(emptied_database_url) as keeper:
+            end_all(keeper)
+            waiting = asyncio.create_task(backend(pool))
+            await asyncio.to_thread(wait_until, lambda: "too many" in pool.last_error)
+        assert await waiting > 0
+
+
+async def test_open_reports_a_postgres_that_is_not_there(database_url: str) -> None:
     nowhere = make_conninfo(database_url, host="127.0.0.1", port=str(closed_port()))
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(patience, "CONNECT_SECONDS", 0.1)
-        with pytest.raises(StoreUnavailable, match="cannot be reached"):
-            await Pool(nowhere, 1).open()
+    with pytest.raises(StoreUnavailable, match="cannot be reached"):
+        await Pool(nowhere, 1, Timeouts(database_connect=1)).open()
 
 
-async def test_who_can_have_no_new_one_gets_one_that_comes_back(emptied_database_url: str) -> None:
-    async with opened(emptied_database_url) as lending, AsyncExitStack() as lent:
-        here = await backend_of(await lent.enter_async_context(lending.reading()))
+async def test_a_waiter_that_gets_no_new_connection_gets_a_released_one(
+    emptied_database_url: str,
+) -> None:
+    async with opened(emptied_database_url) as pool, AsyncExitStack() as acquired:
+        here = await backend_of(await acquired.enter_async_context(pool.reading()))
         with refusing(emptied_database_url):
-            asking = asyncio.create_task(backend(lending))
-            await asyncio.to_thread(wait_until, lambda: "too many" in lending._refusal)
-            await lent.aclose()
-            assert await asking == here
+            waiting = asyncio.create_task(backend(pool))
+            await asyncio.to_thread(wait_until, lambda: "too many" in pool.last_error)
+            await acquired.aclose()
+            assert await waiting == here
 
 
-async def test_one_that_takes_longer_to_make_than_its_asker_waits_is_there_for_the_next(
-    database_url: str,
-) -> None:
-    async with opened(database_url) as lending, lending.reading():
-        stopped = asyncio.create_task(backend(lending))
+async def test_a_connection_made_for_a_cancelled_waiter_serves_the_next(database_url: str) -> None:
+    async with opened(database_url) as pool, pool.reading():
+        cancelled = asyncio.create_task(backend(pool))
         await asyncio.sleep(0)
-        stopped.cancel()
-        await asyncio.wait([stopped])
-        assert stopped.cancelled()
-        assert lending._making is not None
-        await lending._making
-        with patience_of(0.0):
-            assert await backend(lending) > 0
+        cancelled.cancel()
+        await asyncio.wait([cancelled])
+        assert cancelled.cancelled()
+        await asyncio.to_thread(wait_until, lambda: pool.idle)
+        assert await backend(pool) > 0
 
 
-async def test_an_old_one_and_one_of_a_rush_that_is_over_are_closed(
-    database_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with opened(database_url) as lending:
-        async with lending.reading() as one, lending.reading() as other:
+class Clock:
+    """Stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+async def test_release_closes_a_connection_that_was_idle_for_too_long(database_url: str) -> None:
+    clock = Clock()
+    async with opened(database_url, clock=clock) as pool:
+        async with pool.reading() as first, pool.reading() as second:
             pass
-        monkeypatch.setattr(pool, "_REST_SECONDS", 0.0)
-        await backend(lending)
-        assert sorted((one.closed, other.closed)) == [False, True]
-        kept = other if one.closed else one
-        monkeypatch.setattr(pool, "_LIFE_SECONDS", 0.0)
-        await backend(lending)
-        assert kept.closed
+        clock.now += PATIENT.max_idle + 1
+        await backend(pool)
+        assert sorted((first.closed, second.closed)) == [False, True]
 
 
-async def test_one_that_is_used_again_and_again_is_kept(
-    database_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    clock = [0.0]
-    monkeypatch.setattr(pool, "monotonic", lambda: clock[0])
-    async with opened(database_url) as lending:
-        here = await backend(lending)
-        for _ in range(4):
-            clock[0] += 500.0
-            async with lending.reading() as one, lending.reading():
-                assert await backend_of(one) == here
+async def test_release_keeps_a_connection_that_was_used_meanwhile(database_url: str) -> None:
+    """Idle is counted from the last release, not from when a connection was made."""
+    clock = Clock()
+    async with opened(database_url, clock=clock) as pool:
+        async with pool.reading() as first, pool.reading() as second:
+            clock.now += PATIENT.max_idle - 1
+        clock.now += 2
+        await backend(pool)
+        assert pool.idle == 2
+        assert not first.closed
+        assert not second.closed
 
 
-async def test_whoever_waits_when_it_is_closed_is_told(database_url: str) -> None:
-    async with opened(database_url, connections=1) as lending:
-        async with lending.reading():
-            waiting = asyncio.create_task(backend(lending))
+async def test_release_closes_a_connection_that_is_too_old(database_url: str) -> None:
+    clock = Clock()
+    async with opened(database_url, clock=clock) as pool:
+        async with pool.reading() as connection:
+            clock.now += PATIENT.max_lifetime + 1
+        assert connection.closed
+        assert await backend(pool) > 0
+
+
+async def test_closing_fails_those_who_wait(database_url: str) -> None:
+    async with opened(database_url, size=1) as pool:
+        async with pool.reading():
+            waiting = asyncio.create_task(backend(pool))
             await asyncio.sleep(0)
-            await lending.close()
+            await pool.close()
         with pytest.raises(StoreUnavailable, match="cannot be reached"):
             await waiting
 
 
-async def test_when_it_is_closed_all_are_even_those_that_are_lent(database_url: str) -> None:
-    async with opened(database_url) as lending:
-        async with lending.reading() as one, lending.reading() as other:
-            async with lending.reading() as rested:
+async def test_closing_closes_idle_connections_and_later_those_in_use(database_url: str) -> None:
+    async with opened(database_url) as pool:
+        async with pool.reading() as first, pool.reading() as second:
+            async with pool.reading() as idle:
                 pass
-            await lending.close()
-            assert rested.closed
-            assert not one.closed
-        assert one.closed
-        assert other.closed
+            await pool.close()
+            assert idle.closed
+            assert not first.closed
+        assert first.closed
+        assert second.closed
         with pytest.raises(StoreUnavailable):
-            await backend(lending)
+            await backend(pool)

@@ -16,7 +16,7 @@ from tests.conformance.samples import OWNER, memory
 from tests.strategies import MOMENT
 from tests.waiting import wait_until
 
-from recollect.adapters.postgres.errors import NotConnected, from_driver, was_lost
+from recollect.adapters.postgres.errors import NotConnected, is_disconnect, translate
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.adapters.postgres.vectors.index import PostgresVectors
 from recollect.core.errors import StoreUnavailable
@@ -105,28 +105,28 @@ def reads_of(store: PostgresStore, vectors: PostgresVectors, space: StoredSpace)
     }
 
 
-async def test_whatever_a_recall_reads_is_asked_again_once(database_url: str) -> None:
+async def test_every_read_of_a_recall_is_retried_once(database_url: str) -> None:
     async with with_one_memory(database_url) as parts:
         for name, (table, read) in reads_of(*parts).items():
             undisturbed = await read()
             assert await while_lost(database_url, table, read) == undisturbed, name
 
 
-async def test_a_second_loss_is_told(database_url: str) -> None:
+async def test_a_second_disconnect_is_raised(database_url: str) -> None:
     async with PostgresStore(database_url) as store:
         with pytest.raises(StoreUnavailable, match="cannot be reached"):
             await while_lost(database_url, "settings", store.read_settings, times=2)
         assert await store.read_settings() == {}
 
 
-async def test_a_write_is_never_tried_again(database_url: str) -> None:
+async def test_a_write_is_never_retried(database_url: str) -> None:
     async with PostgresStore(database_url) as store:
         with pytest.raises(StoreUnavailable, match="cannot be reached"):
             await while_lost(database_url, "memories", lambda: store.add(memory(1)))
         assert await store.get(OWNER, ONE) is None
 
 
-async def test_all_connections_that_died_while_nobody_used_them_are_replaced_at_once(
+async def test_all_idle_connections_that_died_are_replaced_at_once(
     database_url: str,
 ) -> None:
     """A Postgres that restarts ends every one of them. Found dead one after another, with growing
@@ -135,7 +135,7 @@ async def test_all_connections_that_died_while_nobody_used_them_are_replaced_at_
     at_once = asyncio.Barrier(8)
 
     async def use_one() -> None:
-        async with store._reading():
+        async with store.pool.reading():
             await at_once.wait()
 
     async with PostgresStore(database_url) as store:
@@ -160,10 +160,10 @@ async def test_all_connections_that_died_while_nobody_used_them_are_replaced_at_
         (errors.InsufficientPrivilege(), False),
     ],
 )
-async def test_only_a_connection_that_broke_while_it_was_used_is_lost(
+async def test_only_a_connection_that_broke_in_use_is_a_disconnect(
     error: psycopg.Error, lost: bool
 ) -> None:
-    told = from_driver(error)
+    told = translate(error)
     told.__cause__ = error
     assert isinstance(told, StoreUnavailable)
-    assert was_lost(told) is lost
+    assert is_disconnect(told) is lost

@@ -12,8 +12,8 @@ import pytest
 from tests.conformance.samples import OWNER, memory, search
 from tests.waiting import SECONDS
 
-from recollect.adapters.postgres import statistics as module
 from recollect.adapters.postgres.lexical import statistics as lexeme_stats
+from recollect.adapters.postgres.limits import Limits
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.core.errors import Conflict
 from recollect.core.memory.memory import Memory
@@ -52,15 +52,12 @@ def held(url: str, lock: str) -> Iterator[None]:
         yield
 
 
-async def refreshed(store: PostgresStore) -> None:
-    """When the refresh beside the work is done."""
-    task = store._statistics._refresh
-    assert task is not None
-    async with asyncio.timeout(LIMIT):
-        await task
+def refreshes() -> list[asyncio.Task[object]]:
+    """The refreshes that run in the background."""
+    return [task for task in asyncio.all_tasks() if task.get_name() == "refresh word frequencies"]
 
 
-async def test_a_small_store_has_its_frequencies_with_the_write(
+async def test_a_small_store_is_refreshed_with_the_write(
     store: PostgresStore, database_url: str
 ) -> None:
     """Taken again when the store has grown by half: from 3 memories at the fifth, 5 >= 1.5 × 3."""
@@ -71,25 +68,23 @@ async def test_a_small_store_has_its_frequencies_with_the_write(
     assert taken == [1, 2, 3, 3, 5, 5, 5, 8, 8, 8, 8, 12]
 
 
-async def test_a_word_of_one_memory_alone_is_not_kept(
+async def test_a_word_of_a_single_memory_has_no_frequency(
     store: PostgresStore, database_url: str
 ) -> None:
     await store.add_many([memory(1, "blue harbour"), memory(2, "red harbour"), memory(3, "green")])
     assert frequencies(database_url) == {"": 3, "harbour": 2, "fact": 3}
 
 
-async def test_a_large_store_has_them_beside_the_work(
-    store: PostgresStore, database_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "_SMALL", 10)
-    await store.add_many(many(1, 11))
-    assert store._statistics._refresh is None
-    assert rows(database_url) == 10
-    await store.add_many(many(11, 15))  # 14 < 1.5 × 10
-    assert store._statistics._refresh is None
-    await store.add(memory(15))  # 15 >= 1.5 × 10
-    await refreshed(store)
-    assert frequencies(database_url).items() >= {"": 15, "harbour": 14}.items()
+async def test_a_large_store_is_refreshed_in_the_background(database_url: str) -> None:
+    async with PostgresStore(database_url, limits=Limits(small_store=10)) as store:
+        await store.add_many(many(1, 11))
+        assert rows(database_url) == 10
+        await store.add_many(many(11, 15))  # 14 < 1.5 × 10
+        assert refreshes() == []
+        await store.add(memory(15))  # 15 >= 1.5 × 10
+        (refresh,) = refreshes()
+        await refresh
+        assert frequencies(database_url).items() >= {"": 15, "harbour": 14}.items()
 
 
 async def test_a_store_that_grew_unseen_is_noticed_when_it_is_opened(database_url: str) -> None:
@@ -102,17 +97,15 @@ async def test_a_store_that_grew_unseen_is_noticed_when_it_is_opened(database_ur
         assert rows(database_url) == 4
 
 
-async def test_closing_does_not_wait_for_a_refresh(
-    database_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "_SMALL", 0)
-    async with asyncio.timeout(LIMIT), PostgresStore(database_url) as store:
+async def test_closing_ends_a_refresh(database_url: str) -> None:
+    opening = PostgresStore(database_url, limits=Limits(small_store=0))
+    async with asyncio.timeout(LIMIT), opening as store:
         await store.add_many(many(1, 100))
-        assert store._statistics._refresh is not None
-    assert store._statistics._refresh.done()
+        (refresh,) = refreshes()
+    assert refresh.done()
 
 
-async def test_maintaining_waits_for_a_refresh_under_way(
+async def test_maintain_waits_for_a_refresh_in_progress(
     store: PostgresStore, database_url: str
 ) -> None:
     """Which may have begun before the last write, and would keep maintaining from its work."""
@@ -144,7 +137,7 @@ async def test_two_stores_on_one_database(store: PostgresStore, database_url: st
     assert frequencies(database_url).items() >= {"": 20, "harbour": 20}.items()
 
 
-async def test_while_one_process_takes_them_no_other_does(
+async def test_only_one_process_refreshes_at_a_time(
     store: PostgresStore, database_url: str
 ) -> None:
     await store.add(memory(1))
@@ -175,7 +168,7 @@ LOCKS = {
 
 
 @pytest.mark.parametrize("lock", LOCKS.values(), ids=LOCKS)
-async def test_no_lock_on_the_frequencies_holds_up_a_write(
+async def test_a_write_does_not_wait_for_locks_on_the_frequencies(
     store: PostgresStore, database_url: str, lock: str
 ) -> None:
     await store.add(memory(1))
@@ -196,9 +189,7 @@ async def test_a_locked_table_does_not_keep_a_store_from_opening(database_url: s
                 await store.add(memory(1))
 
 
-async def test_a_refresh_that_fails_costs_nobody_a_memory(
-    store: PostgresStore, database_url: str
-) -> None:
+async def test_a_failed_refresh_loses_no_memory(store: PostgresStore, database_url: str) -> None:
     with psycopg.connect(database_url, autocommit=True) as connection:
         connection.execute("alter table lexeme_stats rename to elsewhere")
         await store.add(memory(1))
@@ -218,7 +209,7 @@ async def test_forgotten_memories_are_not_counted(store: PostgresStore, database
     assert frequencies(database_url) == {"": 3, "fact": 3, "harbour": 3}
 
 
-async def test_words_leave_with_the_last_memory_that_held_them(
+async def test_erasing_the_last_memory_of_a_word_removes_its_frequency(
     store: PostgresStore, database_url: str
 ) -> None:
     secret = "hunter example.com/it's"

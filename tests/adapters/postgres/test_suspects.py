@@ -13,6 +13,7 @@ from tests.conformance.samples import ids, memory
 
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.adapters.postgres.vectors.queue import MAX_ATTEMPTS
+from recollect.core.admin.timeouts import Timeouts
 from recollect.core.errors import ModelUnavailable
 from recollect.core.graph.extraction import BY_RULES, ExtractionJob, read_by_rules
 from recollect.core.recall.space import EmbeddingProgress, Space
@@ -86,7 +87,7 @@ async def test_only_the_text_that_ends_its_workers_is_parked(
 ) -> None:
     numbers = range(1, BATCH + 1)
     stored = [memory(n, KILLER if n == place else f"text {n}") for n in numbers]
-    async with opened(emptied_database_url, lease=0) as (store, vectors):
+    async with opened(emptied_database_url, timeouts=Timeouts(lease=0)) as (store, vectors):
         space = await vectors.open_space("compass", SPACE)
         await store.add_many(stored)
         model = Deadly()
@@ -100,10 +101,10 @@ async def test_only_the_text_that_ends_its_workers_is_parked(
         assert [len(asked) for asked in together] == [BATCH], "nobody is with it a second time"
 
 
-async def test_who_was_with_it_is_cleared_and_what_is_new_still_goes_together(
+async def test_texts_claimed_with_a_suspect_are_cleared_and_new_ones_batched(
     emptied_database_url: str,
 ) -> None:
-    async with opened(emptied_database_url, lease=0) as (store, vectors):
+    async with opened(emptied_database_url, timeouts=Timeouts(lease=0)) as (store, vectors):
         space = await vectors.open_space("compass", SPACE)
         await store.add_many([memory(1, "old"), memory(2, "older")])
         assert len(await vectors.claim(space, 10)) == 2  # and its worker dies
@@ -126,7 +127,9 @@ async def test_a_text_that_only_fails_is_tried_again_with_others(emptied_databas
         assert texts(await vectors.claim(space, 10)) == ["one", "two"]
 
 
-async def test_what_failed_and_was_given_back_is_no_suspect(emptied_database_url: str) -> None:
+async def test_a_text_that_failed_and_was_given_back_is_not_a_suspect(
+    emptied_database_url: str,
+) -> None:
     async with opened(emptied_database_url) as (store, vectors):
         await store.add_many([memory(number, str(number)) for number in range(1, 4)])
         space = await vectors.open_space("compass", SPACE)
@@ -141,7 +144,7 @@ async def test_what_failed_and_was_given_back_is_no_suspect(emptied_database_url
         assert len(await vectors.claim(space, 10)) == 3
 
 
-async def test_what_failed_is_told_from_what_is_in_hand(emptied_database_url: str) -> None:
+async def test_progress_tells_failed_texts_from_claimed_ones(emptied_database_url: str) -> None:
     async with opened(emptied_database_url) as (store, vectors):
         space = await vectors.open_space("compass", SPACE)
         await store.add_many([memory(1, "fails"), memory(2, "in hand"), memory(3, "waits")])
@@ -217,7 +220,7 @@ async def test_the_error_of_a_model_is_over_when_it_works_again(
         assert told == (None if content is None else "ValueError")
 
 
-async def test_the_error_of_a_model_stays_while_somebody_waits_for_its_answer(
+async def test_the_models_error_stays_until_it_answers(
     emptied_database_url: str,
 ) -> None:
     async with opened(emptied_database_url) as (store, vectors):
@@ -242,7 +245,7 @@ async def test_only_the_text_that_ends_the_readers_is_parked(
 
     monkeypatch.setattr(extract, "read_by_rules", read)
     numbers = range(1, RULES_BATCH + 1)
-    async with opened(emptied_database_url, lease=0) as (store, _):
+    async with opened(emptied_database_url, timeouts=Timeouts(lease=0)) as (store, _):
         await store.add_many([said(n, KILLER if n == 7 else f"text {n}") for n in numbers])
         assert await deaths_until_done(Worker(GraphStep(GraphContext(store.graph)))) == MAX_ATTEMPTS
         progress = await store.graph.progress(BY_RULES)

@@ -1,4 +1,4 @@
-"""One place where the driver's errors become Recollect's.
+"""Translates the driver's errors to Recollect's, in one place.
 
 Postgres quotes rows and parameters in its messages, and those hold people's memories. So only our
 own words and Postgres's five-character error code are passed on.
@@ -26,11 +26,11 @@ from recollect.core.errors import (
 
 
 class PoolExhausted(psycopg.OperationalError):
-    """All connections that Recollect allows itself are in use, and stayed so."""
+    """All connections of the pool stayed in use."""
 
 
 class NotConnected(psycopg.OperationalError):
-    """There is no connection and none could be made, for the reason that is told."""
+    """There is no connection and none could be made; the message says why."""
 
 
 _BUSY = (
@@ -56,15 +56,15 @@ _NO_CONNECTION_LEFT = (
 
 
 @contextmanager
-def translated() -> Iterator[None]:
-    """Raise what the driver raises as the error that a person can act on."""
+def translate_errors() -> Iterator[None]:
+    """Raise driver errors as errors that say what to do next."""
     try:
         yield
     except psycopg.Error as error:
-        raise from_driver(error) from error
+        raise translate(error) from error
 
 
-def from_driver(error: psycopg.Error) -> RecollectError:
+def translate(error: psycopg.Error) -> RecollectError:
     code = f" ({error.sqlstate})" if error.sqlstate else ""
     if isinstance(error, errors.UniqueViolation):
         return Conflict(
@@ -93,7 +93,7 @@ def from_driver(error: psycopg.Error) -> RecollectError:
             remedy="Give the role of RECOLLECT_DATABASE_URL the rights of the database's owner.",
         )
     if error.sqlstate is None and isinstance(error, psycopg.OperationalError):
-        refusal = _refused_connection(str(error))
+        refusal = _translate_refusal(str(error))
         if refusal is not None:
             return refusal
     # A lost connection arrives as an OperationalError without a code; those with one are refusals.
@@ -108,9 +108,9 @@ def from_driver(error: psycopg.Error) -> RecollectError:
     )
 
 
-def _refused_connection(text: str) -> StoreError | None:
-    """Why a connection was not made. The driver gives no code for it, only Postgres's own text, and
-    no statement has run yet that could have put a memory into it.
+def _translate_refusal(text: str) -> StoreError | None:
+    """Why a connection was refused. The driver gives no code, only Postgres's own text; no
+    statement has run yet that could have put a memory into it.
     """
     if "authentication failed" in text or "no password supplied" in text:
         return StoreUnavailable(
@@ -122,7 +122,7 @@ def _refused_connection(text: str) -> StoreError | None:
             "Postgres does not know the database or the role",
             remedy="Create it, or correct its name in RECOLLECT_DATABASE_URL.",
         )
-    if any(said in text for said in _NO_CONNECTION_LEFT):
+    if any(phrase in text for phrase in _NO_CONNECTION_LEFT):
         return StoreBusy(
             "Postgres, or the pooler before it, has no connection left",
             remedy="End what holds them, or raise its max_connections (of a pooler"
@@ -131,9 +131,9 @@ def _refused_connection(text: str) -> StoreError | None:
     return None
 
 
-def was_lost(error: StoreUnavailable) -> bool:
-    """Whether a connection that had been made broke while it was used. Behind a pooler that is told
-    with a code of its own class.
+def is_disconnect(error: StoreUnavailable) -> bool:
+    """Whether an established connection broke while it was in use. A pooler reports that with a
+    code of class 08.
     """
     cause = error.__cause__
     if isinstance(cause, NotConnected) or not isinstance(cause, psycopg.Error):
@@ -144,7 +144,7 @@ def was_lost(error: StoreUnavailable) -> bool:
 
 
 def check_address(url: str) -> None:
-    """InvalidInput when the text is no address of a database at all."""
+    """InvalidInput when the text is no database address at all."""
     try:
         conninfo_to_dict(url)
     except psycopg.ProgrammingError as error:

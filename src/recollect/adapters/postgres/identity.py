@@ -1,4 +1,4 @@
-"""Which server this database makes, and since when: a restored backup begins another epoch."""
+"""Which server this database is, and since when: a restored backup begins another epoch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ where d.datname = current_database() and a.attrelid = 'changes'::regclass
     and a.attname = 'memory_id')
 """
 _IDENTITY: Final = f"select id, epoch, place, {_PLACE} as here from sync_server"  # noqa: S608  # constants
-_MEET: Final = f"""
+_BEGIN_EPOCH: Final = f"""
 insert into sync_server (id, place) values (gen_random_uuid(), {_PLACE})
 on conflict (single) do update set epoch = gen_random_uuid(), place = excluded.place
 where sync_server.place <> excluded.place
@@ -23,12 +23,12 @@ where sync_server.place <> excluded.place
 NEW_EPOCH: Final = "update sync_server set epoch = gen_random_uuid()"
 
 
-async def identity(connection: Connection) -> tuple[UUID, UUID]:
+async def read_identity(connection: Connection) -> tuple[UUID, UUID]:
     """The id of the server and of its epoch."""
     cursor = await connection.execute(_IDENTITY)
     row = await cursor.fetchone()
     if row is None or row["place"] != row["here"]:
-        await connection.execute(_MEET)
+        await connection.execute(_BEGIN_EPOCH)
         cursor = await connection.execute(_IDENTITY)
         row = await cursor.fetchone()
     if row is None:

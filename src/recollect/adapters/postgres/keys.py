@@ -10,9 +10,9 @@ from uuid import UUID
 
 from recollect.adapters.files.erasure_log import Revocation
 from recollect.adapters.postgres.history.erasure_memory import ErasureMemory
+from recollect.adapters.postgres.pool import Pool
 from recollect.adapters.postgres.retry import retry_on_disconnect
 from recollect.adapters.postgres.rows import utc
-from recollect.adapters.postgres.statistics import Transaction
 from recollect.core.privacy.keys import Key
 
 _ADD: Final = """
@@ -22,15 +22,14 @@ values (%(id)s, %(owner)s, %(digest)s, %(label)s, %(created_at)s, %(role)s, %(pr
     %(expires_at)s, %(last_used_at)s, %(revoked_at)s)
 """
 
-# One row, with or without a key; which server the database makes, and how far into the erasure log
-# it is.
+# One row, with or without a key: which server this database is, and how far into the erasure log.
 _FIND: Final = """
 select k.*, (select id from sync_server) as server,
     (select applied from erasure_logs where log = %(log)s) as applied
 from (values (1)) one left join keys k on k.digest = %(digest)s
 """
 
-# What ends later, at the end of a grace period, can be ended sooner.
+# A key that expires after a grace period can be revoked sooner.
 _REVOKE: Final = """
 update keys set revoked_at = %(at)s
 where id = %(id)s and (revoked_at is null or revoked_at > %(at)s)
@@ -50,19 +49,16 @@ from unnest(%(ids)s::uuid[], %(at)s::timestamptz[]) as used (id, at) where k.id 
 class PostgresKeys:
     """Implements the `KeyStore` port on the store's own pool."""
 
-    def __init__(
-        self, transaction: Transaction, reading: Transaction, remembered: ErasureMemory
-    ) -> None:
-        self._transaction = transaction
-        self._reading = reading
+    def __init__(self, pool: Pool, remembered: ErasureMemory) -> None:
+        self._pool = pool
         self._remembered = remembered
 
     async def add_key(self, key: Key) -> None:
-        async with self._transaction() as connection:
+        async with self._pool.transaction() as connection:
             await connection.execute(_ADD, asdict(key))
 
     async def add_first_key(self, key: Key) -> bool:
-        async with self._transaction() as connection:
+        async with self._pool.transaction() as connection:
             await connection.execute("lock table keys in share row exclusive mode")
             cursor = await connection.execute("select from keys limit 1")
             if await cursor.fetchone() is not None:
@@ -72,7 +68,7 @@ class PostgresKeys:
 
     @retry_on_disconnect
     async def find_key(self, digest: bytes) -> Key | None:
-        """Every request begins here, so a database that was restored meanwhile is found here."""
+        """Every request begins here, so this is where a database restored meanwhile is noticed."""
         known = self._remembered.place
         row = await self._row(digest)
         if known is not None and known.is_ahead_of(row["server"], row["applied"]):
@@ -82,17 +78,17 @@ class PostgresKeys:
 
     async def _row(self, digest: bytes) -> Mapping[str, Any]:
         params = {"digest": digest, "log": self._remembered.log_id}
-        async with self._reading() as connection:
+        async with self._pool.reading() as connection:
             cursor = await connection.execute(_FIND, params)
             return await cursor.fetchone() or {}
 
     async def list_keys(self) -> list[Key]:
-        async with self._reading() as connection:
+        async with self._pool.reading() as connection:
             cursor = await connection.execute("select * from keys order by created_at, id")
             return [_to_key(row) for row in await cursor.fetchall()]
 
     async def revoke_key(self, id: UUID, at: datetime) -> bool:
-        async with self._transaction() as connection:
+        async with self._pool.transaction() as connection:
             cursor = await connection.execute(_REVOKE, {"id": id, "at": at})
             is_revoked = cursor.rowcount == 1
         if is_revoked:
@@ -100,7 +96,7 @@ class PostgresKeys:
         return is_revoked
 
     async def replace_key(self, id: UUID, at: datetime, new: Key) -> bool:
-        async with self._transaction() as connection:
+        async with self._pool.transaction() as connection:
             cursor = await connection.execute(_REVOKE_FIRST, {"id": id, "at": at})
             if cursor.rowcount != 1:
                 return False
@@ -109,8 +105,8 @@ class PostgresKeys:
         return True
 
     async def note_key_uses(self, used: Mapping[UUID, datetime]) -> None:
-        async with self._transaction() as connection:
-            # Nobody waits for it, and a crash may lose it.
+        async with self._pool.transaction() as connection:
+            # No one waits for it, and a crash may lose it.
             await connection.execute("set local synchronous_commit = off")
             await connection.execute(_NOTE_USES, {"ids": [*used], "at": [*used.values()]})
 

@@ -1,11 +1,12 @@
-"""Bring a database to the schema this version needs, once, whoever starts first.
+"""Bring a database to the schema that this version needs.
 
-Alembic runs the scripts in `migrations/versions`, which are plain SQL. Several servers may start at
-the same moment: a lock inside the migration's own transaction lets one of them work and makes the
-others wait, and holds behind a transaction-pooling PgBouncer too.
+Alembic runs the scripts in `migrations/`, which are plain SQL. Several servers may start at the
+same moment: a lock inside the migration's own transaction makes all but one wait, and it works
+behind a transaction-pooling PgBouncer too.
 
-The scripts form two branches. `main` is what every server has; `vectors` follows it where pgvector
-can be used, so that a Postgres without it stays a server that finds memories by their words.
+The scripts form two branches, each in a folder of its own. `tables` is what every database has;
+`vectors` follows where pgvector can be used, so that a Postgres without it still finds memories by
+their words.
 """
 
 from __future__ import annotations
@@ -24,14 +25,15 @@ from alembic.util.exc import CommandError
 from sqlalchemy import NullPool, create_engine
 from sqlalchemy.exc import DBAPIError
 
-from recollect.adapters.postgres import timeouts as patience
-from recollect.adapters.postgres.errors import from_driver
-from recollect.adapters.postgres.vectors.support import vector_note
+from recollect.adapters.postgres.errors import translate
+from recollect.adapters.postgres.vectors.support import explain_missing_vectors
+from recollect.core.admin.timeouts import Timeouts
 from recollect.core.errors import StoreUnavailable
 
-_SCRIPTS = Path(__file__).parent / "migrations"
+_SCRIPTS: Final = Path(__file__).parent / "migrations"
+_BRANCHES: Final = ("tables", "vectors")
 _OLDEST_RELEASE: Final = 15
-# Alembic keeps the migration under way in module variables: one at a time in a process.
+# Alembic keeps the migration in progress in module variables: one at a time per process.
 _ALEMBIC = Lock()
 
 
@@ -40,25 +42,20 @@ def heads() -> set[str]:
     return set(ScriptDirectory.from_config(_config()).get_heads())
 
 
-def migrate(url: str) -> str:
-    """Bring the database up to date; why it has no place for vectors, or nothing when it has."""
-    with _migrating(url) as config:
-        command.upgrade(config, "main@head")
-    note = vector_note(url)
+def migrate(url: str, timeouts: Timeouts | None = None) -> str:
+    """Bring the database up to date. Returns why it cannot hold vectors; "" when it can."""
+    timeouts = timeouts or Timeouts()
+    with _migrating(url, timeouts) as config:
+        command.upgrade(config, "tables@head")
+    note = explain_missing_vectors(url, timeouts)
     if not note:
-        with _migrating(url) as config:
+        with _migrating(url, timeouts) as config:
             command.upgrade(config, "vectors@head")
     return note
 
 
-def take_down(url: str) -> None:
-    """Remove everything that migrations made, memories too: for tests of the way back."""
-    with _migrating(url) as config:
-        command.downgrade(config, "base")
-
-
 def check_fit(version: int, encoding: str | None) -> None:
-    """StoreUnavailable for a Postgres that would fail later, and then with less to go by."""
+    """StoreUnavailable for a Postgres that would only fail later, with a less clear error."""
     release = version // 10_000  # as the driver counts: 15.3 is 150003
     if release < _OLDEST_RELEASE:
         raise StoreUnavailable(
@@ -74,12 +71,12 @@ def check_fit(version: int, encoding: str | None) -> None:
 
 
 @contextmanager
-def _migrating(url: str) -> Iterator[Config]:
-    """A configuration whose connection commits at the end; errors become Recollect's."""
+def _migrating(url: str, timeouts: Timeouts) -> Iterator[Config]:
+    """A configuration whose connection commits at the end. Errors are translated."""
 
     def connect() -> psycopg.Connection:
         made = psycopg.connect(
-            url, prepare_threshold=None, connect_timeout=patience.CONNECT_SECONDS
+            url, prepare_threshold=None, connect_timeout=timeouts.database_connect
         )
         try:
             check_fit(made.info.server_version, made.info.parameter_status("server_encoding"))
@@ -101,15 +98,22 @@ def _migrating(url: str) -> Iterator[Config]:
         ) from error
     except DBAPIError as error:
         if isinstance(error.orig, psycopg.Error):
-            raise from_driver(error.orig) from error
+            raise translate(error.orig) from error
         raise
     except psycopg.Error as error:
-        raise from_driver(error) from error
+        raise translate(error) from error
     finally:
         engine.dispose()
 
 
 def _config() -> Config:
     config = Config()
-    config.set_main_option("script_location", str(_SCRIPTS).replace("%", "%%"))
+    folders = "\n".join(str(_SCRIPTS / branch) for branch in _BRANCHES)
+    config.set_main_option("script_location", _escape(str(_SCRIPTS)))
+    config.set_main_option("path_separator", "newline")
+    config.set_main_option("version_locations", _escape(folders))
     return config
+
+
+def _escape(value: str) -> str:
+    return value.replace("%", "%%")

@@ -1,7 +1,7 @@
-"""Connections to one Postgres, lent for a transaction or for reading without one.
+"""Connections to one Postgres: from a pool for a transaction or for reads, or outside of it.
 
-Of our own making, because every recall borrows one six times: what a pool for every purpose does
-around each loan took up to a twelfth of a recall (docs/adr/0032).
+The pool is our own because a recall acquires a connection several times, and because a caller that
+gets none must learn why (docs/adr/0032).
 """
 
 from __future__ import annotations
@@ -9,200 +9,225 @@ from __future__ import annotations
 import asyncio
 import select
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from time import monotonic
 from types import TracebackType
-from typing import Final
+from typing import Any, Final
 
 from psycopg import AsyncConnection, Error
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
 from psycopg.rows import DictRow, dict_row
 
-from recollect.adapters.postgres import timeouts as patience
-from recollect.adapters.postgres.errors import NotConnected, PoolExhausted, from_driver, translated
+from recollect.adapters.postgres.errors import (
+    NotConnected,
+    PoolExhausted,
+    translate,
+    translate_errors,
+)
+from recollect.core.admin.timeouts import Timeouts
 
 Connection = AsyncConnection[DictRow]
 
-_LIFE_SECONDS: Final = 3600.0
-"""A backend keeps what it once looked up: it is replaced before that becomes much."""
-
-_REST_SECONDS: Final = 600.0
-"""Unused for so long, it was made for a rush that is over."""
-
-_FIRST_PAUSE: Final = 0.05
-_LONGEST_PAUSE: Final = 0.4
+_FIRST_BACKOFF: Final = 0.05
+_MAX_BACKOFF: Final = 0.4
 _CLOSED: Final = "the store is closed"
+_NO_ANSWER: Final = "no answer"
 
 
-class _Line:
-    """A connection, and since when it is there and unused."""
+class _Pooled:
+    """A connection of the pool: when it was made, and since when it is idle."""
 
-    __slots__ = ("_poll", "connection", "made", "rests")
+    __slots__ = ("_poll", "connection", "created_at", "idle_since")
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, now: float) -> None:
         self.connection = connection
-        self.made = self.rests = monotonic()
+        self.created_at = self.idle_since = now
         self._poll = select.poll()
         self._poll.register(connection.fileno(), select.POLLIN)
 
-    def is_quiet(self) -> bool:
-        """A server that goes away closes its connections, and what is closed can be read from.
-        Nothing to read: nothing has happened, and a trip to ask is saved.
+    def is_alive(self) -> bool:
+        """A server that goes away closes its connections, and a closed one can be read from. So
+        nothing to read means nothing has happened, without a trip to the server.
         """
         return not self._poll.poll(0)
 
-    def is_sound(self) -> bool:
-        """Whoever was stopped in the middle leaves it in no state to be used again."""
+    def is_reusable(self) -> bool:
+        """Not when its user was cancelled in the middle of something."""
         status = self.connection.pgconn.transaction_status
         return status == TransactionStatus.IDLE and self.connection.autocommit
 
 
 class Pool:
-    """At most so many connections; what goes wrong on one is told in Recollect's own errors.
+    """At most `size` connections. Driver errors are raised as Recollect's own.
 
-    Where none rests, whoever asks waits in line, for one that comes back or a new one. New ones are
-    made one after another by a task of their own, so that one which takes longer than anybody
-    waits is there for whoever asks next.
+    When none is idle, callers wait in line for one that is released or a new one. New ones are made
+    one at a time by a background task, so that a connection that takes longer than its caller waits
+    serves the next caller.
     """
 
-    def __init__(self, url: str, connections: int) -> None:
-        self._url = url
-        self._room = connections
-        # The one that came back last is lent first: a backend that has just worked is quicker.
-        self._resting: list[_Line] = []
-        self._waiting: deque[asyncio.Future[_Line]] = deque()
-        self._making: asyncio.Task[None] | None = None
-        self._refusal = "no answer"
+    def __init__(
+        self,
+        url: str,
+        size: int,
+        timeouts: Timeouts | None = None,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        self.timeouts = timeouts or Timeouts()
+        self.last_error = _NO_ANSWER
+        """Why the last attempt to connect failed."""
+        self.url = with_keepalives(url, self.timeouts)
+        self._clock = clock
+        self._free_slots = size
+        # The one released last is acquired first: a backend that has just worked is faster.
+        self._idle: list[_Pooled] = []
+        self._waiters: deque[asyncio.Future[_Pooled]] = deque()
+        self._connecting: asyncio.Task[None] | None = None
         self._is_open = False
 
+    @property
+    def idle(self) -> int:
+        """How many connections are ready to be acquired."""
+        return len(self._idle)
+
     async def open(self) -> None:
-        """With a first connection, so that a Postgres that gives none is told of now."""
+        """Make a first connection, so that a Postgres that refuses is reported now."""
         self._is_open = True
         try:
-            with translated():
-                await self.bring_back(await self._next(patience.CONNECT_SECONDS))
+            with translate_errors():
+                await self.release(await self._wait(self.timeouts.database_connect))
         except BaseException:
             await self.close()
             raise
 
     async def close(self) -> None:
-        """Those that are still lent are closed when they come back."""
+        """Connections in use are closed when they are released."""
         self._is_open = False
-        if self._making is not None:
-            self._making.cancel()
-            await asyncio.wait([self._making])
-        while self._waiting:
-            self._waiting.popleft().set_exception(NotConnected(_CLOSED))
-        while self._resting:
-            await self._drop(self._resting.pop())
-
-    def reading(self) -> Loan:
-        """For statements that change nothing, each by itself: beginning and ending a transaction
-        around them would be two trips more, and before every prompt that counts.
-        """
-        return Loan(self)
+        if self._connecting is not None:
+            self._connecting.cancel()
+            await asyncio.wait([self._connecting])
+        while self._waiters:
+            self._waiters.popleft().set_exception(NotConnected(_CLOSED))
+        while self._idle:
+            await self._discard(self._idle.pop())
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Connection]:
-        async with Loan(self) as connection, connection.transaction():
+        async with self.reading() as connection, connection.transaction():
             yield connection
 
-    async def take(self) -> _Line:
+    def reading(self) -> Acquired:
+        """For statements that only read, each on its own: beginning and ending a transaction would
+        be two more trips to the server, and before every prompt they count.
+        """
+        return Acquired(self)
+
+    @asynccontextmanager
+    async def dedicated(self) -> AsyncIterator[Connection]:
+        """A connection outside the pool, for work that takes minutes or needs its own session."""
+        with translate_errors():
+            async with await self._connect() as connection:
+                yield connection
+
+    async def acquire(self) -> _Pooled:
         if not self._is_open:
             raise NotConnected(_CLOSED)
-        while self._resting:
-            line = self._resting.pop()
-            if line.is_quiet():
-                return line
-            await self._drop(line)
-        return await self._next(patience.POOL_SECONDS)
+        while self._idle:
+            pooled = self._idle.pop()
+            if pooled.is_alive():
+                return pooled
+            await self._discard(pooled)
+        return await self._wait(self.timeouts.acquire)
 
-    async def bring_back(self, line: _Line) -> None:
-        now = monotonic()
-        if self._resting and now - self._resting[0].rests > _REST_SECONDS:
-            await self._drop(self._resting.pop(0))
-        if line.is_sound() and self._is_open and now - line.made < _LIFE_SECONDS:
-            line.rests = now
-            self._pass_on(line)
+    async def release(self, pooled: _Pooled) -> None:
+        now = self._clock()
+        if self._idle and now - self._idle[0].idle_since > self.timeouts.max_idle:
+            await self._discard(self._idle.pop(0))
+        is_fresh = now - pooled.created_at < self.timeouts.max_lifetime
+        if pooled.is_reusable() and self._is_open and is_fresh:
+            pooled.idle_since = now
+            self._hand_over(pooled)
         else:
-            await self._drop(line)
-            self._make_if_wanted()
+            await self._discard(pooled)
+            self._connect_if_needed()
 
-    async def _next(self, seconds: float) -> _Line:
-        waiter: asyncio.Future[_Line] = asyncio.get_running_loop().create_future()
-        self._waiting.append(waiter)
-        self._make_if_wanted()
+    async def _wait(self, seconds: float) -> _Pooled:
+        waiter: asyncio.Future[_Pooled] = asyncio.get_running_loop().create_future()
+        self._waiters.append(waiter)
+        self._connect_if_needed()
         try:
             await asyncio.wait([waiter], timeout=seconds)
         except asyncio.CancelledError:
-            if waiter.done() and waiter.exception() is None:  # it came in the same moment
-                await self.bring_back(waiter.result())
+            if waiter.done() and waiter.exception() is None:  # handed over at the same moment
+                await self.release(waiter.result())
             raise
         finally:
-            if waiter in self._waiting:
-                self._waiting.remove(waiter)
+            if waiter in self._waiters:
+                self._waiters.remove(waiter)
         if waiter.done():
             return waiter.result()
-        if self._room:
-            raise NotConnected(self._refusal)
-        raise PoolExhausted("no connection came back in time")
+        if self._free_slots:
+            raise NotConnected(self.last_error)
+        raise PoolExhausted("no connection was released in time")
 
-    def _pass_on(self, line: _Line) -> None:
-        if self._waiting:
-            self._waiting.popleft().set_result(line)
+    def _hand_over(self, pooled: _Pooled) -> None:
+        if self._waiters:
+            self._waiters.popleft().set_result(pooled)
         else:
-            self._resting.append(line)
+            self._idle.append(pooled)
 
-    async def _drop(self, line: _Line) -> None:
-        self._room += 1
-        await line.connection.close()
+    async def _discard(self, pooled: _Pooled) -> None:
+        self._free_slots += 1
+        await pooled.connection.close()
 
-    def _make_if_wanted(self) -> None:
-        is_busy = self._making is not None and not self._making.done()
-        if self._is_open and not is_busy and self._waiting and self._room:
-            self._making = asyncio.create_task(self._make(), name="connecting to Postgres")
+    def _connect_if_needed(self) -> None:
+        is_connecting = self._connecting is not None and not self._connecting.done()
+        if self._is_open and not is_connecting and self._waiters and self._free_slots:
+            self._connecting = asyncio.create_task(
+                self._connect_for_waiters(), name="connect to Postgres"
+            )
 
-    async def _make(self) -> None:
-        """For as long as somebody waits: a Postgres that is just starting refuses at first."""
-        pause = _FIRST_PAUSE
-        while self._waiting and self._room:
+    async def _connect_for_waiters(self) -> None:
+        """While anyone waits. A Postgres that is starting refuses at first, so with backoff."""
+        backoff = _FIRST_BACKOFF
+        while self._waiters and self._free_slots:
             try:
-                line = _Line(await self._connect())
+                pooled = _Pooled(await self._connect(), self._clock())
             except Error as error:
-                self._refusal = str(error)
-                await asyncio.sleep(pause)
-                pause = min(2 * pause, _LONGEST_PAUSE)
+                self.last_error = str(error)
+                await asyncio.sleep(backoff)
+                backoff = min(2 * backoff, _MAX_BACKOFF)
             else:
-                self._refusal, pause = "no answer", _FIRST_PAUSE
-                self._room -= 1
-                self._pass_on(line)
+                self.last_error, backoff = _NO_ANSWER, _FIRST_BACKOFF
+                self._free_slots -= 1
+                self._hand_over(pooled)
 
     async def _connect(self) -> Connection:
         return await AsyncConnection.connect(
-            self._url,
+            self.url,
             autocommit=True,
             row_factory=dict_row,
             prepare_threshold=None,
             application_name="recollect",
-            connect_timeout=patience.CONNECT_SECONDS,
+            connect_timeout=self.timeouts.database_connect,
         )
 
 
-class Loan:
-    """A connection, while entered."""
+class Acquired:
+    """A connection of the pool while entered. A class, not a generator: a recall enters several."""
 
-    __slots__ = ("_line", "_pool")
+    __slots__ = ("_pool", "_pooled")
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
 
     async def __aenter__(self) -> Connection:
         try:
-            self._line = await self._pool.take()
+            self._pooled = await self._pool.acquire()
         except Error as error:
-            raise from_driver(error) from error
-        return self._line.connection
+            raise translate(error) from error
+        return self._pooled.connection
 
     async def __aexit__(
         self,
@@ -210,6 +235,34 @@ class Loan:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        await self._pool.bring_back(self._line)
+        await self._pool.release(self._pooled)
         if isinstance(error, Error):
-            raise from_driver(error) from error
+            raise translate(error) from error
+
+
+async def has_own_session(connection: AsyncConnection[Any]) -> bool:
+    """Whether the connection keeps one backend. A pooler reports a process number of its own, and
+    may run each transaction on another backend.
+    """
+    cursor = await connection.execute("select pg_backend_pid() as pid")
+    row = await cursor.fetchone() or {}
+    return bool(row["pid"] == connection.info.backend_pid)
+
+
+def with_keepalives(url: str, timeouts: Timeouts) -> str:
+    """The address, with connections that notice when the other end is gone.
+
+    A firewall forgets a connection that was idle for some minutes and then drops its packets
+    without telling either side. The kernel's own timeouts are two hours when idle and a quarter of
+    an hour for a request. Keepalive options in the address itself win.
+    """
+    given = conninfo_to_dict(url)
+    options = {
+        "keepalives_idle": timeouts.keepalive_idle,
+        "keepalives_interval": timeouts.keepalive_interval,
+        "keepalives_count": timeouts.keepalive_count,
+        "tcp_user_timeout": timeouts.database_connect * 1000,
+    }
+    return make_conninfo(
+        url, **{name: value for name, value in options.items() if name not in given}
+    )

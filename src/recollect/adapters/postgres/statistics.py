@@ -1,80 +1,77 @@
-"""Keeps the word frequencies fresh enough without anybody noticing.
+"""Keeps the word frequencies fresh in the background.
 
-Frequencies may be old, but not of a much smaller store, so they are taken again when it has grown
-by half: some thirty times on the way to 300,000 memories. While the store is small that takes a few
-milliseconds and is done with the write, so that a newcomer's third memory is already ranked by what
-is rare among the first two. Later it takes seconds and runs beside the work.
+Frequencies may be old, but not those of a much smaller store, so they are refreshed when it has
+grown by half: some thirty times on the way to 300,000 memories. While the store is small that takes
+a few milliseconds and is part of the write, so that a new user's third memory is already ranked by
+what is rare among the first two. Later it takes seconds and runs in a task.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, suppress
-from typing import Any
-
-from psycopg import AsyncConnection
+from contextlib import suppress
+from typing import Final
 
 from recollect.adapters.postgres.lexical import statistics as lexeme_stats
+from recollect.adapters.postgres.limits import Limits
+from recollect.adapters.postgres.pool import Connection, Pool
 from recollect.core.errors import StoreError
 from recollect.usecases.workers.tasks import end
 
-_SMALL = 2_000
-_BE_QUICK = f"set local lock_timeout = '{lexeme_stats.PATIENCE}'"
-_KNOWN_ROWS = f"select ndoc from lexeme_stats where lexeme = '{lexeme_stats.STORED_KEY}'"  # noqa: S608  # a constant
+_SET_LOCK_TIMEOUT: Final = f"set local lock_timeout = '{lexeme_stats.LOCK_TIMEOUT}'"
+_KNOWN_ROWS: Final = f"select ndoc from lexeme_stats where lexeme = '{lexeme_stats.STORED_KEY}'"  # noqa: S608  # a constant
 # Without waiting for an index that is being built, which may take an hour.
-_ANALYZE = "analyze (skip_locked) memories"
-
-Transaction = Callable[[], AbstractAsyncContextManager[AsyncConnection[Any]]]
+_ANALYZE: Final = "analyze (skip_locked) memories"
 
 
 class Statistics:
-    """Counts what this process adds, and takes the frequencies anew when that is due."""
+    """Counts what this process adds, and refreshes the frequencies when due."""
 
-    def __init__(self, transaction: Transaction) -> None:
-        self._transaction = transaction
+    def __init__(self, pool: Pool, limits: Limits) -> None:
+        self._pool = pool
+        self._small_store = limits.small_store
         self._rows = 0
         self._added = 0
         self._refresh: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
-        """Learn how large the store was when its frequencies were taken."""
+        """Read how large the store was at the last refresh."""
         due = False
         with suppress(StoreError):
-            async with self._transaction() as connection:
+            async with self._pool.transaction() as connection:
                 await self._read_rows(connection)
                 due = await lexeme_stats.statistics_due(connection)
         if due:
-            await self._after_growth()
+            await self._refresh_after_growth()
 
     async def close(self) -> None:
         if self._refresh is not None:
             await end(self._refresh)
 
     async def added(self, count: int) -> None:
-        """Called after a write that is already acknowledged by Postgres."""
+        """Called after a write that Postgres has committed."""
         self._added += count
         if self._has_grown():
-            # Another process may have taken them since; a store it made large is not small.
+            # Another process may have refreshed them; a store that it made large is not small.
             with suppress(StoreError):
-                async with self._transaction() as connection:
+                async with self._pool.transaction() as connection:
                     await self._read_rows(connection)
         if self._has_grown():
-            await self._after_growth()
+            await self._refresh_after_growth()
 
     async def maintain(self) -> None:
-        """Take the frequencies of what is stored now; a refresh under way may have begun before."""
+        """Refresh for all that is stored now; a refresh in progress may have begun before."""
         if self._refresh is not None:
             await asyncio.wait([self._refresh])
         await self.refresh()
 
     async def refresh(self) -> None:
-        """Take the frequencies now, and the planner's own statistics with them: the lexical leg
-        trusts its estimate of a scope's size. What goes wrong here costs nobody a memory.
+        """Refresh now, and the planner's own statistics with them: the lexical leg relies on its
+        estimate of a scope's size. An error here costs no one a memory.
         """
         self._added = 0
         with suppress(StoreError):
-            async with self._transaction() as connection:
+            async with self._pool.transaction() as connection:
                 if await lexeme_stats.refresh_statistics(connection):
                     await connection.execute(_ANALYZE)
                 await self._read_rows(connection)
@@ -82,14 +79,14 @@ class Statistics:
     def _has_grown(self) -> bool:
         return self._rows + self._added >= lexeme_stats.GROWTH * self._rows
 
-    async def _after_growth(self) -> None:
-        if self._rows + self._added <= _SMALL:
+    async def _refresh_after_growth(self) -> None:
+        if self._rows + self._added <= self._small_store:
             await self.refresh()
         elif self._refresh is None or self._refresh.done():
             self._refresh = asyncio.create_task(self.refresh(), name="refresh word frequencies")
 
-    async def _read_rows(self, connection: AsyncConnection[Any]) -> None:
-        await connection.execute(_BE_QUICK)
+    async def _read_rows(self, connection: Connection) -> None:
+        await connection.execute(_SET_LOCK_TIMEOUT)
         cursor = await connection.execute(_KNOWN_ROWS)
         row = await cursor.fetchone()
         self._rows = row["ndoc"] if row else 0

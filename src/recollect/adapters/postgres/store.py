@@ -1,141 +1,36 @@
-"""Memories and run-time settings in Postgres.
+"""All stores on one Postgres database.
 
-Every method is one transaction on a pooled connection. No statement is prepared, so the store works
-behind a transaction-pooling PgBouncer as well.
+No statement is prepared, so everything works behind a transaction-pooling PgBouncer as well.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
-from uuid import UUID
+from typing import Self
 
-from psycopg import sql
-from psycopg.types.json import Jsonb
-
-from recollect.adapters.files.erasure_log import Erasure, ErasureLogs
-from recollect.adapters.postgres import timeouts as patience
+from recollect.adapters.files.erasure_log import ErasureLogs
 from recollect.adapters.postgres.graph.store import PostgresGraph
-from recollect.adapters.postgres.history import links, versions
 from recollect.adapters.postgres.history.changes import PostgresChanges
-from recollect.adapters.postgres.history.erasure import ERASE
 from recollect.adapters.postgres.history.erasure_memory import ErasureMemory
 from recollect.adapters.postgres.history.owner_erasure import PostgresOwnerErasure
 from recollect.adapters.postgres.history.recalls import PostgresRecalls
 from recollect.adapters.postgres.keys import PostgresKeys
-from recollect.adapters.postgres.lexical import same_text
-from recollect.adapters.postgres.lexical import search as lexical
+from recollect.adapters.postgres.limits import Limits
+from recollect.adapters.postgres.memories import PostgresMemories
 from recollect.adapters.postgres.migrate import migrate
-from recollect.adapters.postgres.pool import Connection, Pool
-from recollect.adapters.postgres.retry import retry_on_disconnect
-from recollect.adapters.postgres.rows import (
-    INSERT_MEMORY,
-    INSERT_NEW,
-    MEMORY_COLUMNS,
-    UPDATE_MEMORY,
-    from_memory,
-    to_json,
-    to_memory,
-    to_setting_change,
-    within,
-)
+from recollect.adapters.postgres.pool import Pool
+from recollect.adapters.postgres.settings import PostgresSettings
 from recollect.adapters.postgres.statistics import Statistics
-from recollect.adapters.postgres.vectors.index import LEASE, PostgresVectors
-from recollect.core.admin.stats import Stats
-from recollect.core.memory.ids import IdPrefix
-from recollect.core.memory.memory import Memory, Scope
-from recollect.core.memory.paging import Cursor
-from recollect.core.recall.request import Candidate
-from recollect.core.recall.settings import SettingChange, WordQuery
-from recollect.core.recall.successors import AsOf, Fetched, Resolution
-from recollect.core.text.analysis import clean_query
-
-_ADD_MANY = """
-copy memories (id, owner, content, category, tags, expanded_keywords, importance, is_sensitive,
-    project, session, version, created_at, updated_at, deleted_at, links) from stdin
-"""
-
-_REPLACE = f"{UPDATE_MEMORY} and version = %(based_on)s"
-
-_GET = f"select {MEMORY_COLUMNS} from memories m where m.owner = %s and m.id = %s"  # noqa: S608  # composed of constants
-
-_GET_MANY = f"""
-select {MEMORY_COLUMNS} from memories m
-where m.owner = %s and m.id = any(%s) and (%s or m.deleted_at is null)
-"""  # noqa: S608  # composed of constants
-
-_LIST = f"""
-select {MEMORY_COLUMNS} from memories m where {{where}}{{after}}
-order by m.created_at desc, m.id desc limit %(limit)s
-"""  # noqa: S608  # composed of constants
-_AFTER = " and (m.created_at, m.id) < (%(after_time)s, %(after_id)s)"
-
-_IDS_WITH_PREFIX = """
-select id from memories
-where owner = %(owner)s and id between %(low)s and %(high)s
-    and (deleted_at is null or %(forgotten)s)
-    and (%(project)s::text is null or project = %(project)s)
-order by id limit %(limit)s
-"""
-
-# One step of the index a project, however many memories it has.
-_PROJECTS = """
-with recursive project (name) as (
-    (select m.project from memories m
-     where m.owner = %(owner)s and m.deleted_at is null and m.project is not null
-     order by m.project limit 1)
-    union all
-    select (
-        select m.project from memories m
-        where m.owner = %(owner)s and m.deleted_at is null and m.project > p.name
-        order by m.project limit 1
-    ) from project p where p.name is not null
-)
-select name from project where name is not null
-"""
-
-_STATS = """
-select
-    count(*) filter (where deleted_at is null) as memories,
-    count(*) filter (where deleted_at is not null) as forgotten,
-    count(*) filter (where deleted_at is null and is_sensitive) as sensitive
-from memories
-where owner = %(owner)s and (%(project)s::text is null or project = %(project)s)
-"""
-
-_COUNT_BY = """
-select {column} as name, count(*) as memories from memories
-where owner = %(owner)s and deleted_at is null and {column} is not null
-    and (%(project)s::text is null or project = %(project)s)
-group by {column} order by 2 desc, 1
-"""
-
-# Readers go on; two writers queue, so that each logs the value it really replaced.
-_LOCK_SETTINGS = "lock table settings in share row exclusive mode"
-
-# Before the value is written, while the old one is still there.
-_LOG_SETTING = """
-insert into settings_audit (name, old_value, new_value, changed_by, changed_at)
-select %(name)s, (select s.value from settings s where s.name = %(name)s), %(value)s, %(by)s, %(at)s
-where not exists (select from settings s where s.name = %(name)s and s.value = %(value)s)
-"""
-
-_SETTINGS_LOG = "select * from settings_audit order by number desc limit %s"
-
-_WRITE_SETTING = """
-insert into settings (name, value) values (%(name)s, %(value)s)
-on conflict (name) do update set value = excluded.value
-"""
+from recollect.adapters.postgres.vectors.index import PostgresVectors
+from recollect.core.admin.timeouts import Timeouts
 
 
-class PostgresStore:
-    """The stores' ports on one database; use as an async context manager.
+class PostgresStore(PostgresMemories, PostgresSettings):
+    """Memories and settings; its attributes are the other stores. An async context manager.
 
-    `vectors` is None where Postgres has no place for them, and `vector_note` says why.
+    `vectors` is None where Postgres cannot hold them, and `vector_note` says why.
     """
 
     def __init__(
@@ -143,49 +38,39 @@ class PostgresStore:
         url: str,
         *,
         connections: int = 10,
-        lease: float = LEASE,
+        timeouts: Timeouts | None = None,
+        limits: Limits | None = None,
         erasures: ErasureLogs | None = None,
         files: Path | None = None,
     ) -> None:
-        """`lease`: seconds a worker may take for what it claimed before others may take it.
-        `erasures`: where erasures and revocations are kept, for a database that is restored.
-        `files`: those of the cluster, where it is our own.
+        """`erasures`: where erasures and revocations are logged, for a database that is restored.
+        `files`: those of the cluster, when it is our own.
         """
+        limits = limits or Limits()
+        self.pool = pool = Pool(url, connections, timeouts)
+        remembered = ErasureMemory(erasures, pool)
+        statistics = Statistics(pool, limits)
+        super().__init__(pool, limits, statistics, remembered)
         self.vectors: PostgresVectors | None = None
-        self.graph: PostgresGraph
         self.vector_note = ""
-        self._url = url = patience.with_keepalives(url)
-        self._lease = lease
-        self._pool = Pool(url, connections)
-        self._transaction, self._reading = self._pool.transaction, self._pool.reading
-        self._statistics = Statistics(self._transaction)
-        self._remembered = ErasureMemory(erasures, self._transaction)
-        self.changes = PostgresChanges(self._transaction, self._statistics, self._remembered)
-        self.keys = PostgresKeys(self._transaction, self._reading, self._remembered)
-        self.recalls = PostgresRecalls(self._transaction)
-        erasing = (url, self._transaction, self._statistics, self._remembered)
-        self.eraser = PostgresOwnerErasure(*erasing, files)
-        self.light_eraser = PostgresOwnerErasure(*erasing, files, is_light=True)
+        self.graph: PostgresGraph
+        self.changes = PostgresChanges(pool, statistics, remembered)
+        self.keys = PostgresKeys(pool, remembered)
+        self.recalls = PostgresRecalls(pool)
+        self.eraser = PostgresOwnerErasure(pool, statistics, remembered, files)
+        self.light_eraser = PostgresOwnerErasure(pool, statistics, remembered, files, is_light=True)
 
     async def __aenter__(self) -> Self:
-        self.vector_note = await asyncio.to_thread(migrate, self._url)
-        await self._pool.open()
+        self.vector_note = await asyncio.to_thread(migrate, self.pool.url, self.pool.timeouts)
+        await self.pool.open()
         if not self.vector_note:
-            self.vectors = PostgresVectors(
-                self._url, self._transaction, self._reading, lease=self._lease
-            )
-        self.graph = PostgresGraph(
-            self._url,
-            self._transaction,
-            self._reading,
-            lease=self._lease,
-            has_vectors=not self.vector_note,
-        )
+            self.vectors = PostgresVectors(self.pool, self._limits)
+        self.graph = PostgresGraph(self.pool, self._limits, has_vectors=not self.vector_note)
         try:
             await self._statistics.open()
-            await self._remembered.open()
+            await self._erasures.open()
         except BaseException:
-            await self._pool.close()
+            await self.pool.close()
             raise
         return self
 
@@ -199,192 +84,4 @@ class PostgresStore:
             await self.vectors.close()
         await self.graph.close()
         await self._statistics.close()
-        await self._pool.close()
-
-    async def add(self, memory: Memory) -> None:
-        async with self._transaction() as connection:
-            await connection.execute(INSERT_MEMORY, from_memory(memory))
-        await self._statistics.added(1)
-
-    async def add_unless_known(self, memory: Memory) -> Memory | None:
-        async with self._transaction() as connection:
-            if (known := await same_text.find(connection, memory)) is not None:
-                return known
-            await connection.execute(INSERT_MEMORY, from_memory(memory))
-        await self._statistics.added(1)
-        return None
-
-    @retry_on_disconnect
-    async def find_same(self, memories: Sequence[Memory]) -> dict[UUID, Memory]:
-        async with self._reading() as connection:
-            return await same_text.find_many(connection, memories)
-
-    async def add_many(self, memories: Iterable[Memory]) -> None:
-        """Keep many new memories at once, all of them or none."""
-        rows = [tuple(from_memory(memory).values()) for memory in memories]
-        async with (
-            self._transaction() as connection,
-            connection.cursor() as cursor,
-            cursor.copy(_ADD_MANY) as copy,
-        ):
-            for row in rows:
-                await copy.write_row(row)
-        await self._statistics.added(len(rows))
-
-    async def add_all(self, memories: Sequence[Memory]) -> set[UUID]:
-        # Of two with the same id, the first.
-        rows = to_json({memory.id: memory for memory in reversed(memories)}.values())
-        async with self._transaction() as connection:
-            cursor = await connection.execute(INSERT_NEW, {"memories": rows})
-            kept: set[UUID] = {row["id"] for row in await cursor.fetchall()}
-        await self._statistics.added(len(kept))
-        return kept
-
-    async def maintain(self) -> None:
-        """Bring all statistics up to date at once, as after a large import."""
-        await self._statistics.maintain()
-
-    @retry_on_disconnect
-    async def get(self, owner: str, id: UUID) -> Memory | None:
-        async with self._reading() as connection:
-            cursor = await connection.execute(_GET, (owner, id))
-            row = await cursor.fetchone()
-        return None if row is None else to_memory(row)
-
-    @retry_on_disconnect
-    async def get_many(
-        self, owner: str, ids: Collection[UUID], *, forgotten: bool = False
-    ) -> dict[UUID, Memory]:
-        if not ids:
-            return {}
-        async with self._reading() as connection:
-            cursor = await connection.execute(_GET_MANY, (owner, list(ids), forgotten))
-            return {row["id"]: to_memory(row) for row in await cursor.fetchall()}
-
-    @retry_on_disconnect
-    async def fetch(self, owner: str, ids: Collection[UUID], as_of: AsOf = None) -> Fetched:
-        if not ids:
-            return Fetched()
-        if as_of is None:
-            async with self._reading() as connection:
-                return await links.fetch(connection, owner, ids)
-        async with self._transaction() as connection:
-            return await versions.fetch(connection, owner, ids, as_of)
-
-    @retry_on_disconnect
-    async def follow(
-        self, owner: str, old: Collection[UUID], named: Collection[UUID], as_of: AsOf = None
-    ) -> Resolution:
-        async with self._transaction() as connection:
-            if as_of is not None:
-                return await versions.follow(connection, owner, old, named, as_of)
-            return await links.follow(connection, owner, old, named)
-
-    @retry_on_disconnect
-    async def ids_with_prefix(
-        self,
-        owner: str,
-        prefix: IdPrefix,
-        limit: int,
-        *,
-        forgotten: bool,
-        project: str | None = None,
-    ) -> list[UUID]:
-        params = {
-            "project": project,
-            "owner": owner,
-            "low": prefix.low,
-            "high": prefix.high,
-            "forgotten": forgotten,
-            "limit": limit,
-        }
-        async with self._reading() as connection:
-            cursor = await connection.execute(_IDS_WITH_PREFIX, params)
-            return [row["id"] for row in await cursor.fetchall()]
-
-    async def replace(self, memory: Memory, *, based_on: int) -> bool:
-        async with self._transaction() as connection:
-            params = {**from_memory(memory), "based_on": based_on}
-            cursor = await connection.execute(_REPLACE, params)
-            return cursor.rowcount == 1
-
-    async def erase(self, owner: str, id: UUID) -> bool:
-        async with self._transaction() as connection:
-            cursor = await connection.execute(ERASE, {"owner": owner, "id": id})
-            is_erased = await cursor.fetchone() is not None
-        if is_erased:
-            await self._remembered.note([Erasure(id, owner)])
-        return is_erased
-
-    @retry_on_disconnect
-    async def page(
-        self, owner: str, scope: Scope, after: Cursor | None, limit: int
-    ) -> list[Memory]:
-        condition, params = within(owner, scope)
-        if after is not None:
-            params |= {"after_time": after.created_at, "after_id": after.id}
-        query = _LIST.format(where=condition, after="" if after is None else _AFTER)
-        async with self._reading() as connection:
-            cursor = await connection.execute(query, {**params, "limit": limit})
-            return [to_memory(row) for row in await cursor.fetchall()]
-
-    @retry_on_disconnect
-    async def search_words(self, owner: str, scope: Scope, query: WordQuery) -> list[Candidate]:
-        condition, params = within(owner, scope, query.exclude)
-        async with self._reading() as connection:
-            if query.as_of is not None:
-                return await versions.search(connection, owner, scope, query, query.as_of)
-            return await lexical.search(
-                connection,
-                clean_query(f"{query.text} {query.expanded}"),
-                where=condition,
-                params=params,
-                depth=query.depth,
-                is_exhaustive=query.is_exhaustive,
-            )
-
-    @retry_on_disconnect
-    async def projects(self, owner: str) -> list[str]:
-        async with self._reading() as connection:
-            cursor = await connection.execute(_PROJECTS, {"owner": owner})
-            return [row["name"] for row in await cursor.fetchall()]
-
-    async def stats(self, owner: str, project: str | None = None) -> Stats:
-        params = {"owner": owner, "project": project}
-        async with self._transaction() as connection:
-            cursor = await connection.execute(_STATS, params)
-            totals: dict[str, Any] = await cursor.fetchone() or {}
-            return Stats(
-                **totals,
-                by_category=await _count_by(connection, params, "category"),
-                by_project=await _count_by(connection, params, "project"),
-            )
-
-    @retry_on_disconnect
-    async def read_settings(self) -> Mapping[str, object]:
-        async with self._reading() as connection:
-            cursor = await connection.execute("select name, value from settings")
-            return {row["name"]: row["value"] for row in await cursor.fetchall()}
-
-    async def write_settings(self, changes: Mapping[str, object], *, by: str, at: datetime) -> None:
-        rows = [
-            {"name": name, "value": Jsonb(value), "by": by, "at": at}
-            for name, value in changes.items()
-        ]
-        async with self._transaction() as connection, connection.cursor() as cursor:
-            await cursor.execute(_LOCK_SETTINGS)
-            await cursor.executemany(_LOG_SETTING, rows)
-            await cursor.executemany(_WRITE_SETTING, rows)
-
-    async def settings_log(self, limit: int) -> list[SettingChange]:
-        async with self._reading() as connection:
-            cursor = await connection.execute(_SETTINGS_LOG, (limit,))
-            return [to_setting_change(row) for row in await cursor.fetchall()]
-
-
-async def _count_by(
-    connection: Connection, params: Mapping[str, object], column: str
-) -> dict[str, int]:
-    query = sql.SQL(_COUNT_BY).format(column=sql.Identifier(column))
-    cursor = await connection.execute(query, params)
-    return {row["name"]: row["memories"] for row in await cursor.fetchall()}
+        await self.pool.close()

@@ -18,7 +18,7 @@ from uuid import UUID
 
 from psycopg import AsyncConnection
 
-from recollect.adapters.postgres.graph.write import GREW
+from recollect.adapters.postgres.graph.write import INCREMENT_VERSION
 from recollect.adapters.walkers.pagerank import PageRank
 from recollect.bench.speed.corpus import OWNER, Corpus
 from recollect.bench.speed.graph import made_up
@@ -133,7 +133,7 @@ async def _fill(connection: AsyncConnection[Any], corpus: Corpus) -> GraphSnapsh
             for memory, concept in _mentions(graph):
                 id, key, _ = keyed[concept]
                 await copy.write_row((ids[memory], key, id, OWNER))
-    await connection.execute(GREW, {"owner": OWNER})
+    await connection.execute(INCREMENT_VERSION, {"owner": OWNER})
     for table in _TABLES:
         await connection.execute(f"vacuum analyze {table}")
     return graph

@@ -1,40 +1,71 @@
-"""How long is waited for others, in seconds: one value, made once and injected."""
+"""Every timeout in one value that is passed in, so that tests and callers can choose theirs."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from typing import Final
 
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """Each is as short as a person who waits would want, and longer than a healthy peer takes."""
+    """In seconds. Each is as short as a person who waits would want, and longer than a healthy
+    peer takes.
+    """
 
-    # A client of a server.
-    # A server that is up accepts a connection at once.
+    # A client of a server
     connect: float = 5.0
-    # The longest recall that an operator can allow takes 60 s.
+    """A server that is up accepts a connection at once."""
     request: float = 65.0
-    # Where no model is asked and little is read; a server waits three seconds for its database.
+    """The longest recall that an operator can allow takes 60 s."""
     short_request: float = 15.0
-    # Beyond a recall's deadline: a server with a leg that hangs uses most of the deadline itself,
-    # then answers without that leg, and the answer must still arrive.
+    """For requests that run no model and read little; a server waits 3 s for its database."""
     network: float = 0.5
-    # For a `why`, which a person waits for: a leg that hangs gets ten seconds on the server, and
-    # then the rest of the answer is made.
+    """On top of a recall's deadline: a server with a leg that hangs uses most of the deadline,
+    then answers without that leg, and the answer must still arrive."""
     remote_why: float = 20.0
-    # How long a command may push what it wrote, after its answer.
+    """For a `why`, which a person waits for: the server gives a leg that hangs ten seconds."""
     push_after_command: float = 2.0
-    # How long a query still waits for a model that is being loaded, from when that began: one that
-    # is on this machine loads in less, and a recall has time for it.
+    """For a command to push what it wrote, after it has answered."""
     model_load: float = 1.0
-    # How long a local store waits for another process that writes.
+    """For a query to wait for a model, from when loading began: one on this machine loads in
+    less."""
     sqlite_busy: float = 5.0
+    """For a local store to wait for another process that writes."""
+
+    # Postgres
+    database_connect: int = 10
+    """For a new connection, when a server, a worker or a command starts."""
+    acquire: float = 3.0
+    """For a connection from the pool, while a request waits."""
+    max_idle: float = 600.0
+    """A pooled connection that was unused for longer was opened for a peak that is over."""
+    max_lifetime: float = 3_600.0
+    """A backend caches what it once looked up: it is replaced before that grows large."""
+    keepalive_idle: int = 30
+    keepalive_interval: int = 5
+    keepalive_count: int = 2
+    """Probes. A firewall drops an idle connection after some minutes without telling either end."""
+    lease: float = 60.0
+    """For a worker to finish what it claimed, before others may claim it."""
+    poll: float = 2.0
+    """Between two looks for work where notifications do not arrive."""
 
     def scaled(self, factor: float) -> Timeouts:
-        """All of them, `factor` times as long: for a slow machine or network."""
-        return Timeouts(
-            **{field.name: factor * getattr(self, field.name) for field in fields(self)}
+        """Wait `factor` times as long for peers: for a slow machine or network. Leases, lifetimes
+        and keepalives are not waits, and stay.
+        """
+        return replace(
+            self,
+            connect=factor * self.connect,
+            request=factor * self.request,
+            short_request=factor * self.short_request,
+            network=factor * self.network,
+            remote_why=factor * self.remote_why,
+            push_after_command=factor * self.push_after_command,
+            model_load=factor * self.model_load,
+            sqlite_busy=factor * self.sqlite_busy,
+            database_connect=max(1, round(factor * self.database_connect)),
+            acquire=factor * self.acquire,
         )
 
 

@@ -21,7 +21,7 @@ from recollect.adapters.models.hosted.retries import (
     retry_after,
     wait_before,
 )
-from recollect.adapters.postgres.vectors.index import LEASE
+from recollect.core.admin.timeouts import Timeouts
 from recollect.core.recall.context import PhaseShares
 from recollect.core.recall.settings import RecallSettings
 from recollect.usecases.workers.embed import BEGIN_SECONDS
@@ -102,7 +102,7 @@ def test_a_query_is_given_up_while_its_leg_can_still_say_why() -> None:
 def test_a_documents_text_is_sent_once_and_before_its_claim_lapses() -> None:
     assert DOCUMENT_PATIENCE.attempts == 1
     assert DOCUMENT_PATIENCE.total_seconds < BEGIN_SECONDS  # one text at fault can be told
-    assert BEGIN_SECONDS + DOCUMENT_PATIENCE.total_seconds <= LEASE - 10.0
+    assert BEGIN_SECONDS + DOCUMENT_PATIENCE.total_seconds <= Timeouts().lease - 10.0
 
 
 @pytest.mark.parametrize(

@@ -212,7 +212,7 @@ async def test_the_dates_of_a_relationship_are_those_of_all_that_say_it(
     assert await dates() == again
 
 
-async def test_what_was_said_then_holds_then_whoever_says_it_now(store: PostgresStore) -> None:
+async def test_as_of_shows_what_was_said_at_that_moment(store: PostgresStore) -> None:
     first = memory(1)
     await fill(store, first, memory(3))
     fact = stated(("Ada", "knows", "Bob"))

@@ -192,7 +192,7 @@ async def test_a_text_that_cannot_be_read_does_not_stop_the_others(
     assert (progress.extracted, progress.waiting, progress.last_error) == (1, 1, "ValueError")
 
 
-async def test_a_worker_is_woken_by_what_is_stored(store: PostgresStore) -> None:
+async def test_storing_a_memory_wakes_a_graph_worker(store: PostgresStore) -> None:
     done = asyncio.Event()
     worker = Worker(GraphStep(GraphContext(store.graph), lambda _: done.set()))
     running = asyncio.create_task(worker.run())

@@ -153,7 +153,7 @@ async def test_a_merge_is_remembered_when_its_memories_are_forgotten(store: Post
     assert await concept(store, "Aa") == await concept(store, "Bb") is not None
 
 
-async def test_a_machine_does_not_undo_what_a_hand_did(store: PostgresStore) -> None:
+async def test_merge_does_not_undo_an_edit_by_hand(store: PostgresStore) -> None:
     await fill(store, memory(1))
     await read_as(store, {1: stated(("Aa", "r", "Bb"), ("Cc", "r", "Dd"))})
     graph = LocalGraph(store.graph, OWNER)
@@ -178,7 +178,7 @@ async def test_a_machine_does_not_undo_what_a_hand_did(store: PostgresStore) -> 
         ("Aa", "nul\0", InvalidInput),
     ],
 )
-async def test_what_cannot_be_split_is_said(
+async def test_split_reports_why_it_is_refused(
     store: PostgresStore, concept_name: str, alias: str, error: type[Exception]
 ) -> None:
     await fill(store, memory(1))
@@ -224,7 +224,7 @@ async def test_ready_made_facts_are_imported_once_however_often(store: PostgresS
     assert await store.graph.claim(1_000, 10) == []  # no lesser reader reads them again
 
 
-async def test_facts_that_an_import_leaves_out_are_told(store: PostgresStore) -> None:
+async def test_import_reports_the_facts_it_skips(store: PostgresStore) -> None:
     await fill(store, memory(1))
     lines = [
         json.dumps({"memory": "d1", "triples": [["Ada", "knows", f"n{i}"] for i in first]})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 from typing import LiteralString
 from uuid import UUID
@@ -22,6 +21,8 @@ from recollect.usecases.graph.import_facts import import_facts
 from recollect.usecases.graph.manage import LocalGraph
 from recollect.usecases.workers.graph import GraphStep
 from recollect.usecases.workers.worker import Worker
+
+pytestmark = pytest.mark.anyio
 
 CANARY = "Quetzalcoatlus"
 TABLES = ("concepts", "concept_names", "memory_concepts", "concept_edges", "edge_evidence")
@@ -57,15 +58,12 @@ insert into extractions (memory_id, owner, content_hash) values (%s, 'ada', '')
         (_EXTRACTION, "extractions_of_what_may_leave"),
     ],
 )
-def test_postgres_refuses_rows_of_a_sensitive_memory(
+async def test_postgres_refuses_rows_of_a_sensitive_memory(
     emptied_database_url: str, forged: LiteralString, constraint: str
 ) -> None:
-    async def store_it() -> None:
-        async with PostgresStore(emptied_database_url) as store:
-            await store.add(memory(1, is_sensitive=True))
-            assert await rows(store, "select * from extractions") == []
-
-    asyncio.run(store_it())
+    async with PostgresStore(emptied_database_url) as store:
+        await store.add(memory(1, is_sensitive=True))
+        assert await rows(store, "select * from extractions") == []
     with (
         psycopg.connect(emptied_database_url) as connection,
         pytest.raises(psycopg.errors.ForeignKeyViolation, match=constraint),
@@ -82,15 +80,11 @@ def test_the_mark_of_what_may_leave_cannot_be_forged(emptied_database_url: str, 
         connection.execute(f"insert into {table} (sensitive) values (true)")
 
 
-def test_postgres_refuses_to_leave_a_mention_behind(emptied_database_url: str) -> None:
+async def test_postgres_refuses_to_leave_a_mention_behind(emptied_database_url: str) -> None:
     """With the trigger off, which removes it in time, the change itself is impossible."""
-
-    async def read_it() -> None:
-        async with PostgresStore(emptied_database_url) as store:
-            await store.add(memory(1, f"about {CANARY}"))
-            await read_all(store)
-
-    asyncio.run(read_it())
+    async with PostgresStore(emptied_database_url) as store:
+        await store.add(memory(1, f"about {CANARY}"))
+        await read_all(store)
     with psycopg.connect(emptied_database_url) as connection:
         connection.execute("alter table memories disable trigger graph_outdated")
         with pytest.raises(psycopg.errors.ForeignKeyViolation):
@@ -108,7 +102,6 @@ async def _holds_canary(store: PostgresStore) -> list[str]:
     ]
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize(
     "way",
     [
@@ -149,7 +142,6 @@ async def test_what_becomes_sensitive_or_is_erased_leaves_nothing(
         assert [job.memory_id for job in left] == [UUID(int=2)]
 
 
-@pytest.mark.anyio
 async def test_the_language_model_never_sees_a_sensitive_memory(
     emptied_database_url: str,
 ) -> None:
@@ -175,7 +167,6 @@ async def test_the_language_model_never_sees_a_sensitive_memory(
     assert CANARY.encode() not in server.received
 
 
-@pytest.mark.anyio
 async def test_the_same_text_is_sent_once_and_a_days_calls_are_bounded(
     emptied_database_url: str,
 ) -> None:
@@ -200,7 +191,6 @@ async def test_the_same_text_is_sent_once_and_a_days_calls_are_bounded(
             assert (progress.waiting, progress.parked) == (1, 0)
 
 
-@pytest.mark.anyio
 async def test_what_the_model_did_not_answer_is_counted_against_that_text_alone(
     emptied_database_url: str,
 ) -> None:
@@ -222,7 +212,6 @@ async def test_what_the_model_did_not_answer_is_counted_against_that_text_alone(
     assert progress.last_error == "the language model said nothing usable of it"
 
 
-@pytest.mark.anyio
 async def test_an_import_passes_a_sensitive_memory_by(emptied_database_url: str) -> None:
     async with PostgresStore(emptied_database_url) as store:
         await fill(store, memory(1, is_sensitive=True))

@@ -1,4 +1,4 @@
-"""Several workers on one concept graph: none of them fails for what another one does."""
+"""Several workers on one concept graph: none of them fails because of another."""
 
 from __future__ import annotations
 
@@ -11,25 +11,18 @@ from tests.adapters.vectors import EAST, NORTH, SPACE, opened, rows
 from tests.conformance.samples import OWNER, fill
 from tests.waiting import wait_until
 
-from recollect.adapters.postgres.graph.merge_split import merge
-
 pytestmark = pytest.mark.anyio
 
-_WAITS = """
-select 1 from pg_stat_activity where datname = current_database()
+_WAITING = """
+select count(*) from pg_stat_activity where datname = current_database()
     and application_name = 'recollect' and wait_event_type = 'Lock'
 """
 
 
-async def test_a_name_that_another_worker_merges_away_meanwhile_gets_no_vector(
+async def test_keep_vectors_skips_a_concept_that_is_being_merged_away(
     emptied_database_url: str,
 ) -> None:
-    async with (
-        opened(emptied_database_url) as (store, vectors),
-        await psycopg.AsyncConnection.connect(
-            emptied_database_url, row_factory=psycopg.rows.dict_row
-        ) as other,
-    ):
+    async with opened(emptied_database_url) as (store, vectors):
         space = await vectors.open_space("compass", SPACE)
         await fill(store, memory(1))
         await read_as(store, {1: stated(("Mont Blanc", "is", "Mount Blanc"))})
@@ -38,15 +31,24 @@ async def test_a_name_that_another_worker_merges_away_meanwhile_gets_no_vector(
         assert goes is not None
         await store.graph.keep_vectors(space, [(stays, NORTH)])  # makes the index
 
-        assert await merge(other, OWNER, stays, goes, by_hand=False)
-        keeping = asyncio.create_task(
-            store.graph.keep_vectors(space, [(goes, EAST), (stays, NORTH)])
-        )
-        with psycopg.connect(emptied_database_url, autocommit=True) as looking:
-            await asyncio.to_thread(
-                wait_until, lambda: keeping.done() or looking.execute(_WAITS).fetchone()
+        with (
+            psycopg.connect(emptied_database_url) as holder,
+            psycopg.connect(emptied_database_url, autocommit=True) as observer,
+        ):
+
+            def are_waiting(count: int) -> bool:
+                return observer.execute(_WAITING).fetchone() == (count,)
+
+            # The last thing that a merge writes: until then it is not committed.
+            holder.execute("lock table graph_versions")
+            merging = asyncio.create_task(store.graph.merge(OWNER, stays, goes, by_hand=False))
+            await asyncio.to_thread(wait_until, lambda: are_waiting(1))
+            keeping = asyncio.create_task(
+                store.graph.keep_vectors(space, [(goes, EAST), (stays, NORTH)])
             )
-        await other.commit()
+            await asyncio.to_thread(wait_until, lambda: keeping.done() or are_waiting(2))
+            holder.rollback()
+        assert await merging
         await keeping
         kept = await rows(store, "select concept_id from concept_vectors")
         assert kept == [{"concept_id": stays}]

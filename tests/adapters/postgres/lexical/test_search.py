@@ -22,7 +22,7 @@ from recollect.adapters.postgres.lexical.plan import (
     all_of,
     any_of,
 )
-from recollect.adapters.postgres.pipeline import ask
+from recollect.adapters.postgres.pipeline import execute_many
 from recollect.adapters.postgres.rows import within
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.bench.speed.corpus import KINDS, OWNER, Corpus
@@ -100,8 +100,8 @@ async def found(
 
 async def _scope_rows(store: PostgresStore, scope: Scope) -> int:
     condition, params = within(OWNER, scope)
-    async with store._transaction() as connection:
-        (explained,) = await ask(connection, params, lexical.scope_size(condition))
+    async with store.pool.transaction() as connection:
+        (explained,) = await execute_many(connection, params, lexical.scope_size(condition))
         return lexical.rows_of(explained)
 
 

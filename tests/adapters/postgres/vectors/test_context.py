@@ -23,6 +23,8 @@ from recollect.core.recall.space import EmbeddingJob, StoredSpace, context_of
 from recollect.core.sync.decide import decide
 from recollect.core.sync.model import Outgoing
 
+pytestmark = pytest.mark.anyio
+
 _EMBEDDED: LiteralString = "select memory_id from embeddings where vector is not null"
 _HELD: LiteralString = "select memory_id, before_id from embedding_context order by 1, 2"
 LONG = "x" * 301
@@ -52,22 +54,19 @@ def test_the_short_ones_just_before_a_short_one_count(
 Talk = Callable[[PostgresStore, PostgresVectors, StoredSpace], Awaitable[None]]
 
 
-def talking(url: str, turns: list[Memory], then: Talk) -> None:
-    async def run() -> None:
-        async with opened(url) as (store, vectors):
-            space = await vectors.open_space("compass", SPACE)
-            for one in turns:
-                await store.add(one)
-            await then(store, vectors, space)
-
-    asyncio.run(run())
+async def talking(url: str, turns: list[Memory], then: Talk) -> None:
+    async with opened(url) as (store, vectors):
+        space = await vectors.open_space("compass", SPACE)
+        for said in turns:
+            await store.add(said)
+        await then(store, vectors, space)
 
 
 async def claimed(vectors: PostgresVectors, space: StoredSpace) -> dict[int, EmbeddingJob]:
     return {job.memory_id.int: job for job in await vectors.claim(space, 100)}
 
 
-def test_a_turn_is_read_with_the_two_before_it(emptied_database_url: str) -> None:
+async def test_a_turn_is_read_with_the_two_before_it(emptied_database_url: str) -> None:
     turns = [
         turn(1, "which port?"),
         turn(2, "elsewhere", session="other"),
@@ -94,7 +93,7 @@ def test_a_turn_is_read_with_the_two_before_it(emptied_database_url: str) -> Non
         }
         assert len(await rows(store, _HELD)) == 2
 
-    talking(emptied_database_url, turns, then)
+    await talking(emptied_database_url, turns, then)
 
 
 CHANGES: dict[str, LiteralString] = {
@@ -109,7 +108,7 @@ CHANGES: dict[str, LiteralString] = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_words_that_are_changed_leave_every_vector_at_once(
+async def test_words_that_are_changed_leave_every_vector_at_once(
     emptied_database_url: str, change: str
 ) -> None:
     turns = [turn(1, "which port?"), turn(2, "7443"), turn(3, "thanks"), turn(4, "bye")]
@@ -126,11 +125,11 @@ def test_words_that_are_changed_leave_every_vector_at_once(
         await vectors.finish(space, [(job, NORTH) for job in jobs.values()])
         assert await vectors.claim(space, 100) == []
 
-    talking(emptied_database_url, turns, then)
+    await talking(emptied_database_url, turns, then)
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_what_a_model_makes_of_old_words_is_not_kept(
+async def test_finish_drops_a_vector_of_changed_context(
     emptied_database_url: str, change: str
 ) -> None:
     async def then(store: PostgresStore, vectors: PostgresVectors, space: StoredSpace) -> None:
@@ -142,10 +141,12 @@ def test_what_a_model_makes_of_old_words_is_not_kept(
         assert "which port?" not in again[2].text
         assert await vectors.finish(space, [(again[2], NORTH)]) == 1
 
-    talking(emptied_database_url, [turn(1, "which port?"), turn(2, "7443")], then)
+    await talking(emptied_database_url, [turn(1, "which port?"), turn(2, "7443")], then)
 
 
-def test_postgres_itself_refuses_to_leave_such_a_vector_behind(emptied_database_url: str) -> None:
+async def test_postgres_itself_refuses_to_leave_such_a_vector_behind(
+    emptied_database_url: str,
+) -> None:
     async def then(store: PostgresStore, vectors: PostgresVectors, space: StoredSpace) -> None:
         await embed_all(vectors, space)
         # As the owner of the tables, and past the trigger.
@@ -164,10 +165,12 @@ def test_postgres_itself_refuses_to_leave_such_a_vector_behind(emptied_database_
                 )
 
     turns = [turn(1, "which port?"), turn(2, "7443"), turn(3, "hidden", is_sensitive=True)]
-    talking(emptied_database_url, turns, then)
+    await talking(emptied_database_url, turns, then)
 
 
-def test_whoever_is_changing_a_turn_is_not_waited_for(emptied_database_url: str) -> None:
+async def test_claim_does_not_wait_for_a_turn_that_is_being_changed(
+    emptied_database_url: str,
+) -> None:
     async def then(store: PostgresStore, vectors: PostgresVectors, space: StoredSpace) -> None:
         with psycopg.connect(emptied_database_url) as editor:
             editor.execute(CHANGES["edited"], ids(1))
@@ -176,20 +179,20 @@ def test_whoever_is_changing_a_turn_is_not_waited_for(emptied_database_url: str)
             editor.commit()
         assert await vectors.finish(space, [(jobs[2], NORTH)]) == 1
 
-    talking(emptied_database_url, [turn(1, "which port?"), turn(2, "7443")], then)
+    await talking(emptied_database_url, [turn(1, "which port?"), turn(2, "7443")], then)
 
 
-def test_a_whole_conversation_can_be_erased(emptied_database_url: str) -> None:
+async def test_a_whole_conversation_can_be_erased(emptied_database_url: str) -> None:
     async def then(store: PostgresStore, vectors: PostgresVectors, space: StoredSpace) -> None:
         await embed_all(vectors, space)
         await rows(store, "delete from memories where owner = %s", OWNER)
         assert await rows(store, _HELD) == []
         assert await rows(store, _EMBEDDED) == []
 
-    talking(emptied_database_url, [turn(n, f"turn {n}") for n in range(1, 9)], then)
+    await talking(emptied_database_url, [turn(n, f"turn {n}") for n in range(1, 9)], then)
 
 
-def test_editors_and_workers_do_not_lock_each_other_out(emptied_database_url: str) -> None:
+async def test_edits_and_claims_do_not_deadlock(emptied_database_url: str) -> None:
     """Turns are edited and moved while workers claim and finish them: nobody is refused."""
 
     async def then(store: PostgresStore, vectors: PostgresVectors, space: StoredSpace) -> None:
@@ -218,10 +221,10 @@ def test_editors_and_workers_do_not_lock_each_other_out(emptied_database_url: st
         await embed_all(vectors, space)
         assert len(await rows(store, _EMBEDDED)) == 8
 
-    talking(emptied_database_url, [turn(n, f"turn {n}") for n in range(1, 9)], then)
+    await talking(emptied_database_url, [turn(n, f"turn {n}") for n in range(1, 9)], then)
 
 
-def test_a_push_and_an_editor_do_not_lock_each_other_out(emptied_database_url: str) -> None:
+async def test_a_push_and_an_edit_do_not_deadlock(emptied_database_url: str) -> None:
     """A push holds the owner's lock after its first write, and has more turns to write."""
 
     async def then(store: PostgresStore, vectors: PostgresVectors, space: StoredSpace) -> None:
@@ -258,10 +261,12 @@ def test_a_push_and_an_editor_do_not_lock_each_other_out(emptied_database_url: s
         assert len(await rows(store, _EMBEDDED)) == 8 + 16
 
     turns = [turn(n, f"turn {n}", session="one" if n % 2 else "two") for n in range(1, 9)]
-    talking(emptied_database_url, turns, then)
+    await talking(emptied_database_url, turns, then)
 
 
-def test_erasing_an_owner_waits_for_editors_and_for_nothing_else(emptied_database_url: str) -> None:
+async def test_erase_owner_waits_for_edits_only(
+    emptied_database_url: str,
+) -> None:
     async def then(store: PostgresStore, vectors: PostgresVectors, space: StoredSpace) -> None:
         await embed_all(vectors, space)
 
@@ -277,4 +282,4 @@ def test_erasing_an_owner_waits_for_editors_and_for_nothing_else(emptied_databas
         assert await rows(store, _HELD) == []
 
     turns = [turn(n, f"turn {n}", session=f"chat {n // 3}") for n in range(1, 301)]
-    talking(emptied_database_url, turns, then)
+    await talking(emptied_database_url, turns, then)

@@ -18,6 +18,8 @@ from recollect.adapters.postgres.store import PostgresStore
 from recollect.adapters.postgres.vectors.index import PostgresVectors
 from recollect.core.recall.space import EmbeddingJob, StoredSpace
 
+pytestmark = pytest.mark.anyio
+
 _WAITING: LiteralString = "select memory_id from embeddings where vector is null order by 1"
 _MOVE: LiteralString = "update memories set project = %s where id = %s"
 _WAITS: LiteralString = """
@@ -35,7 +37,9 @@ def said(jobs: dict[int, EmbeddingJob]) -> dict[int, str]:
     return {number: job.text for number, job in jobs.items()}
 
 
-def test_only_turns_of_the_same_project_are_read_with_a_turn(emptied_database_url: str) -> None:
+async def test_only_turns_of_the_same_project_are_read_with_a_turn(
+    emptied_database_url: str,
+) -> None:
     turns = [
         turn(1, "which port?", project="blue"),
         turn(2, "which host?", project="red"),
@@ -59,7 +63,7 @@ def test_only_turns_of_the_same_project_are_read_with_a_turn(emptied_database_ur
             8: "ok\nwhich colour?\ngreen",
         }
 
-    talking(emptied_database_url, turns, then)
+    await talking(emptied_database_url, turns, then)
 
 
 # Who goes over, and to where; who waits for a new vector then, and what is embedded.
@@ -73,7 +77,7 @@ MOVES: dict[str, tuple[int, str | None, dict[int, str]]] = {
 
 
 @pytest.mark.parametrize("move", MOVES)
-def test_a_turn_that_moves_is_embedded_anew_with_its_neighbours_in_both_projects(
+async def test_a_moved_turn_is_embedded_again_with_its_neighbours_in_both_projects(
     emptied_database_url: str, move: str
 ) -> None:
     number, project, anew = MOVES[move]
@@ -99,10 +103,10 @@ def test_a_turn_that_moves_is_embedded_anew_with_its_neighbours_in_both_projects
         assert said(jobs) == anew
         assert await vectors.finish(space, [(job, NORTH) for job in jobs.values()]) == len(anew)
 
-    talking(emptied_database_url, turns, then)
+    await talking(emptied_database_url, turns, then)
 
 
-def test_a_turn_as_long_as_a_short_one_may_be_counts_where_it_moves(
+async def test_a_turn_as_long_as_a_short_one_may_be_counts_where_it_moves(
     emptied_database_url: str,
 ) -> None:
     """The database decides who is short on its own: it must agree with `context_of`."""
@@ -123,10 +127,10 @@ def test_a_turn_as_long_as_a_short_one_may_be_counts_where_it_moves(
             4: f"after\n{_SHORT}\n{_SHORT}",
         }
 
-    talking(emptied_database_url, turns, then)
+    await talking(emptied_database_url, turns, then)
 
 
-def test_a_turn_that_moves_to_another_session_is_read_with_those_it_comes_to(
+async def test_a_turn_that_moves_to_another_session_is_read_with_those_it_comes_to(
     emptied_database_url: str,
 ) -> None:
     turns = [turn(1, "a", session="other"), turn(2, "b"), turn(3, "c", session="other")]
@@ -136,10 +140,10 @@ def test_a_turn_that_moves_to_another_session_is_read_with_those_it_comes_to(
         await rows(store, "update memories set session = 'other' where id = %s", ids(2)[0])
         assert said(await claimed(vectors, space)) == {2: "b\na", 3: "c\na\nb"}
 
-    talking(emptied_database_url, turns, then)
+    await talking(emptied_database_url, turns, then)
 
 
-def test_what_a_model_makes_of_a_turn_before_it_moves_is_not_kept(
+async def test_finish_drops_a_vector_of_a_turn_that_moved_meanwhile(
     emptied_database_url: str,
 ) -> None:
     """Also where a turn was alone, so that nothing but its place has changed."""
@@ -155,10 +159,10 @@ def test_what_a_model_makes_of_a_turn_before_it_moves_is_not_kept(
         assert said(again) == {2: "b\na", 3: "c\na\nb"}
         assert await vectors.finish(space, [(job, NORTH) for job in again.values()]) == 2
 
-    talking(emptied_database_url, turns, then)
+    await talking(emptied_database_url, turns, then)
 
 
-def test_a_hidden_or_forgotten_turn_that_moves_leaves_the_others_alone(
+async def test_a_hidden_or_forgotten_turn_that_moves_leaves_the_others_alone(
     emptied_database_url: str,
 ) -> None:
     turns = [
@@ -174,10 +178,10 @@ def test_a_hidden_or_forgotten_turn_that_moves_leaves_the_others_alone(
             await rows(store, _MOVE, "red", ids(number)[0])
         assert await waiting(store) == set()
 
-    talking(emptied_database_url, turns, then)
+    await talking(emptied_database_url, turns, then)
 
 
-def test_who_moves_two_turns_and_who_edits_the_one_after_them_do_not_lock_each_other_out(
+async def test_moving_turns_and_editing_the_next_one_do_not_deadlock(
     emptied_database_url: str,
 ) -> None:
     """Each vector is written once only: for the second time Postgres would look at its memory."""
@@ -198,4 +202,4 @@ def test_who_moves_two_turns_and_who_edits_the_one_after_them_do_not_lock_each_o
             assert await editing
         assert said(await claimed(vectors, space)) == {1: "a", 2: "b\na", 3: "edited\na\nb"}
 
-    talking(emptied_database_url, turns, then)
+    await talking(emptied_database_url, turns, then)

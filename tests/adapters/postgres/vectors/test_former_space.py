@@ -14,11 +14,12 @@ from tests.adapters.vectors import NORTH, SPACE, embed_all, nearest, opened, row
 from tests.conformance.samples import ids, memory
 
 from recollect.adapters.postgres.store import PostgresStore
-from recollect.adapters.postgres.vectors import spaces
 from recollect.adapters.postgres.vectors.index import PostgresVectors
 from recollect.core.errors import Conflict
 from recollect.core.memory.memory import EPISODE
 from recollect.core.recall.space import Gap, Space, StoredSpace
+
+pytestmark = pytest.mark.anyio
 
 A, B, C = (replace(SPACE, revision=letter) for letter in "abc")
 
@@ -35,104 +36,88 @@ async def standing(vectors: PostgresVectors) -> dict[str, str]:
     }
 
 
-def test_a_switch_makes_the_active_space_the_former_one_and_gives_up_that_before(
+async def test_a_switch_makes_the_active_space_the_former_one_and_gives_up_that_before(
     emptied_database_url: str,
 ) -> None:
-    async def run() -> None:
-        async with opened(emptied_database_url) as (_, vectors):
-            a, b = await open_all(vectors, A, B)
-            await vectors.activate(b)
-            assert await standing(vectors) == {"a": "former", "b": "active"}
-            await vectors.activate(b)
-            assert await standing(vectors) == {"a": "former", "b": "active"}, "nothing to do"
-            (c,) = await open_all(vectors, C)
-            await vectors.activate(c)
-            assert await standing(vectors) == {"a": "retired", "b": "former", "c": "active"}
-            assert [one.is_given_up for one in await vectors.spaces()] == [True, False, False]
-            (a,) = await open_all(vectors, A)
-            assert not a.is_former
-            await vectors.activate(a)
-            assert await standing(vectors) == {"a": "active", "b": "retired", "c": "former"}
-
-    asyncio.run(run())
+    async with opened(emptied_database_url) as (_, vectors):
+        a, b = await open_all(vectors, A, B)
+        await vectors.activate(b)
+        assert await standing(vectors) == {"a": "former", "b": "active"}
+        await vectors.activate(b)
+        assert await standing(vectors) == {"a": "former", "b": "active"}, "nothing to do"
+        (c,) = await open_all(vectors, C)
+        await vectors.activate(c)
+        assert await standing(vectors) == {"a": "retired", "b": "former", "c": "active"}
+        assert [one.is_given_up for one in await vectors.spaces()] == [True, False, False]
+        (a,) = await open_all(vectors, A)
+        assert not a.is_former
+        await vectors.activate(a)
+        assert await standing(vectors) == {"a": "active", "b": "retired", "c": "former"}
 
 
-def test_the_former_space_stays_that_while_it_is_filled_again(emptied_database_url: str) -> None:
-    async def run() -> None:
-        async with opened(emptied_database_url) as (_, vectors):
-            _, b = await open_all(vectors, A, B)
-            await vectors.activate(b)
-            (back,) = await open_all(vectors, A)
-            assert (back.state, back.is_former) == ("filling", True)
-            await vectors.retire(back)
-            assert await standing(vectors) == {"a": "former", "b": "active"}
-            (c,) = await open_all(vectors, C)
-            await vectors.retire(c)  # no way back leads there
-            await vectors.retire(b)
-            assert [one.state for one in await vectors.spaces()] == ["retired", "active", "filling"]
-            (back,) = await open_all(vectors, A)
-            await vectors.activate(back)
-            assert await standing(vectors) == {"a": "active", "b": "former", "c": "filling"}
-
-    asyncio.run(run())
-
-
-def test_a_removal_that_was_overtaken_leaves_a_space_that_is_wanted_again(
+async def test_the_former_space_stays_that_while_it_is_filled_again(
     emptied_database_url: str,
 ) -> None:
-    async def run() -> None:
-        async with opened(emptied_database_url) as (store, vectors):
-            a, b = await open_all(vectors, A, B)
-            await store.add(memory(1))
-            await embed_all(vectors, a)
-            async with store._transaction() as connection:
-                await spaces.retire_for_good(connection, b)
-            (b,) = await open_all(vectors, B)
-            await embed_all(vectors, b)
-            await vectors.activate(b)
-            await vectors.activate((await open_all(vectors, A))[0])
-            async with store._transaction() as connection:
-                assert await spaces.remove_some(connection, b) is None
-            assert await standing(vectors) == {"a": "active", "b": "former"}
-            assert await nearest(vectors, b) == ids(1)
+    async with opened(emptied_database_url) as (_, vectors):
+        _, b = await open_all(vectors, A, B)
+        await vectors.activate(b)
+        (back,) = await open_all(vectors, A)
+        assert (back.state, back.is_former) == ("filling", True)
+        await vectors.retire(back)
+        assert await standing(vectors) == {"a": "former", "b": "active"}
+        (c,) = await open_all(vectors, C)
+        await vectors.retire(c)  # no way back leads there
+        await vectors.retire(b)
+        assert [one.state for one in await vectors.spaces()] == ["retired", "active", "filling"]
+        (back,) = await open_all(vectors, A)
+        await vectors.activate(back)
+        assert await standing(vectors) == {"a": "active", "b": "former", "c": "filling"}
 
-    asyncio.run(run())
+
+async def test_remove_some_leaves_a_space_that_became_the_former_one(
+    emptied_database_url: str,
+) -> None:
+    async with opened(emptied_database_url) as (store, vectors):
+        a, b = await open_all(vectors, A, B)
+        await store.add(memory(1))
+        await embed_all(vectors, a)
+        await vectors.give_up(b)
+        (b,) = await open_all(vectors, B)
+        await embed_all(vectors, b)
+        await vectors.activate(b)
+        await vectors.activate((await open_all(vectors, A))[0])
+        assert await vectors.remove_some(b) is None
+        assert await standing(vectors) == {"a": "active", "b": "former"}
+        assert await nearest(vectors, b) == ids(1)
 
 
 @pytest.mark.parametrize("state", ["filling", "former"])
-def test_what_was_given_up_is_not_removed_when_somebody_has_opened_it_again(
+async def test_drop_space_refuses_a_space_that_was_opened_again(
     emptied_database_url: str, state: str
 ) -> None:
-    async def run() -> None:
-        async with opened(emptied_database_url) as (store, vectors):
-            a, b = await open_all(vectors, A, B)
-            await store.add(memory(1))
-            await embed_all(vectors, a)
-            async with store._transaction() as connection:
-                await spaces.retire_for_good(connection, b)
-            (seen,) = [one for one in await vectors.spaces() if one.is_given_up]
-            (b,) = await open_all(vectors, B)
-            await embed_all(vectors, b)
-            if state == "former":
-                await vectors.activate(b)
-                await vectors.activate((await open_all(vectors, A))[0])
-            with pytest.raises(Conflict, match="in use again"):
-                await vectors.drop_space(seen)
-            assert await standing(vectors) == {"a": "active", "b": state}
-            assert await nearest(vectors, b) == ids(1)
-            if state == "filling":  # whoever has seen that it is filled can still cancel it
-                await vectors.drop_space(b)
-                assert await standing(vectors) == {"a": "active"}
-
-    asyncio.run(run())
+    async with opened(emptied_database_url) as (store, vectors):
+        a, b = await open_all(vectors, A, B)
+        await store.add(memory(1))
+        await embed_all(vectors, a)
+        await vectors.give_up(b)
+        (seen,) = [one for one in await vectors.spaces() if one.is_given_up]
+        (b,) = await open_all(vectors, B)
+        await embed_all(vectors, b)
+        if state == "former":
+            await vectors.activate(b)
+            await vectors.activate((await open_all(vectors, A))[0])
+        with pytest.raises(Conflict, match="in use again"):
+            await vectors.drop_space(seen)
+        assert await standing(vectors) == {"a": "active", "b": state}
+        assert await nearest(vectors, b) == ids(1)
+        if state == "filling":  # whoever has seen that it is filled can still cancel it
+            await vectors.drop_space(b)
+            assert await standing(vectors) == {"a": "active"}
 
 
-def test_postgres_keeps_one_space_the_former_one(emptied_database_url: str) -> None:
-    async def run() -> None:
-        async with opened(emptied_database_url) as (_, vectors):
-            await open_all(vectors, A, B)
-
-    asyncio.run(run())
+async def test_postgres_keeps_one_space_the_former_one(emptied_database_url: str) -> None:
+    async with opened(emptied_database_url) as (_, vectors):
+        await open_all(vectors, A, B)
     with (
         psycopg.connect(emptied_database_url) as connection,
         pytest.raises(psycopg.errors.UniqueViolation, match="spaces_former"),
@@ -140,32 +125,29 @@ def test_postgres_keeps_one_space_the_former_one(emptied_database_url: str) -> N
         connection.execute("update spaces set is_former = true")
 
 
-def test_a_gap_is_what_the_active_space_knows_and_the_other_does_not(
+async def test_a_gap_is_what_the_active_space_knows_and_the_other_does_not(
     emptied_database_url: str,
 ) -> None:
-    async def run() -> None:
-        async with opened(emptied_database_url) as (store, vectors):
-            a, b = await open_all(vectors, A, B)
-            await store.add_many([memory(number) for number in range(1, 7)])
-            assert await vectors.gap(b) == Gap(missing=0, failed=0), "neither knows anything"
-            await embed(vectors, a, 1, 2, 3, 4)
-            assert await vectors.gap(b) == Gap(missing=4, failed=0)
-            await embed(vectors, b, 1, 5)  # what only the new one knows makes up for nothing
-            assert await vectors.gap(b) == Gap(missing=3, failed=0)
-            jobs = {job.memory_id: job for job in await vectors.claim(b, 10)}
-            _, two, three, _, _, six = (jobs.get(id) for id in ids(1, 2, 3, 4, 5, 6))
-            assert two is not None
-            assert three is not None
-            assert six is not None
-            await vectors.fail(b, [two, six], "ValueError")  # the old one does not know the last
-            assert await vectors.gap(b) == Gap(missing=3, failed=1)
-            await park(store, b, 3)
-            assert await vectors.gap(b) == Gap(missing=3, failed=2)
-            await vectors.finish(b, [(three, NORTH), (jobs[ids(4)[0]], NORTH)])
-            assert await vectors.gap(b) == Gap(missing=1, failed=1)
-            assert await vectors.gap(a) == Gap(missing=0, failed=0)
-
-    asyncio.run(run())
+    async with opened(emptied_database_url) as (store, vectors):
+        a, b = await open_all(vectors, A, B)
+        await store.add_many([memory(number) for number in range(1, 7)])
+        assert await vectors.gap(b) == Gap(missing=0, failed=0), "neither knows anything"
+        await embed(vectors, a, 1, 2, 3, 4)
+        assert await vectors.gap(b) == Gap(missing=4, failed=0)
+        await embed(vectors, b, 1, 5)  # what only the new one knows makes up for nothing
+        assert await vectors.gap(b) == Gap(missing=3, failed=0)
+        jobs = {job.memory_id: job for job in await vectors.claim(b, 10)}
+        _, two, three, _, _, six = (jobs.get(id) for id in ids(1, 2, 3, 4, 5, 6))
+        assert two is not None
+        assert three is not None
+        assert six is not None
+        await vectors.fail(b, [two, six], "ValueError")  # the old one does not know the last
+        assert await vectors.gap(b) == Gap(missing=3, failed=1)
+        await park(store, b, 3)
+        assert await vectors.gap(b) == Gap(missing=3, failed=2)
+        await vectors.finish(b, [(three, NORTH), (jobs[ids(4)[0]], NORTH)])
+        assert await vectors.gap(b) == Gap(missing=1, failed=1)
+        assert await vectors.gap(a) == Gap(missing=0, failed=0)
 
 
 async def embed(vectors: PostgresVectors, space: StoredSpace, *numbers: int) -> None:
@@ -184,34 +166,30 @@ async def park(store: PostgresStore, space: StoredSpace, number: int) -> None:
     )
 
 
-def test_a_removal_waits_for_nobody_who_edits_memories(emptied_database_url: str) -> None:
+async def test_drop_space_does_not_wait_for_edits(emptied_database_url: str) -> None:
     """With a row in hand it would wait for an editor who has the next one and wants that."""
-
-    async def run() -> None:
-        async with (
-            asyncio.timeout(120),
-            opened(emptied_database_url) as (store, vectors),
-            await psycopg.AsyncConnection.connect(emptied_database_url) as editor,
-        ):
-            a, b = await open_all(vectors, A, B)
-            turns = [memory(n, f"turn {n}", category=EPISODE, session="s") for n in range(1, 5)]
-            await store.add_many(turns)
-            await embed_all(vectors, a)
-            await embed_all(vectors, b)
-            edit = "update memories set content = content || '!' where id = %s"
-            await editor.execute(edit, (ids(3)[0],))
-            # It holds that turn's rows and those of the next, whose vectors have its words.
-            removing = asyncio.create_task(vectors.drop_space(b))
-            while await left_of(store, b) != ids(3, 4):  # noqa: ASYNC110  # Postgres tells nobody
-                await asyncio.sleep(0.01)
-            await editor.execute(edit, (ids(1)[0],))
-            assert not removing.done()
-            await editor.commit()
-            await removing
-            assert await vectors.spaces() == [a]
-            assert await left_of(store, b) == []
-
-    asyncio.run(run())
+    async with (
+        asyncio.timeout(120),
+        opened(emptied_database_url) as (store, vectors),
+        await psycopg.AsyncConnection.connect(emptied_database_url) as editor,
+    ):
+        a, b = await open_all(vectors, A, B)
+        turns = [memory(n, f"turn {n}", category=EPISODE, session="s") for n in range(1, 5)]
+        await store.add_many(turns)
+        await embed_all(vectors, a)
+        await embed_all(vectors, b)
+        edit = "update memories set content = content || '!' where id = %s"
+        await editor.execute(edit, (ids(3)[0],))
+        # It holds that turn's rows and those of the next, whose vectors have its words.
+        removing = asyncio.create_task(vectors.drop_space(b))
+        while await left_of(store, b) != ids(3, 4):  # noqa: ASYNC110  # Postgres tells nobody
+            await asyncio.sleep(0.01)
+        await editor.execute(edit, (ids(1)[0],))
+        assert not removing.done()
+        await editor.commit()
+        await removing
+        assert await vectors.spaces() == [a]
+        assert await left_of(store, b) == []
 
 
 async def left_of(store: PostgresStore, space: StoredSpace) -> Sequence[object]:

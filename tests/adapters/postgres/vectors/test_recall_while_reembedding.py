@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import cos, sin
 
+import pytest
 from tests.adapters.vectors import opened
 from tests.conformance.samples import OWNER
 
@@ -25,6 +26,8 @@ from recollect.usecases.workers.embedding import EmbeddingStep
 from recollect.usecases.workers.reembed import reembed
 from recollect.usecases.workers.worker import Worker
 from recollect.wiring import SystemClock
+
+pytestmark = pytest.mark.anyio
 
 COUNT = 40
 ASKED = RecallRequest("0", limit=COUNT)
@@ -78,35 +81,33 @@ def _order(answer: Recollection) -> list[int]:
     return [int(hit.memory.content) for hit in answer.hits]
 
 
-def test_recall_is_the_old_space_s_until_it_is_the_new_one_s(emptied_database_url: str) -> None:
+async def test_recall_is_the_old_space_s_until_it_is_the_new_one_s(
+    emptied_database_url: str,
+) -> None:
     old, new = Circle("old", 1), Circle("new", -1, gate=asyncio.Semaphore(0))
     of_old = list(range(COUNT))
     of_new = [0, *range(COUNT - 1, 0, -1)]
+    async with opened(emptied_database_url) as (store, vectors):
+        models = Models({"old": old, "new": new})
+        context = Context(store, store, SystemClock(), {"dense": dense_leg(vectors, models)})
+        recollect = LocalService(context, OWNER)
+        for number in range(COUNT):
+            await recollect.remember(Draft(str(number), importance=0.5))
+        await Worker(EmbeddingStep(EmbeddingContext(vectors, models, "old"))).work_off()
+        assert _order(await recollect.recall(ASKED)) == of_old
 
-    async def run() -> None:
-        async with opened(emptied_database_url) as (store, vectors):
-            models = Models({"old": old, "new": new})
-            context = Context(store, store, SystemClock(), {"dense": dense_leg(vectors, models)})
-            recollect = LocalService(context, OWNER)
-            for number in range(COUNT):
-                await recollect.remember(Draft(str(number), importance=0.5))
-            await Worker(EmbeddingStep(EmbeddingContext(vectors, models, "old"))).work_off()
-            assert _order(await recollect.recall(ASKED)) == of_old
-
-            changing = asyncio.create_task(
-                reembed(EmbeddingContext(vectors, models, "new"), "new", sleep=_at_once)
-            )
-            seen: list[list[int]] = []
-            while not changing.done():
-                new.gate.release()  # one text further
-                seen.append(_order(await recollect.recall(ASKED)))
-            await changing
+        changing = asyncio.create_task(
+            reembed(EmbeddingContext(vectors, models, "new"), "new", sleep=_at_once)
+        )
+        seen: list[list[int]] = []
+        while not changing.done():
+            new.gate.release()  # one text further
             seen.append(_order(await recollect.recall(ASKED)))
-        switch = seen.index(of_new)
-        assert seen == [of_old] * switch + [of_new] * (len(seen) - switch)
-        assert switch >= COUNT  # it was asked while the new space was filling, too
-
-    asyncio.run(run())
+        await changing
+        seen.append(_order(await recollect.recall(ASKED)))
+    switch = seen.index(of_new)
+    assert seen == [of_old] * switch + [of_new] * (len(seen) - switch)
+    assert switch >= COUNT  # it was asked while the new space was filling, too
 
 
 async def _at_once(_seconds: float) -> None:

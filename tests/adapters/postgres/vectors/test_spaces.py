@@ -13,9 +13,10 @@ from tests.adapters.vectors import NORTH, SPACE, active, embed_all, nearest, ope
 from tests.conformance.samples import ids, memory
 
 from recollect.adapters.postgres.store import PostgresStore
-from recollect.adapters.postgres.vectors import spaces
 from recollect.core.errors import Conflict, InvalidInput, StoreBusy
 from recollect.core.recall.space import Space, StoredSpace
+
+pytestmark = pytest.mark.anyio
 
 _INDEXES = """
 select c.relname, i.indisvalid from pg_index i join pg_class c on c.oid = i.indexrelid
@@ -27,57 +28,45 @@ def index_of(space: StoredSpace) -> dict[str, object]:
     return {"relname": f"embeddings_space_{space.id}", "indisvalid": True}
 
 
-def test_the_first_space_is_active_and_the_next_one_fills(emptied_database_url: str) -> None:
-    async def run() -> None:
-        async with opened(emptied_database_url) as (store, vectors):
-            assert await active(vectors) is None
-            first = await vectors.open_space("compass", SPACE)
-            assert (first.state, first.space, first.embedder) == ("active", SPACE, "compass")
-            assert await active(vectors) == first
-            assert await rows(store, _INDEXES, True) == [index_of(first)], "at once, while empty"
-            second = await vectors.open_space("voyage", Space("voyage", "", 1024))
-            assert second.state == "filling"
-            assert await active(vectors) == first
-            assert await vectors.spaces() == [first, second]
-            assert await rows(store, _INDEXES, True) == [index_of(first)]
-
-    asyncio.run(run())
+async def test_the_first_space_is_active_and_the_next_one_fills(emptied_database_url: str) -> None:
+    async with opened(emptied_database_url) as (store, vectors):
+        assert await active(vectors) is None
+        first = await vectors.open_space("compass", SPACE)
+        assert (first.state, first.space, first.embedder) == ("active", SPACE, "compass")
+        assert await active(vectors) == first
+        assert await rows(store, _INDEXES, True) == [index_of(first)], "at once, while empty"
+        second = await vectors.open_space("voyage", Space("voyage", "", 1024))
+        assert second.state == "filling"
+        assert await active(vectors) == first
+        assert await vectors.spaces() == [first, second]
+        assert await rows(store, _INDEXES, True) == [index_of(first)]
 
 
-def test_many_who_open_a_space_at_once_get_the_same(emptied_database_url: str) -> None:
-    async def run() -> None:
-        async with (
-            opened(emptied_database_url) as (_, one),
-            opened(emptied_database_url) as (_, other),
-        ):
-            found = await asyncio.gather(
-                *(each.open_space("m", SPACE) for each in (one, other) * 4)
-            )
-            assert len({space.id for space in found}) == 1
-            assert {space.state for space in found} == {"active"}
-
-    asyncio.run(run())
+async def test_open_space_called_concurrently_returns_one_space(emptied_database_url: str) -> None:
+    async with (
+        opened(emptied_database_url) as (_, one),
+        opened(emptied_database_url) as (_, other),
+    ):
+        found = await asyncio.gather(*(each.open_space("m", SPACE) for each in (one, other) * 4))
+        assert len({space.id for space in found}) == 1
+        assert {space.state for space in found} == {"active"}
 
 
-def test_a_query_instruction_and_a_new_name_are_no_new_space(emptied_database_url: str) -> None:
-    async def run() -> None:
-        async with opened(emptied_database_url) as (_, vectors):
-            first = await vectors.open_space("compass", SPACE)
-            dressed = replace(SPACE, query_instruction="Find: ")
-            again = await vectors.open_space("folder:/compass", dressed)
-            assert again == replace(first, embedder="folder:/compass", space=dressed)
-            assert await active(vectors) == again
+async def test_a_query_instruction_and_a_new_name_are_no_new_space(
+    emptied_database_url: str,
+) -> None:
+    async with opened(emptied_database_url) as (_, vectors):
+        first = await vectors.open_space("compass", SPACE)
+        dressed = replace(SPACE, query_instruction="Find: ")
+        again = await vectors.open_space("folder:/compass", dressed)
+        assert again == replace(first, embedder="folder:/compass", space=dressed)
+        assert await active(vectors) == again
 
-    asyncio.run(run())
 
-
-def test_postgres_keeps_one_space_active(emptied_database_url: str) -> None:
-    async def run() -> None:
-        async with opened(emptied_database_url) as (_, vectors):
-            await vectors.open_space("compass", SPACE)
-            await vectors.open_space("compass 2", replace(SPACE, revision="2"))
-
-    asyncio.run(run())
+async def test_postgres_keeps_one_space_active(emptied_database_url: str) -> None:
+    async with opened(emptied_database_url) as (_, vectors):
+        await vectors.open_space("compass", SPACE)
+        await vectors.open_space("compass 2", replace(SPACE, revision="2"))
     with (
         psycopg.connect(emptied_database_url) as connection,
         pytest.raises(psycopg.errors.UniqueViolation, match="spaces_active"),
@@ -85,78 +74,65 @@ def test_postgres_keeps_one_space_active(emptied_database_url: str) -> None:
         connection.execute("update spaces set state = 'active'")
 
 
-def test_switching_and_dropping(emptied_database_url: str) -> None:
-    async def run() -> None:
-        async with opened(emptied_database_url) as (store, vectors):
-            first = await vectors.open_space("compass", SPACE)
-            await store.add_many([memory(1), memory(2)])
-            await embed_all(vectors, first)
-            second = await vectors.open_space("sphere", Space("sphere", "1", 3))
-            with pytest.raises(Conflict, match="recall asks"):
-                await vectors.drop_space(first)
-            await embed_all(vectors, second, [0.0, 0.0, 1.0])
-            await vectors.build_index(second)
-            await vectors.activate(second)
-            serving = await active(vectors)
-            assert serving == replace(second, state="active")
-            assert await nearest(vectors, serving, [0.0, 0.0, 1.0]) == ids(1, 2)
-            assert await nearest(vectors, first) == ids(1, 2), "kept for the way back"
+async def test_switching_and_dropping(emptied_database_url: str) -> None:
+    async with opened(emptied_database_url) as (store, vectors):
+        first = await vectors.open_space("compass", SPACE)
+        await store.add_many([memory(1), memory(2)])
+        await embed_all(vectors, first)
+        second = await vectors.open_space("sphere", Space("sphere", "1", 3))
+        with pytest.raises(Conflict, match="recall asks"):
             await vectors.drop_space(first)
-            assert await vectors.spaces() == [serving]
-            assert await rows(store, _INDEXES, True) == [index_of(second)]
-            assert len(await rows(store, "select 1 from embeddings")) == 2
-            with pytest.raises(Conflict, match="no longer there"):
-                await vectors.activate(first)
-            with pytest.raises(Conflict, match="no longer there"):
-                await vectors.drop_space(first)
+        await embed_all(vectors, second, [0.0, 0.0, 1.0])
+        await vectors.build_index(second)
+        await vectors.activate(second)
+        serving = await active(vectors)
+        assert serving == replace(second, state="active")
+        assert await nearest(vectors, serving, [0.0, 0.0, 1.0]) == ids(1, 2)
+        assert await nearest(vectors, first) == ids(1, 2), "kept for the way back"
+        await vectors.drop_space(first)
+        assert await vectors.spaces() == [serving]
+        assert await rows(store, _INDEXES, True) == [index_of(second)]
+        assert len(await rows(store, "select 1 from embeddings")) == 2
+        with pytest.raises(Conflict, match="no longer there"):
+            await vectors.activate(first)
+        with pytest.raises(Conflict, match="no longer there"):
+            await vectors.drop_space(first)
 
-    asyncio.run(run())
 
-
-def test_a_retired_space_is_opened_again_and_its_gaps_filled_before_a_switch(
+async def test_a_retired_space_is_opened_again_and_its_gaps_filled_before_a_switch(
     emptied_database_url: str,
 ) -> None:
-    async def run() -> None:
-        async with opened(emptied_database_url) as (store, vectors):
-            first = await vectors.open_space("compass", SPACE)
-            await embed_all(vectors, first)
-            second = await vectors.open_space("compass 2", replace(SPACE, revision="2"))
-            await vectors.activate(second)
-            await store.add(memory(1))
-            with pytest.raises(Conflict, match="given up"):
-                await vectors.activate(first)
-            back = await vectors.open_space("compass", SPACE)
-            assert await embed_all(vectors, back, NORTH) == 1
-            await vectors.activate(back)
-            assert [one.state for one in await vectors.spaces()] == ["active", "retired"]
-
-    asyncio.run(run())
+    async with opened(emptied_database_url) as (store, vectors):
+        first = await vectors.open_space("compass", SPACE)
+        await embed_all(vectors, first)
+        second = await vectors.open_space("compass 2", replace(SPACE, revision="2"))
+        await vectors.activate(second)
+        await store.add(memory(1))
+        with pytest.raises(Conflict, match="given up"):
+            await vectors.activate(first)
+        back = await vectors.open_space("compass", SPACE)
+        assert await embed_all(vectors, back, NORTH) == 1
+        await vectors.activate(back)
+        assert [one.state for one in await vectors.spaces()] == ["active", "retired"]
 
 
-def test_a_leftover_of_a_killed_build_is_built_again(emptied_database_url: str) -> None:
-    async def run() -> None:
-        async with opened(emptied_database_url) as (store, vectors):
-            await vectors.open_space("compass", SPACE)
-            space = await vectors.open_space("compass 2", replace(SPACE, revision="2"))
-            await store.add(memory(1))
-            jobs = await vectors.claim(space, 1)
-            await vectors.finish(space, [(job, NORTH) for job in jobs])
-            # A vector of another length: the build fails half way, as one does that is killed.
-            await rows(
-                store, "update embeddings set vector = '[1,2,3]' where space_id = %s", space.id
-            )
-            with pytest.raises(Exception, match="refused"):
-                await vectors.build_index(space)
-            left = await rows(store, _INDEXES, True)
-            assert {**index_of(space), "indisvalid": False} in left
-            await rows(
-                store, "update embeddings set vector = '[1,2]' where space_id = %s", space.id
-            )
-            await asyncio.gather(vectors.build_index(space), vectors.build_index(space))
-            assert index_of(space) in await rows(store, _INDEXES, True)
+async def test_a_leftover_of_a_killed_build_is_built_again(emptied_database_url: str) -> None:
+    async with opened(emptied_database_url) as (store, vectors):
+        await vectors.open_space("compass", SPACE)
+        space = await vectors.open_space("compass 2", replace(SPACE, revision="2"))
+        await store.add(memory(1))
+        jobs = await vectors.claim(space, 1)
+        await vectors.finish(space, [(job, NORTH) for job in jobs])
+        # A vector of another length: the build fails half way, as one does that is killed.
+        await rows(store, "update embeddings set vector = '[1,2,3]' where space_id = %s", space.id)
+        with pytest.raises(Exception, match="refused"):
             await vectors.build_index(space)
-
-    asyncio.run(run())
+        left = await rows(store, _INDEXES, True)
+        assert {**index_of(space), "indisvalid": False} in left
+        await rows(store, "update embeddings set vector = '[1,2]' where space_id = %s", space.id)
+        await asyncio.gather(vectors.build_index(space), vectors.build_index(space))
+        assert index_of(space) in await rows(store, _INDEXES, True)
+        await vectors.build_index(space)
 
 
 _BUILDING = "select 1 from pg_stat_progress_create_index where index_relid <> 0"
@@ -166,64 +142,55 @@ where query ilike 'drop index%' and state = 'active' and wait_event_type = 'Lock
 """
 
 
-def test_a_space_given_up_while_its_index_is_built_holds_up_nobody(
+async def test_drop_space_cancels_an_index_build(
     emptied_database_url: str,
 ) -> None:
     """A writer that does not end holds up the build, and then the removal of what it left."""
-
-    async def run() -> None:
-        async with (
-            asyncio.timeout(120),
-            opened(emptied_database_url) as (store, vectors),
-            await psycopg.AsyncConnection.connect(emptied_database_url) as writer,
-        ):
-            first = await vectors.open_space("compass", SPACE)
-            space = await vectors.open_space("compass 2", replace(SPACE, revision="2"))
-            await store.add(memory(1))
-            await embed_all(vectors, space)
-            await writer.execute("lock table embeddings in row exclusive mode")
-            building = asyncio.create_task(vectors.build_index(space))
-            await appears(store, _BUILDING)
-            dropping = asyncio.create_task(vectors.drop_space(space))
-            with pytest.raises(StoreBusy):
-                await building
-            await appears(store, _DROPPING)
-            await store.add(memory(2))
-            assert await nearest(vectors, first) == []
-            await writer.rollback()
-            await dropping
-            assert await vectors.spaces() == [first]
-            assert await rows(store, _INDEXES, True) == [index_of(first)]
-
-    asyncio.run(run())
+    async with (
+        asyncio.timeout(120),
+        opened(emptied_database_url) as (store, vectors),
+        await psycopg.AsyncConnection.connect(emptied_database_url) as writer,
+    ):
+        first = await vectors.open_space("compass", SPACE)
+        space = await vectors.open_space("compass 2", replace(SPACE, revision="2"))
+        await store.add(memory(1))
+        await embed_all(vectors, space)
+        await writer.execute("lock table embeddings in row exclusive mode")
+        building = asyncio.create_task(vectors.build_index(space))
+        await appears(store, _BUILDING)
+        dropping = asyncio.create_task(vectors.drop_space(space))
+        with pytest.raises(StoreBusy):
+            await building
+        await appears(store, _DROPPING)
+        await store.add(memory(2))
+        assert await nearest(vectors, first) == []
+        await writer.rollback()
+        await dropping
+        assert await vectors.spaces() == [first]
+        assert await rows(store, _INDEXES, True) == [index_of(first)]
 
 
-def test_a_space_that_was_given_up_gets_no_index(emptied_database_url: str) -> None:
-    async def run() -> None:
-        async with opened(emptied_database_url) as (store, vectors):
-            first = await vectors.open_space("compass", SPACE)
-            space = await vectors.open_space("compass 2", replace(SPACE, revision="2"))
-            # As it is between the two steps of giving a space up.
-            await rows(store, "update spaces set state = 'retired' where id = %s", space.id)
-            await vectors.build_index(space)
-            assert await rows(store, _INDEXES, True) == [index_of(first)]
-
-    asyncio.run(run())
+async def test_a_space_that_was_given_up_gets_no_index(emptied_database_url: str) -> None:
+    async with opened(emptied_database_url) as (store, vectors):
+        first = await vectors.open_space("compass", SPACE)
+        space = await vectors.open_space("compass 2", replace(SPACE, revision="2"))
+        # As it is between the two steps of giving a space up.
+        await rows(store, "update spaces set state = 'retired' where id = %s", space.id)
+        await vectors.build_index(space)
+        assert await rows(store, _INDEXES, True) == [index_of(first)]
 
 
-def test_a_space_opened_again_while_it_is_removed_is_left_alone(emptied_database_url: str) -> None:
-    async def run() -> None:
-        async with opened(emptied_database_url) as (store, vectors):
-            await vectors.open_space("compass", SPACE)
-            space = await vectors.open_space("compass 2", replace(SPACE, revision="2"))
-            await store.add(memory(1))
-            await embed_all(vectors, space)
-            async with store._transaction() as connection:
-                assert not await spaces.remove_some(connection, space)
-            assert await nearest(vectors, space) == ids(1)
-            assert space in await vectors.spaces()
-
-    asyncio.run(run())
+async def test_remove_some_leaves_a_space_that_was_opened_again(
+    emptied_database_url: str,
+) -> None:
+    async with opened(emptied_database_url) as (store, vectors):
+        await vectors.open_space("compass", SPACE)
+        space = await vectors.open_space("compass 2", replace(SPACE, revision="2"))
+        await store.add(memory(1))
+        await embed_all(vectors, space)
+        assert not await vectors.remove_some(space)
+        assert await nearest(vectors, space) == ids(1)
+        assert space in await vectors.spaces()
 
 
 async def appears(store: PostgresStore, statement: LiteralString) -> None:
@@ -231,27 +198,23 @@ async def appears(store: PostgresStore, statement: LiteralString) -> None:
         await asyncio.sleep(0.01)
 
 
-def test_a_dimension_that_cannot_be_indexed_is_refused(emptied_database_url: str) -> None:
-    async def run() -> None:
-        async with opened(emptied_database_url) as (_, vectors):
-            with pytest.raises(InvalidInput, match="4,096 numbers"):
-                await vectors.open_space("large", Space("large", "1", 4096))
-            longest = await vectors.open_space("long", Space("long", "1", 4000))
-            assert longest.state == "active"
+async def test_open_space_refuses_a_dimension_that_cannot_be_indexed(
+    emptied_database_url: str,
+) -> None:
+    async with opened(emptied_database_url) as (_, vectors):
+        with pytest.raises(InvalidInput, match="4,096 numbers"):
+            await vectors.open_space("large", Space("large", "1", 4096))
+        longest = await vectors.open_space("long", Space("long", "1", 4000))
+        assert longest.state == "active"
 
-    asyncio.run(run())
 
-
-def test_long_vectors_stay_in_their_row(emptied_database_url: str) -> None:
-    async def run() -> None:
-        async with opened(emptied_database_url) as (store, vectors):
-            space = await vectors.open_space("long", Space("long", "1", 3072))
-            await store.add(memory(1))
-            direction = [Random(number).gauss() for number in range(3072)]
-            assert await embed_all(vectors, space, direction) == 1
-            assert await nearest(vectors, space, direction) == ids(1)
-            size = "select pg_relation_size(reltoastrelid) as bytes from pg_class"
-            (row,) = await rows(store, size + " where relname = 'embeddings'")
-            assert row["bytes"] == 0
-
-    asyncio.run(run())
+async def test_long_vectors_stay_in_their_row(emptied_database_url: str) -> None:
+    async with opened(emptied_database_url) as (store, vectors):
+        space = await vectors.open_space("long", Space("long", "1", 3072))
+        await store.add(memory(1))
+        direction = [Random(number).gauss() for number in range(3072)]
+        assert await embed_all(vectors, space, direction) == 1
+        assert await nearest(vectors, space, direction) == ids(1)
+        size = "select pg_relation_size(reltoastrelid) as bytes from pg_class"
+        (row,) = await rows(store, size + " where relname = 'embeddings'")
+        assert row["bytes"] == 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 import random
 from dataclasses import replace
@@ -15,39 +14,35 @@ from tests.conformance.samples import OWNER, ids, memory
 from tests.conftest import Cluster
 from tests.strategies import MOMENT
 
+from recollect.adapters.postgres.limits import Limits
 from recollect.adapters.postgres.store import PostgresStore
-from recollect.adapters.postgres.vectors import search as vector_search
 from recollect.core.errors import ModelUnavailable
 from recollect.core.memory.memory import EVERYWHERE, Scope
 from recollect.core.recall.space import Space
 from recollect.ports.recall import VectorQuery
 
+pytestmark = pytest.mark.anyio
+
 
 @pytest.fixture(params=["exact", "hnsw"])
-def plan(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Each of the two plans, whatever the size of the scope."""
-    name: str = request.param
-    if name == "hnsw":
-        monkeypatch.setattr(vector_search, "EXACT_ROWS", -1)
-    return name
+def limits(request: pytest.FixtureRequest) -> Limits:
+    """For each of the two plans, whatever the size of the scope."""
+    return Limits() if request.param == "exact" else Limits(exact_rows=-1)
 
 
-def test_cosine_orders_and_ties_go_by_id(emptied_database_url: str, plan: str) -> None:
-    async def run() -> None:
-        async with opened(emptied_database_url) as (store, vectors):
-            space = await vectors.open_space("compass", SPACE)
-            await store.add_many([memory(number) for number in (1, 2, 3, 4)])
-            wanted = dict(zip(ids(1, 2, 3, 4), (SOUTH, [3.0, 3.0], NORTH, NORTH), strict=True))
-            await embed_as(vectors, space, wanted)
-            found = await vectors.nearest(OWNER, EVERYWHERE, VectorQuery(space, [2.0, 0.0], rows=4))
-            assert [hit.id for hit in found] == ids(3, 4, 2, 1)
-            assert [hit.score for hit in found] == pytest.approx(
-                [1.0, 1.0, math.cos(math.pi / 4), -1.0], abs=1e-3
-            )
-            assert found[0].created_at == memory(3).created_at
-            assert found[0].importance == memory(3).importance
-
-    asyncio.run(run())
+async def test_cosine_orders_and_ties_go_by_id(emptied_database_url: str, limits: Limits) -> None:
+    async with opened(emptied_database_url, limits=limits) as (store, vectors):
+        space = await vectors.open_space("compass", SPACE)
+        await store.add_many([memory(number) for number in (1, 2, 3, 4)])
+        wanted = dict(zip(ids(1, 2, 3, 4), (SOUTH, [3.0, 3.0], NORTH, NORTH), strict=True))
+        await embed_as(vectors, space, wanted)
+        found = await vectors.nearest(OWNER, EVERYWHERE, VectorQuery(space, [2.0, 0.0], rows=4))
+        assert [hit.id for hit in found] == ids(3, 4, 2, 1)
+        assert [hit.score for hit in found] == pytest.approx(
+            [1.0, 1.0, math.cos(math.pi / 4), -1.0], abs=1e-3
+        )
+        assert found[0].created_at == memory(3).created_at
+        assert found[0].importance == memory(3).importance
 
 
 @pytest.mark.parametrize(
@@ -62,137 +57,111 @@ def test_cosine_orders_and_ties_go_by_id(emptied_database_url: str, plan: str) -
         (Scope(project="nowhere"), ()),
     ],
 )
-def test_the_scope_holds(
-    emptied_database_url: str, plan: str, scope: Scope, expected: tuple[int, ...]
+async def test_the_scope_holds(
+    emptied_database_url: str, limits: Limits, scope: Scope, expected: tuple[int, ...]
 ) -> None:
-    async def run() -> None:
-        async with opened(emptied_database_url) as (store, vectors):
-            space = await vectors.open_space("compass", SPACE)
-            await store.add_many(
-                [
-                    memory(1, project="atlas"),
-                    memory(2, project="atlas", tags=("x",)),
-                    memory(3, session="s", category="note"),
-                    memory(4, owner="somebody else"),
-                    memory(5, deleted_at=MOMENT),
-                    memory(6, is_sensitive=True),
-                    memory(7),
-                ]
-            )
-            await embed_all(vectors, space)
-            found = await nearest(vectors, space, scope=scope, exclude=frozenset(ids(7)))
-            assert found == ids(*expected)
-
-    asyncio.run(run())
+    async with opened(emptied_database_url, limits=limits) as (store, vectors):
+        space = await vectors.open_space("compass", SPACE)
+        await store.add_many(
+            [
+                memory(1, project="atlas"),
+                memory(2, project="atlas", tags=("x",)),
+                memory(3, session="s", category="note"),
+                memory(4, owner="somebody else"),
+                memory(5, deleted_at=MOMENT),
+                memory(6, is_sensitive=True),
+                memory(7),
+            ]
+        )
+        await embed_all(vectors, space)
+        found = await nearest(vectors, space, scope=scope, exclude=frozenset(ids(7)))
+        assert found == ids(*expected)
 
 
-def test_an_edited_text_has_no_vector_until_it_is_embedded_again(
-    emptied_database_url: str, plan: str
+async def test_an_edited_text_has_no_vector_until_it_is_embedded_again(
+    emptied_database_url: str, limits: Limits
 ) -> None:
-    async def run() -> None:
-        async with opened(emptied_database_url) as (store, vectors):
-            space = await vectors.open_space("compass", SPACE)
-            await store.add(memory(1, "old"))
-            await embed_all(vectors, space)
-            assert await nearest(vectors, space) == ids(1)
-            await store.replace(memory(1, "old", importance=0.9, version=2), based_on=1)
-            assert await nearest(vectors, space) == ids(1), "the text is the same"
-            await store.replace(memory(1, "new", version=3), based_on=2)
-            assert await nearest(vectors, space) == []
-            assert await embed_all(vectors, space) == 1
-            assert await nearest(vectors, space) == ids(1)
-
-    asyncio.run(run())
+    async with opened(emptied_database_url, limits=limits) as (store, vectors):
+        space = await vectors.open_space("compass", SPACE)
+        await store.add(memory(1, "old"))
+        await embed_all(vectors, space)
+        assert await nearest(vectors, space) == ids(1)
+        await store.replace(memory(1, "old", importance=0.9, version=2), based_on=1)
+        assert await nearest(vectors, space) == ids(1), "the text is the same"
+        await store.replace(memory(1, "new", version=3), based_on=2)
+        assert await nearest(vectors, space) == []
+        assert await embed_all(vectors, space) == 1
+        assert await nearest(vectors, space) == ids(1)
 
 
-def test_forgotten_and_erased_memories_leave_no_vector(emptied_database_url: str) -> None:
-    async def run() -> None:
-        async with opened(emptied_database_url) as (store, vectors):
-            space = await vectors.open_space("compass", SPACE)
-            await store.add_many([memory(1), memory(2), memory(3)])
-            await embed_all(vectors, space)
-            await store.replace(replace(memory(1, version=2), deleted_at=MOMENT), based_on=1)
-            await store.erase(OWNER, UUID(int=2))
-            assert await nearest(vectors, space) == ids(3)
-            assert (await vectors.progress(space)).embedded == 1
-            await store.replace(memory(1, version=3), based_on=2)
-            assert (await vectors.progress(space)).waiting == 1, "it came back"
-
-    asyncio.run(run())
+async def test_forgotten_and_erased_memories_leave_no_vector(emptied_database_url: str) -> None:
+    async with opened(emptied_database_url) as (store, vectors):
+        space = await vectors.open_space("compass", SPACE)
+        await store.add_many([memory(1), memory(2), memory(3)])
+        await embed_all(vectors, space)
+        await store.replace(replace(memory(1, version=2), deleted_at=MOMENT), based_on=1)
+        await store.erase(OWNER, UUID(int=2))
+        assert await nearest(vectors, space) == ids(3)
+        assert (await vectors.progress(space)).embedded == 1
+        await store.replace(memory(1, version=3), based_on=2)
+        assert (await vectors.progress(space)).waiting == 1, "it came back"
 
 
-def test_every_row_of_a_scope_that_hnsw_cannot_reach_is_found(
-    emptied_database_url: str, monkeypatch: pytest.MonkeyPatch
+async def test_nearest_finds_every_row_that_the_index_cannot_reach(
+    emptied_database_url: str,
 ) -> None:
     """The scope's few vectors are the farthest of all: the index scan gives up before them."""
-    monkeypatch.setattr(vector_search, "EXACT_ROWS", -1)
-    monkeypatch.setattr(vector_search, "EF_LEAST", 10)
-    monkeypatch.setattr(vector_search, "EF_PER_ROW", 1)
-    monkeypatch.setattr(vector_search, "MAX_SCAN", 20)
-
-    async def run() -> None:
-        draw = random.Random(5)
-        near = {UUID(int=n): [1.0, draw.random() / 10, draw.random() / 10] for n in range(1, 1001)}
-        far = {UUID(int=n): [-1.0, draw.random(), draw.random()] for n in range(2001, 2013)}
-        async with opened(emptied_database_url) as (store, vectors):
-            space = await vectors.open_space("sphere", Space("sphere", "1", 3))
-            await store.add_many(memory(id.int) for id in near)
-            await store.add_many(memory(id.int, project="far") for id in far)
-            await embed_as(vectors, space, {**near, **far})
-            scope = Scope(project="far")
-            found = await nearest(vectors, space, [1.0, 0.0, 0.0], scope, depth=10)
-            assert len(found) == 10
-            everything = await nearest(vectors, space, [1.0, 0.0, 0.0], scope, depth=50)
-            assert set(everything) == set(far)
-            assert found == everything[:10]
-            assert len(await nearest(vectors, space, [1.0, 0.0, 0.0], depth=500)) == 500
-            assert len(await nearest(vectors, space, [1.0, 0.0, 0.0], depth=5_000)) == 1_012
-
-    asyncio.run(run())
+    limits = Limits(exact_rows=-1, ef_min=10, ef_per_row=1, max_scan=20)
+    draw = random.Random(5)
+    near = {UUID(int=n): [1.0, draw.random() / 10, draw.random() / 10] for n in range(1, 1001)}
+    far = {UUID(int=n): [-1.0, draw.random(), draw.random()] for n in range(2001, 2013)}
+    async with opened(emptied_database_url, limits=limits) as (store, vectors):
+        space = await vectors.open_space("sphere", Space("sphere", "1", 3))
+        await store.add_many(memory(id.int) for id in near)
+        await store.add_many(memory(id.int, project="far") for id in far)
+        await embed_as(vectors, space, {**near, **far})
+        scope = Scope(project="far")
+        found = await nearest(vectors, space, [1.0, 0.0, 0.0], scope, depth=10)
+        assert len(found) == 10
+        everything = await nearest(vectors, space, [1.0, 0.0, 0.0], scope, depth=50)
+        assert set(everything) == set(far)
+        assert found == everything[:10]
+        assert len(await nearest(vectors, space, [1.0, 0.0, 0.0], depth=500)) == 500
+        assert len(await nearest(vectors, space, [1.0, 0.0, 0.0], depth=5_000)) == 1_012
 
 
-def test_spaces_are_never_mixed(emptied_database_url: str, plan: str) -> None:
-    async def run() -> None:
-        async with opened(emptied_database_url) as (store, vectors):
-            first = await vectors.open_space("compass", SPACE)
-            second = await vectors.open_space("compass 2", replace(SPACE, revision="2"))
-            await store.add_many([memory(1), memory(2)])
-            await embed_as(vectors, first, {UUID(int=1): NORTH, UUID(int=2): EAST})
-            (job,) = await vectors.claim(second, 1)
-            await vectors.finish(second, [(job, NORTH)])
-            assert await nearest(vectors, first) == ids(1, 2)
-            assert await nearest(vectors, second) == [job.memory_id]
-
-    asyncio.run(run())
+async def test_spaces_are_never_mixed(emptied_database_url: str, limits: Limits) -> None:
+    async with opened(emptied_database_url, limits=limits) as (store, vectors):
+        first = await vectors.open_space("compass", SPACE)
+        second = await vectors.open_space("compass 2", replace(SPACE, revision="2"))
+        await store.add_many([memory(1), memory(2)])
+        await embed_as(vectors, first, {UUID(int=1): NORTH, UUID(int=2): EAST})
+        (job,) = await vectors.claim(second, 1)
+        await vectors.finish(second, [(job, NORTH)])
+        assert await nearest(vectors, first) == ids(1, 2)
+        assert await nearest(vectors, second) == [job.memory_id]
 
 
 @pytest.mark.parametrize("vector", [[1.0], [1.0, 2.0, 3.0], [0.0, 0.0], [math.nan, 1.0]])
-def test_what_is_no_vector_of_the_space_is_the_models_fault(
+async def test_a_vector_that_does_not_fit_the_space_blames_the_model(
     emptied_database_url: str, vector: list[float]
 ) -> None:
-    async def run() -> None:
-        async with opened(emptied_database_url) as (store, vectors):
-            space = await vectors.open_space("compass", SPACE)
-            await store.add(memory(1))
-            jobs = await vectors.claim(space, 1)
-            with pytest.raises(ModelUnavailable, match="compass answered with"):
-                await vectors.finish(space, [(job, vector) for job in jobs])
-            with pytest.raises(ModelUnavailable, match="compass answered with"):
-                await nearest(vectors, space, vector)
-
-    asyncio.run(run())
+    async with opened(emptied_database_url) as (store, vectors):
+        space = await vectors.open_space("compass", SPACE)
+        await store.add(memory(1))
+        jobs = await vectors.claim(space, 1)
+        with pytest.raises(ModelUnavailable, match="compass answered with"):
+            await vectors.finish(space, [(job, vector) for job in jobs])
+        with pytest.raises(ModelUnavailable, match="compass answered with"):
+            await nearest(vectors, space, vector)
 
 
-def test_without_pgvector_the_store_works_and_says_why(
+async def test_store_works_without_pgvector_and_explains_it(
     cluster: Cluster, empty_database_url: str
 ) -> None:
     cluster.without_vectors(empty_database_url)
-
-    async def run() -> None:
-        async with PostgresStore(empty_database_url) as store:
-            assert store.vectors is None
-            assert "create extension vector" in store.vector_note
-            await store.add(memory(1, "still found by words"))
-            assert await store.get(OWNER, UUID(int=1)) is not None
-
-    asyncio.run(run())
+    async with PostgresStore(empty_database_url) as store:
+        assert store.vectors is None
+        assert "create extension vector" in store.vector_note
+        await store.add(memory(1, "still found by words"))
+        assert await store.get(OWNER, UUID(int=1)) is not None

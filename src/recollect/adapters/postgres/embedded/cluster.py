@@ -210,7 +210,7 @@ class Cluster:
             f"initdb could not make {target}:",
             said,
             where=target,
-            remedy=f"Mend the cause told above, or {OWN_SERVER}.",
+            remedy=f"Fix the cause reported above, or {OWN_SERVER}.",
         )
 
     def _launch(self) -> int:
@@ -239,7 +239,7 @@ class Cluster:
             what,
             newest_log(self.logs),
             where=self.folder,
-            remedy=f"Mend the cause told above (more in {self.logs}), or {OWN_SERVER}.",
+            remedy=f"Fix the cause reported above (more in {self.logs}), or {OWN_SERVER}.",
         )
 
 

@@ -1,8 +1,8 @@
 """The embedded Postgres as its users see it: start, a URL, stop; the last one out turns it off.
 
 Every user holds `users.lock` together with the others, for as long as it lives; the kernel lets go
-for one that is killed. Starting and stopping happen one at a time under `start.lock`. Who leaves
-and finds nobody else stops the server; a server whose users were all killed is found by the next.
+for one that is killed. Starting and stopping happen one at a time under `start.lock`. The
+last user stops the server; one whose users were all killed is found by the next.
 """
 
 from __future__ import annotations
@@ -140,9 +140,9 @@ def _leave(use: FileLock, cluster: Cluster, timeout: float) -> None:
 def _ensure_database(cluster: Cluster, *, with_vector: bool) -> None:
     """Role, database and extension, each made only if missing.
 
-    Done at every start, also when joining: whoever made the cluster may have been killed half way,
-    and a new release may bring a newer pgvector. The extension needs the superuser (pgvector is not
-    marked as trusted); the role Recollect works with is an ordinary one.
+    Done at every start, also when joining: the process that made the cluster may have been killed
+    half way, and a new release may bring a newer pgvector. The extension needs the superuser
+    (pgvector is not marked as trusted); the role Recollect works with is an ordinary one.
     """
     try:
         _ensure_role_and_database(cluster)

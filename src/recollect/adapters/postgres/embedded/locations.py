@@ -83,13 +83,13 @@ def has_cluster(home: Path, *, with_data: bool = False) -> bool:
     counts, too, unless it must be one `with_data`.
     """
     inside = "data" if with_data else ""
-    return any(os.path.exists(one / inside) for one in _folders(home))  # noqa: PTH110  # raises for nobody's home
+    return any(os.path.exists(folder / inside) for folder in _folders(home))  # noqa: PTH110  # raises for nobody's home
 
 
 def runs(home: Path) -> bool:
     """Whether the server of this home runs; nothing is made or started to find out."""
     with suppress(OSError):
-        return any(find_postmaster(one / "data") is not None for one in _folders(home))
+        return any(find_postmaster(folder / "data") is not None for folder in _folders(home))
     return False
 
 
@@ -150,7 +150,7 @@ def make_folder(folder: Path, mode: int) -> None:
         aside.rename(folder)  # takes the place of an empty folder
     except OSError:
         aside.rmdir()
-        if not folder.is_dir():  # nobody else made it, either
+        if not folder.is_dir():  # no other process made it, either
             raise
 
 

@@ -29,7 +29,7 @@ class FileLock:
         fcntl.flock(self._fd, fcntl.LOCK_SH)
 
     def try_alone(self) -> bool:
-        """Hold exclusively if nobody else holds it. A shared hold is lost when this fails."""
+        """Hold exclusively if no one else holds it. A shared hold is lost when this fails."""
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -1,7 +1,7 @@
-"""What memories mentioned at a moment, where their text was another then.
+"""What memories mentioned at a moment, when their text was different.
 
 Mentions are kept of present texts alone; former texts are kept as versions. So what was changed
-since is read again, by rules, whoever reads it now, and names that the graph still knows count.
+since is read again, by the rules, and the names that the graph still knows count.
 """
 
 from __future__ import annotations
@@ -13,16 +13,13 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-from psycopg import AsyncConnection
-
+from recollect.adapters.postgres.pool import Connection
 from recollect.core.graph.extraction import ExtractionJob, read_by_rules
 
-Connection = AsyncConnection[Any]
+MAX_FORMER: Final = 2_000
+"""Former texts that are read for one query; those changed last come first."""
 
-MOST_FORMER: Final = 2_000
-"""Former texts that are read for one question; those changed last come first."""
-
-# Memories that were there then and were written since, each with its state of then. One that is
+# Memories that existed then and were changed since, each with its state at that moment. One that is
 # sensitive now, or was then, mentions nothing.
 _CHANGED: Final = """
 select m.id, m.owner, v.content, v.tags, v.expanded_keywords,
@@ -45,33 +42,34 @@ select key, concept_id from concept_names where owner = %(owner)s and key = any(
 
 
 @dataclass(frozen=True, slots=True)
-class Then:
-    """`outdated` are memories whose present mentions say nothing of that moment; `mentioned` tells
-    what some of them mentioned.
+class PastMentions:
+    """`outdated`: memories whose present mentions say nothing of that moment. `mentioned`: what
+    some of them mentioned then.
     """
 
     outdated: frozenset[UUID] = frozenset()
     mentioned: dict[UUID, list[UUID]] = field(default_factory=dict)
 
 
-async def mentions_then(connection: Connection, owner: str, as_of: datetime) -> Then:
+async def read_past_mentions(connection: Connection, owner: str, as_of: datetime) -> PastMentions:
     params = {"owner": owner, "as_of": as_of}
     cursor = await connection.execute(_CHANGED, params)
     rows = [row for row in await cursor.fetchall() if not (row["is_known"] and row["is_same"])]
-    former = [row for row in rows if row["is_known"]][:MOST_FORMER]
-    keys = await asyncio.to_thread(_keys, former)
-    asked = {"owner": owner, "keys": list({key for found in keys.values() for key in found})}
-    cursor = await connection.execute(_NAMED, asked)
+    former = [row for row in rows if row["is_known"]][:MAX_FORMER]
+    keys = await asyncio.to_thread(_read_all, former)
+    params = {"owner": owner, "keys": list({key for found in keys.values() for key in found})}
+    cursor = await connection.execute(_NAMED, params)
     known = {row["key"]: row["concept_id"] for row in await cursor.fetchall()}
     mentioned = {
         id: sorted({known[key] for key in found if key in known}) for id, found in keys.items()
     }
-    return Then(
-        frozenset(row["id"] for row in rows), {id: some for id, some in mentioned.items() if some}
+    return PastMentions(
+        frozenset(row["id"] for row in rows),
+        {id: found for id, found in mentioned.items() if found},
     )
 
 
-def _keys(former: Sequence[dict[str, Any]]) -> dict[UUID, list[str]]:
+def _read_all(former: Sequence[dict[str, Any]]) -> dict[UUID, list[str]]:
     return {row["id"]: _read(row) for row in former}
 
 
@@ -84,4 +82,4 @@ def _read(row: dict[str, Any]) -> list[str]:
         tuple(row["tags"]),
         tuple(row["expanded_keywords"]),
     )
-    return [one.key for one in read_by_rules(job).mentions]
+    return [mention.key for mention in read_by_rules(job).mentions]

@@ -1,6 +1,6 @@
-"""Puts stated relationships into the graph: each statement as evidence, with its own dates, on the
-edge it belongs to. An edge's dates follow from its evidence, so neither the order of reading nor
-what was erased since leaves a mark on them.
+"""Writes stated relationships into the graph: each statement as evidence, with its own dates, on
+the edge it belongs to. An edge's dates follow from its evidence, so neither the order of reading
+nor what was erased since affects them.
 """
 
 from __future__ import annotations
@@ -13,12 +13,9 @@ from operator import itemgetter
 from typing import Any, Final
 from uuid import UUID, uuid4
 
-from psycopg import AsyncConnection
-
+from recollect.adapters.postgres.pool import Connection
 from recollect.core.graph.extraction import Fact, is_single_valued
 from recollect.core.graph.periods import Statement, edges_of, periods
-
-Connection = AsyncConnection[Any]
 
 Group = tuple[UUID, str]
 """A source and a single-valued relation: one target holds at a time."""
@@ -30,7 +27,7 @@ _STATED: Final = """
         as d(memory_id, source_key, relation, target_key, said_from, said_until, stated_at)
 """
 _DATED: Final = "coalesce(d.said_from, '-infinity')"
-UNSAY: Final = f"""
+RETRACT: Final = f"""
 delete from edge_evidence e using concept_edges c
 where c.id = e.edge_id and e.memory_id = any(%(again)s) and e.withdrawn_at is null
     and not exists (
@@ -68,8 +65,8 @@ on conflict (edge_id, memory_id, source_key, target_key, said_from)
 returning edge_id
 """  # noqa: S608  # composed of constants
 
-# A single-valued relation: what was said before and taken back is said again where it was.
-_AGAIN: Final = f"""
+# A single-valued relation: what was said before and withdrawn is said again where it was.
+_RESTATE: Final = f"""
 update edge_evidence e set withdrawn_at = null, said_until = d.said_until
 from {_STATED}, concept_edges c
 where c.id = e.edge_id and c.relation = d.relation and c.is_single
@@ -78,8 +75,8 @@ where c.id = e.edge_id and c.relation = d.relation and c.is_single
 returning e.memory_id, e.source_key, c.relation, e.target_key, nullif(e.said_from, '-infinity')
     as said_from
 """  # noqa: S608  # composed of constants
-# What is new has an edge of its own, until `regroup` puts it where it belongs.
-_ANEW: Final = f"""
+# A new statement has an edge of its own, until `regroup` moves it where it belongs.
+_STATE: Final = f"""
 with said as materialized (
     select gen_random_uuid() as id, d.*, s.concept_id as source, t.concept_id as target
     from {_STATED}
@@ -128,48 +125,48 @@ _SETTLE: Final = "select recollect_graph_settle(%(sources)s::uuid[], %(relations
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class StatedFact:
     """A fact with the memory that says it and when."""
 
     memory: UUID
     fact: Fact
     stated_at: datetime
 
+    @property
+    def key(self) -> tuple[object, ...]:
+        fact = self.fact
+        return self.memory, fact.source, fact.relation, fact.target, fact.valid_from
 
-async def write_facts(connection: Connection, owner: str, said: Sequence[Said]) -> None:
-    many = [one for one in said if not is_single_valued(one.fact.relation)]
-    single = [one for one in said if is_single_valued(one.fact.relation)]
+
+async def write_facts(connection: Connection, owner: str, said: Sequence[StatedFact]) -> None:
+    many = [each for each in said if not is_single_valued(each.fact.relation)]
+    single = [each for each in said if is_single_valued(each.fact.relation)]
     if many:
-        cursor = await connection.execute(_FACTS, {"owner": owner, **columns(many)})
+        cursor = await connection.execute(_FACTS, {"owner": owner, **to_columns(many)})
         edges = {row["edge_id"] for row in await cursor.fetchall()}
         await connection.execute(WEIGH, {"edges": list(edges)})
     if single:
         await _write_single(connection, owner, single)
 
 
-async def _write_single(connection: Connection, owner: str, said: Sequence[Said]) -> None:
-    cursor = await connection.execute(_AGAIN, {"owner": owner, **columns(said)})
+async def _write_single(connection: Connection, owner: str, said: Sequence[StatedFact]) -> None:
+    cursor = await connection.execute(_RESTATE, {"owner": owner, **to_columns(said)})
     again = {
         (row["memory_id"], row["source_key"], row["relation"], row["target_key"], row["said_from"])
         for row in await cursor.fetchall()
     }
-    new = [
-        one
-        for one in said
-        for fact in (one.fact,)
-        if (one.memory, fact.source, fact.relation, fact.target, fact.valid_from) not in again
-    ]
+    new = [statement for statement in said if statement.key not in again]
     if new:
-        await connection.execute(_ANEW, {"owner": owner, **columns(new)})
-    cursor = await connection.execute(_GROUPS, {"owner": owner, **columns(said)})
+        await connection.execute(_STATE, {"owner": owner, **to_columns(new)})
+    cursor = await connection.execute(_GROUPS, {"owner": owner, **to_columns(said)})
     groups = [(row["source"], row["relation"]) for row in await cursor.fetchall()]
     await regroup(connection, owner, groups)
 
 
 async def regroup(connection: Connection, owner: str, groups: Collection[Group]) -> None:
-    """Give every statement of these single-valued relations the edge of its period, whatever edge
-    it has now. What a thing is said to be to itself, after its names were made one, is kept on an
-    edge of its own, and ends nothing.
+    """Move every statement of these single-valued relations to the edge of its period. What a
+    concept is said to be to itself, after two names were merged, is kept on an edge of its own, and
+    ends nothing.
     """
     params = {
         "owner": owner,
@@ -180,7 +177,7 @@ async def regroup(connection: Connection, owner: str, groups: Collection[Group])
     rows = await cursor.fetchall()
     touched = {row["edge_id"] for row in rows}
     for _, group in groupby(rows, key=itemgetter("source", "relation")):
-        for row, edge in _placed(list(group)):
+        for row, edge in _assign_edges(list(group)):
             if edge == row["edge_id"]:
                 continue
             values = {**row, "owner": owner, "to": edge}
@@ -193,21 +190,21 @@ async def regroup(connection: Connection, owner: str, groups: Collection[Group])
     await connection.execute(_SETTLE, params)
 
 
-def _placed(rows: Sequence[dict[str, Any]]) -> list[tuple[dict[str, Any], UUID]]:
+def _assign_edges(rows: Sequence[dict[str, Any]]) -> list[tuple[dict[str, Any], UUID]]:
     """The rows of one group, each with the edge it belongs to."""
-    by_statement = {_statement(row): row for row in rows}
-    loops = [one for one in by_statement if one.target == by_statement[one]["source"]]
-    found = periods(one for one in by_statement if one not in loops)
+    by_statement = {_to_statement(row): row for row in rows}
+    loops = [each for each, row in by_statement.items() if each.target == row["source"]]
+    found = periods(each for each in by_statement if each not in loops)
     found += [loops] if loops else []
     return [
-        (by_statement[one], edge or made)
+        (by_statement[statement], edge or new_edge)
         for period, edge in zip(found, edges_of(found), strict=True)
-        for made in (uuid4(),)
-        for one in period
+        for new_edge in (uuid4(),)
+        for statement in period
     ]
 
 
-def _statement(row: dict[str, Any]) -> Statement:
+def _to_statement(row: dict[str, Any]) -> Statement:
     names = (row["key"], row["target_key"], row["source_key"], str(row["memory_id"]))
     return Statement(
         target=row["target"],
@@ -219,22 +216,21 @@ def _statement(row: dict[str, Any]) -> Statement:
     )
 
 
-def columns(said: Sequence[Said]) -> dict[str, object]:
+def to_columns(said: Sequence[StatedFact]) -> dict[str, object]:
     """Statements as columns, each once: of two that differ in their end alone, the later end."""
-    ends: dict[tuple[object, ...], tuple[Said, datetime | None]] = {}
-    for one in said:
-        fact = one.fact
-        key = (one.memory, fact.source, fact.relation, fact.target, fact.valid_from)
-        _, end = ends.get(key, (one, None))
-        known = [each for each in (end, fact.valid_to) if each is not None]
-        ends[key] = (one, max(known, default=None))
-    once = list(ends.values())
+    unique: dict[tuple[object, ...], tuple[StatedFact, datetime | None]] = {}
+    for statement in said:
+        _, end = unique.get(statement.key, (statement, None))
+        known = [each for each in (end, statement.fact.valid_to) if each is not None]
+        unique[statement.key] = (statement, max(known, default=None))
+    statements = [statement for statement, _ in unique.values()]
+    facts = [statement.fact for statement in statements]
     return {
-        "fact_memories": [one.memory for one, _ in once],
-        "sources": [one.fact.source for one, _ in once],
-        "relations": [one.fact.relation for one, _ in once],
-        "targets": [one.fact.target for one, _ in once],
-        "froms": [one.fact.valid_from for one, _ in once],
-        "untils": [end for _, end in once],
-        "stated": [one.stated_at for one, _ in once],
+        "fact_memories": [statement.memory for statement in statements],
+        "sources": [fact.source for fact in facts],
+        "relations": [fact.relation for fact in facts],
+        "targets": [fact.target for fact in facts],
+        "froms": [fact.valid_from for fact in facts],
+        "untils": [end for _, end in unique.values()],
+        "stated": [statement.stated_at for statement in statements],
     }

@@ -1,34 +1,22 @@
-"""Making one concept of two, and two of one: by hand, or by a name that is nearly the same.
+"""Merging two concepts and splitting one, by hand or because two names are nearly the same.
 
-A decision made by hand is a mark on the names it moved: such a name is never moved by anything but
-another hand, and it outlives the edits that take it out of memories, so that the decision holds
-when it comes back; an erasure it does not outlive. Edges follow their evidence, which knows the
-names that each memory used.
+A decision by hand marks the names it moved: such a name is only ever moved by hand again, and it
+outlives the edits that take it out of memories, so that the decision holds when it comes back; it
+does not outlive an erasure. Edges follow their evidence, which knows the names that each memory
+used.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any, Final
+from typing import Final
 from uuid import UUID, uuid4
 
-from psycopg import AsyncConnection
-
 from recollect.adapters.postgres.graph.facts import WEIGH, regroup
-from recollect.adapters.postgres.graph.write import ALONE, GREW
-from recollect.core.graph.model import Concept
-
-Connection = AsyncConnection[Any]
-
-_CONCEPT: Final = """
-select c.id, c.key, c.name, c.kind,
-    (select coalesce(array_agg(n.name order by n.key), '{}') from concept_names n
-        where n.concept_id = c.id and n.key <> c.key) as aliases,
-    (select count(distinct m.memory_id) from memory_concepts m where m.concept_id = c.id)
-        as mentions
-from concepts c where c.owner = %(owner)s and c.id = any(%(ids)s)
-order by c.id
-"""
+from recollect.adapters.postgres.graph.read import read_concepts
+from recollect.adapters.postgres.graph.write import INCREMENT_VERSION, LOCK
+from recollect.adapters.postgres.part import StorePart
+from recollect.adapters.postgres.pool import Connection
 
 _IS_MENDED: Final = """
 select from concept_names where concept_id = any(%(ids)s) and is_mended limit 1
@@ -73,9 +61,9 @@ update concepts c set key = n.key, name = n.name from (
 ) n where c.id = %(from)s and c.key = %(key)s
 """
 
-# Evidence whose names belong to other concepts than its edge joins goes to the edge that joins
-# those; where there is none, the edge is made. What is said of a single-valued relation, and not
-# taken back, is put where it belongs by `regroup`.
+# Evidence whose names belong to other concepts than those its edge links moves to the edge that
+# links them; a missing edge is created. What is said of a single-valued relation, and not
+# withdrawn, is moved by `regroup`.
 _ASTRAY: Final = """
 select e.edge_id as was, e.memory_id as memory, e.source_key, e.target_key, s.concept_id as source,
     t.concept_id as target, c.relation, nullif(e.said_from, '-infinity') as said_from, c.is_single,
@@ -108,63 +96,56 @@ where edge_id = %(was)s and memory_id = %(memory)s and source_key = %(source_key
     and target_key = %(target_key)s
     and said_from = coalesce(%(said_from)s::timestamptz, '-infinity')
 """
-# A relation of a concept that changed: what ends what is another matter now.
+# The relations of a concept that changed: their periods must be computed again.
 _SINGLE: Final = """
 select distinct source, relation from concept_edges
 where is_single and owner = %(owner)s and (source = any(%(ids)s) or target = any(%(ids)s))
 """
 
 
-async def concepts(connection: Connection, owner: str, ids: Collection[UUID]) -> list[Concept]:
-    cursor = await connection.execute(_CONCEPT, {"owner": owner, "ids": list(ids)})
-    return [
-        Concept(
-            row["id"], row["key"], row["name"], row["kind"], tuple(row["aliases"]), row["mentions"]
-        )
-        for row in await cursor.fetchall()
-    ]
+class GraphEditor(StorePart):
+    """Implements what the `GraphView` port edits."""
 
+    async def merge(self, owner: str, into: UUID, gone: UUID, *, by_hand: bool) -> bool:
+        """Merge two concepts: the names of `gone` become names of `into`. False when one of them no
+        longer exists, or when `gone` was edited by hand and this is not by hand.
+        """
+        params = {"owner": owner, "into": into, "gone": gone, "by_hand": by_hand}
+        async with self._pool.transaction() as connection:
+            await connection.execute(LOCK, {"owner": owner})
+            both = await read_concepts(connection, owner, {into, gone})
+            if len(both) != 2:
+                return False
+            if by_hand:
+                keys = [concept.key for concept in both]
+                await connection.execute(_MARK, {"owner": owner, "keys": keys})
+            else:
+                cursor = await connection.execute(_IS_MENDED, {"ids": [gone]})
+                if await cursor.fetchone() is not None:
+                    return False
+            await connection.execute(_MOVE_NAMES, params)
+            await connection.execute(_MOVE_MENTIONS, params)
+            await connection.execute(_MOVE_NEAR, params)
+            await _reattach(connection, owner, [into, gone])
+            await connection.execute(_REMOVE, params)
+            await connection.execute(INCREMENT_VERSION, {"owner": owner})
+        return True
 
-async def merge(
-    connection: Connection, owner: str, into: UUID, gone: UUID, *, by_hand: bool
-) -> bool:
-    """Make one concept of two: `gone` becomes other names of `into`. False when one of them is not
-    there any more, or a hand has mended `gone` and this is no hand.
-    """
-    await connection.execute(ALONE, {"owner": owner})
-    both = await concepts(connection, owner, {into, gone})
-    if len(both) != 2:
-        return False
-    if not by_hand:
-        cursor = await connection.execute(_IS_MENDED, {"ids": [gone]})
-        if await cursor.fetchone() is not None:
-            return False
-    params = {"owner": owner, "into": into, "gone": gone, "by_hand": by_hand}
-    if by_hand:
-        await connection.execute(_MARK, {"owner": owner, "keys": [one.key for one in both]})
-    await connection.execute(_MOVE_NAMES, params)
-    await connection.execute(_MOVE_MENTIONS, params)
-    await connection.execute(_MOVE_NEAR, params)
-    await _reattach(connection, owner, [into, gone])
-    await connection.execute(_REMOVE, params)
-    await connection.execute(GREW, {"owner": owner})
-    return True
-
-
-async def split(connection: Connection, owner: str, concept: UUID, key: str, name: str) -> UUID:
-    """Make a concept of its own of one of a concept's names, by hand; its id."""
-    await connection.execute(ALONE, {"owner": owner})
-    id = uuid4()
-    params = {"owner": owner, "id": id, "key": key, "name": name, "from": concept}
-    await connection.execute(_MARK_ALL, params)
-    # It may be the name that the concept is called by, and a key belongs to one concept.
-    await connection.execute(_RENAME_AWAY, params)
-    await connection.execute(_SPLIT_OFF, params)
-    await connection.execute(_GIVE_NAME, params)
-    await connection.execute(_GIVE_MENTIONS, params)
-    await _reattach(connection, owner, [concept])
-    await connection.execute(GREW, {"owner": owner})
-    return id
+    async def split(self, owner: str, concept: UUID, key: str, name: str) -> UUID:
+        """Make one of a concept's names a concept of its own, by hand. Returns its id."""
+        id = uuid4()
+        params = {"owner": owner, "id": id, "key": key, "name": name, "from": concept}
+        async with self._pool.transaction() as connection:
+            await connection.execute(LOCK, {"owner": owner})
+            await connection.execute(_MARK_ALL, params)
+            # It may be the concept's main name, and a key belongs to one concept.
+            await connection.execute(_RENAME_AWAY, params)
+            await connection.execute(_SPLIT_OFF, params)
+            await connection.execute(_GIVE_NAME, params)
+            await connection.execute(_GIVE_MENTIONS, params)
+            await _reattach(connection, owner, [concept])
+            await connection.execute(INCREMENT_VERSION, {"owner": owner})
+        return id
 
 
 async def _reattach(connection: Connection, owner: str, ids: Collection[UUID]) -> None:

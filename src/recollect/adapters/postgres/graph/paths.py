@@ -1,8 +1,8 @@
-"""How one thing leads to another in the graph, and which memories say so.
+"""How one concept leads to another in the graph, and which memories say so.
 
-Searched breadth first, one statement a step: from concepts to those that a relationship, a
-near-synonym or a memory that mentions both joins to them. A relationship is preferred, since it is
-stated; a memory that mentions both says only that they belong together somehow.
+Searched breadth first, one statement per step: from concepts to those that a relationship, a
+near-synonym or a memory that mentions both links to them. A relationship is preferred, since it is
+stated; a memory that mentions both only says that they belong together somehow.
 """
 
 from __future__ import annotations
@@ -10,18 +10,17 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
-from psycopg import AsyncConnection
-
-from recollect.adapters.postgres.graph.read import HELD, MOST_MEMORIES, SAID
+from recollect.adapters.postgres.graph.read import HELD, MAX_MEMORIES, SAID
+from recollect.adapters.postgres.part import StorePart
+from recollect.adapters.postgres.pool import Connection
+from recollect.adapters.postgres.retry import retry_on_disconnect
 from recollect.core.graph.model import MENTIONED_TOGETHER, MENTIONS, NEAR, GraphPath, PathStep
 
-Connection = AsyncConnection[Any]
-
-MOST_STEPS: Final = 6
-MOST_SEEN: Final = 20_000
+MAX_STEPS: Final = 6
+MAX_SEEN: Final = 20_000
 """Concepts a search looks at before it gives up."""
 _EVIDENCE_SHOWN: Final = 5
 
@@ -41,25 +40,25 @@ union all
 select n.target, n.source, '{NEAR}', false, null from near_concepts n
 where n.target = any(%(frontier)s) and n.owner = %(owner)s
 """  # noqa: S608  # composed of constants
-# Whether the memory of a mention a was there at a moment; asked of no memory where none is named.
-_THERE: Final = """
+# Whether the memory of a mention a existed at a moment; not checked when no moment is given.
+_EXISTED: Final = """
 (%(as_of)s::timestamptz is null
     or (select m.created_at <= %(as_of)s from memories m where m.id = a.memory_id))
 """
-# Through memories only where few mention the concept: a hub would join everything in two steps.
+# Through memories only when few mention the concept: a hub would link everything in two steps.
 _TOGETHER: Final = f"""
 select distinct on (b.concept_id) a.concept_id as here, b.concept_id as there,
     '{MENTIONED_TOGETHER}' as relation, false as is_back, null::uuid as edge
 from (
     select f.id from unnest(%(frontier)s::uuid[]) as f(id) cross join lateral (
         select count(*) as memories from (
-            select from memory_concepts c where c.concept_id = f.id limit {MOST_MEMORIES + 1}
+            select from memory_concepts c where c.concept_id = f.id limit {MAX_MEMORIES + 1}
         ) few
-    ) d where d.memories <= {MOST_MEMORIES}
+    ) d where d.memories <= {MAX_MEMORIES}
 ) f
 join memory_concepts a on a.concept_id = f.id and a.owner = %(owner)s
 join memory_concepts b on b.memory_id = a.memory_id and b.concept_id <> a.concept_id
-where {_THERE}
+where {_EXISTED}
 order by b.concept_id, a.memory_id
 """  # noqa: S608  # composed of constants
 _SEARCHES: Final = (_STATED, _NEAR, _TOGETHER)
@@ -73,7 +72,7 @@ where e.edge_id = any(%(edges)s) and {SAID} group by e.edge_id
 _BOTH: Final = f"""
 select distinct a.memory_id from memory_concepts a
 join memory_concepts b on b.memory_id = a.memory_id and b.concept_id = %(there)s
-where a.concept_id = %(here)s and {_THERE} order by a.memory_id limit %(limit)s
+where a.concept_id = %(here)s and {_EXISTED} order by a.memory_id limit %(limit)s
 """  # noqa: S608  # composed of constants
 _CONCEPTS_OF: Final = """
 select distinct memory_id, concept_id from memory_concepts
@@ -93,115 +92,120 @@ class _Link:
     edge: UUID | None
 
 
-async def between(
-    connection: Connection, owner: str, source: UUID, target: UUID, as_of: datetime | None = None
-) -> GraphPath | None:
-    """The shortest path from one concept to another; None when there is none of six steps."""
-    found = await _search(connection, owner, {source}, {target}, MOST_STEPS, as_of, _SEARCHES)
-    return None if found is None else await _told(connection, owner, found[1], as_of)
+class PathFinder(StorePart):
+    """The shortest paths, for people and for the explanation of a hit."""
 
+    async def path(
+        self, owner: str, source: UUID, target: UUID, as_of: datetime | None = None
+    ) -> GraphPath | None:
+        """From one concept to another; None when there is none of six steps."""
+        async with self._pool.transaction() as connection:
+            search = _Search(connection, owner, as_of)
+            found = await search.find({source}, {target}, MAX_STEPS, _SEARCHES)
+            return None if found is None else await search.explain(found[1])
 
-async def to_memory(
-    connection: Connection, owner: str, from_ids: Collection[UUID], memory: UUID
-) -> list[GraphPath]:
-    """From each of some memories or concepts the shortest way to a memory, over at most two
-    relationships.
-    """
-    asked = list(dict.fromkeys(from_ids))
-    params = {"owner": owner, "ids": [*asked, memory]}
-    cursor = await connection.execute(_CONCEPTS_OF, params)
-    mentioned: dict[UUID, set[UUID]] = {}
-    for row in await cursor.fetchall():
-        mentioned.setdefault(row["memory_id"], set()).add(row["concept_id"])
-    cursor = await connection.execute(_KNOWN, params)
-    concepts = {row["id"] for row in await cursor.fetchall()}
-    goals = mentioned.get(memory, set())
-    paths: list[GraphPath] = []
-    for one in asked:
-        begins = {one} if one in concepts else mentioned.get(one, set())
-        if one == memory or not begins or not goals:
-            continue
-        found = await _search(connection, owner, begins, goals, 2, None, (_STATED, _NEAR))
-        if found is None:
-            continue
-        first, links = found
-        last = links[-1].there if links else first
-        path = await _told(connection, owner, links, None)
-        label = await _labels(connection, owner, {first, last})
-        before = () if one in concepts else (PathStep(one, "", MENTIONS, first, label[first]),)
-        after = PathStep(last, label[last], MENTIONS, memory, "", (memory,))
-        paths.append(GraphPath((*before, *path.steps, after)))
-    return paths
-
-
-async def _search(
-    connection: Connection,
-    owner: str,
-    begins: set[UUID],
-    goals: set[UUID],
-    most: int,
-    as_of: datetime | None,
-    searches: Collection[str],
-) -> tuple[UUID, list[_Link]] | None:
-    """A shortest path from any beginning to any goal: where it begins, and its links."""
-    if met := sorted(begins & goals):
-        return met[0], []
-    reached: dict[UUID, _Link] = {}
-    frontier = set(begins)
-    for _ in range(most):
-        found: dict[UUID, _Link] = {}
-        for search in searches:
-            params = {"owner": owner, "frontier": list(frontier), "as_of": as_of}
-            cursor = await connection.execute(search, params)
+    @retry_on_disconnect
+    async def paths(
+        self, owner: str, from_ids: Collection[UUID], memory_id: UUID
+    ) -> list[GraphPath]:
+        """From each of some memories or concepts to a memory, over at most two relationships."""
+        starts = list(dict.fromkeys(from_ids))
+        params = {"owner": owner, "ids": [*starts, memory_id]}
+        async with self._pool.transaction() as connection:
+            cursor = await connection.execute(_CONCEPTS_OF, params)
+            mentioned: dict[UUID, set[UUID]] = {}
             for row in await cursor.fetchall():
-                if row["there"] not in reached and row["there"] not in begins:
-                    found.setdefault(row["there"], _Link(**row))
-        reached |= found
-        if ends := sorted(goals & found.keys()):
-            links = _back(reached, ends[0])
-            return links[0].here, links
-        frontier = set(found)
-        if not frontier or len(reached) > MOST_SEEN:
-            return None
-    return None
+                mentioned.setdefault(row["memory_id"], set()).add(row["concept_id"])
+            cursor = await connection.execute(_KNOWN, params)
+            concepts = {row["id"] for row in await cursor.fetchall()}
+            goals = mentioned.get(memory_id, set())
+            search = _Search(connection, owner, None)
+            paths: list[GraphPath] = []
+            for start in starts:
+                begins = {start} if start in concepts else mentioned.get(start, set())
+                if start == memory_id or not begins or not goals:
+                    continue
+                found = await search.find(begins, goals, 2, (_STATED, _NEAR))
+                if found is None:
+                    continue
+                first, links = found
+                last = links[-1].there if links else first
+                path = await search.explain(links)
+                label = await search.read_labels({first, last})
+                is_concept = start in concepts
+                step = PathStep(start, "", MENTIONS, first, label[first])
+                before = () if is_concept else (step,)
+                after = PathStep(last, label[last], MENTIONS, memory_id, "", (memory_id,))
+                paths.append(GraphPath((*before, *path.steps, after)))
+        return paths
 
 
-def _back(reached: Mapping[UUID, _Link], end: UUID) -> list[_Link]:
+class _Search:
+    """Breadth first in one owner's graph, as it was at a moment."""
+
+    def __init__(self, connection: Connection, owner: str, as_of: datetime | None) -> None:
+        self._connection = connection
+        self._owner = owner
+        self._as_of = as_of
+
+    async def find(
+        self, begins: set[UUID], goals: set[UUID], max_steps: int, searches: Collection[str]
+    ) -> tuple[UUID, list[_Link]] | None:
+        """A shortest path from any beginning to any goal: where it begins, and its links."""
+        if met := sorted(begins & goals):
+            return met[0], []
+        reached: dict[UUID, _Link] = {}
+        frontier = set(begins)
+        for _ in range(max_steps):
+            found: dict[UUID, _Link] = {}
+            for search in searches:
+                params = {"owner": self._owner, "frontier": list(frontier), "as_of": self._as_of}
+                cursor = await self._connection.execute(search, params)
+                for row in await cursor.fetchall():
+                    if row["there"] not in reached and row["there"] not in begins:
+                        found.setdefault(row["there"], _Link(**row))
+            reached |= found
+            if ends := sorted(goals & found.keys()):
+                links = _trace_back(reached, ends[0])
+                return links[0].here, links
+            frontier = set(found)
+            if not frontier or len(reached) > MAX_SEEN:
+                return None
+        return None
+
+    async def explain(self, links: list[_Link]) -> GraphPath:
+        """The links with names and with the memories that say them."""
+        label = await self.read_labels({id for link in links for id in (link.here, link.there)})
+        edges = [link.edge for link in links if link.edge is not None]
+        params = {"edges": edges, "as_of": self._as_of}
+        cursor = await self._connection.execute(_SAID, params)
+        said = {row["edge_id"]: row["memories"] for row in await cursor.fetchall()}
+        steps: list[PathStep] = []
+        for link in links:
+            evidence = [] if link.edge is None else said.get(link.edge, [])
+            if link.relation == MENTIONED_TOGETHER:
+                evidence = await self._read_common_memories(link)
+            source, target = (link.there, link.here) if link.is_back else (link.here, link.there)
+            shown = tuple(sorted(evidence)[:_EVIDENCE_SHOWN])
+            steps.append(
+                PathStep(source, label[source], link.relation, target, label[target], shown)
+            )
+        return GraphPath(tuple(steps))
+
+    async def read_labels(self, ids: Collection[UUID]) -> dict[UUID, str]:
+        params = {"owner": self._owner, "ids": list(ids)}
+        cursor = await self._connection.execute(_LABELS, params)
+        return {row["id"]: row["name"] for row in await cursor.fetchall()}
+
+    async def _read_common_memories(self, link: _Link) -> list[UUID]:
+        params = {"here": link.here, "there": link.there, "limit": _EVIDENCE_SHOWN}
+        cursor = await self._connection.execute(_BOTH, {**params, "as_of": self._as_of})
+        return [row["memory_id"] for row in await cursor.fetchall()]
+
+
+def _trace_back(reached: Mapping[UUID, _Link], end: UUID) -> list[_Link]:
     links: list[_Link] = []
     while end in reached:
         links.append(reached[end])
         end = reached[end].here
     return links[::-1]
-
-
-async def _told(
-    connection: Connection, owner: str, links: list[_Link], as_of: datetime | None
-) -> GraphPath:
-    label = await _labels(connection, owner, {id for one in links for id in (one.here, one.there)})
-    edges = [one.edge for one in links if one.edge is not None]
-    cursor = await connection.execute(_SAID, {"edges": edges, "as_of": as_of})
-    said = {row["edge_id"]: row["memories"] for row in await cursor.fetchall()}
-    steps: list[PathStep] = []
-    for one in links:
-        evidence = [] if one.edge is None else said.get(one.edge, [])
-        if one.relation == MENTIONED_TOGETHER:
-            params = {"here": one.here, "there": one.there, "limit": _EVIDENCE_SHOWN}
-            cursor = await connection.execute(_BOTH, {**params, "as_of": as_of})
-            evidence = [row["memory_id"] for row in await cursor.fetchall()]
-        source, target = (one.there, one.here) if one.is_back else (one.here, one.there)
-        steps.append(
-            PathStep(
-                source,
-                label[source],
-                one.relation,
-                target,
-                label[target],
-                tuple(sorted(evidence)[:_EVIDENCE_SHOWN]),
-            )
-        )
-    return GraphPath(tuple(steps))
-
-
-async def _labels(connection: Connection, owner: str, ids: Collection[UUID]) -> dict[UUID, str]:
-    cursor = await connection.execute(_LABELS, {"owner": owner, "ids": list(ids)})
-    return {row["id"]: row["name"] for row in await cursor.fetchall()}

@@ -1,35 +1,39 @@
-"""Which memories are still to be read for the concept graph: the rows that nobody has read yet, or
-only a lesser reader, are the jobs. The triggers of migration 0004 put them in and take them out
-with the memory itself; claims are leases, as for vectors (docs/adr/0008).
+"""Which memories are still to be read for the concept graph: the rows that no reader, or only a
+lesser one, has read are the jobs. Triggers add and remove them with the memory itself; claims are
+leases, as for vectors (docs/adr/0008).
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
-from psycopg import AsyncConnection
+from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
+from recollect.adapters.postgres.graph.write import write_extractions
+from recollect.adapters.postgres.limits import Limits
+from recollect.adapters.postgres.listener import Listener
+from recollect.adapters.postgres.part import StorePart
+from recollect.adapters.postgres.pool import Pool
 from recollect.adapters.postgres.vectors.queue import (
     DELAY_GROWTH,
     FIRST_DELAY,
     GIVEN_BACK,
     LONGEST_DELAY,
-    LONGEST_ERROR,
     MAX_ATTEMPTS,
+    SILENCE,
+    to_storable,
 )
-from recollect.core.graph.extraction import ExtractionJob
+from recollect.core.graph.extraction import Extraction, ExtractionJob
 from recollect.core.graph.model import ExtractionProgress
 
-Connection = AsyncConnection[Any]
-
 CHANNEL: Final = "recollect_graph"
-"""Where Postgres tells workers that there may be something to read; the triggers use the name."""
+"""Where Postgres notifies workers of memories to read; the triggers use the same name."""
 
-# A text that was tried often enough and is due once more has ended its workers: it is parked. One
-# of which nothing was heard since it was claimed goes alone, as for vectors.
+# A text that was tried often enough and is due once more has crashed its workers: it is parked. One
+# that was claimed before without a result goes alone, as for vectors.
 _CLAIM: Final = """
 with due as materialized (
     select memory_id, extracted_by, due_at, attempts > 0 and last_error is null as is_suspect
@@ -58,7 +62,6 @@ select c.memory_id, encode(c.content_hash, 'hex') as ticket, c.is_parked,
 from claimed c join memories m on m.id = c.memory_id and not m.is_sensitive
 order by c.memory_id
 """
-_SILENCE: Final = "its workers ended without an answer"
 
 _PRESENT: Final = """
 select x.memory_id, encode(x.content_hash, 'hex') as ticket, m.owner, m.content, m.tags,
@@ -145,100 +148,116 @@ from mine where x.memory_id = mine.memory_id
 )
 
 
-async def claim(
-    connection: Connection, below: int, limit: int, lease: float
-) -> list[ExtractionJob]:
-    params = {
-        "below": below,
-        "limit": limit,
-        "lease": lease,
-        "most": MAX_ATTEMPTS,
-        "silence": _SILENCE,
-    }
-    while True:
-        cursor = await connection.execute(_CLAIM, params)
-        rows = await cursor.fetchall()
-        jobs = [_job(row) for row in rows if not row["is_parked"]]
-        if jobs or not rows:
-            return jobs
+class ExtractionQueue(StorePart):
+    """Implements the `ExtractionQueue` port."""
+
+    def __init__(self, pool: Pool, limits: Limits) -> None:
+        super().__init__(pool, limits)
+        self._listener = Listener(pool, CHANNEL)
+
+    async def close(self) -> None:
+        await self._listener.close()
+
+    async def wait_for_work(self, seconds: float) -> None:
+        await self._listener.wait(seconds)
+
+    async def claim(self, below: int, limit: int) -> list[ExtractionJob]:
+        params = {
+            "below": below,
+            "limit": limit,
+            "lease": self._pool.timeouts.lease,
+            "most": MAX_ATTEMPTS,
+            "silence": SILENCE,
+        }
+        async with self._pool.transaction() as connection:
+            while True:
+                cursor = await connection.execute(_CLAIM, params)
+                rows = await cursor.fetchall()
+                jobs = [_to_job(row) for row in rows if not row["is_parked"]]
+                if jobs or not rows:
+                    return jobs
+
+    async def present(self, owner: str, ids: Collection[UUID]) -> list[ExtractionJob]:
+        async with self._pool.transaction() as connection:
+            cursor = await connection.execute(_PRESENT, {"owner": owner, "ids": list(ids)})
+            return [_to_job(row) for row in await cursor.fetchall()]
+
+    async def finish(self, done: Sequence[tuple[ExtractionJob, Extraction]], by: int) -> int:
+        written = 0
+        for owner in sorted({job.owner for job, _ in done}):
+            theirs = [(job, found) for job, found in done if job.owner == owner]
+            async with self._pool.transaction() as connection:
+                written += await write_extractions(connection, owner, theirs, by)
+        return written
+
+    async def fail(self, jobs: Sequence[ExtractionJob], error: str) -> None:
+        params = {
+            **_to_params(jobs),
+            "error": to_storable(error),
+            "most": MAX_ATTEMPTS,
+            "first": FIRST_DELAY,
+            "growth": DELAY_GROWTH,
+            "longest": LONGEST_DELAY,
+        }
+        async with self._pool.transaction() as connection:
+            await connection.execute(_FAIL, params)
+
+    async def give_back(self, jobs: Sequence[ExtractionJob]) -> None:
+        async with self._pool.transaction() as connection:
+            await connection.execute(_GIVE_BACK, _to_params(jobs))
+
+    async def retry_parked(self) -> int:
+        async with self._pool.transaction() as connection:
+            cursor = await connection.execute(_RETRY)
+            return cursor.rowcount
+
+    async def read_again(self, most: int) -> int:
+        """Queue again all that a reader up to `most` has read."""
+        async with self._pool.transaction() as connection:
+            cursor = await connection.execute(_AGAIN, {"most": most})
+            return cursor.rowcount
+
+    async def progress(self, below: int, owner: str | None = None) -> ExtractionProgress:
+        async with self._pool.transaction() as connection:
+            cursor = await connection.execute(_PROGRESS, {"below": below, "owner": owner})
+            row = await cursor.fetchone() or {}
+        return ExtractionProgress(
+            extracted=row["extracted"],
+            waiting=row["waiting"],
+            parked=row["parked"],
+            last_error=row["last_error"],
+            to_compare=row["to_compare"],
+            calls_today=row["calls"],
+            tokens_today=row["tokens"],
+            failing=row["failing"],
+        )
+
+    async def spend(self, most: int) -> bool:
+        async with self._pool.transaction() as connection:
+            cursor = await connection.execute(_SPEND, {"most": most})
+            return await cursor.fetchone() is not None
+
+    async def spent(self, tokens: int) -> None:
+        async with self._pool.transaction() as connection:
+            await connection.execute(_SPENT, {"tokens": tokens})
+
+    async def answers(self, owner: str, by: str, tickets: Sequence[str]) -> dict[str, object]:
+        params = {"owner": owner, "by": by, "tickets": list(tickets)}
+        async with self._pool.transaction() as connection:
+            cursor = await connection.execute(_ANSWERS, params)
+            return {row["ticket"]: row["answer"] for row in await cursor.fetchall()}
+
+    async def keep_answer(self, job: ExtractionJob, by: str, answer: object) -> None:
+        params = {**_to_params([job]), "by": by, "answer": Jsonb(answer)}
+        async with self._pool.transaction() as connection:
+            await connection.execute(_KEEP_ANSWER, params)
 
 
-async def present(connection: Connection, owner: str, ids: Collection[UUID]) -> list[ExtractionJob]:
-    """Those of the memories that may be read, whoever has read them."""
-    cursor = await connection.execute(_PRESENT, {"owner": owner, "ids": list(ids)})
-    return [_job(row) for row in await cursor.fetchall()]
-
-
-async def fail(connection: Connection, jobs: Sequence[ExtractionJob], error: str) -> None:
-    params = {
-        **_named(jobs),
-        "error": error.replace("\0", " ").encode("utf-8", "replace").decode()[:LONGEST_ERROR],
-        "most": MAX_ATTEMPTS,
-        "first": FIRST_DELAY,
-        "growth": DELAY_GROWTH,
-        "longest": LONGEST_DELAY,
-    }
-    await connection.execute(_FAIL, params)
-
-
-async def give_back(connection: Connection, jobs: Sequence[ExtractionJob]) -> None:
-    await connection.execute(_GIVE_BACK, _named(jobs))
-
-
-async def retry_parked(connection: Connection) -> int:
-    cursor = await connection.execute(_RETRY)
-    return cursor.rowcount
-
-
-async def read_again(connection: Connection, most: int) -> int:
-    """Let everything that a reader up to `most` has read wait to be read anew."""
-    cursor = await connection.execute(_AGAIN, {"most": most})
-    return cursor.rowcount
-
-
-async def progress(connection: Connection, below: int, owner: str | None) -> ExtractionProgress:
-    cursor = await connection.execute(_PROGRESS, {"below": below, "owner": owner})
-    row = await cursor.fetchone() or {}
-    return ExtractionProgress(
-        extracted=row["extracted"],
-        waiting=row["waiting"],
-        parked=row["parked"],
-        last_error=row["last_error"],
-        to_compare=row["to_compare"],
-        calls_today=row["calls"],
-        tokens_today=row["tokens"],
-        failing=row["failing"],
-    )
-
-
-async def spend(connection: Connection, most: int) -> bool:
-    """Count one call to a language model; False when the day's calls are used up."""
-    cursor = await connection.execute(_SPEND, {"most": most})
-    return await cursor.fetchone() is not None
-
-
-async def spent(connection: Connection, tokens: int) -> None:
-    await connection.execute(_SPENT, {"tokens": tokens})
-
-
-async def answers(
-    connection: Connection, owner: str, by: str, tickets: Sequence[str]
-) -> dict[str, object]:
-    """What a language model has said before of the very same texts of this owner."""
-    params = {"owner": owner, "by": by, "tickets": list(tickets)}
-    cursor = await connection.execute(_ANSWERS, params)
-    return {row["ticket"]: row["answer"] for row in await cursor.fetchall()}
-
-
-async def keep_answer(connection: Connection, job: ExtractionJob, by: str, answer: object) -> None:
-    await connection.execute(_KEEP_ANSWER, {**_named([job]), "by": by, "answer": Jsonb(answer)})
-
-
-def _named(jobs: Sequence[ExtractionJob]) -> dict[str, object]:
+def _to_params(jobs: Sequence[ExtractionJob]) -> dict[str, object]:
     return {"ids": [job.memory_id for job in jobs], "tickets": [job.ticket for job in jobs]}
 
 
-def _job(row: dict[str, Any]) -> ExtractionJob:
+def _to_job(row: DictRow) -> ExtractionJob:
     return ExtractionJob(
         row["memory_id"],
         row["owner"],

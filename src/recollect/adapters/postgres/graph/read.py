@@ -1,25 +1,24 @@
-"""What recall reads of the graph: its version, the whole of it as columns, and the concepts that
-a query names.
-"""
+"""What recall reads of the graph: its version, all of it as columns, and concepts by name."""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
-from psycopg import AsyncConnection
+from psycopg.rows import DictRow
 
-from recollect.adapters.postgres.graph.as_of import Then, mentions_then
+from recollect.adapters.postgres.graph.as_of import PastMentions, read_past_mentions
+from recollect.adapters.postgres.part import StorePart
+from recollect.adapters.postgres.pool import Connection
+from recollect.adapters.postgres.retry import retry_on_disconnect
 from recollect.core.graph.extraction import BY_MODEL
-from recollect.core.graph.model import GraphSnapshot
+from recollect.core.graph.model import Concept, GraphSnapshot
 from recollect.core.graph.walk import UNWALKED_KINDS
 
-Connection = AsyncConnection[Any]
-
-MOST_MEMORIES: Final = 500
+MAX_MEMORIES: Final = 500
 """A concept that more memories mention links everything: paths do not pass through it."""
 
 _VERSION: Final = "select version from graph_versions where owner = %(owner)s"
@@ -28,13 +27,13 @@ _NAMED: Final = """
 select key, concept_id from concept_names where owner = %(owner)s and key = any(%(keys)s)
 """
 
-_WRITTEN: Final = """
+_NAMED_AS_WRITTEN: Final = """
 select n.key, n.concept_id, n.name from concept_names n
 join concepts c on c.id = n.concept_id and c.kind <> all(%(unnamed)s)
 where n.owner = %(owner)s and n.key = any(%(keys)s)
 """
 
-# One row a memory, so that hundreds of thousands of mentions are few rows to fetch.
+# One row per memory, so that hundreds of thousands of mentions are few rows to fetch.
 _MENTIONS: Final = """
 select m.id, array_agg(distinct c.concept_id) as concepts,
     coalesce(x.extracted_by >= %(model)s, false) as is_by_model
@@ -45,9 +44,9 @@ group by m.id, x.extracted_by order by m.id
 """
 _LABELS: Final = "select id, name, kind from concepts where owner = %(owner)s order by id"
 
-# Held at a moment: true then, and not taken back before. Now is such a moment too; what was said by
-# somebody whose clock is ahead holds at once. The dates of an edge are those of what is still said;
-# then, it may have held since a text that was changed later.
+# Held at a moment: true then, and not withdrawn before. Now is such a moment too; what was said
+# with a clock that is ahead holds at once. The dates of an edge are those of what is still said; at
+# that moment it may have held because of a text that was changed later.
 HELD: Final = """
     (c.valid_from <= coalesce(%(as_of)s::timestamptz, greatest(now(), c.learned_at))
         or exists (select from edge_evidence e where e.edge_id = c.id
@@ -55,8 +54,8 @@ HELD: Final = """
     and (c.valid_to is null or c.valid_to > coalesce(%(as_of)s::timestamptz, now()))
     and (c.known_until is null or c.known_until > %(as_of)s::timestamptz)
 """
-# Of a relationship c that held, the evidence e that said so then; of one that is shown although it
-# is no longer said, all that once did.
+# Of a relationship c that held, the evidence e that said so at that moment; of one that is shown
+# although it is no longer said, all the evidence it ever had.
 SAID: Final = """
     (e.withdrawn_at is null or e.withdrawn_at > %(as_of)s::timestamptz or c.known_until is not null)
 """
@@ -68,66 +67,101 @@ select n.source, n.target, n.similarity, true from near_concepts n where n.owner
 order by is_near
 """  # noqa: S608  # composed of constants
 
+_CONCEPT: Final = """
+select c.id, c.key, c.name, c.kind,
+    (select coalesce(array_agg(n.name order by n.key), '{}') from concept_names n
+        where n.concept_id = c.id and n.key <> c.key) as aliases,
+    (select count(distinct m.memory_id) from memory_concepts m where m.concept_id = c.id)
+        as mentions
+from concepts c where c.owner = %(owner)s and c.id = any(%(ids)s)
+order by c.id
+"""
 
-async def version(connection: Connection, owner: str) -> int:
+
+class GraphReader(StorePart):
+    """Implements the `ConceptGraph` port, but for its paths."""
+
+    @retry_on_disconnect
+    async def version(self, owner: str) -> int:
+        async with self._pool.reading() as connection:
+            return await read_version(connection, owner)
+
+    @retry_on_disconnect
+    async def named(self, owner: str, keys: Collection[str]) -> dict[str, UUID]:
+        async with self._pool.reading() as connection:
+            cursor = await connection.execute(_NAMED, {"owner": owner, "keys": list(keys)})
+            return {row["key"]: row["concept_id"] for row in await cursor.fetchall()}
+
+    @retry_on_disconnect
+    async def written(self, owner: str, keys: Collection[str]) -> dict[str, tuple[UUID, str]]:
+        params = {"owner": owner, "keys": list(keys), "unnamed": list(UNWALKED_KINDS)}
+        async with self._pool.reading() as connection:
+            cursor = await connection.execute(_NAMED_AS_WRITTEN, params)
+            rows = await cursor.fetchall()
+        return {row["key"]: (row["concept_id"], row["name"]) for row in rows}
+
+    @retry_on_disconnect
+    async def snapshot(self, owner: str, as_of: datetime | None = None) -> GraphSnapshot:
+        params = {"owner": owner, "as_of": as_of, "model": BY_MODEL}
+        past = PastMentions()
+        async with self._pool.transaction() as connection:
+            # One snapshot for all of it: an edge must not refer to a concept that is missing.
+            await connection.execute("set transaction isolation level repeatable read")
+            version = await read_version(connection, owner)
+            concepts = await (await connection.execute(_LABELS, params)).fetchall()
+            if as_of is not None:
+                past = await read_past_mentions(connection, owner, as_of)
+            mentions = await (await connection.execute(_MENTIONS, params)).fetchall()
+            edges = await (await connection.execute(_EDGES, params)).fetchall()
+        return _to_snapshot(version, concepts, mentions, past, edges)
+
+
+async def read_version(connection: Connection, owner: str) -> int:
     cursor = await connection.execute(_VERSION, {"owner": owner})
     row = await cursor.fetchone()
     return 0 if row is None else int(row["version"])
 
 
-async def snapshot(connection: Connection, owner: str, as_of: datetime | None) -> GraphSnapshot:
-    params = {"owner": owner, "as_of": as_of, "model": BY_MODEL}
-    # One snapshot for all of it: an edge must not speak of a concept that is not there.
-    await connection.execute("set transaction isolation level repeatable read")
-    read = await version(connection, owner)
-    cursor = await connection.execute(_LABELS, params)
-    rows = await cursor.fetchall()
-    labels = {row["id"]: row["name"] for row in rows}
+async def read_concepts(connection: Connection, owner: str, ids: Collection[UUID]) -> list[Concept]:
+    cursor = await connection.execute(_CONCEPT, {"owner": owner, "ids": list(ids)})
+    return [
+        Concept(
+            row["id"], row["key"], row["name"], row["kind"], tuple(row["aliases"]), row["mentions"]
+        )
+        for row in await cursor.fetchall()
+    ]
+
+
+def _to_snapshot(
+    version: int,
+    concepts: Sequence[DictRow],
+    mentions: Sequence[DictRow],
+    past: PastMentions,
+    edges: Sequence[DictRow],
+) -> GraphSnapshot:
+    labels = {row["id"]: row["name"] for row in concepts}
     places = {id: place for place, id in enumerate(labels)}
+    present = [row for row in mentions if row["id"] not in past.outdated]
+    by_model = sum(row["is_by_model"] for row in present)
     memories: list[UUID] = []
     mentioning, mentioned = array("i"), array("i")
-    then = Then() if as_of is None else await mentions_then(connection, owner, as_of)
-    cursor = await connection.execute(_MENTIONS, params)
-    present = [row for row in await cursor.fetchall() if row["id"] not in then.outdated]
-    by_model = sum(row["is_by_model"] for row in present)
     said = [(row["id"], row["concepts"]) for row in present]
-    for memory, concepts in (*said, *then.mentioned.items()):
-        mentioned.extend([places[id] for id in concepts])
-        mentioning.extend([len(memories)] * len(concepts))
+    for memory, ids in (*said, *past.mentioned.items()):
+        mentioned.extend([places[id] for id in ids])
+        mentioning.extend([len(memories)] * len(ids))
         memories.append(memory)
-    sources, targets, weights = array("i"), array("i"), array("f")
-    near = 0
-    cursor = await connection.execute(_EDGES, params)
-    for row in await cursor.fetchall():
-        sources.append(places[row["source"]])
-        targets.append(places[row["target"]])
-        weights.append(row["weight"])
-        near += row["is_near"]
     return GraphSnapshot(
-        version=read,
+        version=version,
         memories=tuple(memories),
         concepts=tuple(labels),
         labels=tuple(labels.values()),
-        kinds=tuple(row["kind"] for row in rows),
+        kinds=tuple(row["kind"] for row in concepts),
         mention_memories=mentioning,
         mention_concepts=mentioned,
         mention_weights=array("f", [1.0]) * len(mentioned),
-        edge_sources=sources,
-        edge_targets=targets,
-        edge_weights=weights,
-        near=near,
+        edge_sources=array("i", [places[row["source"]] for row in edges]),
+        edge_targets=array("i", [places[row["target"]] for row in edges]),
+        edge_weights=array("f", [row["weight"] for row in edges]),
+        near=sum(row["is_near"] for row in edges),
         by_model=by_model / len(memories) if memories else 0.0,
     )
-
-
-async def named(connection: Connection, owner: str, keys: Collection[str]) -> dict[str, UUID]:
-    cursor = await connection.execute(_NAMED, {"owner": owner, "keys": list(keys)})
-    return {row["key"]: row["concept_id"] for row in await cursor.fetchall()}
-
-
-async def written(
-    connection: Connection, owner: str, keys: Collection[str]
-) -> dict[str, tuple[UUID, str]]:
-    params = {"owner": owner, "keys": list(keys), "unnamed": list(UNWALKED_KINDS)}
-    cursor = await connection.execute(_WRITTEN, params)
-    return {row["key"]: (row["concept_id"], row["name"]) for row in await cursor.fetchall()}

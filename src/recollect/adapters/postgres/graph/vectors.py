@@ -1,29 +1,32 @@
 """The vectors of concepts' names: which are still to be compared, and what each is nearest to.
 
-They live in the space that recall asks. When another space becomes that one, every name is
-compared anew in it; merges that were made stay.
+They live in the active space. When another space becomes active, every name is compared again in
+it; merges that were made stay.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, LiteralString
+from typing import Final, LiteralString
 from uuid import UUID
 
-from psycopg import AsyncConnection, sql
+from psycopg import sql
 
-from recollect.adapters.postgres.graph.write import ALONE, GREW, RARE
+from recollect.adapters.postgres.graph.write import INCREMENT_VERSION, LOCK, RARE
+from recollect.adapters.postgres.limits import Limits
+from recollect.adapters.postgres.part import StorePart
+from recollect.adapters.postgres.pipeline import execute_many
+from recollect.adapters.postgres.pool import Connection, Pool
+from recollect.adapters.postgres.vectors.spaces import ACTIVE, to_active
 from recollect.adapters.postgres.vectors.text import vector_text
 from recollect.core.graph.resolution import Neighbour, PendingConcept, is_compared
 from recollect.core.recall.space import StoredSpace
 
-Connection = AsyncConnection[Any]
-
 _SKIPPED: Final = -1
 """Marks a concept that is not compared at all."""
 
-# A phrase that one memory alone uses joins nothing, and there are very many of them. It waits until
-# a second one uses it (`graph_write.RARE`).
+# A phrase that only one memory uses links nothing, and there are very many of them. It waits until
+# a second memory uses it (`RARE`).
 _WAITING: Final = """
 select c.id, c.owner, c.name, c.kind,
     c.kind = 'phrase' and (
@@ -52,8 +55,8 @@ where space_id = {space}
 """
 _HAS_INDEX: Final = "select to_regclass(%s) is not null as is_there"
 
-# Another worker may be making one concept of two. Its end is waited for, and what it removed has no
-# vector; without the lock that would be seen only as a broken reference.
+# Another worker may be merging concepts. The lock waits for it, and what it removed gets no vector;
+# without the lock that would only show as a broken reference.
 _KEEP: Final = """
 insert into concept_vectors (concept_id, space_id, owner, vector)
 select v.id, %(space)s, c.owner, v.vector::halfvec
@@ -67,7 +70,7 @@ select set_config('hnsw.ef_search', '40', true),
     set_config('hnsw.iterative_scan', 'relaxed_order', true),
     set_config('hnsw.max_scan_tuples', '20000', true)
 """
-# Only older ones: each pair is compared once, and the newcomer joins what was there.
+# Only older ones: each pair is compared once, and the newer concept joins the older.
 _NEAREST: Final[LiteralString] = """
 with named as materialized (
     select id, owner, vector::halfvec({dimension}) as vector, place
@@ -97,31 +100,115 @@ on conflict (source, target) do update set similarity = excluded.similarity
 _COMPARED: Final = "update concepts set compared_in = %(space)s where id = any(%(ids)s)"
 
 
-async def waiting(connection: Connection, space: StoredSpace, limit: int) -> list[PendingConcept]:
-    """Concepts whose names nobody has compared with the others yet, oldest first."""
-    while True:
-        cursor = await connection.execute(_WAITING, {"limit": limit})
-        found = await cursor.fetchall()
-        rare = {row["id"] for row in found if row["is_rare"]}
-        never = {row["id"] for row in found if not is_compared(row["kind"])}
-        params = {"rare": list(rare), "ids": list(rare | never), "mark": RARE, "skipped": _SKIPPED}
-        await connection.execute(_SKIP, params)
-        named = [
-            PendingConcept(row["id"], row["owner"], row["name"], row["kind"])
-            for row in found
-            if row["id"] not in rare | never
-        ]
-        if named:
-            return named
-        if not found:
-            params = {"space": space.id, "limit": limit}
-            cursor = await connection.execute(_OTHER_SPACE, params)
-            if not cursor.rowcount:
-                return []
+class ConceptComparison(StorePart):
+    """Implements the `ConceptNames` port, but for `merge`."""
+
+    def __init__(self, pool: Pool, limits: Limits, *, has_vectors: bool) -> None:
+        super().__init__(pool, limits)
+        self._has_vectors = has_vectors
+
+    async def comparing_space(self) -> StoredSpace | None:
+        if not self._has_vectors:
+            return None
+        async with self._pool.reading() as connection:
+            (found,) = await execute_many(connection, {}, ACTIVE)
+        return to_active(found)
+
+    async def to_compare(self, space: StoredSpace, limit: int) -> list[PendingConcept]:
+        async with self._pool.transaction() as connection:
+            while True:
+                cursor = await connection.execute(_WAITING, {"limit": limit})
+                found = await cursor.fetchall()
+                rare = {row["id"] for row in found if row["is_rare"]}
+                never = {row["id"] for row in found if not is_compared(row["kind"])}
+                params = {
+                    "rare": list(rare),
+                    "ids": list(rare | never),
+                    "mark": RARE,
+                    "skipped": _SKIPPED,
+                }
+                await connection.execute(_SKIP, params)
+                pending = [
+                    PendingConcept(row["id"], row["owner"], row["name"], row["kind"])
+                    for row in found
+                    if row["id"] not in rare | never
+                ]
+                if pending:
+                    return pending
+                if not found:
+                    params = {"space": space.id, "limit": limit}
+                    cursor = await connection.execute(_OTHER_SPACE, params)
+                    if not cursor.rowcount:
+                        return []
+
+    async def keep_vectors(
+        self, space: StoredSpace, named: Sequence[tuple[UUID, Sequence[float]]]
+    ) -> None:
+        params = {
+            "space": space.id,
+            "ids": [id for id, _ in named],
+            "vectors": [vector_text(space.space, vector) for _, vector in named],
+        }
+        async with self._pool.transaction() as connection:
+            await _prepare_space(connection, space)
+            await connection.execute(_KEEP, params)
+
+    async def nearest(
+        self,
+        space: StoredSpace,
+        named: Sequence[tuple[PendingConcept, Sequence[float]]],
+        *,
+        least: float,
+        limit: int,
+    ) -> list[list[Neighbour]]:
+        query = sql.SQL(_NEAREST).format(
+            dimension=sql.Literal(space.space.dimension),
+            space=sql.Literal(space.id),
+            limit=sql.Literal(limit),
+            farthest=sql.Literal(1.0 - least),
+        )
+        params = {
+            "ids": [concept.id for concept, _ in named],
+            "owners": [concept.owner for concept, _ in named],
+            "vectors": [vector_text(space.space, vector) for _, vector in named],
+        }
+        async with self._pool.transaction() as connection:
+            await connection.execute(_SETTINGS)
+            cursor = await connection.execute(query, params)
+            rows = await cursor.fetchall()
+        found: list[list[Neighbour]] = [[] for _ in named]
+        for row in rows:
+            neighbour = Neighbour(row["id"], row["name"], row["kind"], row["similarity"])
+            found[row["place"] - 1].append(neighbour)
+        return found
+
+    async def save_neighbours(
+        self, space: StoredSpace, near: Sequence[tuple[PendingConcept, Sequence[Neighbour]]]
+    ) -> None:
+        for owner in sorted({concept.owner for concept, _ in near}):
+            theirs = [(concept, found) for concept, found in near if concept.owner == owner]
+            pairs = [
+                (concept.id, neighbour.id, neighbour.similarity)
+                for concept, found in theirs
+                for neighbour in found
+            ]
+            ids = [concept.id for concept, _ in theirs]
+            async with self._pool.transaction() as connection:
+                await connection.execute(LOCK, {"owner": owner})
+                if pairs:
+                    params = {
+                        "owner": owner,
+                        "ones": [concept for concept, _, _ in pairs],
+                        "others": [neighbour for _, neighbour, _ in pairs],
+                        "similarities": [similarity for _, _, similarity in pairs],
+                    }
+                    await connection.execute(_NEAR, params)
+                    await connection.execute(INCREMENT_VERSION, {"owner": owner})
+                await connection.execute(_COMPARED, {"space": space.id, "ids": ids})
 
 
-async def open_space(connection: Connection, space: StoredSpace) -> None:
-    """Give the vectors of names in a space their index, and drop those of other spaces."""
+async def _prepare_space(connection: Connection, space: StoredSpace) -> None:
+    """Create the index of names in this space, and drop the vectors of other spaces."""
     name = f"concept_vectors_space_{space.id}"
     cursor = await connection.execute(_HAS_INDEX, (name,))
     if (await cursor.fetchone() or {})["is_there"]:
@@ -134,66 +221,3 @@ async def open_space(connection: Connection, space: StoredSpace) -> None:
             space=sql.Literal(space.id),
         )
     )
-
-
-async def keep(
-    connection: Connection, space: StoredSpace, named: Sequence[tuple[UUID, Sequence[float]]]
-) -> None:
-    params = {
-        "space": space.id,
-        "ids": [id for id, _ in named],
-        "vectors": [vector_text(space.space, vector) for _, vector in named],
-    }
-    await connection.execute(_KEEP, params)
-
-
-async def nearest(
-    connection: Connection,
-    space: StoredSpace,
-    named: Sequence[tuple[PendingConcept, Sequence[float]]],
-    *,
-    least: float,
-    limit: int,
-) -> list[list[Neighbour]]:
-    """For each name the concepts of the same owner, compared before or earlier in the list, whose
-    names are at least so similar.
-    """
-    await connection.execute(_SETTINGS)
-    query = sql.SQL(_NEAREST).format(
-        dimension=sql.Literal(space.space.dimension),
-        space=sql.Literal(space.id),
-        limit=sql.Literal(limit),
-        farthest=sql.Literal(1.0 - least),
-    )
-    params = {
-        "ids": [one.id for one, _ in named],
-        "owners": [one.owner for one, _ in named],
-        "vectors": [vector_text(space.space, vector) for _, vector in named],
-    }
-    cursor = await connection.execute(query, params)
-    found: list[list[Neighbour]] = [[] for _ in named]
-    for row in await cursor.fetchall():
-        neighbour = Neighbour(row["id"], row["name"], row["kind"], row["similarity"])
-        found[row["place"] - 1].append(neighbour)
-    return found
-
-
-async def save_neighbours(
-    connection: Connection,
-    space: StoredSpace,
-    owner: str,
-    near: Sequence[tuple[PendingConcept, Sequence[Neighbour]]],
-) -> None:
-    """Keep what concepts of an owner are near to, and that they need no more comparing here."""
-    await connection.execute(ALONE, {"owner": owner})
-    pairs = [(one.id, other.id, other.similarity) for one, others in near for other in others]
-    if pairs:
-        params = {
-            "owner": owner,
-            "ones": [one for one, _, _ in pairs],
-            "others": [other for _, other, _ in pairs],
-            "similarities": [similarity for _, _, similarity in pairs],
-        }
-        await connection.execute(_NEAR, params)
-        await connection.execute(GREW, {"owner": owner})
-    await connection.execute(_COMPARED, {"space": space.id, "ids": [one.id for one, _ in near]})

@@ -1,23 +1,19 @@
-"""What people look at: one concept with its surroundings, and the graph in numbers."""
+"""What people look at: one concept with what is around it, and the graph in numbers."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-from psycopg import AsyncConnection
-
-from recollect.adapters.postgres.graph import merge_split as graph_mend
-from recollect.adapters.postgres.graph import read as graph_read
-from recollect.adapters.postgres.graph.read import HELD, SAID
+from recollect.adapters.postgres.graph.read import HELD, SAID, read_concepts, read_version
+from recollect.adapters.postgres.part import StorePart
 from recollect.adapters.postgres.rows import utc
-from recollect.core.graph.model import GraphStats, Neighbourhood, Relationship
+from recollect.core.graph.model import Concept, GraphStats, Neighbourhood, Relationship
 
-Connection = AsyncConnection[Any]
-
-_MOST_NAMED: Final = 20
+_MAX_NAMES: Final = 20
 
 _RELATIONSHIPS: Final = f"""
 select c.*, s.name as source_name, t.name as target_name,
@@ -35,7 +31,7 @@ join concepts c on c.id = case when n.source = %(id)s then n.target else n.sourc
 where n.source = %(id)s or n.target = %(id)s
 order by n.similarity desc, c.name limit %(limit)s
 """
-# What is rare among all memories says more than what stands in each of them.
+# What is rare among all memories says more than what is in each of them.
 _TOGETHER: Final = """
 select c.name, t.memories from (
     select b.concept_id, count(distinct b.memory_id) as memories
@@ -93,71 +89,76 @@ select c.name, m.many from (
 """
 
 
-async def neighbourhood(
-    connection: Connection,
-    owner: str,
-    id: UUID,
-    limit: int,
-    as_of: datetime | None,
-    *,
-    history: bool,
-) -> Neighbourhood | None:
-    """What is around a concept; with its `history` also relationships that ended or that no text
-    says any more.
-    """
-    found = await graph_mend.concepts(connection, owner, [id])
-    if not found:
-        return None
-    params = {"owner": owner, "id": id, "limit": limit, "as_of": as_of, "all": history}
-    cursor = await connection.execute(_RELATIONSHIPS, params)
-    rows = await cursor.fetchall()
-    labels = {row["source"]: row["source_name"] for row in rows}
-    labels |= {row["target"]: row["target_name"] for row in rows}
-    cursor = await connection.execute(_NEAR, params)
-    near = [(row["name"], row["similarity"]) for row in await cursor.fetchall()]
-    cursor = await connection.execute(_TOGETHER, params)
-    together = [(row["name"], row["memories"]) for row in await cursor.fetchall()]
-    cursor = await connection.execute(_MEMORIES, params)
-    memories = [row["id"] for row in await cursor.fetchall()]
-    concept = found[0]
-    if as_of is not None:
-        counted = await (await connection.execute(_MENTIONS, params)).fetchone()
-        concept = replace(concept, mentions=0 if counted is None else counted["mentions"])
-    return Neighbourhood(
-        concept=concept,
-        relationships=tuple(_relationship(row) for row in rows),
-        labels=labels,
-        near=tuple(near),
-        together=tuple(together),
-        memories=tuple(memories),
-    )
+class GraphViewer(StorePart):
+    """Implements what the `GraphView` port reads."""
+
+    async def concepts(self, owner: str, ids: Collection[UUID]) -> list[Concept]:
+        async with self._pool.transaction() as connection:
+            return await read_concepts(connection, owner, ids)
+
+    async def neighbourhood(
+        self,
+        owner: str,
+        id: UUID,
+        limit: int,
+        as_of: datetime | None = None,
+        *,
+        history: bool = False,
+    ) -> Neighbourhood | None:
+        """What is around a concept; with its `history` also relationships that ended or that no
+        text says any more.
+        """
+        params = {"owner": owner, "id": id, "limit": limit, "as_of": as_of, "all": history}
+        async with self._pool.transaction() as connection:
+            found = await read_concepts(connection, owner, [id])
+            if not found:
+                return None
+            rows = await (await connection.execute(_RELATIONSHIPS, params)).fetchall()
+            near = await (await connection.execute(_NEAR, params)).fetchall()
+            together = await (await connection.execute(_TOGETHER, params)).fetchall()
+            memories = await (await connection.execute(_MEMORIES, params)).fetchall()
+            concept = found[0]
+            if as_of is not None:
+                counted = await (await connection.execute(_MENTIONS, params)).fetchone()
+                concept = replace(concept, mentions=0 if counted is None else counted["mentions"])
+        labels = {row["source"]: row["source_name"] for row in rows}
+        labels |= {row["target"]: row["target_name"] for row in rows}
+        return Neighbourhood(
+            concept=concept,
+            relationships=tuple(_to_relationship(row) for row in rows),
+            labels=labels,
+            near=tuple((row["name"], row["similarity"]) for row in near),
+            together=tuple((row["name"], row["memories"]) for row in together),
+            memories=tuple(row["id"] for row in memories),
+        )
+
+    async def stats(self, owner: str) -> GraphStats:
+        params = {"owner": owner, "limit": _MAX_NAMES}
+        tables: list[dict[str, int]] = []
+        async with self._pool.transaction() as connection:
+            cursor = await connection.execute(_COUNTS, params)
+            counts: dict[str, int] = await cursor.fetchone() or {}
+            for query in (_BY_KIND, _BY_RELATION, _MOST_MENTIONED):
+                cursor = await connection.execute(query, params)
+                tables.append({row["name"]: row["many"] for row in await cursor.fetchall()})
+            version = await read_version(connection, owner)
+        return GraphStats(
+            version=version,
+            memories=counts["memories"],
+            concepts=counts["concepts"],
+            aliases=counts["names"] - counts["concepts"],
+            mentions=counts["mentions"],
+            relationships=counts["relationships"],
+            ended=counts["ended"],
+            withdrawn=counts["withdrawn"],
+            near=counts["near"],
+            by_kind=tables[0],
+            by_relation=tables[1],
+            most_mentioned=tables[2],
+        )
 
 
-async def stats(connection: Connection, owner: str) -> GraphStats:
-    params = {"owner": owner, "limit": _MOST_NAMED}
-    cursor = await connection.execute(_COUNTS, params)
-    counts: dict[str, int] = await cursor.fetchone() or {}
-    tables: list[dict[str, int]] = []
-    for query in (_BY_KIND, _BY_RELATION, _MOST_MENTIONED):
-        cursor = await connection.execute(query, params)
-        tables.append({row["name"]: row["many"] for row in await cursor.fetchall()})
-    return GraphStats(
-        version=await graph_read.version(connection, owner),
-        memories=counts["memories"],
-        concepts=counts["concepts"],
-        aliases=counts["names"] - counts["concepts"],
-        mentions=counts["mentions"],
-        relationships=counts["relationships"],
-        ended=counts["ended"],
-        withdrawn=counts["withdrawn"],
-        near=counts["near"],
-        by_kind=tables[0],
-        by_relation=tables[1],
-        most_mentioned=tables[2],
-    )
-
-
-def _relationship(row: dict[str, Any]) -> Relationship:
+def _to_relationship(row: dict[str, Any]) -> Relationship:
     return Relationship(
         id=row["id"],
         source=row["source"],

@@ -1,28 +1,25 @@
-"""Puts into the graph what was read in memories, each owner's in a transaction of its own.
+"""Writes what was read in memories into the graph, in one transaction per owner.
 
-Whoever writes holds the owner's lock first and never waits for a memory's row: somebody who edits
+A writer takes the owner's lock first and never waits for a memory's row: a transaction that edits
 the memory makes what was read worthless anyway. See docs/adr/0022.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
-from psycopg import AsyncConnection
-
-from recollect.adapters.postgres.graph.facts import UNSAY, Said, columns, write_facts
+from recollect.adapters.postgres.graph.facts import RETRACT, StatedFact, to_columns, write_facts
+from recollect.adapters.postgres.pool import Connection
 from recollect.core.graph.extraction import Extraction, ExtractionJob
 
-Connection = AsyncConnection[Any]
-
-ALONE: Final = "select recollect_graph_alone(%(owner)s)"
-GREW: Final = "select recollect_graph_grew(%(owner)s)"
+LOCK: Final = "select recollect_graph_alone(%(owner)s)"
+INCREMENT_VERSION: Final = "select recollect_graph_grew(%(owner)s)"
 RARE: Final = -2
 """Marks a concept that is not worth comparing until one more memory mentions it."""
 
-# An edit moves the time of what is said; whatever else an update changes, nobody can tell apart.
+# An edit moves the time of what is said; other updates cannot be told apart from it.
 _STILL_THERE: Final = """
 select x.memory_id, x.extracted_by > 0 as was_read,
     case when m.version = 1 then m.created_at else m.updated_at end as stated_at
@@ -78,14 +75,14 @@ where memory_id = any(%(ids)s)
 """
 
 
-async def write(
+async def write_extractions(
     connection: Connection,
     owner: str,
     done: Sequence[tuple[ExtractionJob, Extraction]],
     by: int,
 ) -> int:
-    """Put in what was read in memories of one owner whose text is still the same; how many."""
-    await connection.execute(ALONE, {"owner": owner})
+    """Write what was read in memories of one owner whose text is unchanged. Returns how many."""
+    await connection.execute(LOCK, {"owner": owner})
     cursor = await connection.execute(
         _STILL_THERE,
         {
@@ -101,50 +98,50 @@ async def write(
         return 0
     await _write_mentions(connection, owner, read)
     said = [
-        Said(memory, fact, there[memory]["stated_at"])
+        StatedFact(memory, fact, there[memory]["stated_at"])
         for memory, found in read.items()
         for fact in found.facts
     ]
     again = [memory for memory in read if there[memory]["was_read"]]
     if again:
-        await _remove_the_rest(connection, again, read, said)
+        await _remove_missing(connection, again, read, said)
     await write_facts(connection, owner, said)
     await connection.execute(_DONE, {"by": by, "ids": list(read)})
-    await connection.execute(GREW, {"owner": owner})
+    await connection.execute(INCREMENT_VERSION, {"owner": owner})
     return len(read)
 
 
 async def _write_mentions(
     connection: Connection, owner: str, read: Mapping[UUID, Extraction]
 ) -> None:
-    mentioned = {one.key: one for found in read.values() for one in found.mentions}
+    mentioned = {mention.key: mention for found in read.values() for mention in found.mentions}
     if not mentioned:
         return
-    ordered = sorted(mentioned.values(), key=lambda one: one.key)
+    ordered = [mentioned[key] for key in sorted(mentioned)]
     await connection.execute(
         _CONCEPTS,
         {
             "owner": owner,
-            "keys": [one.key for one in ordered],
-            "names": [one.label for one in ordered],
-            "kinds": [one.kind for one in ordered],
+            "keys": [mention.key for mention in ordered],
+            "names": [mention.label for mention in ordered],
+            "kinds": [mention.kind for mention in ordered],
         },
     )
-    await connection.execute(_MENTIONS, {"owner": owner, **_pairs(read)})
+    await connection.execute(_MENTIONS, {"owner": owner, **_to_pairs(read)})
     await connection.execute(_COMPARE, {"owner": owner, "keys": list(mentioned), "rare": RARE})
 
 
-async def _remove_the_rest(
+async def _remove_missing(
     connection: Connection,
     again: Sequence[UUID],
     read: Mapping[UUID, Extraction],
-    said: Sequence[Said],
+    said: Sequence[StatedFact],
 ) -> None:
-    """What was read in these memories before and is not found in them now."""
-    await connection.execute(UNSAY, {"again": list(again), **columns(said)})
-    await connection.execute(_UNMENTION, {"again": list(again), **_pairs(read)})
+    """Remove what was read in these memories before and is not found in them now."""
+    await connection.execute(RETRACT, {"again": list(again), **to_columns(said)})
+    await connection.execute(_UNMENTION, {"again": list(again), **_to_pairs(read)})
 
 
-def _pairs(read: Mapping[UUID, Extraction]) -> dict[str, object]:
-    pairs = [(memory, one.key) for memory, found in read.items() for one in found.mentions]
+def _to_pairs(read: Mapping[UUID, Extraction]) -> dict[str, object]:
+    pairs = [(memory, mention.key) for memory, found in read.items() for mention in found.mentions]
     return {"memories": [memory for memory, _ in pairs], "keys": [key for _, key in pairs]}

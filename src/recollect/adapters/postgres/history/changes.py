@@ -1,6 +1,6 @@
 """The server's side of sync: changes by position, and writes that name what they are based on.
 
-The triggers of migration 0003 give out the positions (docs/adr/0018). A push is one transaction
+Triggers give out the positions (docs/adr/0018). A push is one transaction
 that locks its rows by id before it writes any, as every writer locks rows before positions.
 """
 
@@ -20,7 +20,8 @@ from psycopg.types.json import Jsonb
 from recollect.adapters.files.erasure_log import Erasure
 from recollect.adapters.postgres.history.erasure import ERASE
 from recollect.adapters.postgres.history.erasure_memory import TOMBSTONE, ErasureMemory
-from recollect.adapters.postgres.identity import identity
+from recollect.adapters.postgres.identity import read_identity
+from recollect.adapters.postgres.pool import Pool
 from recollect.adapters.postgres.rows import (
     INSERT_NEW,
     MEMORY_COLUMNS,
@@ -30,7 +31,7 @@ from recollect.adapters.postgres.rows import (
     to_memory,
     utc,
 )
-from recollect.adapters.postgres.statistics import Statistics, Transaction
+from recollect.adapters.postgres.statistics import Statistics
 from recollect.core.errors import NotFound, StoreBusy
 from recollect.core.sync.model import (
     Answer,
@@ -78,7 +79,7 @@ from waiting c left join memories m on m.id = c.memory_id
 order by c.position
 """  # noqa: S608  # composed of constants
 
-# A revision is told anew whenever its memory is, so that it never comes before it. One memory may
+# A revision is sent again whenever its memory is, so that it never comes before it. One memory may
 # have several, which then share a position: a page must not end between them.
 _REVISION_PAGE = """
 select r.id, r.memory_id, r.kind, r.fields, r.made_at, r.resolved_at,
@@ -94,8 +95,8 @@ select (select count(*) from changes where owner = %(owner)s and position > %(af
     + (select count(*) from revisions where owner = %(owner)s and position > %(after)s) as rows
 """
 
-# An erasure draws its position before it removes revisions. Whoever writes those holds on to their
-# memories first, so that the two wait for each other there and not crosswise.
+# An erasure draws its position before it removes revisions. A writer of revisions locks their
+# memories first, so that the two queue there and cannot deadlock.
 _HOLD = """
 select m.id from memories m where m.owner = %s and m.id = any(%s) order by m.id for key share
 """
@@ -111,33 +112,31 @@ where revisions.resolved_at is null and excluded.resolved_at is not null
 """
 
 
-# What is pushed twice at once, as after a broken connection, is there at the second look.
-_LOOKS: Final = 3
+# What is pushed twice at once, as after a broken connection, is there at the second attempt.
+_ATTEMPTS: Final = 3
 
 
 class _Overtaken(StoreBusy):
-    """Somebody else stored a memory after it was looked for."""
+    """Another writer stored a memory after it was looked for."""
 
 
 class PostgresChanges:
     """Implements the `ChangeStore` port on the store's own pool."""
 
-    def __init__(
-        self, transaction: Transaction, statistics: Statistics, remembered: ErasureMemory
-    ) -> None:
-        self._transaction = transaction
+    def __init__(self, pool: Pool, statistics: Statistics, remembered: ErasureMemory) -> None:
+        self._pool = pool
         self._statistics = statistics
         self._remembered = remembered
 
     async def peer(self, owner: str) -> Peer:
-        async with self._transaction() as connection:
-            server, epoch = await identity(connection)
+        async with self._pool.transaction() as connection:
+            server, epoch = await read_identity(connection)
         return Peer(server, owner, epoch)
 
     async def apply(
         self, owner: str, store: UUID, items: Sequence[Outgoing], decide: Decide
     ) -> list[Answer]:
-        for _ in range(_LOOKS - 1):
+        for _ in range(_ATTEMPTS - 1):
             with suppress(_Overtaken):
                 return await self._apply(owner, store, items, decide)
         return await self._apply(owner, store, items, decide)
@@ -147,7 +146,7 @@ class PostgresChanges:
     ) -> list[Answer]:
         ids = sorted({item.id for item in items})
         written: dict[UUID, Decision] = {}
-        async with self._transaction() as connection:
+        async with self._pool.transaction() as connection:
             await connection.execute(_LOCK, (owner, ids))
             rows = await _rows(connection, owner, store, ids)
             foreign = await _foreign(connection, owner, ids)
@@ -164,9 +163,11 @@ class PostgresChanges:
             current = await _rows(connection, owner, store, ids)
         if added:
             await self._statistics.added(added)
-        gone = [id for id, one in written.items() if isinstance(one, Erase)]
+        gone = [id for id, decision in written.items() if isinstance(decision, Erase)]
         await self._remembered.note([Erasure(id, owner) for id in gone])
-        refused = {id: one for id, one in written.items() if isinstance(one, Refusal)}
+        refused = {
+            id: decision for id, decision in written.items() if isinstance(decision, Refusal)
+        }
         return [Answer(item.id, current.get(item.id), refused.get(item.id)) for item in items]
 
     async def keep_revisions(
@@ -174,9 +175,9 @@ class PostgresChanges:
     ) -> list[RemoteRevision]:
         if not revisions:
             return []
-        ids = sorted(one.id for one in revisions)
-        async with self._transaction() as connection, connection.cursor() as cursor:
-            await cursor.execute(_HOLD, (owner, [one.memory_id for one in revisions]))
+        ids = sorted(revision.id for revision in revisions)
+        async with self._pool.transaction() as connection, connection.cursor() as cursor:
+            await cursor.execute(_HOLD, (owner, [revision.memory_id for revision in revisions]))
             locked = "select id from revisions where id = any(%s) order by id for update"
             await cursor.execute(locked, (ids,))
             await cursor.executemany(_KEEP_REVISION, [_revision_row(owner, r) for r in revisions])
@@ -189,7 +190,7 @@ class PostgresChanges:
     ) -> ChangePage:
         peer = await self.peer(owner)
         params = {"owner": owner, "after": after, "limit": limit, "sensitive": sensitive}
-        async with self._transaction() as connection:
+        async with self._pool.transaction() as connection:
             # One snapshot for all: a revision must not overtake the memory it belongs to.
             await connection.execute("set transaction isolation level repeatable read")
             cursor = await connection.execute("select last_value, is_called from change_positions")
@@ -215,9 +216,10 @@ class PostgresChanges:
         ends += [revised[-1].change] if len(revised) >= limit else []
         end = min(ends, default=None)
         if end is not None:
-            memories = [one for one in memories if one.change <= end]
-            revised = [one for one in revised if one.change <= end]
-        read = [one.change for one in memories] + [one.change for one in revised]
+            memories = [memory for memory in memories if memory.change <= end]
+            revised = [revision for revision in revised if revision.change <= end]
+        read = [memory.change for memory in memories]
+        read += [revision.change for revision in revised]
         return ChangePage(
             peer,
             tuple(memories),
@@ -229,7 +231,7 @@ class PostgresChanges:
 
     async def revisions(self, owner: str) -> list[Revision]:
         query = "select * from revisions where owner = %s and resolved_at is null order by id"
-        async with self._transaction() as connection:
+        async with self._pool.transaction() as connection:
             cursor = await connection.execute(query, (owner,))
             return [_to_revision(row) for row in await cursor.fetchall()]
 
@@ -238,7 +240,7 @@ class PostgresChanges:
             update revisions set resolved_at = %s
             where owner = %s and id = %s and resolved_at is null
         """
-        async with self._transaction() as connection:
+        async with self._pool.transaction() as connection:
             await connection.execute(_HOLD, (owner, [revision.memory_id]))
             cursor = await connection.execute(query, (revision.resolved_at, owner, revision.id))
             if cursor.rowcount == 0:
@@ -252,10 +254,10 @@ async def _write(
     written: Mapping[UUID, Decision],
     rows: Mapping[UUID, Remote],
 ) -> int:
-    """Few statements however many items are new; how many that are."""
-    states = {id: one for id, one in written.items() if isinstance(one, State)}
-    new = [one.memory for id, one in states.items() if id not in rows]
-    changed = [from_memory(one.memory) for id, one in states.items() if id in rows]
+    """Few statements however many items there are. Returns how many are new."""
+    states = {id: state for id, state in written.items() if isinstance(state, State)}
+    new = [state.memory for id, state in states.items() if id not in rows]
+    changed = [from_memory(state.memory) for id, state in states.items() if id in rows]
     notes = [
         {
             "id": str(item.id),

@@ -1,8 +1,8 @@
 """Erasures and revocations that a restored backup does not undo.
 
-Each is noted in the erasure log once it is committed, and the database keeps how far into that log
-it is. A database that was restored is behind, and is told the rest: when the server starts, and
-with the next request when it was running (`PostgresStore.find_key`).
+Each is written to the erasure log once it is committed, and the database records how far into that
+log it is. A restored database is behind, and the rest of the log is applied to it: when the server
+starts, or with the next request while it is running (`PostgresKeys.find_key`).
 """
 
 from __future__ import annotations
@@ -16,10 +16,9 @@ from uuid import UUID
 
 from recollect.adapters.files.erasure_log import Entry, Erasure, ErasureLogs, Revocation
 from recollect.adapters.postgres.history.erasure import ERASE
-from recollect.adapters.postgres.identity import NEW_EPOCH, identity
-from recollect.adapters.postgres.pool import Connection
+from recollect.adapters.postgres.identity import NEW_EPOCH, read_identity
+from recollect.adapters.postgres.pool import Connection, Pool
 from recollect.adapters.postgres.rows import utc
-from recollect.adapters.postgres.statistics import Transaction
 
 log = logging.getLogger(__name__)
 
@@ -65,17 +64,17 @@ class Place:
 
 
 class ErasureMemory:
-    """Without logs nothing is remembered."""
+    """Without logs nothing is recorded."""
 
-    def __init__(self, logs: ErasureLogs | None, transaction: Transaction) -> None:
+    def __init__(self, logs: ErasureLogs | None, pool: Pool) -> None:
         self._logs = logs
-        self._transaction = transaction
+        self._pool = pool
         self._lock = asyncio.Lock()
         self.log_id: UUID | None = None
         self.place: Place | None = None
 
     async def open(self) -> None:
-        """Tell the database what it does not know, and the log what it does not."""
+        """Apply to the database what it lacks, and append to the log what it lacks."""
         try:
             await self.replay()
         except OSError as error:
@@ -85,27 +84,27 @@ class ErasureMemory:
         await self._complete()
 
     async def note(self, entries: Sequence[Entry]) -> None:
-        """Remember what was committed; what cannot be written now is found at the next start."""
+        """Log what was committed. What cannot be written now is found at the next start."""
         if self._logs is None or not entries:
             return
         try:
-            await self._bring_up(self._logs, entries)
+            await self._catch_up(self._logs, entries)
         except OSError as error:
             log.warning("an erasure is not in the erasure log yet: %s", error.strerror)
 
     async def replay(self) -> None:
         """Bring the database to the end of its log."""
         if self._logs is not None:
-            await self._bring_up(self._logs)
+            await self._catch_up(self._logs)
 
-    async def _bring_up(self, logs: ErasureLogs, new: Sequence[Entry] = ()) -> None:
-        """Append what is new, and apply all that the database lacks. A restored database may be
+    async def _catch_up(self, logs: ErasureLogs, new: Sequence[Entry] = ()) -> None:
+        """Append new entries, and apply all that the database lacks. A restored database may be
         another server's, so its log is looked up each time.
         """
         erased = revoked = 0
         async with self._lock:
-            async with self._transaction() as connection:
-                server, _ = await identity(connection)
+            async with self._pool.transaction() as connection:
+                server, _ = await read_identity(connection)
                 file = await asyncio.to_thread(logs.open, server)
                 cursor = await connection.execute(_APPLIED, (file.id,))
                 row = await cursor.fetchone()
@@ -113,7 +112,7 @@ class ErasureMemory:
                 start, end = await asyncio.to_thread(file.append, new) if new else (None, 0)
                 if start != applied:
                     entries, end = await asyncio.to_thread(file.read, applied)
-                    erased, revoked = await _repeat(connection, entries)
+                    erased, revoked = await _apply(connection, entries)
                     if row is not None and len(entries) > len(new):
                         await connection.execute(NEW_EPOCH)
                 await connection.execute(_APPLY, {"log": file.id, "applied": end})
@@ -127,11 +126,11 @@ class ErasureMemory:
             )
 
     async def _complete(self) -> None:
-        """A server that was killed after it committed has not noted it."""
+        """Log what a server committed and was killed before logging."""
         if self._logs is None:
             return
-        async with self._transaction() as connection:
-            server, _ = await identity(connection)
+        async with self._pool.transaction() as connection:
+            server, _ = await read_identity(connection)
             noted = await asyncio.to_thread(_all_entries, self._logs, server)
             cursor = await connection.execute(_KNOWN)
             known = [_to_entry(row) for row in await cursor.fetchall()]
@@ -149,16 +148,16 @@ def _to_entry(row: Mapping[str, Any]) -> Entry:
     return Erasure(row["id"], row["owner"])
 
 
-async def _repeat(connection: Connection, entries: Sequence[Entry]) -> tuple[int, int]:
+async def _apply(connection: Connection, entries: Sequence[Entry]) -> tuple[int, int]:
     """How many memories and keys had come back."""
-    erasures = {one.id: one for one in entries if isinstance(one, Erasure)}
+    erasures = {entry.id: entry for entry in entries if isinstance(entry, Erasure)}
     cursor = await connection.execute(_PRESENT, ([*erasures],))
     present = await cursor.fetchall()
     for row in present:
         await connection.execute(ERASE, row)
-    for id, one in sorted(erasures.items(), key=lambda pair: pair[1].owner):
-        await connection.execute(TOMBSTONE, {"id": id, "owner": one.owner})
-    revoked = [one for one in entries if isinstance(one, Revocation)]
-    values = {"ids": [one.id for one in revoked], "at": [one.at for one in revoked]}
+    for erasure in sorted(erasures.values(), key=lambda erasure: erasure.owner):
+        await connection.execute(TOMBSTONE, {"id": erasure.id, "owner": erasure.owner})
+    revoked = [entry for entry in entries if isinstance(entry, Revocation)]
+    values = {"ids": [entry.id for entry in revoked], "at": [entry.at for entry in revoked]}
     cursor = await connection.execute(_REVOKE, values)
     return len(present), cursor.rowcount

@@ -1,7 +1,7 @@
-"""Erasing all that one owner has on a server, and searching the database for what is left.
+"""Erases all that one owner has on a server, and searches the database for what is left.
 
 The search knows no table by name: it reads the catalogue, so that a table added later is searched
-as well. It looks into the planner's statistics, too: they quote values of the tables.
+as well. It also reads the planner's statistics, which quote values of the tables.
 """
 
 from __future__ import annotations
@@ -12,19 +12,17 @@ from pathlib import Path
 from typing import Any, Final, LiteralString
 from uuid import UUID
 
-from psycopg import AsyncConnection, sql
+from psycopg import sql
 
 from recollect.adapters.files.erasure_log import Erasure
 from recollect.adapters.files.file_search import in_files
-from recollect.adapters.postgres import timeouts as patience
-from recollect.adapters.postgres.errors import translated
 from recollect.adapters.postgres.history.erasure_memory import ErasureMemory
-from recollect.adapters.postgres.pool import Connection
-from recollect.adapters.postgres.statistics import Statistics, Transaction
+from recollect.adapters.postgres.pool import Connection, Pool
+from recollect.adapters.postgres.statistics import Statistics
 from recollect.core.privacy.erasure import Erased, Marks, Remain
 
 _COUNTS: Final = """
-select (select count(*) from changes where owner = %(owner)s and erased_at is not null) as told,
+select (select count(*) from changes where owner = %(owner)s and erased_at is not null) as reported,
     (select count(*) from keys where owner = %(owner)s and revoked_at is null) as keys
 """
 # has_vectors: building their index again takes minutes, and they hold numbers, no text.
@@ -66,7 +64,7 @@ where n.nspname = current_schema() and c.relkind in ('r', 'p', 'm')
     and a.attnum > 0 and not a.attisdropped
 order by 1, a.attnum
 """
-# Where an id alone stays, so that synced clients hear of the erasure.
+# Where an id alone stays, so that synced clients learn of the erasure.
 _TOMBSTONES: Final = ("changes", "memory_id")
 # Whose a row is, if that is known; then the rows of others are left out.
 _OF_MEMORY: Final = "(select m.owner from memories m where m.id = t.memory_id)"
@@ -135,12 +133,11 @@ _NOBODY: Final = UUID("00000000-0000-7000-8000-000000000000")
 
 
 class PostgresOwnerErasure:
-    """Implements the `OwnerEraser` port on the store's pool; vacuuming needs a connection alone."""
+    """Implements the `OwnerEraser` port."""
 
     def __init__(
         self,
-        url: str,
-        transaction: Transaction,
+        pool: Pool,
         statistics: Statistics,
         remembered: ErasureMemory,
         files: Path | None,
@@ -150,13 +147,12 @@ class PostgresOwnerErasure:
         """`files`: the cluster's, where it is our own; they are cleaned and searched, too, unless
         `is_light`: that is for owners, who may ask for it often and must not hold up the server.
         """
-        self._url = url
         self._files = None if is_light else files
         self._is_light = is_light
         self._unsearched = "" if self._files else _UNSCRUBBED if files else _UNSEARCHED
         self._cleaning = asyncio.Lock()
         self._remembered = remembered
-        self._transaction = transaction
+        self._pool = pool
         self._statistics = statistics
 
     @property
@@ -164,7 +160,7 @@ class PostgresOwnerErasure:
         return self._unsearched
 
     async def erase_owner(self, owner: str) -> Erased:
-        async with self._transaction() as connection:
+        async with self._pool.transaction() as connection:
             # All rows before anything else, in one order, as every writer does it.
             locked = "select from memories where owner = %s order by id for update"
             await connection.execute(locked, (owner,))
@@ -176,40 +172,39 @@ class PostgresOwnerErasure:
                 "update settings_audit set changed_by = '' where changed_by = %s", (owner,)
             )
             cursor = await connection.execute(_COUNTS, {"owner": owner})
-            counts = await cursor.fetchone() or {"told": 0, "keys": 0}
+            counts = await cursor.fetchone() or {"reported": 0, "keys": 0}
         await self._remembered.note([Erasure(id, owner) for id in gone])
         if gone or not self._is_light:
             async with self._cleaning:
                 await self._statistics.maintain()
                 await self._clean()
-        return Erased(len(gone), counts["told"], counts["keys"])
+        return Erased(len(gone), counts["reported"], counts["keys"])
 
     async def _clean(self) -> None:
-        """Rows that are gone leave the tables and their indexes, and the statistics of them. In a
-        cluster of our own they leave its files, too: vacuuming alone frees their room, and a
-        rewritten table is without their bytes.
+        """Remove deleted rows from the tables, their indexes and their statistics. In a cluster of
+        our own also from its files: vacuuming alone only frees their space, and a rewritten table
+        no longer has their bytes.
         """
-        with translated():
-            async with await self._alone() as connection:
-                cursor = await connection.execute(_TABLES)
-                for table, has_vectors in await cursor.fetchall():
-                    rewritten = self._files and not has_vectors
-                    vacuum = sql.SQL("vacuum full {}" if rewritten else "vacuum {}")
-                    await connection.execute(vacuum.format(sql.Identifier(table)))
-                async with connection.transaction():
-                    for statement in _STAND_IN:
-                        await connection.execute(statement, {"id": _NOBODY})
-                if self._files:
-                    await connection.execute("vacuum full pg_statistic")
-                    for statement in _EMPTY_LOG:
-                        await connection.execute(statement)
+        async with self._pool.dedicated() as connection:
+            cursor = await connection.execute(_TABLES)
+            for row in await cursor.fetchall():
+                is_rewritten = self._files and not row["has_vectors"]
+                vacuum = sql.SQL("vacuum full {}" if is_rewritten else "vacuum {}")
+                await connection.execute(vacuum.format(sql.Identifier(row["name"])))
+            async with connection.transaction():
+                for statement in _STAND_IN:
+                    await connection.execute(statement, {"id": _NOBODY})
+            if self._files:
+                await connection.execute("vacuum full pg_statistic")
+                for statement in _EMPTY_LOG:
+                    await connection.execute(statement)
 
     async def remains(self, marks: Marks) -> tuple[Sequence[str], Sequence[Remain]]:
         searched: list[str] = []
         found: list[Remain] = []
         if self._is_light and not marks.ids:
             return searched, found
-        async with self._transaction() as connection:
+        async with self._pool.transaction() as connection:
             cursor = await connection.execute(_COLUMNS)
             columns = await cursor.fetchall()
             theirs = await _held_by_others(connection, columns, marks)
@@ -244,21 +239,12 @@ class PostgresOwnerErasure:
             found += await asyncio.to_thread(in_files, self._files, texts)
         return searched, found
 
-    async def _alone(self) -> AsyncConnection[Any]:
-        return await AsyncConnection.connect(
-            self._url,
-            autocommit=True,
-            prepare_threshold=None,
-            application_name="recollect",
-            connect_timeout=patience.CONNECT_SECONDS,
-        )
-
 
 async def _held_by_others(
     connection: Connection, columns: Sequence[Mapping[str, Any]], marks: Marks
 ) -> set[str]:
-    """Texts and words that other owners have anywhere, former versions included: to find them where
-    all owners' values are mixed, as in the files, would tell one owner what another has.
+    """Texts and words that other owners have anywhere, former versions included: finding them where
+    all owners' values are mixed, as in the files, would reveal to one owner what another has.
     """
     held: set[str] = set()
     for row in columns:

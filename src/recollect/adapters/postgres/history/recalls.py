@@ -9,7 +9,7 @@ from uuid import UUID
 
 from psycopg import sql
 
-from recollect.adapters.postgres.statistics import Transaction
+from recollect.adapters.postgres.pool import Pool
 
 _NOTE: Final = """
 insert into recalls (memory_id, recalled_at, times)
@@ -44,17 +44,17 @@ where a.space_id = {space} and a.vector is not null and b.cosine >= %(at_least)s
 class PostgresRecalls:
     """Implements `RecallRecord` and `Neighbours` on the store's own pool."""
 
-    def __init__(self, transaction: Transaction) -> None:
-        self._transaction = transaction
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
 
     async def note_recalls(self, ids: Collection[UUID], at: datetime) -> None:
-        async with self._transaction() as connection:
-            # Nobody waits for it, and a crash may lose it.
+        async with self._pool.transaction() as connection:
+            # No one waits for it, and a crash may lose it.
             await connection.execute("set local synchronous_commit = off")
             await connection.execute(_NOTE, {"ids": sorted(ids), "at": at})
 
     async def recalled(self, owner: str) -> tuple[set[UUID], datetime]:
-        async with self._transaction() as connection:
+        async with self._pool.transaction() as connection:
             cursor = await connection.execute(_RECALLED, (owner,))
             shown = {row["memory_id"] for row in await cursor.fetchall()}
             cursor = await connection.execute(_SINCE)
@@ -63,7 +63,7 @@ class PostgresRecalls:
         return shown, since.astimezone(UTC)
 
     async def pairs(self, owner: str, at_least: float) -> Sequence[tuple[UUID, UUID, float]]:
-        async with self._transaction() as connection:
+        async with self._pool.transaction() as connection:
             cursor = await connection.execute("select to_regclass('spaces') is not null as there")
             if not (await cursor.fetchone() or {"there": False})["there"]:
                 return []

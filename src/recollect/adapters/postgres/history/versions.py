@@ -22,7 +22,7 @@ from recollect.core.recall.successors import Fetched, Resolution, find_link_targ
 from recollect.core.text.analysis import clean_query
 
 # Stands where the table of memories would. A version of a memory that is sensitive now is, too. The
-# search vector is that of migration 0001.
+# search vector is computed as in the table.
 _THEN: Final[LiteralString] = f"""
 (
     select {MEMORY_COLUMNS}, m.search_vector from memories m

@@ -1,4 +1,4 @@
-"""Find the memory that says the same as a new one, and keep others from storing it meanwhile."""
+"""Finds the memory that says the same as a new one, and keeps others from storing it meanwhile."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from recollect.adapters.postgres.rows import MEMORY_COLUMNS, to_memory
 from recollect.core.memory.duplicates import is_same
 from recollect.core.memory.memory import Memory
 
-# As `migrations/versions/0013_same_text.py` has indexed it.
+# As the index memories_same_text has it.
 _KEY: Final = r"hashtextextended(regexp_replace({text}, '\s+', '', 'g'), 0)"
-# Until the transaction ends, whoever else stores this text waits, and then sees what was stored.
+# Until the transaction ends, others that store this text wait, and then see what was stored.
 _LOCK: Final = f"""
 select pg_advisory_xact_lock(hashtextextended(%(owner)s, {_KEY.format(text="%(content)s")}))
 """
@@ -57,9 +57,9 @@ async def find_many(connection: Connection, memories: Sequence[Memory]) -> dict[
 
 
 async def find(connection: Connection, memory: Memory) -> Memory | None:
-    """The stored memory that says the same; None while nobody else can store one."""
+    """The stored memory that says the same. If None, no one else can store one meanwhile."""
     params = {"owner": memory.owner, "content": memory.content}
     await connection.execute(_LOCK, params)
     cursor = await connection.execute(_SAME_KEY, params)
     known = map(to_memory, await cursor.fetchall())
-    return next((one for one in known if is_same(one, memory)), None)
+    return next((stored for stored in known if is_same(stored, memory)), None)

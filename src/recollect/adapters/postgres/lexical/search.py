@@ -33,7 +33,7 @@ from recollect.adapters.postgres.lexical.statistics import (
     known_of,
     words_asked,
 )
-from recollect.adapters.postgres.pipeline import ask
+from recollect.adapters.postgres.pipeline import execute_many
 from recollect.adapters.postgres.rows import Condition
 from recollect.core.recall.request import Candidate
 
@@ -129,7 +129,7 @@ async def _known(
     """The query's words, what is known of the store's, and about how many rows the scope holds."""
     values = {**params, **words_asked(query)}
     statements = (FREQUENCIES, OWN_FREQUENCIES, scope_size(where))
-    frequencies, own, explained = await ask(conn, values, *statements)
+    frequencies, own, explained = await execute_many(conn, values, *statements)
     return *known_of(frequencies, own), rows_of(explained)
 
 
@@ -176,7 +176,7 @@ async def _by_idf(
     statement = _BY_IDF.format(
         score=score, absent=bind(_ABSENT), candidates=candidates, depth=bind(depth)
     )
-    _, rows = await ask(conn, values, _UNCOMPILED, statement)
+    _, rows = await execute_many(conn, values, _UNCOMPILED, statement)
     found = [Candidate(*row) for row in rows]
     return [one for one in found if one.score >= MIN_SHARE_OF_BEST * found[0].score]
 

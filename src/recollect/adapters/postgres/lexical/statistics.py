@@ -4,7 +4,7 @@ Kept in `lexeme_stats (lexeme text primary key, ndoc integer)`, beside how many 
 and how long they are. Who takes them, and when, is `statistics.py`'s.
 
 All owners share these, and scores show them. So sensitive memories are not among them: an owner's
-own are counted with each of his queries, for nobody else.
+own are counted with each of their queries, for no one else.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Final, LiteralString
 from psycopg import AsyncConnection, sql
 
 from recollect.adapters.postgres.lexical.plan import LENGTH_CELLS, Lexeme, Statistics
-from recollect.adapters.postgres.pipeline import ask
+from recollect.adapters.postgres.pipeline import execute_many
 from recollect.core.text.analysis import MAX_QUERY_CHARS
 
 STATISTICS_SAMPLE: Final = 100_000
@@ -24,8 +24,8 @@ STATISTICS_SAMPLE: Final = 100_000
 GROWTH: Final = 1.5
 """Frequencies from half the rows give the same top ten 99 times in 100 (findings, section 2)."""
 
-PATIENCE: Final = "100ms"
-"""How long frequencies may keep anybody waiting who only wants to write."""
+LOCK_TIMEOUT: Final = "100ms"
+"""How long frequencies may keep a write waiting."""
 
 _LOCK: Final = 0x5EC0_11EC
 """The advisory lock that a rebuild holds, so that two processes never rebuild at once."""
@@ -74,9 +74,9 @@ select greatest(c.reltuples, pg_stat_get_live_tuples(c.oid))
 from pg_class c where c.oid = 'memories'::regclass
 """
 
-# A write may be waiting for the rebuild, so the rebuild waits for nobody who holds the table.
+# A write may be waiting for the rebuild, so the rebuild does not wait for locks on the table.
 _TRY_LOCK: Final[LiteralString] = """
-select pg_try_advisory_xact_lock(%(lock)s), set_config('lock_timeout', %(patience)s, true)
+select pg_try_advisory_xact_lock(%(lock)s), set_config('lock_timeout', %(lock_timeout)s, true)
 """
 
 _SIZE: Final[LiteralString] = """
@@ -91,7 +91,7 @@ where deleted_at is null and not is_sensitive
 
 # A word in one memory alone is not kept: a word without a row counts as 1 anyway, the table is
 # half as long, and a word that only an erased memory held is nowhere else. ts_stat takes text.
-# Readers see the old frequencies until the commit; nobody waits.
+# Readers see the old frequencies until the commit; no one waits.
 _REBUILD: Final[LiteralString] = """
 with sampled as materialized (
     select count(*)::float8 as rows,
@@ -137,21 +137,21 @@ def known_of(
 
 async def statistics_due(conn: AsyncConnection[Any]) -> bool:
     """Whether the store has grown by half since the frequencies were taken."""
-    (grown,) = await ask(conn, {"growth": GROWTH}, _GROWN)
+    (grown,) = await execute_many(conn, {"growth": GROWTH}, _GROWN)
     return bool(grown and grown[0][0])
 
 
 async def refresh_statistics(conn: AsyncConnection[Any]) -> bool:
-    """Take the frequencies anew; False when another process is at it.
+    """Count the frequencies again; False when another process is doing it.
 
-    Fails with the driver's LockNotAvailable when somebody holds the table for long.
+    Fails with the driver's LockNotAvailable when the table stays locked.
     """
     async with conn.transaction():
-        lock = {"lock": _LOCK, "patience": PATIENCE}
-        (locked,) = await ask(conn, lock, _TRY_LOCK)
+        lock = {"lock": _LOCK, "lock_timeout": LOCK_TIMEOUT}
+        (locked,) = await execute_many(conn, lock, _TRY_LOCK)
         if not locked[0][0]:
             return False
-        ((size,),) = await ask(conn, {}, _SIZE)
+        ((size,),) = await execute_many(conn, {}, _SIZE)
         rows, stored = size
         percent = min(100.0, 100.0 * STATISTICS_SAMPLE / max(rows, 1))
         sample = sql.SQL(_SAMPLE).format(percent=sql.Literal(percent))

@@ -1,9 +1,9 @@
-"""Runs the migrations on the connection that `migrate.py` hands over."""
+"""Runs the migrations on the connection that `migrate.py` passes in."""
 
 from alembic import context
 from sqlalchemy import text
 
-# Any fixed number: whoever holds it is the one that migrates.
+# Any fixed number. The transaction that holds this lock is the one that migrates.
 _LOCK = 7_305_201_844
 
 connection = context.config.attributes["connection"]

@@ -1,44 +1,39 @@
-"""The HNSW index of a space: built and dropped beside everybody who uses the table.
+"""The HNSW index of a space, built and dropped while the table is in use.
 
-Whoever builds or drops holds an advisory lock, so that of several workers one does and the others
-look again; nobody who stores or recalls waits for any of them.
+An advisory lock lets one of several workers build or drop while the others check again; storing and
+recalling never wait for any of them.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Final
+from typing import Final
 
-from psycopg import AsyncConnection, errors, sql
+from psycopg import errors, sql
 
+from recollect.adapters.postgres.limits import Limits
+from recollect.adapters.postgres.pool import Connection, has_own_session
 from recollect.core.recall.space import StoredSpace
 
-Connection = AsyncConnection[Any]
-
 _BUILD_LOCK: Final = 7_305
-_BUILDER_LOOKS_AGAIN: Final = 0.5
-_TRY_ALONE = "select pg_try_advisory_xact_lock({}, {}) as is_mine"
+_CHECK_AGAIN_SECONDS: Final = 0.5
+_TRY_LOCK = "select pg_try_advisory_xact_lock({}, {}) as is_mine"
 
 _INDEX = """
 create index {concurrently} {name} on embeddings
 using hnsw ((vector::halfvec({dimension})) halfvec_cosine_ops) with (m = 16, ef_construction = 128)
 where space_id = {id}
 """
-# A build holds this lock to its end, even when its client was killed: who had it knows that an
+# A build holds this lock to its end, even when its client was killed: once we have had it, an
 # unfinished index is a leftover.
 _WAIT_FOR_BUILDERS = "lock table embeddings in share update exclusive mode"
 _IS_VALID = "select indisvalid from pg_index where indexrelid = to_regclass(%s)"
 
-# While it is built, pgvector keeps the graph in maintenance_work_mem; what finds no place there is
-# added on disk one by one, several times as slowly. So the session that builds asks for what the
-# graph takes, within what a small machine can lend.
-MOST_ROOM_MB: Final = 512
-# Of an element beside its numbers; measured on pgvector 0.8.5 with m = 16 (64 MB held 43,389
-# vectors of 384 numbers), and rounded up.
-_ELEMENT_BYTES: Final = 820
 _NUMBER_BYTES: Final = 2
-_BACKEND = "select pg_backend_pid() as pid"
-_ASK_FOR_ROOM = """
+# During a build pgvector keeps the graph in maintenance_work_mem; what does not fit is added on
+# disk one by one, several times slower. So the session that builds asks for what the graph takes,
+# within what a small machine can spare.
+_SET_MEMORY = """
 with wanted as (
     select least(1 + count(*) * {bytes} / 1048576, {most}) as mb
     from embeddings where space_id = {id} and vector is not null
@@ -54,94 +49,99 @@ where index_relid = to_regclass(%s)
 """
 
 
-async def build_index(guard: Connection, connection: Connection, space: StoredSpace) -> None:
-    """Build what is missing, on two connections that commit each statement.
+class SpaceIndex:
+    """The index of one space, on two connections that commit each statement."""
 
-    What a killed build left behind is dropped. Of two builders one builds and the other looks again
-    now and then. It must not wait inside Postgres: a build ends by waiting for every older
-    snapshot, its own rival's too, and the deadlock would end the one that is nearly done.
-    """
-    while True:
-        async with guard.transaction():
-            if await _is_only_builder(guard, space):
-                await _ask_for_room(connection, space)
-                while await _lacks_index(connection, space):
-                    await _build(connection, space)
-                return
-        await asyncio.sleep(_BUILDER_LOOKS_AGAIN)
+    def __init__(
+        self, guard: Connection, connection: Connection, space: StoredSpace, limits: Limits
+    ) -> None:
+        """`guard` holds the lock, and `connection` builds or drops."""
+        self._guard = guard
+        self._connection = connection
+        self._space = space
+        self._limits = limits
+        self._name = _index_name(space)
 
+    async def build(self) -> None:
+        """Build the index if it is missing, after dropping what a killed build left behind.
 
-async def _ask_for_room(connection: Connection, space: StoredSpace) -> None:
-    """Only in a session of our own: a pooler, whose sessions have other numbers than it says,
-    would hand the setting on to others.
-    """
-    cursor = await connection.execute(_BACKEND)
-    row = await cursor.fetchone() or {}
-    if row["pid"] == connection.info.backend_pid:
-        bytes_each = _ELEMENT_BYTES + _NUMBER_BYTES * space.space.dimension
-        await connection.execute(
-            sql.SQL(_ASK_FOR_ROOM).format(
-                bytes=sql.Literal(bytes_each),
-                most=sql.Literal(MOST_ROOM_MB),
-                id=sql.Literal(space.id),
+        Of two builders one builds and the other checks again now and then. It must not wait inside
+        Postgres: a build ends by waiting for every older snapshot, its rival's too, and the
+        deadlock would end the one that is nearly done.
+        """
+        while True:
+            async with self._guard.transaction():
+                if await self._try_lock():
+                    await self._set_memory()
+                    while await self._is_missing():
+                        await self._create()
+                    return
+            await asyncio.sleep(_CHECK_AGAIN_SECONDS)
+
+    async def drop(self) -> None:
+        """Drop the index, so that adding or removing many vectors is fast; a build in progress is
+        cancelled.
+
+        Dropped concurrently: a plain drop locks the table, also while it waits for a backup that
+        reads it, and every store call and every recall would wait as long.
+        """
+        while True:
+            name = self._name.as_string(self._connection)
+            await self._connection.execute(_STOP_BUILDERS, (name,))
+            async with self._guard.transaction():
+                if await self._try_lock():
+                    await self._wait_for_builders()
+                    await self._connection.execute(_drop_index(self._space))
+                    return
+            await asyncio.sleep(_CHECK_AGAIN_SECONDS)
+
+    async def _try_lock(self) -> bool:
+        """Whether the guard's transaction alone may build or drop this index."""
+        # As plain text: a statement with parameters keeps its snapshot until the next one, and a
+        # build would wait for it.
+        numbers = sql.Literal(_BUILD_LOCK), sql.Literal(self._space.id)
+        cursor = await self._guard.execute(sql.SQL(_TRY_LOCK).format(*numbers))
+        row = await cursor.fetchone() or {}
+        return bool(row["is_mine"])
+
+    async def _set_memory(self) -> None:
+        """Only in a session of our own: a pooler would leave the setting to other clients."""
+        if await has_own_session(self._connection):
+            dimension = self._space.space.dimension
+            bytes_each = self._limits.index_element_bytes + _NUMBER_BYTES * dimension
+            await self._connection.execute(
+                sql.SQL(_SET_MEMORY).format(
+                    bytes=sql.Literal(bytes_each),
+                    most=sql.Literal(self._limits.index_memory_mb),
+                    id=sql.Literal(self._space.id),
+                )
             )
-        )
 
+    async def _is_missing(self) -> bool:
+        """Whether a space that is in use or being filled has no complete index."""
+        await self._wait_for_builders()
+        name = self._name.as_string(self._connection)
+        cursor = await self._connection.execute(_IS_VALID, (name,))
+        row = await cursor.fetchone()
+        if row is not None and row["indisvalid"]:
+            return False
+        if row is not None:
+            await self._connection.execute(_drop_index(self._space))
+        cursor = await self._connection.execute(_IS_WANTED, (self._space.id,))
+        return await cursor.fetchone() is not None
 
-async def _build(connection: Connection, space: StoredSpace) -> None:
-    try:
-        await connection.execute(create_index(space, concurrently=True))
-    except (errors.DiskFull, errors.OutOfMemory):
-        # A container's shared memory may be smaller still. What failed left an unfinished index.
-        await connection.execute("reset maintenance_work_mem")
-        await connection.execute(_drop_index(space))
-        await connection.execute(create_index(space, concurrently=True))
+    async def _create(self) -> None:
+        try:
+            await self._connection.execute(create_index(self._space, concurrently=True))
+        except (errors.DiskFull, errors.OutOfMemory):
+            # The shared memory of a container may be smaller. The failed build left a leftover.
+            await self._connection.execute("reset maintenance_work_mem")
+            await self._connection.execute(_drop_index(self._space))
+            await self._connection.execute(create_index(self._space, concurrently=True))
 
-
-async def drop_index(guard: Connection, connection: Connection, space: StoredSpace) -> None:
-    """Drop a space's index, so that adding or removing many vectors is quick; a build of it that is
-    under way is ended. The connections are as for `build_index`.
-
-    Dropped concurrently: a plain drop shuts everybody out of the table, also while it waits for a
-    backup that reads it, and every store call and every recall would wait as long.
-    """
-    name = _index_name(space)
-    while True:
-        await connection.execute(_STOP_BUILDERS, (name.as_string(connection),))
-        async with guard.transaction():
-            if await _is_only_builder(guard, space):
-                await _wait_for_builders(connection)
-                await connection.execute(_drop_index(space))
-                return
-        await asyncio.sleep(_BUILDER_LOOKS_AGAIN)
-
-
-async def _is_only_builder(connection: Connection, space: StoredSpace) -> bool:
-    """Whether this transaction may build or drop the space's index; nobody else then may."""
-    # As plain text: a statement with parameters keeps its snapshot until the next one, and a build
-    # would wait for it.
-    numbers = sql.Literal(_BUILD_LOCK), sql.Literal(space.id)
-    cursor = await connection.execute(sql.SQL(_TRY_ALONE).format(*numbers))
-    row = await cursor.fetchone() or {}
-    return bool(row["is_mine"])
-
-
-async def _lacks_index(connection: Connection, space: StoredSpace) -> bool:
-    """Whether a space that is in use or being filled has no whole index."""
-    await _wait_for_builders(connection)
-    cursor = await connection.execute(_IS_VALID, (_index_name(space).as_string(connection),))
-    row = await cursor.fetchone()
-    if row is not None and row["indisvalid"]:
-        return False
-    if row is not None:
-        await connection.execute(_drop_index(space))
-    cursor = await connection.execute(_IS_WANTED, (space.id,))
-    return await cursor.fetchone() is not None
-
-
-async def _wait_for_builders(connection: Connection) -> None:
-    async with connection.transaction():
-        await connection.execute(_WAIT_FOR_BUILDERS)
+    async def _wait_for_builders(self) -> None:
+        async with self._connection.transaction():
+            await self._connection.execute(_WAIT_FOR_BUILDERS)
 
 
 def create_index(space: StoredSpace, *, concurrently: bool) -> sql.Composed:

@@ -1,15 +1,13 @@
 """Which memories a space still needs: the rows without a vector are the jobs.
 
-Triggers put such a row in with the memory itself, in the same transaction, so nothing acknowledged
-can be missing. What was there before a space was opened is found by a sweep (`embedding_sweep.py`),
-whenever no job is left. A claim is a lease that is committed before the model runs: nobody's edit
-waits for a model, and what a dead worker held is free again when its lease runs out. See
-docs/adr/0008.
+Triggers add such a row with the memory itself, in the same transaction, so nothing acknowledged can
+be missing. What was stored before a space was opened is found by a sweep, whenever no job is left.
+A claim is a lease that is committed before the model runs: no edit waits for a model, and what a
+dead worker held is free again when its lease expires. See docs/adr/0008.
 
 A turn of a conversation is embedded with the turns before it (docs/adr/0029): those of the same
-owner, project and session. A claim writes down whose words these are, and while it does so nobody
-can change them; afterwards a change takes the ticket away, and with it whatever is being made of
-the old words.
+owner, project and session. A claim records whose words these are, and locks them while it does so;
+afterwards a change invalidates the ticket, and with it any vector being made of the old words.
 """
 
 from __future__ import annotations
@@ -20,8 +18,11 @@ from operator import itemgetter
 from typing import Any, Final
 from uuid import UUID
 
-from psycopg import AsyncConnection
-
+from recollect.adapters.postgres.limits import Limits
+from recollect.adapters.postgres.listener import Listener
+from recollect.adapters.postgres.part import StorePart
+from recollect.adapters.postgres.pool import Connection, Pool
+from recollect.adapters.postgres.vectors.spaces import CHANNEL, notify
 from recollect.adapters.postgres.vectors.text import vector_text
 from recollect.core.memory.memory import EPISODE
 from recollect.core.recall.space import (
@@ -32,18 +33,16 @@ from recollect.core.recall.space import (
     context_of,
 )
 
-Connection = AsyncConnection[Any]
-
 MAX_ATTEMPTS: Final = 8
 FIRST_DELAY: Final = 5.0
 DELAY_GROWTH: Final = 4.0
 LONGEST_DELAY: Final = 3_600.0
-"""Seconds before a failed job is tried again: 5, 20, 80 … an hour; some two and a half hours in
-all before it is parked, so that a model that is away for an hour parks nothing."""
+"""Seconds of backoff after a failure: 5, 20, 80 … an hour. Some two and a half hours in all before
+a job is parked, so that a model that is down for an hour parks nothing."""
 
 GIVEN_BACK: Final = "it failed before, and was given back when it was its turn again"
-"""What stands for the error of a text that failed and was claimed since: without any it would be
-one of those that ended their workers."""
+"""The error of a text that failed and was claimed since: without any it would look like one that
+crashed its worker."""
 
 LONGEST_ERROR: Final = 500
 OFTEN: Final = 3
@@ -59,10 +58,10 @@ order by e.due_at
 limit %(limit)s
 for update of e skip locked
 """
-# A text that was tried often enough and is due once more has ended its workers: it is parked. What
-# it failed with before is over when it is tried again, so that silence can be told from an answer.
-# Once only is each row written: for the second time Postgres would look at its memory again, and
-# wait for somebody who edits it, who waits for the row.
+# A text that was tried often enough and is due once more has crashed its workers: it is parked. Its
+# former error is cleared when it is tried again, so that silence can be told from an answer. Each
+# row is written only once: for a second write Postgres would check its memory again, and wait for a
+# transaction that edits it and waits for the row.
 _CLAIM: Final = """
 update embeddings e set
     attempts = e.attempts + 1,
@@ -74,10 +73,10 @@ from unnest(%(ids)s::uuid[], %(hashes)s::bytea[]) d(memory_id, hash)
 where e.space_id = %(space)s and e.memory_id = d.memory_id
 returning e.memory_id, e.due_at = 'infinity' as is_parked
 """
-_SILENCE: Final = "its workers ended without an answer"
+SILENCE: Final = "its workers ended without an answer"
 
-# Whoever is changing a turn is not waited for: without its words the vector is a good one, too. Two
-# projects may have a session of one name; a project has no empty name, and so the index is used.
+# Turns that are being changed are skipped: without their words the vector is a good one, too. Two
+# projects may have a session of one name; no project has an empty name, so the index is used.
 _BEFORE: Final = """
 select m.id as memory_id, b.id, b.content
 from memories m
@@ -102,7 +101,7 @@ insert into embedding_context (space_id, memory_id, before_id)
 select %(space)s, * from unnest(%(ids)s::uuid[], %(before)s::uuid[])
 """
 
-# Whoever is editing the memory holds its row, and makes this vector worthless: never wait for that.
+# A transaction that edits the memory locks its row, and makes this vector worthless: never wait.
 _FINISH: Final = """
 with done as (
     select * from unnest(%(ids)s::uuid[], %(tickets)s::text[], %(vectors)s::text[])
@@ -118,7 +117,7 @@ set vector = mine.vector::halfvec, attempts = 0, due_at = now(), last_error = nu
 from mine where e.space_id = %(space)s and e.memory_id = mine.memory_id
 """
 
-# Of the jobs named, those that nobody has changed, erased or finished since.
+# Of the given jobs, those that were not changed, erased or finished since.
 _MINE: Final = """
 with named as (
     select * from unnest(%(ids)s::uuid[], %(tickets)s::text[]) as d(memory_id, ticket)
@@ -148,11 +147,11 @@ update embeddings e set attempts = greatest(e.attempts - 1, 0), due_at = now(),
     last_error = case when e.attempts > 1 then '{GIVEN_BACK}' end
 from mine where e.space_id = %(space)s and e.memory_id = mine.memory_id
 """  # noqa: S608  # composed of constants
-_TROUBLE: Final = "update spaces set last_error = %(error)s where id = %(space)s"
-_NO_TROUBLE: Final = """
+_SET_ERROR: Final = "update spaces set last_error = %(error)s where id = %(space)s"
+_CLEAR_ERROR: Final = """
 update spaces set last_error = null where id = %(space)s and last_error is not null
 """
-# What somebody has in hand is no answer yet: a hosted model is known to work only by its vectors.
+# A claimed job is no answer yet: a hosted model is known to work only by its vectors.
 _RECOVERED: Final = """
 update spaces s set last_error = null
 where s.id = %(space)s and s.last_error is not null and not exists (
@@ -161,7 +160,7 @@ where s.id = %(space)s and s.last_error is not null and not exists (
 )
 """
 
-# Who is changing one makes a new job of it anyway.
+# A transaction that changes one makes a new job of it anyway.
 _RETRY: Final = """
 with failed as (
     select memory_id from embeddings
@@ -204,57 +203,211 @@ from (
 ) f
 """
 
+_START: Final = "00000000-0000-0000-0000-000000000000"
+_END: Final = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 
-async def claim(
-    connection: Connection, space: StoredSpace, limit: int, lease: float
-) -> list[EmbeddingJob]:
-    while True:
-        cursor = await connection.execute(_DUE, {"space": space.id, "limit": limit})
-        found = await cursor.fetchall()
-        if not found:
-            return []
-        due = sorted(_together(found), key=itemgetter("memory_id"))
-        turns = {row["memory_id"]: row["content"] for row in due if row["category"] == EPISODE}
-        contexts = await _contexts(connection, space, turns) if turns else {}
+# is_final: every writer that could not yet see the space has ended. (A transaction number from the
+# future is another server's, from which this database was restored.)
+_SWEEP_STATE: Final = """
+select swept_to::text as swept_to,
+    (pg_snapshot_xmin(pg_current_snapshot()) > opened_in
+        or pg_snapshot_xmax(pg_current_snapshot()) <= opened_in) as is_final
+from spaces
+where id = %(space)s and state <> 'retired' and swept_to is not null
+for update skip locked
+"""
+# The lock on a memory delays a change of its sensitivity until this row is there to be removed.
+_SWEEP_SOME: Final = """
+with looked_at as materialized (
+    select id from memories where id > %(swept_to)s::uuid order by id limit %(sweep)s
+), missing as materialized (
+    select m.id, m.content from looked_at join memories m using (id)
+    where not m.is_sensitive and m.deleted_at is null and not exists (
+        select from embeddings e where e.memory_id = m.id and e.space_id = %(space)s)
+    for key share of m
+), added as (
+    insert into embeddings (space_id, memory_id, content_hash)
+    select %(space)s, id, sha256(convert_to(content, 'UTF8')) from missing
+    on conflict (memory_id, space_id) do nothing
+)
+select max(id::text) as swept_to from looked_at
+"""
+_SWEPT_TO: Final = "update spaces set swept_to = %(swept_to)s::uuid where id = %(space)s"
+
+# Why a text is not tried any more.
+_PARKED: Final = """
+select coalesce(e.last_error, '') as last_error
+from embeddings e
+join spaces s on s.id = e.space_id and s.state = 'active'
+join memories m on m.id = e.memory_id and m.owner = %(owner)s
+where e.memory_id = %(id)s and e.vector is null and e.due_at = 'infinity'
+"""
+
+
+class EmbeddingQueue(StorePart):
+    """Implements the queue of the `EmbeddingQueue` port."""
+
+    def __init__(self, pool: Pool, limits: Limits) -> None:
+        super().__init__(pool, limits)
+        self._listener = Listener(pool, CHANNEL)
+
+    async def close(self) -> None:
+        await self._listener.close()
+
+    async def wait_for_work(self, seconds: float) -> None:
+        await self._listener.wait(seconds)
+
+    async def claim(self, space: StoredSpace, limit: int) -> list[EmbeddingJob]:
+        while True:
+            async with self._pool.transaction() as connection:
+                jobs = await self._claim(connection, space, limit)
+            if jobs or not await self.sweep(space):
+                return jobs
+
+    async def finish(
+        self, space: StoredSpace, done: Sequence[tuple[EmbeddingJob, Sequence[float]]]
+    ) -> int:
         params = {
-            "space": space.id,
-            "ids": [row["memory_id"] for row in due],
-            "hashes": [_hash(contexts.get(row["memory_id"])) for row in due],
-            "lease": lease,
-            "most": MAX_ATTEMPTS,
-            "silence": _SILENCE,
+            **_to_params(space, [job for job, _ in done]),
+            "vectors": [vector_text(space.space, vector) for _, vector in done],
         }
-        claimed = await (await connection.execute(_CLAIM, params)).fetchall()
-        parked = {row["memory_id"] for row in claimed if row["is_parked"]}
-        if len(parked) < len(due):
-            return [
-                _job(row, contexts.get(row["memory_id"]))
-                for row in due
-                if row["memory_id"] not in parked
-            ]
+        async with self._pool.transaction() as connection:
+            cursor = await connection.execute(_FINISH, params)
+            if cursor.rowcount:
+                await connection.execute(_CLEAR_ERROR, {"space": space.id})
+            return cursor.rowcount
+
+    async def unchanged(
+        self, space: StoredSpace, jobs: Sequence[EmbeddingJob]
+    ) -> list[EmbeddingJob]:
+        async with self._pool.transaction() as connection:
+            cursor = await connection.execute(_UNCHANGED, _to_params(space, jobs))
+            ids = {row["memory_id"] for row in await cursor.fetchall()}
+        return [job for job in jobs if job.memory_id in ids]
+
+    async def fail(self, space: StoredSpace, jobs: Sequence[EmbeddingJob], error: str) -> None:
+        params = {
+            **_to_params(space, jobs),
+            "error": to_storable(error),
+            "most": MAX_ATTEMPTS,
+            "first": FIRST_DELAY,
+            "growth": DELAY_GROWTH,
+            "longest": LONGEST_DELAY,
+        }
+        async with self._pool.transaction() as connection:
+            await connection.execute(_FAIL, params)
+
+    async def give_back(
+        self, space: StoredSpace, jobs: Sequence[EmbeddingJob], error: str | None = None
+    ) -> None:
+        async with self._pool.transaction() as connection:
+            await connection.execute(_GIVE_BACK, _to_params(space, jobs))
+            if error is not None:
+                params = {"space": space.id, "error": to_storable(error)}
+                await connection.execute(_SET_ERROR, params)
+            elif jobs:  # when the model is at fault, others would fail too
+                await notify(connection)
+
+    async def recovered(self, space: StoredSpace) -> None:
+        async with self._pool.transaction() as connection:
+            await connection.execute(_RECOVERED, {"space": space.id})
+
+    async def retry_parked(self, space: StoredSpace) -> int:
+        async with self._pool.transaction() as connection:
+            cursor = await connection.execute(_RETRY, {"space": space.id})
+            await notify(connection)
+            return cursor.rowcount
+
+    async def parked(self, owner: str, id: UUID) -> str | None:
+        """The last error of a memory that failed too often to be embedded; None when it did not."""
+        async with self._pool.reading() as connection:
+            cursor = await connection.execute(_PARKED, {"owner": owner, "id": id})
+            row = await cursor.fetchone()
+        return None if row is None else str(row["last_error"])
+
+    async def progress(self, space: StoredSpace, owner: str | None = None) -> EmbeddingProgress:
+        params = {"space": space.id, "owner": owner, "often": OFTEN, "soon": SOON}
+        async with self._pool.transaction() as connection:
+            cursor = await connection.execute(_PROGRESS, params)
+            row = await cursor.fetchone() or {}
+        return EmbeddingProgress(
+            embedded=row["rows"] - row["pending"],
+            waiting=row["pending"] - row["parked"] + row["unseen"],
+            parked=row["parked"],
+            last_error=row["last_error"],
+            failing=row["failing"],
+            soon=row["soon"],
+        )
+
+    async def _claim(
+        self, connection: Connection, space: StoredSpace, limit: int
+    ) -> list[EmbeddingJob]:
+        while True:
+            cursor = await connection.execute(_DUE, {"space": space.id, "limit": limit})
+            found = await cursor.fetchall()
+            if not found:
+                return []
+            due = sorted(_select_batch(found), key=itemgetter("memory_id"))
+            turns = {row["memory_id"]: row["content"] for row in due if row["category"] == EPISODE}
+            contexts = await _record_contexts(connection, space, turns) if turns else {}
+            params = {
+                "space": space.id,
+                "ids": [row["memory_id"] for row in due],
+                "hashes": [_hash(contexts.get(row["memory_id"])) for row in due],
+                "lease": self._pool.timeouts.lease,
+                "most": MAX_ATTEMPTS,
+                "silence": SILENCE,
+            }
+            claimed = await (await connection.execute(_CLAIM, params)).fetchall()
+            parked = {row["memory_id"] for row in claimed if row["is_parked"]}
+            if len(parked) < len(due):
+                return [
+                    _to_job(row, contexts.get(row["memory_id"]))
+                    for row in due
+                    if row["memory_id"] not in parked
+                ]
+
+    async def sweep(self, space: StoredSpace) -> bool:
+        """Add the rows that some more memories lack; False when there is nothing to look at now.
+
+        A memory whose writer began before the space was opened has no row, and may not be visible
+        yet. So a sweep that began while such writers were active is followed by a second one.
+        """
+        async with self._pool.transaction() as connection:
+            cursor = await connection.execute(_SWEEP_STATE, {"space": space.id})
+            row = await cursor.fetchone()
+            if row is None or (row["swept_to"] == _END and not row["is_final"]):
+                return False
+            start = _START if row["swept_to"] == _END else row["swept_to"]
+            params = {"space": space.id, "swept_to": start, "sweep": self._limits.sweep}
+            cursor = await connection.execute(_SWEEP_SOME, params)
+            reached = (await cursor.fetchone() or {})["swept_to"]
+            swept_to = reached if reached is not None else (None if row["is_final"] else _END)
+            await connection.execute(_SWEPT_TO, {"space": space.id, "swept_to": swept_to})
+            return reached is not None
 
 
-def _together(due: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
-    """Which of the due rows, in their order, are claimed at once. One that was claimed before, and
-    of which nothing was heard, may have ended its worker: it goes alone, so that it takes no other
-    with it, and who was with it is soon cleared.
+def _select_batch(due: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """Which of the due rows, in order, are claimed together. One that was claimed before without a
+    result may have crashed its worker: it goes alone, so that it takes no other job with it, and
+    the jobs that were with it are soon cleared.
     """
     if due[0]["is_suspect"]:
         return due[:1]
     return [row for row in due if not row["is_suspect"]]
 
 
-def _job(row: Mapping[str, Any], context: str | None) -> EmbeddingJob:
-    """A turn's own words come first: what a model does not read of a long text is its end."""
+def _to_job(row: Mapping[str, Any], context: str | None) -> EmbeddingJob:
+    """A turn's own words come first: of a long text, a model leaves out the end."""
     text = row["content"] if context is None else f"{row['content']}\n{context}"
     ticket = row["ticket"] + (_hash(context) or b"").hex()
     return EmbeddingJob(row["memory_id"], ticket, text)
 
 
-async def _contexts(
+async def _record_contexts(
     connection: Connection, space: StoredSpace, turns: Mapping[UUID, str]
 ) -> dict[UUID, str]:
-    """What is embedded with each of these turns; whose words these are, is written down."""
+    """What is embedded with each of these turns, after recording whose words these are."""
     params = {"space": space.id, "ids": list(turns), "turns": TURNS_BEFORE}
     await connection.execute(_NO_CONTEXT, params)
     cursor = await connection.execute(_BEFORE, params)
@@ -279,77 +432,7 @@ def _hash(context: str | None) -> bytes | None:
     return None if context is None else sha256(context.encode()).digest()
 
 
-async def finish(
-    connection: Connection,
-    space: StoredSpace,
-    done: Sequence[tuple[EmbeddingJob, Sequence[float]]],
-) -> int:
-    params = {
-        **_named(space, [job for job, _ in done]),
-        "vectors": [vector_text(space.space, vector) for _, vector in done],
-    }
-    cursor = await connection.execute(_FINISH, params)
-    if cursor.rowcount:
-        await connection.execute(_NO_TROUBLE, {"space": space.id})
-    return cursor.rowcount
-
-
-async def unchanged(
-    connection: Connection, space: StoredSpace, jobs: Sequence[EmbeddingJob]
-) -> list[EmbeddingJob]:
-    cursor = await connection.execute(_UNCHANGED, _named(space, jobs))
-    ids = {row["memory_id"] for row in await cursor.fetchall()}
-    return [job for job in jobs if job.memory_id in ids]
-
-
-async def fail(
-    connection: Connection, space: StoredSpace, jobs: Sequence[EmbeddingJob], error: str
-) -> None:
-    params = {
-        **_named(space, jobs),
-        "error": _storable(error),
-        "most": MAX_ATTEMPTS,
-        "first": FIRST_DELAY,
-        "growth": DELAY_GROWTH,
-        "longest": LONGEST_DELAY,
-    }
-    await connection.execute(_FAIL, params)
-
-
-async def give_back(
-    connection: Connection, space: StoredSpace, jobs: Sequence[EmbeddingJob], error: str | None
-) -> None:
-    await connection.execute(_GIVE_BACK, _named(space, jobs))
-    if error is not None:
-        await connection.execute(_TROUBLE, {"space": space.id, "error": _storable(error)})
-
-
-async def recovered(connection: Connection, space: StoredSpace) -> None:
-    await connection.execute(_RECOVERED, {"space": space.id})
-
-
-async def retry_parked(connection: Connection, space: StoredSpace) -> int:
-    cursor = await connection.execute(_RETRY, {"space": space.id})
-    return cursor.rowcount
-
-
-async def progress(
-    connection: Connection, space: StoredSpace, owner: str | None
-) -> EmbeddingProgress:
-    params = {"space": space.id, "owner": owner, "often": OFTEN, "soon": SOON}
-    cursor = await connection.execute(_PROGRESS, params)
-    row = await cursor.fetchone() or {}
-    return EmbeddingProgress(
-        embedded=row["rows"] - row["pending"],
-        waiting=row["pending"] - row["parked"] + row["unseen"],
-        parked=row["parked"],
-        last_error=row["last_error"],
-        failing=row["failing"],
-        soon=row["soon"],
-    )
-
-
-def _named(space: StoredSpace, jobs: Sequence[EmbeddingJob]) -> dict[str, object]:
+def _to_params(space: StoredSpace, jobs: Sequence[EmbeddingJob]) -> dict[str, object]:
     return {
         "space": space.id,
         "ids": [job.memory_id for job in jobs],
@@ -357,5 +440,5 @@ def _named(space: StoredSpace, jobs: Sequence[EmbeddingJob]) -> dict[str, object
     }
 
 
-def _storable(error: str) -> str:
+def to_storable(error: str) -> str:
     return error.replace("\0", " ").encode("utf-8", "replace").decode()[:LONGEST_ERROR]

@@ -2,8 +2,8 @@
 
 An HNSW index walks towards the query and knows nothing of scopes: what it meets outside is thrown
 away, so in a small scope it walks far and still misses rows. There every vector of the scope is
-compared instead. In a large scope it walks on until enough is found; and should it give up before,
-the scope is compared after all: never fewer rows than exist. See docs/adr/0009 for the figures.
+compared instead. In a large scope it walks until enough is found; if it gives up before, the scope
+is compared after all: never fewer rows than exist. See docs/adr/0009 for the figures.
 """
 
 from __future__ import annotations
@@ -11,31 +11,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, LiteralString
 
-from psycopg import AsyncConnection
-
 from recollect.adapters.postgres.lexical.search import rows_of, scope_size
-from recollect.adapters.postgres.pipeline import ask
-from recollect.adapters.postgres.rows import Condition
-from recollect.adapters.postgres.vectors import spaces
+from recollect.adapters.postgres.part import StorePart
+from recollect.adapters.postgres.pipeline import execute_many
+from recollect.adapters.postgres.pool import Connection
+from recollect.adapters.postgres.retry import retry_on_disconnect
+from recollect.adapters.postgres.rows import Condition, within
+from recollect.adapters.postgres.vectors.spaces import ACTIVE, to_active
 from recollect.adapters.postgres.vectors.text import vector_text
+from recollect.core.memory.memory import Scope
 from recollect.core.recall.request import Candidate
 from recollect.core.recall.space import Survey
 from recollect.ports.recall import VectorQuery
 
-EXACT_ROWS: Final = 4_000
-"""Up to here every vector of the scope is compared, and nothing can be lost."""
-
-EF_PER_ROW: Final = 4
-EF_LEAST: Final = 200
-EF_MOST: Final = 1_000
-"""How many neighbours the index keeps in sight: four for each row asked for, at the least 200.
-pgvector allows no more than 1,000; whoever asks for more rows than that gets them exactly."""
+EF_MAX: Final = 1_000
+"""pgvector allows no more neighbours in sight; more rows than that are searched exactly."""
 
 WALK_PER_ROW: Final = 2
 """Rows that a walk collects for each row asked for, because it meets them only nearly in order."""
-
-MAX_SCAN: Final = 20_000
-"""Vectors a walk may meet before it gives up: pgvector's own default."""
 
 # For this transaction only, in one trip. Pages are mostly in memory, so jumping costs little more
 # than reading on; compiling costs more than it saves; where the index has the order, take it.
@@ -83,49 +76,51 @@ limit {depth}
 """
 
 
-async def survey(
-    connection: AsyncConnection[Any], where: Condition, params: Mapping[str, object]
-) -> Survey:
-    found, explained = await ask(connection, params, spaces.ACTIVE, scope_size(where))
-    return Survey(spaces.the_active(found), rows_of(explained))
+class VectorSearch(StorePart):
+    """Implements the `VectorIndex` port."""
+
+    @retry_on_disconnect
+    async def survey(self, owner: str, scope: Scope) -> Survey:
+        condition, params = within(owner, scope)
+        async with self._pool.reading() as connection:
+            found, plan = await execute_many(connection, params, ACTIVE, scope_size(condition))
+        return Survey(to_active(found), rows_of(plan))
+
+    @retry_on_disconnect
+    async def nearest(self, owner: str, scope: Scope, query: VectorQuery) -> list[Candidate]:
+        """The memories of a scope whose vectors are nearest, best first."""
+        depth = query.depth
+        if depth < 1:
+            return []
+        limits = self._limits
+        condition, params = within(owner, scope, query.exclude)
+        values = {
+            **params,
+            "dense_vector": vector_text(query.space.space, query.vector),
+            "dense_depth": depth,
+            "dense_ef": min(max(limits.ef_per_row * depth, limits.ef_min), EF_MAX),
+            "dense_most": limits.max_scan,
+        }
+        async with self._pool.reading() as connection:
+            if depth <= EF_MAX and query.rows > limits.exact_rows:
+                walk = WALK_PER_ROW * depth
+                values["dense_walk"] = walk
+                rows = await _search(connection, _WALKED, query, condition, values)
+                if rows and rows[0][-1] == walk:
+                    return [Candidate(*row[:-1]) for row in rows]
+            values["dense_walk"] = depth
+            rows = await _search(connection, _COMPARED, query, condition, values)
+        return [Candidate(*row[:-1]) for row in rows]
 
 
-async def nearest(
-    connection: AsyncConnection[Any],
-    query: VectorQuery,
-    where: Condition,
-    params: Mapping[str, object],
-) -> list[Candidate]:
-    """The memories under `where` (a condition on alias `m` with its `params`) whose vectors are
-    nearest, best first. Names that begin with `dense_` are taken.
-    """
-    depth = query.depth
-    if depth < 1:
-        return []
-    values = {
-        **params,
-        "dense_vector": vector_text(query.space.space, query.vector),
-        "dense_depth": depth,
-        "dense_ef": min(max(EF_PER_ROW * depth, EF_LEAST), EF_MOST),
-        "dense_most": MAX_SCAN,
-    }
-    if depth <= EF_MOST and query.rows > EXACT_ROWS:
-        walk = WALK_PER_ROW * depth
-        found = await _run(connection, _WALKED, query, where, {**values, "dense_walk": walk})
-        if found and found[0][-1] == walk:
-            return [Candidate(*row[:-1]) for row in found]
-    found = await _run(connection, _COMPARED, query, where, {**values, "dense_walk": depth})
-    return [Candidate(*row[:-1]) for row in found]
-
-
-async def _run(
-    connection: AsyncConnection[Any],
+async def _search(
+    connection: Connection,
     statement: LiteralString,
     query: VectorQuery,
     where: Condition,
     values: Mapping[str, object],
 ) -> list[Any]:
-    # Numbers of ours: what an index is defined by can be no parameter.
+    # Our own numbers: what an index is defined by cannot be a parameter.
     dimension = int(query.space.space.dimension)
     inner = statement.format(
         where=where,
@@ -134,6 +129,6 @@ async def _run(
         vector=f"%(dense_vector)s::halfvec({dimension})",
         most="%(dense_walk)s",
     )
-    found = _FOUND.format(nearest=inner, depth="%(dense_depth)s")
-    _, rows = await ask(connection, values, _SETTINGS, found)
+    statement = _FOUND.format(nearest=inner, depth="%(dense_depth)s")
+    _, rows = await execute_many(connection, values, _SETTINGS, statement)
     return rows

@@ -1,7 +1,7 @@
 """Whether a database can hold vectors, and what to do when it cannot.
 
-pgvector may not be installed, may be too old, or may need somebody with more rights to enable it.
-None of that is an error: recall then works by words, and the note says how to change it. The
+pgvector may not be installed, may be too old, or may need a superuser to enable it. None of that is
+an error: recall then works by words, and the note says how to change it. The
 embedded Postgres leaves the extension out where it would crash on this processor, so nothing here
 may compute with a vector.
 """
@@ -12,8 +12,8 @@ from typing import Final
 
 import psycopg
 
-from recollect.adapters.postgres import timeouts as patience
-from recollect.adapters.postgres.errors import translated
+from recollect.adapters.postgres.errors import translate_errors
+from recollect.core.admin.timeouts import Timeouts
 
 OLDEST: Final = (0, 8)
 """The release that brought iterative scans; without them a filtered search loses rows."""
@@ -23,12 +23,12 @@ _ENABLED += " where extname = 'vector'"
 _INSTALLED = "select 1 from pg_available_extensions where name = 'vector'"
 
 
-def vector_note(url: str) -> str:
-    """Enable pgvector if need be. Why vectors have no place here, or nothing when they have one."""
+def explain_missing_vectors(url: str, timeouts: Timeouts) -> str:
+    """Enable pgvector if need be. Returns why the database cannot hold vectors; "" when it can."""
     with (
-        translated(),
+        translate_errors(),
         psycopg.connect(
-            url, autocommit=True, prepare_threshold=None, connect_timeout=patience.CONNECT_SECONDS
+            url, autocommit=True, prepare_threshold=None, connect_timeout=timeouts.database_connect
         ) as connection,
     ):
         if connection.execute(_ENABLED).fetchone() is None:
@@ -47,10 +47,10 @@ def vector_note(url: str) -> str:
                 )
             except psycopg.errors.UniqueViolation:
                 pass  # another server enabled it at the same moment
-        return _unfit(connection.execute(_ENABLED).fetchone())
+        return _explain_unfit(connection.execute(_ENABLED).fetchone())
 
 
-def _unfit(enabled: tuple[str, bool] | None) -> str:
+def _explain_unfit(enabled: tuple[str, bool] | None) -> str:
     version, has_type = enabled or ("", False)
     if version and tuple(int(part) for part in version.split(".")[:2]) < OLDEST:
         return (

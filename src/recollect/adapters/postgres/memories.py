@@ -1,0 +1,277 @@
+"""Memories in Postgres."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from psycopg import sql
+
+from recollect.adapters.files.erasure_log import Erasure
+from recollect.adapters.postgres.history import links, versions
+from recollect.adapters.postgres.history.erasure import ERASE
+from recollect.adapters.postgres.history.erasure_memory import ErasureMemory
+from recollect.adapters.postgres.lexical import same_text
+from recollect.adapters.postgres.lexical import search as lexical
+from recollect.adapters.postgres.limits import Limits
+from recollect.adapters.postgres.part import StorePart
+from recollect.adapters.postgres.pool import Connection, Pool
+from recollect.adapters.postgres.retry import retry_on_disconnect
+from recollect.adapters.postgres.rows import (
+    INSERT_MEMORY,
+    INSERT_NEW,
+    MEMORY_COLUMNS,
+    UPDATE_MEMORY,
+    from_memory,
+    to_json,
+    to_memory,
+    within,
+)
+from recollect.adapters.postgres.statistics import Statistics
+from recollect.core.admin.stats import Stats
+from recollect.core.memory.ids import IdPrefix
+from recollect.core.memory.memory import Memory, Scope
+from recollect.core.memory.paging import Cursor
+from recollect.core.recall.request import Candidate
+from recollect.core.recall.settings import WordQuery
+from recollect.core.recall.successors import AsOf, Fetched, Resolution
+from recollect.core.text.analysis import clean_query
+
+_ADD_MANY = """
+copy memories (id, owner, content, category, tags, expanded_keywords, importance, is_sensitive,
+    project, session, version, created_at, updated_at, deleted_at, links) from stdin
+"""
+
+_REPLACE = f"{UPDATE_MEMORY} and version = %(based_on)s"
+
+_GET = f"select {MEMORY_COLUMNS} from memories m where m.owner = %s and m.id = %s"  # noqa: S608  # composed of constants
+
+_GET_MANY = f"""
+select {MEMORY_COLUMNS} from memories m
+where m.owner = %s and m.id = any(%s) and (%s or m.deleted_at is null)
+"""  # noqa: S608  # composed of constants
+
+_LIST = f"""
+select {MEMORY_COLUMNS} from memories m where {{where}}{{after}}
+order by m.created_at desc, m.id desc limit %(limit)s
+"""  # noqa: S608  # composed of constants
+_AFTER = " and (m.created_at, m.id) < (%(after_time)s, %(after_id)s)"
+
+_IDS_WITH_PREFIX = """
+select id from memories
+where owner = %(owner)s and id between %(low)s and %(high)s
+    and (deleted_at is null or %(forgotten)s)
+    and (%(project)s::text is null or project = %(project)s)
+order by id limit %(limit)s
+"""
+
+# One step of the index per project, however many memories it has.
+_PROJECTS = """
+with recursive project (name) as (
+    (select m.project from memories m
+     where m.owner = %(owner)s and m.deleted_at is null and m.project is not null
+     order by m.project limit 1)
+    union all
+    select (
+        select m.project from memories m
+        where m.owner = %(owner)s and m.deleted_at is null and m.project > p.name
+        order by m.project limit 1
+    ) from project p where p.name is not null
+)
+select name from project where name is not null
+"""
+
+_STATS = """
+select
+    count(*) filter (where deleted_at is null) as memories,
+    count(*) filter (where deleted_at is not null) as forgotten,
+    count(*) filter (where deleted_at is null and is_sensitive) as sensitive
+from memories
+where owner = %(owner)s and (%(project)s::text is null or project = %(project)s)
+"""
+
+_COUNT_BY = """
+select {column} as name, count(*) as memories from memories
+where owner = %(owner)s and deleted_at is null and {column} is not null
+    and (%(project)s::text is null or project = %(project)s)
+group by {column} order by 2 desc, 1
+"""
+
+
+class PostgresMemories(StorePart):
+    """Implements the `MemoryStore` port."""
+
+    def __init__(
+        self, pool: Pool, limits: Limits, statistics: Statistics, erasures: ErasureMemory
+    ) -> None:
+        super().__init__(pool, limits)
+        self._statistics = statistics
+        self._erasures = erasures
+
+    async def add(self, memory: Memory) -> None:
+        async with self._pool.transaction() as connection:
+            await connection.execute(INSERT_MEMORY, from_memory(memory))
+        await self._statistics.added(1)
+
+    async def add_unless_known(self, memory: Memory) -> Memory | None:
+        async with self._pool.transaction() as connection:
+            if (known := await same_text.find(connection, memory)) is not None:
+                return known
+            await connection.execute(INSERT_MEMORY, from_memory(memory))
+        await self._statistics.added(1)
+        return None
+
+    @retry_on_disconnect
+    async def find_same(self, memories: Sequence[Memory]) -> dict[UUID, Memory]:
+        async with self._pool.reading() as connection:
+            return await same_text.find_many(connection, memories)
+
+    async def add_many(self, memories: Iterable[Memory]) -> None:
+        """Store many new memories at once, all of them or none."""
+        rows = [tuple(from_memory(memory).values()) for memory in memories]
+        async with (
+            self._pool.transaction() as connection,
+            connection.cursor() as cursor,
+            cursor.copy(_ADD_MANY) as copy,
+        ):
+            for row in rows:
+                await copy.write_row(row)
+        await self._statistics.added(len(rows))
+
+    async def add_all(self, memories: Sequence[Memory]) -> set[UUID]:
+        # Of two with the same id, the first wins.
+        rows = to_json({memory.id: memory for memory in reversed(memories)}.values())
+        async with self._pool.transaction() as connection:
+            cursor = await connection.execute(INSERT_NEW, {"memories": rows})
+            kept: set[UUID] = {row["id"] for row in await cursor.fetchall()}
+        await self._statistics.added(len(kept))
+        return kept
+
+    async def maintain(self) -> None:
+        """Bring all statistics up to date at once, as after a large import."""
+        await self._statistics.maintain()
+
+    @retry_on_disconnect
+    async def get(self, owner: str, id: UUID) -> Memory | None:
+        async with self._pool.reading() as connection:
+            cursor = await connection.execute(_GET, (owner, id))
+            row = await cursor.fetchone()
+        return None if row is None else to_memory(row)
+
+    @retry_on_disconnect
+    async def get_many(
+        self, owner: str, ids: Collection[UUID], *, forgotten: bool = False
+    ) -> dict[UUID, Memory]:
+        if not ids:
+            return {}
+        async with self._pool.reading() as connection:
+            cursor = await connection.execute(_GET_MANY, (owner, list(ids), forgotten))
+            return {row["id"]: to_memory(row) for row in await cursor.fetchall()}
+
+    @retry_on_disconnect
+    async def fetch(self, owner: str, ids: Collection[UUID], as_of: AsOf = None) -> Fetched:
+        if not ids:
+            return Fetched()
+        if as_of is None:
+            async with self._pool.reading() as connection:
+                return await links.fetch(connection, owner, ids)
+        async with self._pool.transaction() as connection:
+            return await versions.fetch(connection, owner, ids, as_of)
+
+    @retry_on_disconnect
+    async def follow(
+        self, owner: str, old: Collection[UUID], named: Collection[UUID], as_of: AsOf = None
+    ) -> Resolution:
+        async with self._pool.transaction() as connection:
+            if as_of is not None:
+                return await versions.follow(connection, owner, old, named, as_of)
+            return await links.follow(connection, owner, old, named)
+
+    @retry_on_disconnect
+    async def ids_with_prefix(
+        self,
+        owner: str,
+        prefix: IdPrefix,
+        limit: int,
+        *,
+        forgotten: bool,
+        project: str | None = None,
+    ) -> list[UUID]:
+        params = {
+            "project": project,
+            "owner": owner,
+            "low": prefix.low,
+            "high": prefix.high,
+            "forgotten": forgotten,
+            "limit": limit,
+        }
+        async with self._pool.reading() as connection:
+            cursor = await connection.execute(_IDS_WITH_PREFIX, params)
+            return [row["id"] for row in await cursor.fetchall()]
+
+    async def replace(self, memory: Memory, *, based_on: int) -> bool:
+        async with self._pool.transaction() as connection:
+            params = {**from_memory(memory), "based_on": based_on}
+            cursor = await connection.execute(_REPLACE, params)
+            return cursor.rowcount == 1
+
+    async def erase(self, owner: str, id: UUID) -> bool:
+        async with self._pool.transaction() as connection:
+            cursor = await connection.execute(ERASE, {"owner": owner, "id": id})
+            is_erased = await cursor.fetchone() is not None
+        if is_erased:
+            await self._erasures.note([Erasure(id, owner)])
+        return is_erased
+
+    @retry_on_disconnect
+    async def page(
+        self, owner: str, scope: Scope, after: Cursor | None, limit: int
+    ) -> list[Memory]:
+        condition, params = within(owner, scope)
+        if after is not None:
+            params |= {"after_time": after.created_at, "after_id": after.id}
+        query = _LIST.format(where=condition, after="" if after is None else _AFTER)
+        async with self._pool.reading() as connection:
+            cursor = await connection.execute(query, {**params, "limit": limit})
+            return [to_memory(row) for row in await cursor.fetchall()]
+
+    @retry_on_disconnect
+    async def search_words(self, owner: str, scope: Scope, query: WordQuery) -> list[Candidate]:
+        condition, params = within(owner, scope, query.exclude)
+        async with self._pool.reading() as connection:
+            if query.as_of is not None:
+                return await versions.search(connection, owner, scope, query, query.as_of)
+            return await lexical.search(
+                connection,
+                clean_query(f"{query.text} {query.expanded}"),
+                where=condition,
+                params=params,
+                depth=query.depth,
+                is_exhaustive=query.is_exhaustive,
+            )
+
+    @retry_on_disconnect
+    async def projects(self, owner: str) -> list[str]:
+        async with self._pool.reading() as connection:
+            cursor = await connection.execute(_PROJECTS, {"owner": owner})
+            return [row["name"] for row in await cursor.fetchall()]
+
+    async def stats(self, owner: str, project: str | None = None) -> Stats:
+        params = {"owner": owner, "project": project}
+        async with self._pool.transaction() as connection:
+            cursor = await connection.execute(_STATS, params)
+            totals: dict[str, Any] = await cursor.fetchone() or {}
+            return Stats(
+                **totals,
+                by_category=await _count_by(connection, params, "category"),
+                by_project=await _count_by(connection, params, "project"),
+            )
+
+
+async def _count_by(
+    connection: Connection, params: Mapping[str, object], column: str
+) -> dict[str, int]:
+    query = sql.SQL(_COUNT_BY).format(column=sql.Identifier(column))
+    cursor = await connection.execute(query, params)
+    return {row["name"]: row["memories"] for row in await cursor.fetchall()}

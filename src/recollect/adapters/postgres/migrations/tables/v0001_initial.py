@@ -1,0 +1,712 @@
+"""The tables that every database has, by feature. Vectors have a branch of their own.
+
+After the first release this script never changes, and it imports nothing that can.
+"""
+
+from alembic import op
+
+revision = "0001"
+down_revision = None
+branch_labels = ("tables",)
+depends_on = None
+
+MEMORIES = r"""
+-- array_to_string is only STABLE, because some element types print differently per session. For
+-- text the result is always the same, and a generated column needs that promise.
+create function recollect_join(words text[]) returns text
+language sql immutable strict parallel safe
+return array_to_string(words, ' ');
+
+-- memories_sensitivity: the target of the foreign keys that keep sensitive memories out of the
+-- graph and out of vectors.
+create table memories (
+    id uuid primary key,
+    owner text not null,
+    content text not null,
+    category text not null,
+    tags text[] not null,
+    expanded_keywords text[] not null,
+    importance double precision not null check (importance between 0 and 1),
+    is_sensitive boolean not null,
+    project text,
+    session text,
+    version integer not null check (version >= 1),
+    created_at timestamptz not null,
+    updated_at timestamptz not null,
+    deleted_at timestamptz,
+    links jsonb not null default '[]'
+        constraint links_are_a_list check (jsonb_typeof(links) = 'array'),
+    search_vector tsvector not null generated always as (
+        setweight(to_tsvector('english', content), 'A')
+        || setweight(to_tsvector('english', recollect_join(expanded_keywords)), 'B')
+        || setweight(to_tsvector('english', recollect_join(tags)), 'C')
+        || setweight(to_tsvector('english', category), 'D')
+    ) stored,
+    constraint episode_has_session check (category <> 'episode' or session is not null),
+    constraint memories_sensitivity unique (id, is_sensitive)
+);
+
+create index memories_listing on memories (owner, created_at desc, id desc)
+where deleted_at is null;
+
+create index memories_project on memories (owner, project) where deleted_at is null;
+
+create index memories_session on memories (owner, session) where deleted_at is null;
+
+-- Finds the memory that says the same as a new one: see lexical/same_text.py.
+create index memories_same_text on memories
+    (owner, hashtextextended(regexp_replace(content, '\s+', '', 'g'), 0))
+    where deleted_at is null and category <> 'episode';
+"""
+
+WORDS = """
+-- fastupdate off: every search would read the pending list, and recall is the hot path.
+create index memories_search on memories using gin (search_vector) with (fastupdate = off);
+
+-- When every word of a query is common, the best rows are short ones, and this index finds them.
+-- Not partial: the planner keeps statistics of an index's expression only for whole indexes.
+create index memories_length on memories (owner, length(search_vector));
+
+-- An owner's sensitive memories: their words are counted for that owner's recalls alone.
+create index memories_sensitive on memories (owner) where is_sensitive and deleted_at is null;
+
+-- All owners share these frequencies, so words of sensitive memories are not among them.
+create table lexeme_stats (lexeme text primary key, ndoc integer not null);
+
+-- When a memory becomes sensitive. A word of one memory alone has no row, so one of two loses it.
+-- For a common word, one more or less tells nothing. The lock is the one that a rebuild holds: a
+-- rebuild must not bring the words back.
+create function recollect_hide_words() returns trigger language plpgsql as $$
+declare
+    words text[] := tsvector_to_array(old.search_vector);
+begin
+    perform pg_advisory_xact_lock(1589645804);
+    delete from lexeme_stats where lexeme = any(words) and ndoc <= 2;
+    update lexeme_stats set ndoc = ndoc - 1 where lexeme = any(words) and ndoc <= 1000;
+    return null;
+end
+$$;
+
+create trigger hide_words after update on memories for each row
+when (new.is_sensitive and not old.is_sensitive) execute function recollect_hide_words();
+"""
+
+LINKS = """
+-- Finds the links of memories from their other end.
+create table memory_links (
+    memory_id uuid not null references memories (id) on delete cascade,
+    kind text not null,
+    target uuid not null,
+    primary key (memory_id, kind, target)
+);
+
+create index memory_successors on memory_links (target, memory_id) where kind = 'supersedes';
+
+create function recollect_linked() returns trigger language plpgsql as $$
+begin
+    delete from memory_links where memory_id = new.id;
+    insert into memory_links (memory_id, kind, target)
+    select distinct new.id, l ->> 'kind', (l ->> 'target')::uuid
+    from jsonb_array_elements(new.links) l;
+    return null;
+end
+$$;
+
+-- Most memories have no links: for them neither trigger is called.
+create trigger links_added after insert on memories
+for each row when (new.links <> '[]') execute function recollect_linked();
+
+create trigger links_changed after update of links on memories
+for each row when (new.links <> old.links) execute function recollect_linked();
+"""
+
+VERSIONS = """
+-- Former states of memories, at most 100 of each, for recalls of what was known at a moment. A
+-- version held from when it was written until the next one was.
+create table memory_versions (
+    number bigint generated always as identity primary key,
+    memory_id uuid not null references memories (id) on delete cascade,
+    owner text not null,
+    valid_from timestamptz not null,
+    valid_to timestamptz not null,
+    content text not null,
+    category text not null,
+    tags text[] not null,
+    expanded_keywords text[] not null,
+    importance double precision not null,
+    is_sensitive boolean not null,
+    project text,
+    session text,
+    version integer not null,
+    created_at timestamptz not null,
+    deleted_at timestamptz,
+    links jsonb not null
+);
+
+create index memory_versions_of on memory_versions (memory_id, number);
+
+create index memory_versions_then on memory_versions (owner, valid_from);
+
+create function recollect_version() returns trigger language plpgsql as $$
+begin
+    insert into memory_versions (memory_id, owner, valid_from, valid_to, content, category, tags,
+        expanded_keywords, importance, is_sensitive, project, session, version, created_at,
+        deleted_at, links)
+    values (old.id, old.owner, old.updated_at, new.updated_at, old.content, old.category, old.tags,
+        old.expanded_keywords, old.importance, old.is_sensitive, old.project, old.session,
+        old.version, old.created_at, old.deleted_at, old.links);
+    delete from memory_versions where memory_id = old.id and number <= (
+        select v.number from memory_versions v where v.memory_id = old.id
+        order by v.number desc offset 100 limit 1
+    );
+    return null;
+end
+$$;
+
+create trigger versions_kept after update on memories for each row
+when (old.version <> new.version or old.updated_at <> new.updated_at)
+execute function recollect_version();
+"""
+
+SYNC = """
+-- id: which server this database is. epoch: clients compare it. place: where these tables are on
+-- disk; a restore puts them elsewhere, and a new epoch begins.
+create table sync_server (
+    id uuid primary key,
+    single boolean unique default true,
+    epoch uuid not null default gen_random_uuid(),
+    place text not null default ''
+);
+
+create sequence change_positions;
+
+-- One row for each memory and for each erased one. extra: fields that only newer versions know.
+-- edits: for each store its last edit that is in the memory, and the version it became.
+create table changes (
+    memory_id uuid primary key,
+    owner text not null,
+    position bigint not null,
+    erased_at timestamptz,
+    extra jsonb not null default '{}',
+    edits jsonb not null default '{}'
+);
+
+create index changes_reading on changes (owner, position);
+
+-- The losing sides of conflicts.
+create table revisions (
+    id uuid primary key,
+    owner text not null,
+    memory_id uuid not null,
+    kind text not null,
+    fields jsonb not null,
+    made_at timestamptz not null,
+    resolved_at timestamptz,
+    position bigint not null
+);
+
+create index revisions_reading on revisions (owner, position);
+
+create index revisions_of on revisions (memory_id);
+
+-- Held until the transaction ends, so that positions of one owner are drawn in commit order
+-- (docs/adr/0018). 5346 only keeps this kind of lock apart from others.
+create function recollect_order(owner text) returns void language sql volatile
+return pg_advisory_xact_lock(5346, hashtext(owner));
+
+create function recollect_change_added() returns trigger language plpgsql as $$
+begin
+    perform recollect_order(o.owner) from (select distinct owner from added order by 1) o;
+    insert into changes (memory_id, owner, position)
+    select id, owner, nextval('change_positions') from added
+    on conflict (memory_id) do update
+    set owner = excluded.owner, position = excluded.position, erased_at = null;
+    return null;
+end
+$$;
+
+create function recollect_change_changed() returns trigger language plpgsql as $$
+begin
+    perform recollect_order(o.owner) from (select distinct owner from changed order by 1) o;
+    update changes c set position = nextval('change_positions')
+    from changed m where c.memory_id = m.id;
+    return null;
+end
+$$;
+
+-- Nothing of the memory stays but its id: not its unknown fields, not the sides of its conflicts.
+create function recollect_change_erased() returns trigger language plpgsql as $$
+begin
+    perform recollect_order(o.owner) from (select distinct owner from gone order by 1) o;
+    update changes c
+    set position = nextval('change_positions'), erased_at = now(), extra = '{}', edits = '{}'
+    from gone m where c.memory_id = m.id;
+    delete from revisions r using gone m where r.memory_id = m.id;
+    return null;
+end
+$$;
+
+create function recollect_revised() returns trigger language plpgsql as $$
+begin
+    perform recollect_order(new.owner);
+    new.position := nextval('change_positions');
+    return new;
+end
+$$;
+
+create trigger changes_added after insert on memories referencing new table as added
+for each statement execute function recollect_change_added();
+
+create trigger changes_changed after update on memories referencing new table as changed
+for each statement execute function recollect_change_changed();
+
+create trigger changes_erased after delete on memories referencing old table as gone
+for each statement execute function recollect_change_erased();
+
+create trigger revisions_ordered before insert or update on revisions
+for each row execute function recollect_revised();
+"""
+
+GRAPH = """
+-- compared_in: the space in which its name was compared with the others; null while it waits.
+create table concepts (
+    id uuid primary key,
+    owner text not null,
+    key text not null,
+    name text not null,
+    kind text not null,
+    compared_in integer,
+    created_at timestamptz not null default now(),
+    constraint concepts_by_key unique (owner, key)
+);
+
+create index concepts_waiting on concepts (created_at) where compared_in is null;
+
+-- Every form a concept is known by, its own key too. One that was edited by hand outlives the edits
+-- of its memories, so that the decision still holds when the name comes back.
+create table concept_names (
+    owner text not null,
+    key text not null,
+    concept_id uuid not null references concepts (id) on delete cascade,
+    name text not null,
+    is_mended boolean not null default false,
+    primary key (owner, key)
+);
+
+create index concept_names_of on concept_names (concept_id);
+
+create index concept_names_mended on concept_names (owner) where is_mended;
+
+-- sensitive: always false, and part of the foreign key, so that Postgres itself refuses a row for a
+-- sensitive memory and refuses to leave one behind. The same for evidence and extractions.
+create table memory_concepts (
+    memory_id uuid not null,
+    key text not null,
+    concept_id uuid not null references concepts (id) on delete cascade,
+    owner text not null,
+    weight real not null default 1,
+    sensitive boolean not null generated always as (false) stored,
+    primary key (memory_id, key),
+    constraint mentions_by_what_may_leave foreign key (memory_id, sensitive)
+        references memories (id, is_sensitive) on delete cascade
+);
+
+create index memory_concepts_of on memory_concepts (concept_id, memory_id);
+
+create index memory_concepts_by_key on memory_concepts (owner, key);
+
+-- True from valid_from until valid_to; believed from learned_at until known_until.
+-- stated_until: the end that a text names; a contradiction may make valid_to earlier.
+create table concept_edges (
+    id uuid primary key,
+    owner text not null,
+    source uuid not null references concepts (id) on delete cascade,
+    target uuid not null references concepts (id) on delete cascade,
+    relation text not null,
+    is_single boolean not null default false,
+    weight real not null default 1,
+    valid_from timestamptz not null,
+    valid_to timestamptz,
+    stated_until timestamptz,
+    learned_at timestamptz not null,
+    known_until timestamptz
+);
+
+create index concept_edges_from on concept_edges (source, relation, target);
+
+create index concept_edges_to on concept_edges (target);
+
+create index concept_edges_owned on concept_edges (owner);
+
+-- source_key, target_key: the names that the memory used. After a merge or a split they say where
+-- the edge belongs. said_from, said_until: the dates that the text names. Without any, the
+-- statement holds since it was made; -infinity and not null, because it is part of the key.
+create table edge_evidence (
+    edge_id uuid not null references concept_edges (id) on delete cascade,
+    memory_id uuid not null,
+    source_key text not null,
+    target_key text not null,
+    owner text not null,
+    stated_at timestamptz not null,
+    withdrawn_at timestamptz,
+    said_from timestamptz not null default '-infinity',
+    said_until timestamptz,
+    starts_at timestamptz not null generated always as (
+        case when said_from = '-infinity' then stated_at else said_from end) stored,
+    sensitive boolean not null generated always as (false) stored,
+    primary key (edge_id, memory_id, source_key, target_key, said_from),
+    constraint evidence_of_what_may_leave foreign key (memory_id, sensitive)
+        references memories (id, is_sensitive) on delete cascade
+);
+
+create index edge_evidence_of on edge_evidence (memory_id);
+
+create index edge_evidence_from on edge_evidence (owner, source_key);
+
+create index edge_evidence_to on edge_evidence (owner, target_key);
+
+create table near_concepts (
+    source uuid not null references concepts (id) on delete cascade,
+    target uuid not null references concepts (id) on delete cascade,
+    owner text not null,
+    similarity real not null,
+    primary key (source, target)
+);
+
+create index near_concepts_to on near_concepts (target);
+
+create index near_concepts_owned on near_concepts (owner);
+
+create table graph_versions (owner text primary key, version bigint not null);
+
+-- One row for each memory that may be read. extracted_by grows with the reader's worth: 0 before
+-- the first. due_at: not claimed before; pushed on by a claim and by a failure, infinity when
+-- parked.
+-- answer: what a language model said of this very text, so that it is not asked again.
+create table extractions (
+    memory_id uuid primary key,
+    owner text not null,
+    sensitive boolean not null generated always as (false) stored,
+    content_hash bytea not null,
+    extracted_by integer not null default 0,
+    attempts integer not null default 0,
+    due_at timestamptz not null default now(),
+    last_error text,
+    answer jsonb,
+    answered_by text,
+    constraint extractions_of_what_may_leave foreign key (memory_id, sensitive)
+        references memories (id, is_sensitive) on delete cascade
+);
+
+create index extractions_pending on extractions (extracted_by, due_at);
+
+create index extractions_answered on extractions (owner, content_hash) where answer is not null;
+
+create table extraction_budget (
+    day date primary key, calls integer not null default 0, tokens bigint not null default 0
+);
+"""
+
+# In the database and not in a store's code, so that whatever changes or erases a memory, the graph
+# holds nothing of it afterwards.
+GRAPH_FUNCTIONS = """
+-- What is read for the graph: another text, tag or keyword is another extraction.
+create function recollect_extracted_text(content text, tags text[], keywords text[]) returns bytea
+language sql immutable strict parallel safe
+return sha256(convert_to(
+    content || chr(31) || recollect_join(tags) || chr(31) || recollect_join(keywords), 'UTF8'));
+
+-- One writer at a time per owner's graph; rows of memories are locked before. 5347 only keeps this
+-- kind of lock apart from others.
+create function recollect_graph_alone(owner text) returns void language sql volatile
+return pg_advisory_xact_lock(5347, hashtext(owner));
+
+-- The row is locked until the transaction ends: versions of one owner grow in commit order.
+create function recollect_graph_grew(grown text) returns void language sql volatile as $$
+    insert into graph_versions as v (owner, version) values (grown, 1)
+    on conflict (owner) do update set version = v.version + 1
+$$;
+
+-- Names that no text uses any more are deleted, and with its last name a concept. One that was
+-- edited by hand outlives an edit of the text but no erasure: which text it came from is not known
+-- any more then, so all that no text uses now are deleted. A concept that loses the name it was
+-- shown by is shown by another.
+create function recollect_graph_tidy(whose text, keys text[], even_mended boolean) returns void
+language plpgsql as $$
+declare
+    touched uuid[];
+begin
+    if even_mended then
+        keys := keys || array(select n.key from concept_names n where n.owner = whose
+            and n.is_mended);
+    end if;
+    with gone as (
+        delete from concept_names n
+        where n.owner = whose and n.key = any(keys) and (even_mended or not n.is_mended)
+            and not exists (
+                select from memory_concepts m where m.owner = n.owner and m.key = n.key)
+            and not exists (
+                select from edge_evidence e where e.owner = n.owner and e.source_key = n.key)
+            and not exists (
+                select from edge_evidence e where e.owner = n.owner and e.target_key = n.key)
+        returning n.concept_id
+    )
+    select array_agg(distinct concept_id) into touched from gone;
+    if touched is not null then
+        delete from concepts c where c.id = any(touched)
+            and not exists (select from concept_names n where n.concept_id = c.id);
+        update concepts c set key = n.key, name = n.name
+        from (
+            select distinct on (concept_id) concept_id, key, name from concept_names
+            where concept_id = any(touched) order by concept_id, is_mended desc, key
+        ) n
+        where c.id = n.concept_id and not exists (
+            select from concept_names k where k.concept_id = c.id and k.key = c.key);
+    end if;
+end
+$$;
+
+-- After evidence came or went: an edge without any is deleted; one whose texts were all changed is
+-- no longer believed. Its dates are those of what is still said, or else of what was: from the
+-- first start until the last end that a text names, unless it is said to begin again after that.
+create function recollect_graph_weigh(edges uuid[]) returns void language plpgsql as $$
+begin
+    delete from concept_edges c where c.id = any(edges)
+        and not exists (select from edge_evidence e where e.edge_id = c.id);
+    update concept_edges c
+    set weight = ln(1 + greatest(e.held, 1)) / ln(2.0),
+        known_until = case when e.held = 0 then e.withdrawn end,
+        learned_at = e.learned, valid_from = e.start, stated_until = e.until,
+        valid_to = case when c.is_single then least(c.valid_to, e.until) else e.until end
+    from (
+        select edge_id, count(distinct memory_id) filter (where withdrawn_at is null) as held,
+            max(withdrawn_at) as withdrawn, min(learned) as learned, min(starts_at) as start,
+            case when max(starts_at) filter (where said_until is null) >= max(said_until) then null
+                else max(said_until) end as until
+        from (
+            select e.*, min(e.stated_at) over w as learned,
+                bool_or(e.withdrawn_at is null) over w as is_held
+            from edge_evidence e where e.edge_id = any(edges) window w as (partition by e.edge_id)
+        ) s
+        where withdrawn_at is null or not is_held
+        group by edge_id
+    ) e
+    where c.id = e.edge_id;
+end
+$$;
+
+-- In a single-valued relation each edge ends where the next begins. One that leads back to where it
+-- starts, because two names were merged, says nothing and ends nothing.
+create function recollect_graph_settle(sources uuid[], relations text[]) returns void
+language sql volatile as $$
+    with wanted as (
+        select distinct source, relation from unnest(sources, relations) as w(source, relation)
+    ), periods as (
+        select c.id, lead(c.valid_from) over (
+            partition by c.source, c.relation order by c.valid_from, c.learned_at, t.key, c.id)
+            as next
+        from concept_edges c join wanted using (source, relation) join concepts t on t.id = c.target
+        where c.is_single and c.known_until is null and c.source <> c.target
+    )
+    update concept_edges c set valid_to = least(c.stated_until, p.next)
+    from periods p
+    where c.id = p.id and c.valid_to is distinct from least(c.stated_until, p.next)
+$$;
+
+-- Of a memory that is erased or becomes sensitive nothing stays.
+create function recollect_graph_left(whose text, memory uuid) returns void language plpgsql as $$
+declare
+    keys text[];
+begin
+    if not exists (select from memory_concepts m where m.memory_id = memory)
+        and not exists (select from edge_evidence e where e.memory_id = memory)
+        and not exists (select from concept_names n where n.owner = whose and n.is_mended) then
+        return;
+    end if;
+    perform recollect_graph_alone(whose);
+    select coalesce(array_agg(key), '{}') into keys from (
+        select m.key from memory_concepts m where m.memory_id = memory
+        union select e.source_key from edge_evidence e where e.memory_id = memory
+        union select e.target_key from edge_evidence e where e.memory_id = memory
+    ) k;
+    delete from edge_evidence e where e.memory_id = memory;
+    delete from memory_concepts m where m.memory_id = memory;
+    perform recollect_graph_tidy(whose, keys, true);
+    perform recollect_graph_grew(whose);
+end
+$$;
+"""
+
+GRAPH_TRIGGERS = """
+create function recollect_graph_added() returns trigger language plpgsql as $$
+begin
+    insert into extractions (memory_id, owner, content_hash)
+    select id, owner, recollect_extracted_text(content, tags, expanded_keywords)
+    from added where not is_sensitive and deleted_at is null;
+    if found then
+        perform pg_notify('recollect_graph', '');
+    end if;
+    return null;
+end
+$$;
+
+create trigger graph_added after insert on memories referencing new table as added
+for each statement execute function recollect_graph_added();
+
+-- Before the change: afterwards the foreign keys would have refused it already. When a memory is
+-- edited its evidence stays, as what was once said.
+create function recollect_graph_outdated() returns trigger language plpgsql as $$
+begin
+    if exists (select from memory_concepts where memory_id = old.id)
+        or exists (select from edge_evidence where memory_id = old.id) then
+        perform recollect_graph_alone(old.owner);
+    end if;
+    delete from extractions where memory_id = old.id;
+    if new.is_sensitive then
+        perform recollect_graph_left(old.owner, old.id);
+    else
+        update edge_evidence set withdrawn_at = now()
+        where memory_id = old.id and withdrawn_at is null;
+        delete from memory_concepts where memory_id = old.id;
+    end if;
+    return new;
+end
+$$;
+
+create trigger graph_outdated
+before update of content, tags, expanded_keywords, is_sensitive, deleted_at on memories
+for each row when (
+    old.content <> new.content or old.tags <> new.tags or old.is_sensitive <> new.is_sensitive
+    or old.expanded_keywords <> new.expanded_keywords
+    or (old.deleted_at is null) <> (new.deleted_at is null)
+) execute function recollect_graph_outdated();
+
+create function recollect_graph_changed() returns trigger language plpgsql as $$
+begin
+    insert into extractions (memory_id, owner, content_hash)
+    values (new.id, new.owner,
+        recollect_extracted_text(new.content, new.tags, new.expanded_keywords));
+    perform pg_notify('recollect_graph', '');
+    return null;
+end
+$$;
+
+create trigger graph_changed
+after update of content, tags, expanded_keywords, is_sensitive, deleted_at on memories
+for each row when ((
+    old.content <> new.content or old.tags <> new.tags or old.is_sensitive <> new.is_sensitive
+    or old.expanded_keywords <> new.expanded_keywords
+    or (old.deleted_at is null) <> (new.deleted_at is null)
+) and not new.is_sensitive and new.deleted_at is null)
+execute function recollect_graph_changed();
+
+create function recollect_graph_erasing() returns trigger language plpgsql as $$
+begin
+    perform recollect_graph_left(old.owner, old.id);
+    return old;
+end
+$$;
+
+create trigger graph_erasing before delete on memories
+for each row execute function recollect_graph_erasing();
+
+create function recollect_graph_unmentioned() returns trigger language plpgsql as $$
+begin
+    perform recollect_graph_tidy(g.owner, g.keys, false), recollect_graph_grew(g.owner)
+    from (select owner, array_agg(distinct key) as keys from gone group by owner) g;
+    return null;
+end
+$$;
+
+create trigger graph_unmentioned after delete on memory_concepts referencing old table as gone
+for each statement execute function recollect_graph_unmentioned();
+
+create function recollect_graph_unsaid() returns trigger language plpgsql as $$
+declare
+    touched uuid[];
+    sources uuid[];
+    relations text[];
+begin
+    select array_agg(distinct edge_id) into touched from gone;
+    if touched is null then
+        return null;
+    end if;
+    select array_agg(source), array_agg(relation) into sources, relations
+    from concept_edges where id = any(touched) and is_single;
+    perform recollect_graph_weigh(touched);
+    perform recollect_graph_settle(sources, relations);
+    perform recollect_graph_tidy(g.owner, g.keys, false), recollect_graph_grew(g.owner)
+    from (
+        select owner, array_agg(distinct key) as keys
+        from (select owner, source_key as key from gone union select owner, target_key from gone) k
+        group by owner
+    ) g;
+    return null;
+end
+$$;
+
+create trigger graph_unsaid after delete on edge_evidence referencing old table as gone
+for each statement execute function recollect_graph_unsaid();
+
+create trigger graph_withdrawn after update on edge_evidence referencing new table as gone
+for each statement execute function recollect_graph_unsaid();
+"""
+
+RECALLS = """
+-- Which memories were recalled, and since when that is recorded.
+create table recalls (
+    memory_id uuid primary key references memories (id) on delete cascade,
+    recalled_at timestamptz not null,
+    times integer not null
+);
+
+create table recalls_kept (since timestamptz not null, single boolean unique default true);
+
+insert into recalls_kept (since) values (now());
+"""
+
+ADMIN = """
+create table keys (
+    id uuid primary key,
+    owner text not null,
+    digest bytea not null unique,
+    label text not null,
+    role text not null check (role in ('read-only', 'member', 'admin')),
+    project text,
+    created_at timestamptz not null,
+    expires_at timestamptz,
+    last_used_at timestamptz,
+    revoked_at timestamptz
+);
+
+create table settings (name text primary key, value jsonb not null);
+
+-- Who changed which setting. old_value is null where the default was in force.
+create table settings_audit (
+    number bigint generated always as identity primary key,
+    name text not null,
+    old_value jsonb,
+    new_value jsonb not null,
+    changed_by text not null,
+    changed_at timestamptz not null
+);
+
+-- How far into each erasure log this database is: a restored one is behind.
+create table erasure_logs (log uuid primary key, applied bigint not null);
+"""
+
+
+def upgrade() -> None:
+    for feature in (
+        MEMORIES,
+        WORDS,
+        LINKS,
+        VERSIONS,
+        SYNC,
+        GRAPH,
+        GRAPH_FUNCTIONS,
+        GRAPH_TRIGGERS,
+        RECALLS,
+        ADMIN,
+    ):
+        op.execute(feature)

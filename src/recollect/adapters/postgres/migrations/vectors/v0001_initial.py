@@ -1,0 +1,247 @@
+"""Vectors: a branch of its own, because a Postgres without pgvector is a server too.
+
+This branch is applied where the extension is usable, always after the tables. Nothing here computes
+with a vector: on some processors that would crash the whole server.
+
+After the first release this script never changes, and it imports nothing that can.
+"""
+
+from alembic import op
+
+revision = "0001v"
+down_revision = None
+branch_labels = ("vectors",)
+# Not on the tables, though these refer to them: Alembic would then drop that revision from the list
+# of what a database has. `migrate` brings the tables up first, always.
+depends_on = None
+
+SPACES = """
+-- swept_to: up to which id the space's missing rows were added; null when all were.
+-- opened_in: a memory written by a transaction older than this one may not know of the space.
+-- is_former: the space that `recollect reembed --rollback` goes back to. Not every retired space
+-- is: another may be left by a cancellation that was killed half way.
+create table spaces (
+    id integer generated always as identity primary key,
+    embedder text not null,
+    model text not null,
+    revision text not null,
+    dimension integer not null check (dimension between 1 and 4000),
+    distance text not null check (distance = 'cosine'),
+    query_instruction text not null,
+    state text not null check (state in ('filling', 'active', 'retired')),
+    is_former boolean not null default false,
+    created_at timestamptz not null default now(),
+    opened_in xid8 not null default pg_current_xact_id(),
+    last_error text,
+    swept_to uuid default '00000000-0000-0000-0000-000000000000',
+    constraint spaces_identity unique (model, revision, dimension, distance)
+);
+
+create unique index spaces_active on spaces ((true)) where state = 'active';
+
+create unique index spaces_former on spaces ((true)) where is_former;
+"""
+
+EMBEDDINGS = """
+-- A row without a vector is a job. The foreign key carries a column that is always false, so that
+-- Postgres itself refuses a row for a sensitive memory, and refuses to leave one behind.
+-- There is none to spaces: every store call would lock the one row that all of them share.
+-- due_at: not claimed before; pushed on by a claim and by a failure, infinity when parked.
+-- context_hash: of the turns before that are embedded with a turn.
+create table embeddings (
+    space_id integer not null,
+    memory_id uuid not null,
+    sensitive boolean not null generated always as (false) stored,
+    content_hash bytea not null,
+    context_hash bytea,
+    attempts integer not null default 0,
+    due_at timestamptz not null default now(),
+    last_error text,
+    vector halfvec,
+    primary key (memory_id, space_id),
+    constraint embeddings_of_what_may_leave foreign key (memory_id, sensitive)
+        references memories (id, is_sensitive) on delete cascade
+);
+
+-- Vectors of more than about 1,000 numbers would be moved out of the row, and an exact search would
+-- fetch each of them from a second table; beside such a vector even the hashes would be moved out.
+alter table embeddings alter column vector set storage main,
+    alter column content_hash set storage plain,
+    alter column context_hash set storage plain;
+
+create index embeddings_pending on embeddings (space_id, due_at) where vector is null;
+
+-- Each function first checks whether there is a space at all: a transaction that has not touched
+-- the table of vectors does not block building the first space's index.
+create function recollect_embed_added() returns trigger language plpgsql as $$
+begin
+    if exists (select from spaces where state <> 'retired') then
+        insert into embeddings (space_id, memory_id, content_hash)
+        select s.id, m.id, sha256(convert_to(m.content, 'UTF8'))
+        from added m cross join spaces s
+        where s.state <> 'retired' and not m.is_sensitive and m.deleted_at is null;
+        if found then
+            perform pg_notify('recollect_embeddings', '');
+        end if;
+    end if;
+    return null;
+end
+$$;
+
+create trigger embeddings_added after insert on memories referencing new table as added
+for each statement execute function recollect_embed_added();
+
+-- Before the change: afterwards the foreign key would have refused it already.
+create function recollect_embed_outdated() returns trigger language plpgsql as $$
+begin
+    if exists (select from spaces) then
+        delete from embeddings where memory_id = old.id;
+    end if;
+    return new;
+end
+$$;
+
+create trigger embeddings_outdated before update of content, is_sensitive, deleted_at on memories
+for each row when (
+    old.content <> new.content or old.is_sensitive <> new.is_sensitive
+    or (old.deleted_at is null) <> (new.deleted_at is null)
+) execute function recollect_embed_outdated();
+
+-- The conflict is a row that a sweep added for the old text between the two triggers.
+create function recollect_embed_changed() returns trigger language plpgsql as $$
+begin
+    if exists (select from spaces where state <> 'retired') then
+        insert into embeddings (space_id, memory_id, content_hash)
+        select s.id, new.id, sha256(convert_to(new.content, 'UTF8'))
+        from spaces s where s.state <> 'retired'
+        on conflict (memory_id, space_id) do update
+        set content_hash = excluded.content_hash, vector = null, attempts = 0, due_at = now(),
+            last_error = null;
+        perform pg_notify('recollect_embeddings', '');
+    end if;
+    return null;
+end
+$$;
+
+create trigger embeddings_changed after update of content, is_sensitive, deleted_at on memories
+for each row when ((
+    old.content <> new.content or old.is_sensitive <> new.is_sensitive
+    or (old.deleted_at is null) <> (new.deleted_at is null)
+) and not new.is_sensitive and new.deleted_at is null)
+execute function recollect_embed_changed();
+"""
+
+CONTEXT = r"""
+-- A turn of a conversation is embedded with the turns before it: whose words are in whose vector.
+-- What a vector holds of another memory is removed when that one is edited, forgotten, erased or
+-- becomes sensitive, in the same transaction, by the trigger below. The foreign key backs it up for
+-- what is erased or becomes sensitive.
+create table embedding_context (
+    space_id integer not null,
+    memory_id uuid not null,
+    before_id uuid not null,
+    sensitive boolean not null generated always as (false) stored,
+    primary key (memory_id, space_id, before_id),
+    foreign key (memory_id, space_id) references embeddings (memory_id, space_id)
+        on delete cascade,
+    constraint embedding_context_of_what_may_leave foreign key (before_id, sensitive)
+        references memories (id, is_sensitive)
+);
+
+create index embedding_context_before on embedding_context (before_id);
+
+-- When many projects have a session of one name, the last two turns of one may be thousands back.
+-- Not the project itself: `is not distinct from`, which a turn without a project needs, uses no
+-- index. No project has an empty name.
+create index memories_turns
+on memories (owner, session, coalesce(project, ''), created_at desc, id desc)
+where category = 'episode' and deleted_at is null;
+
+-- The lock is the one that every change of a memory takes a little later anyway (recollect_order):
+-- without it two transactions that change neighbours would wait for each other's rows. The rows of
+-- vectors are locked before they are written, as a claim does it, and each is written only once:
+-- for a second write Postgres would check its memory again, which may be locked by a transaction
+-- that waits for us.
+-- moved: a turn that moved, and the two after it where it is now, as far as they are short
+-- (core/recall/space.py). The mark of one zero byte is the hash of no words: a vector that is being
+-- made meanwhile is refused, also that of a turn alone, until a claim replaces the mark.
+create function recollect_embed_context() returns trigger language plpgsql as $$
+declare
+    moved uuid[] := '{}';
+    holding uuid[];
+begin
+    if old.category <> 'episode' then
+        return coalesce(new, old);
+    end if;
+    perform recollect_order(old.owner);
+    if tg_op = 'UPDATE' and (old.session, old.project) is distinct from (new.session, new.project)
+        and new.category = 'episode' and new.deleted_at is null and not new.is_sensitive
+        and char_length(new.content) <= 300
+    then
+        moved := old.id || array(
+            select m.id from (
+                select a.id, a.content from memories a
+                where a.owner = new.owner and a.session = new.session
+                    and coalesce(a.project, '') = coalesce(new.project, '')
+                    and a.category = 'episode' and a.deleted_at is null
+                    and (a.created_at, a.id) > (new.created_at, new.id)
+                order by a.created_at, a.id
+                limit 2
+            ) m
+            where char_length(m.content) <= 300);
+    end if;
+    holding := array(select c.memory_id from embedding_context c where c.before_id = old.id);
+    perform from embeddings e
+    where e.memory_id = any(old.id || moved || holding)
+    order by e.memory_id, e.space_id
+    for update;
+    with concerned as materialized (
+        select memory_id, space_id from embedding_context
+        where before_id = old.id or memory_id = old.id
+        union
+        select memory_id, space_id from embeddings where memory_id = any(moved)
+    ), gone as (
+        delete from embedding_context c using concerned
+        where c.memory_id = concerned.memory_id and c.space_id = concerned.space_id
+    )
+    update embeddings e set vector = null, context_hash = '\x00', attempts = 0, due_at = now(),
+        last_error = null
+    from concerned
+    where e.memory_id = concerned.memory_id and e.space_id = concerned.space_id
+        and e.context_hash is distinct from '\x00';
+    if found then
+        perform pg_notify('recollect_embeddings', '');
+    end if;
+    return coalesce(new, old);
+end
+$$;
+
+create trigger embeddings_context_changed
+before update of content, is_sensitive, deleted_at, category, session, project on memories
+for each row when (
+    old.content <> new.content or old.is_sensitive <> new.is_sensitive
+    or (old.deleted_at is null) <> (new.deleted_at is null)
+    or old.category <> new.category or old.session is distinct from new.session
+    or old.project is distinct from new.project
+) execute function recollect_embed_context();
+
+create trigger embeddings_context_erased before delete on memories
+for each row execute function recollect_embed_context();
+"""
+
+CONCEPT_VECTORS = """
+-- The vectors of concepts' names. No foreign key to spaces, as above; the rows of a space that is
+-- given up are removed when the next one is filled.
+create table concept_vectors (
+    concept_id uuid not null references concepts (id) on delete cascade,
+    space_id integer not null,
+    owner text not null,
+    vector halfvec not null,
+    primary key (concept_id, space_id)
+);
+"""
+
+
+def upgrade() -> None:
+    for feature in (SPACES, EMBEDDINGS, CONTEXT, CONCEPT_VECTORS):
+        op.execute(feature)

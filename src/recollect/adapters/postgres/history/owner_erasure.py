@@ -18,7 +18,6 @@ from recollect.adapters.files.erasure_log import Erasure
 from recollect.adapters.files.file_search import in_files
 from recollect.adapters.postgres.history.erasure_memory import ErasureMemory
 from recollect.adapters.postgres.pool import Connection, Pool
-from recollect.adapters.postgres.statistics import Statistics
 from recollect.core.privacy.erasure import Erased, Marks, Remain
 
 _COUNTS: Final = """
@@ -121,10 +120,12 @@ values (%(id)s, '', %(id)s, %(id)s, '-', now(), now())
 insert into edge_evidence (edge_id, memory_id, source_key, target_key, owner, stated_at)
 values (%(id)s, %(id)s, '-', '-', '', now())
 """,
+    "insert into lexeme_stats (owner, lexeme, ndoc) values ('', '-', 1)",
     "analyze",
     "delete from memories where owner = '' and id = %(id)s",
     "delete from changes where owner = '' and memory_id = %(id)s",
     "delete from owners where owner = ''",
+    "delete from lexeme_stats where owner = ''",
     "delete from graph_versions where owner = ''",
 )
 _NOBODY: Final = UUID("00000000-0000-7000-8000-000000000000")
@@ -136,7 +137,6 @@ class PostgresOwnerErasure:
     def __init__(
         self,
         pool: Pool,
-        statistics: Statistics,
         remembered: ErasureMemory,
         files: Path | None,
         *,
@@ -151,7 +151,6 @@ class PostgresOwnerErasure:
         self._cleaning = asyncio.Lock()
         self._remembered = remembered
         self._pool = pool
-        self._statistics = statistics
 
     @property
     def unsearched(self) -> str:
@@ -166,6 +165,7 @@ class PostgresOwnerErasure:
             cursor = await connection.execute(deleted, (owner,))
             gone = [row["id"] for row in await cursor.fetchall()]
             await connection.execute("delete from revisions where owner = %s", (owner,))
+            await connection.execute("delete from lexeme_stats where owner = %s", (owner,))
             await connection.execute(
                 "update settings_audit set changed_by = '' where changed_by = %s", (owner,)
             )
@@ -174,7 +174,6 @@ class PostgresOwnerErasure:
         await self._remembered.note([Erasure(id, owner) for id in gone])
         if gone or not self._is_light:
             async with self._cleaning:
-                await self._statistics.maintain()
                 await self._clean()
         return Erased(len(gone), counts["reported"], counts["keys"])
 

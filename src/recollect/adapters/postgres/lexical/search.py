@@ -29,7 +29,7 @@ from recollect.adapters.postgres.lexical.plan import (
 )
 from recollect.adapters.postgres.lexical.statistics import (
     FREQUENCIES,
-    OWN_FREQUENCIES,
+    LIVE_FREQUENCIES,
     known_of,
     words_asked,
 )
@@ -126,11 +126,11 @@ async def search(
 async def _known(
     conn: AsyncConnection[Any], query: str, where: Condition, params: Mapping[str, object]
 ) -> tuple[list[Lexeme], Statistics, int]:
-    """The query's words, what is known of the store's, and about how many rows the scope holds."""
+    """The query's words, what is known of the owner's, and about how many rows the scope holds."""
     values = {**params, **words_asked(query)}
-    statements = (FREQUENCIES, OWN_FREQUENCIES, scope_size(where))
-    frequencies, own, explained = await execute_many(conn, values, *statements)
-    return *known_of(frequencies, own), rows_of(explained)
+    statements = (FREQUENCIES, LIVE_FREQUENCIES, scope_size(where))
+    frequencies, live, explained = await execute_many(conn, values, *statements)
+    return *known_of(frequencies, live), rows_of(explained)
 
 
 def scope_size(where: Condition) -> LiteralString:

@@ -71,11 +71,14 @@ create index memories_search on memories using gin (search_vector) with (fastupd
 -- Not partial: the planner keeps statistics of an index's expression only for whole indexes.
 create index memories_length on memories (owner, length(search_vector));
 
--- An owner's sensitive memories: their words are counted for that owner's recalls alone.
+-- An owner's sensitive memories: their words are counted with each recall and kept nowhere.
 create index memories_sensitive on memories (owner) where is_sensitive and deleted_at is null;
 
--- All owners share these frequencies, so words of sensitive memories are not among them.
-create table lexeme_stats (lexeme text primary key, ndoc integer not null);
+-- How many of an owner's memories hold a word, sensitive ones not counted. Only for owners with
+-- many memories: the words of others are counted with each recall.
+create table lexeme_stats (
+    owner text not null, lexeme text not null, ndoc integer not null, primary key (owner, lexeme)
+);
 
 -- When a memory becomes sensitive. A word of one memory alone has no row, so one of two loses it.
 -- For a common word, one more or less tells nothing. The lock is the one that a rebuild holds: a
@@ -84,9 +87,10 @@ create function recollect_hide_words() returns trigger language plpgsql as $$
 declare
     words text[] := tsvector_to_array(old.search_vector);
 begin
-    perform pg_advisory_xact_lock(1589645804);
-    delete from lexeme_stats where lexeme = any(words) and ndoc <= 2;
-    update lexeme_stats set ndoc = ndoc - 1 where lexeme = any(words) and ndoc <= 1000;
+    perform pg_advisory_xact_lock(1589645804, hashtext(old.owner));
+    delete from lexeme_stats where owner = old.owner and lexeme = any(words) and ndoc <= 2;
+    update lexeme_stats set ndoc = ndoc - 1
+    where owner = old.owner and lexeme = any(words) and ndoc <= 1000;
     return null;
 end
 $$;

@@ -155,10 +155,10 @@ def test_markdown_shows_values_differences_and_origin(report: Report) -> None:
     table = difference_table(report, "R@10")
     assert "| b | +50.0 (+20.0 to +80.0), p .1" in table
     assert "| a |" not in table
-    assert "four times in five, for b: large " in table
+    assert "80% power, for b: large " in table
     page = markdown(report)
     assert "| large | 10 | 10 | 0 | 000000000000 |" in page
-    assert "## Time of a recall" in page
+    assert "## Recall time" in page
     assert "## Strata, R@10" in page
     assert "## Strata, RR" in markdown(replace(report, metrics=("RR",)))
     significant = replace(report.differences[0], metric="R@10", stratum="overall", p_holm=0.049)

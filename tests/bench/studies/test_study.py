@@ -22,7 +22,7 @@ from recollect.bench.scores.report import Report
 from recollect.bench.scores.scoring import scored
 from recollect.bench.scores.summary import make_report
 from recollect.bench.studies import studies
-from recollect.bench.studies.page import page, write_figures, write_study_page
+from recollect.bench.studies.page import render_page, write_figures, write_study_page
 from recollect.bench.studies.studies import STUDIES, Study, chosen_studies
 from recollect.core.errors import InvalidInput
 
@@ -88,7 +88,7 @@ def test_studies_are_chosen_by_slug() -> None:
 
 
 def test_the_page_answers_shows_and_limits() -> None:
-    text = page([(FUSION, _report())], ORIGIN)
+    text = render_page([(FUSION, _report())], ORIGIN)
     assert "- [RRF, or convex?](#rrf-or-convex): It depends.\n" in text
     assert "**Verdict.** It depends. More of this below." in text
     assert "| rrf | 40.0 (" in text
@@ -97,26 +97,26 @@ def test_the_page_answers_shows_and_limits() -> None:
     assert "--configs 'rrf,convex'" in text
     assert "- Only two sets." in text
     assert "## Limits of the evidence" in text
-    assert "sha256 begins" in text
+    assert "sha256 prefix" in text
     assert "ms |" not in text, "times are shown where a study asks for them"
-    assert "| p95 ms |" in page([(replace(FUSION, is_timed=True), _report())], ORIGIN)
+    assert "| p95 ms |" in render_page([(replace(FUSION, is_timed=True), _report())], ORIGIN)
 
 
 def test_the_page_says_what_was_measured_before_there_was_a_graph() -> None:
     old = {name: {**one, "layout": {}} for name, one in ORIGIN["configs"].items()}
     before = replace(_report(), provenance={**ORIGIN, "configs": old})
     after = replace(FUSION, slug="graph", title="The graph")
-    text = page([(FUSION, before), (after, _report())], ORIGIN)
-    told = "measured before recall had a concept graph: RRF, or convex?. In them `default` is"
-    assert text.count(told) == 1
-    assert "before recall had" not in page([(after, _report())], ORIGIN)
+    text = render_page([(FUSION, before), (after, _report())], ORIGIN)
+    note = "measured before recall had a concept graph: RRF, or convex?. In them, `default` and"
+    assert text.count(note) == 1
+    assert "before recall had" not in render_page([(after, _report())], ORIGIN)
 
 
 def test_the_page_says_where_a_turn_was_embedded_alone() -> None:
     old = {name: value for name, value in ORIGIN.items() if name != "turns_before"}
-    text = page([(FUSION, replace(_report(), provenance=old))], ORIGIN)
-    assert "embedded alone: RRF, or convex?. Today's figures" in text
-    assert "embedded alone" not in page([(FUSION, _report())], ORIGIN)
+    text = render_page([(FUSION, replace(_report(), provenance=old))], ORIGIN)
+    assert "embedded alone: RRF, or convex?. Current figures" in text
+    assert "embedded alone" not in render_page([(FUSION, _report())], ORIGIN)
 
 
 def test_a_report_is_read_as_it_was_written() -> None:
@@ -126,7 +126,7 @@ def test_a_report_is_read_as_it_was_written() -> None:
 
 
 def test_the_page_shows_only_the_rows_of_the_study() -> None:
-    text = page([(replace(FUSION, rows=("convex",)), _report())], ORIGIN)
+    text = render_page([(replace(FUSION, rows=("convex",)), _report())], ORIGIN)
     assert "| convex |" in text
     assert "| rrf |" not in text
 

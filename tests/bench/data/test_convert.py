@@ -202,7 +202,7 @@ def test_the_command_converts_and_says_what_it_made(
     out = tmp_path / "out"
     done = run("convert", "longmemeval", published(LONGMEMEVAL), out, "--unit", "turn")
     assert done.exit_code == 0, done.output
-    assert "3 memories, 1 questions, 1 labels; 1 questions without gold left out" in done.stdout
+    assert "3 memories, 1 questions, 1 labels; skipped 1 questions without labels" in done.stdout
     assert [len((out / name).read_text().splitlines()) for name in FILES] == [3, 1, 2]
     listed = run("sets", "--data", out)
     assert listed.exit_code == 0, listed.output

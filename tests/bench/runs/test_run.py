@@ -205,8 +205,8 @@ def test_without_what_was_kept_the_model_is_asked(models_folder: Path, tmp_path:
         (("--configs", "default:graph=given"), "ready-made facts, and synthetic has none"),
         (("--facts", "nowhere.jsonl"), "nowhere.jsonl cannot be read"),
         (("--against", "best"), "'best' is none of the configurations"),
-        (("--json", "nowhere/run.json"), "cannot be written"),
-        (("--readable", "nowhere/run.md"), "cannot be written"),
+        (("--json", "nowhere/run.json"), "cannot write"),
+        (("--readable", "nowhere/run.md"), "cannot write"),
     ],
 )
 def test_what_cannot_be_measured_is_told_at_once(

@@ -191,7 +191,7 @@ def test_the_command_measures_and_writes(
     [
         (("--only", "everything"), "no study named 'everything'"),
         (("--data", "nowhere"), "no folder nowhere"),
-        (("--out", "/proc/docs"), "cannot be made"),
+        (("--out", "/proc/docs"), "cannot create"),
         (("--page-only", "--out", "."), "there are no figures"),
     ],
 )

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.shells.cli.commands import Cli
 
-from recollect.bench.cli.tune import remark
+from recollect.bench.cli.tune import store_warning
 from recollect.bench.data.datasets import CORPUS, HEADER, QRELS, QUERIES
 from recollect.bench.runs.configs import parse_configs
 from recollect.settings import load
@@ -82,15 +82,15 @@ def test_nothing_is_recommended_nor_applied_where_nothing_is_better(cli: Cli, da
 
 
 @pytest.mark.parametrize(
-    ("api_url", "config", "is_remarked"),
+    ("api_url", "config", "is_warned"),
     [(None, "default", True), (None, "local-fts", False), ("http://localhost", "default", False)],
 )
-def test_a_change_that_the_local_store_cannot_feel_is_remarked_on(
-    api_url: str | None, config: str, is_remarked: bool
+def test_tune_warns_about_a_change_the_local_store_cannot_use(
+    api_url: str | None, config: str, is_warned: bool
 ) -> None:
     (chosen,) = parse_configs(config)
-    said = remark(load(api_url=api_url), chosen)
-    assert (said is not None) == is_remarked
+    warning = store_warning(load(api_url=api_url), chosen)
+    assert (warning is not None) == is_warned
 
 
 def test_only_the_named_sets_are_used(cli: Cli, data: Path) -> None:
@@ -104,7 +104,7 @@ def test_only_the_named_sets_are_used(cli: Cli, data: Path) -> None:
     [
         (("--metric", "luck"), "no metric named 'luck'"),
         (("--configs", "lexical,local-fts"), "more than settings"),
-        (("--json", "/nowhere/outcome.json"), "cannot be written"),
+        (("--json", "/nowhere/outcome.json"), "cannot write"),
         (("--own",), "no memory that can take part"),
     ],
 )

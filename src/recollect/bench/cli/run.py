@@ -1,4 +1,4 @@
-"""`recollect bench run`: configurations measured on evaluation sets."""
+"""`recollect bench run`: measure configurations on evaluation sets."""
 
 from __future__ import annotations
 
@@ -34,34 +34,36 @@ _SHOWN: Final = ("R@10", "nDCG@10")
 def run(
     *,
     data: Data = None,
-    sets: Annotated[str, typer.Option(help="Which sets: their names, or all.")] = ALL,
+    sets: Annotated[
+        str, typer.Option(help="Sets to use: names separated by commas, or all.")
+    ] = ALL,
     configs: Annotated[
-        str, typer.Option(help="Which configurations: names, with :setting=value|value.")
+        str, typer.Option(help="Configurations to compare: names, with :setting=value|value.")
     ] = "default,lexical,dense,rrf,convex",
     json_file: Annotated[
-        Path | None, typer.Option("--json", help="Write the report here as JSON; - is stdout.")
+        Path | None, typer.Option("--json", help="Write the report to FILE as JSON; - for stdout.")
     ] = None,
     markdown_file: Annotated[
-        Path | None, typer.Option("--markdown", help="Write the report here as Markdown.")
+        Path | None, typer.Option("--markdown", help="Write the report to FILE as Markdown.")
     ] = None,
-    plots: Annotated[Path | None, typer.Option(help="Draw the plots into this folder.")] = None,
+    plots: Annotated[Path | None, typer.Option(help="Write plots to this directory.")] = None,
     readable_file: Annotated[
         Path | None,
-        typer.Option("--readable", help="Write the questions won and lost here, side by side."),
+        typer.Option("--readable", help="Write the questions won and lost to FILE, side by side."),
     ] = None,
     against: Annotated[
-        str | None, typer.Option(help="Compare with this configuration; else with the first.")
+        str | None, typer.Option(help="Compare with this configuration. Default: the first.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Same seed, same numbers.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed for resampling.")] = 1,
     timed: Annotated[
-        int, typer.Option(min=0, help="How many questions of each set to time as well.")
+        int, typer.Option(min=0, help="Number of questions per set that are also timed.")
     ] = TIMED,
     facts: Annotated[
         Path | None,
-        typer.Option(help="For graph=given on one set: its ready-made facts, in place of its own."),
+        typer.Option(help="For graph=given: read the facts of one set from FILE instead."),
     ] = None,
 ) -> None:
-    """How well configurations recall, on real stores that are thrown away afterwards."""
+    """Measure how well configurations recall, on temporary stores."""
     parsed = parse_configs(configs)
     base = against or parsed[0].name
     check_against(base, [config.name for config in parsed])
@@ -73,7 +75,7 @@ def run(
     if plots is not None:
         make_folder(plots)
     settings = load()
-    runs = measured([(one, parsed) for one in chosen], settings, timed=timed)
+    runs = measured([(data, parsed) for data in chosen], settings, timed=timed)
     found = scored(chosen, runs)
     origin = provenance(chosen, parsed, seed=seed, embedder=settings.embedder)
     report = make_report(found, against=base, seed=seed, provenance=origin)
@@ -93,15 +95,15 @@ def run(
 def _with_facts(sets: Sequence[EvaluationSet], file: Path) -> EvaluationSet:
     if len(sets) != 1:
         raise InvalidInput(
-            f"{file} speaks of one set's documents, and there are {len(sets)} sets",
+            f"{file} contains the facts of one set, but {len(sets)} sets are selected",
             field="--facts",
-            remedy="Name the one set with --sets.",
+            remedy="Select one set with --sets.",
         )
     return replace(sets[0], facts=read_facts(file))
 
 
 def _show(report: Report, *, to_stderr: bool) -> None:
-    """The first lines of the report: overall, in percent."""
+    """Print the overall figures, in percent."""
     cells = {
         (row.config, row.set, row.metric): row.value
         for row in report.results
@@ -118,6 +120,6 @@ def _show(report: Report, *, to_stderr: bool) -> None:
         title=f"{' / '.join(_SHOWN)}, %",
     )
     for name in report.configs:
-        values = ([cells[name, each, metric] for metric in _SHOWN] for each in sets)
-        table.add_row(name, *(" / ".join(f"{100 * one:.1f}" for one in row) for row in values))
+        values = ([cells[name, set_name, metric] for metric in _SHOWN] for set_name in sets)
+        table.add_row(name, *(" / ".join(f"{100 * value:.1f}" for value in row) for row in values))
     Console(stderr=to_stderr, highlight=False, markup=False).print(table)

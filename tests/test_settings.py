@@ -121,6 +121,6 @@ def test_what_is_given_comes_before_the_environment(monkeypatch: pytest.MonkeyPa
 
 
 def test_no_secret_shows_in_the_settings() -> None:
-    secrets = [one.name for one in fields(Settings) if "SecretStr" in str(one.type)]
+    secrets = [field.name for field in fields(Settings) if "SecretStr" in str(field.type)]
     assert "database_url" in secrets
     assert "hidden" not in str(load(**dict.fromkeys(secrets, "hidden")))

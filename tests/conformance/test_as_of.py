@@ -50,7 +50,7 @@ async def test_what_was_stored_later_is_left_out(store: Store) -> None:
     await fill(store, first, second)
     assert await known(store, "harbour", 0.5) == []
     assert await known(store, "harbour", 1) == [first]
-    assert sorted(await known(store, "harbour", 5), key=lambda one: one.id) == [first, second]
+    assert sorted(await known(store, "harbour", 5), key=lambda memory: memory.id) == [first, second]
 
 
 async def test_an_edited_memory_is_found_by_and_shown_in_its_text_of_then(store: Store) -> None:
@@ -116,7 +116,7 @@ async def test_before_the_successor_existed_the_old_one_is_served(store: Store) 
     assert await known(store, "harbour", 25) == [old]
     request = RecallRequest("dredged", as_of=at(25))
     (hit,) = (await recall(context(store), OWNER, request)).hits
-    assert [one.id for one in hit.attached] == ids(11)
+    assert [memory.id for memory in hit.attached] == ids(11)
 
 
 async def test_a_clock_that_went_back_hides_no_state_of_the_present(store: Store) -> None:
@@ -125,7 +125,7 @@ async def test_a_clock_that_went_back_hides_no_state_of_the_present(store: Store
     last = await changed(store, 8, 9, content="the quay")
     assert await known(store, "quay", 9.5) == [last]
     assert await known(store, "harbour port quay", 9.5) == [last]
-    assert [one.content for one in await known(store, "harbour", 8.5)] == ["the harbour"]
+    assert [memory.content for memory in await known(store, "harbour", 8.5)] == ["the harbour"]
 
 
 async def test_why_knows_what_was_not_known_then(store: Store) -> None:
@@ -143,5 +143,5 @@ async def test_so_many_versions_are_kept_and_no_more(store: Store) -> None:
     for number in range(1, 106):
         await changed(store, 1, 1 + number, content=f"state {number}")
     assert await known(store, "state", 5.5) == []
-    assert [one.content for one in await known(store, "state", 6.5)] == ["state 5"]
-    assert [one.content for one in await known(store, "state", 105.5)] == ["state 104"]
+    assert [memory.content for memory in await known(store, "state", 6.5)] == ["state 5"]
+    assert [memory.content for memory in await known(store, "state", 105.5)] == ["state 104"]

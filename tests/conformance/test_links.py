@@ -164,7 +164,7 @@ async def test_what_resolves_a_memory_is_attached(store: Store) -> None:
         memory(6, "the coast", deleted_at=memory(6).created_at),
     )
     (hit,) = (await recalled(store)).hits
-    assert [one.id for one in hit.attached] == ids(3)
+    assert [memory.id for memory in hit.attached] == ids(3)
     assert hit.pointers == (
         Pointer("part_of", UUID(int=6), is_dangling=True),
         Pointer("see_also", UUID(int=4)),
@@ -179,7 +179,7 @@ async def test_a_successors_own_links_are_followed(store: Store) -> None:
     await store.add(memory(3, "dredged", links=links(supersedes=2, resolved_by=4, see_also=1)))
     await store.add(memory(4, "a wall"))
     (hit,) = (await recalled(store)).hits
-    assert (hit.memory.id, [one.id for one in hit.attached]) == (*ids(3), ids(4))
+    assert (hit.memory.id, [memory.id for memory in hit.attached]) == (*ids(3), ids(4))
     assert hit.pointers == (Pointer("see_also", UUID(int=1)),)
 
 

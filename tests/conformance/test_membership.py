@@ -195,11 +195,11 @@ async def test_many_at_once(store: MemoryStore) -> None:
     """Reads and writes of one store at the same time: all are served, none is lost."""
     wanted = [memory(number, f"harbour {number}") for number in range(1, 41)]
     await asyncio.gather(
-        *(store.add(one) for one in wanted), *(search(store, "harbour") for _ in wanted)
+        *(store.add(memory) for memory in wanted), *(search(store, "harbour") for _ in wanted)
     )
     assert await listed(store) == ids(*range(40, 0, -1))
-    changed = [replace(one, content=f"bridge {one.id}", version=2) for one in wanted]
-    assert all(await asyncio.gather(*(store.replace(one, based_on=1) for one in changed)))
+    changed = [replace(memory, content=f"bridge {memory.id}", version=2) for memory in wanted]
+    assert all(await asyncio.gather(*(store.replace(memory, based_on=1) for memory in changed)))
     assert await search(store, "harbour") == []
 
 

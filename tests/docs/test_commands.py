@@ -82,7 +82,7 @@ def test_the_quick_start_of_the_api_runs(started: Started, tmp_path: Path) -> No
     assert [hit["memory"]["content"] for hit in recalled["hits"]] == [
         "The ledger is deployed on Fridays."
     ]
-    assert [one["id"] for one in listed["memories"]] == [changed["id"]]
+    assert [memory["id"] for memory in listed["memories"]] == [changed["id"]]
     assert (changed["version"], read["content"]) == (2, "The ledger is deployed on Thursdays.")
     assert stats["memories"] == 1
     assert forgotten["id"] == changed["id"]

@@ -80,7 +80,7 @@ async def test_a_text_left_in_a_file_is_found(embedded: EmbeddedPostgres) -> Non
         left.write_text(TEXTS[0])
         report = await erase_owner(store, store.eraser, OWNER)
         left.unlink()
-        assert [one.where for one in report.remains] == [str(left)]
+        assert [remain.where for remain in report.remains] == [str(left)]
 
 
 def test_on_another_postgres_it_is_said_what_stays(tmp_path: Path, database_url: str) -> None:

@@ -188,7 +188,7 @@ def test_what_becomes_sensitive_while_its_request_fails_is_not_sent_again(house:
         stored(client, answered, **turn)
         assert house.run("worker", "--once").returncode == 0
     (when,) = reached
-    assert birds_in("".join(text for one in house.hosted.requests for text in _texts(one)))
+    assert birds_in("".join(text for request in house.hosted.requests for text in _texts(request)))
     later = [text for request in house.hosted.requests[when:] for text in _texts(request)]
     assert answered in later
     assert birds_in("".join(later)) == []
@@ -266,8 +266,8 @@ def _provoke_errors(house: House, client: httpx.Client, taken: str) -> None:
         house.aviary.keep("error answers", answer.content + repr(answer.headers).encode())
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
     arguments: list[Any] = [{"content": bird, "importance": 9}, {"content": [bird]}, bird]
-    for one in arguments:
-        call = {**message, "params": {"name": "memory_store", "arguments": one}}
+    for argument in arguments:
+        call = {**message, "params": {"name": "memory_store", "arguments": argument}}
         house.aviary.keep("mcp", _mcp(house, json.dumps(call)))
     for body in (f'{{"jsonrpc": "{bird}', json.dumps({"jsonrpc": "2.0", "method": bird})):
         house.aviary.keep("mcp", _mcp(house, body))

@@ -133,7 +133,7 @@ def test_mcp_says_so(tmp_path: Path) -> None:
         result = await client.call_tool(tool, arguments)
         assert isinstance(result, CallToolResult)
         assert not result.is_error
-        return result.structured_content, [getattr(one, "text", "") for one in result.content]
+        return result.structured_content, [getattr(part, "text", "") for part in result.content]
 
     async def life() -> None:
         # The newer handshake would give a server that starts slowly ten seconds and no more.

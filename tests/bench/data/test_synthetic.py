@@ -75,8 +75,10 @@ async def test_words_answer_what_is_exact_and_no_paraphrase(
     found = Counter[str]()
     async with open_service(load(home=tmp_path, database_url=None, api_url=None)) as recollect:
         kept = {
-            (await recollect.remember(Draft(each.content, project=each.scope))).id: each.id
-            for each in made.documents
+            (
+                await recollect.remember(Draft(document.content, project=document.scope))
+            ).id: document.id
+            for document in made.documents
         }
         for question in made.questions:
             request = RecallRequest(question.text, limit=10, scope=Scope(project=question.scope))

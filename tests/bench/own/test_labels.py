@@ -29,7 +29,7 @@ from recollect.bench.own.words import OwnWords
 from recollect.core.errors import InvalidInput
 from recollect.core.memory.memory import Memory
 
-MEMORIES = {str(one.id): one for one in filler(1, 12)}
+MEMORIES = {str(memory.id): memory for memory in filler(1, 12)}
 OWN = OwnWords.of(MEMORIES.values())
 
 
@@ -97,7 +97,7 @@ def _file_with(**fields: object) -> str:
 
 
 def test_labels_are_read_as_they_were_written(tmp_path: Path) -> None:
-    labels = [replace(one, state="confirmed", text="wörds “quoted”\n") for one in _labels(3)]
+    labels = [replace(label, state="confirmed", text="wörds “quoted”\n") for label in _labels(3)]
     write_labels(tmp_path, labels)
     assert read_labels(tmp_path) == labels
     assert read_labels(tmp_path / "nowhere") == []
@@ -144,19 +144,19 @@ def test_a_question_goes_with_what_it_was_made_of(tmp_path: Path, happens: objec
 
 def test_what_is_missing_is_proposed_and_what_was_struck_is_not() -> None:
     labels = _labels(3)
-    assert Counter(one.stratum for one in labels) == {"exact": 3}
+    assert Counter(label.stratum for label in labels) == {"exact": 3}
     after = topped_up([struck(labels[0]), *labels[1:]], OWN, 3, 1, ask=False)
     assert len(after) == 4
-    assert len({one.id for one in after}) == 4
-    assert [one.state for one in after] == ["struck", "proposed", "proposed", "proposed"]
+    assert len({label.id for label in after}) == 4
+    assert [label.state for label in after] == ["struck", "proposed", "proposed", "proposed"]
     assert topped_up(after, OWN, 3, 1, ask=False) == after
 
 
 def test_what_nobody_wrote_waits_only_while_somebody_is_asked() -> None:
     asked = topped_up([], OWN, 2, 1, ask=True)
-    assert Counter(one.stratum for one in asked if not one.text) == {"paraphrase": 2}
-    assert [one.state for one in taken(asked) if not one.text] == ["proposed"] * 2
-    assert all(one.text for one in topped_up(asked, OWN, 2, 1, ask=False))
+    assert Counter(label.stratum for label in asked if not label.text) == {"paraphrase": 2}
+    assert [label.state for label in taken(asked) if not label.text] == ["proposed"] * 2
+    assert all(label.text for label in topped_up(asked, OWN, 2, 1, ask=False))
 
 
 def test_every_answer_is_saved_at_once_and_asking_goes_on_where_it_stopped(tmp_path: Path) -> None:
@@ -172,10 +172,10 @@ def test_every_answer_is_saved_at_once_and_asking_goes_on_where_it_stopped(tmp_p
     with pytest.raises(KeyboardInterrupt):
         judged(labels, judge, lambda now: write_labels(tmp_path, now))
     kept = read_labels(tmp_path)
-    assert [one.state for one in kept] == ["confirmed", "struck", "proposed", "proposed"]
+    assert [label.state for label in kept] == ["confirmed", "struck", "proposed", "proposed"]
     assert kept[1].text == ""
     judged(kept, judge, lambda now: write_labels(tmp_path, now))
-    ids = [one.id for one in labels]
+    ids = [label.id for label in labels]
     assert told[3:] == [(ids[2], 1, 2), (ids[3], 2, 2)]
 
 
@@ -188,8 +188,8 @@ def test_enough_ends_the_asking_and_what_was_taken_is_asked_about_again() -> Non
         return None if len(asked) == 2 else replace(label, state="confirmed")
 
     after = judged(labels, judge, lambda _: None)
-    assert [one.state for one in after] == ["confirmed", "taken", "taken"]
-    assert [one.counts for one in (*after, struck(after[0]))] == [True, True, True, False]
+    assert [label.state for label in after] == ["confirmed", "taken", "taken"]
+    assert [label.counts for label in (*after, struck(after[0]))] == [True, True, True, False]
 
 
 def test_the_file_names_memories_by_id_and_digest() -> None:

@@ -70,14 +70,14 @@ async def test_sensitive_memories_and_secrets_take_no_part(monkeypatch: pytest.M
         memory(14, "another harmless text", expanded_keywords=(SECRET,)),
     ]
     store = InMemoryStore()
-    for one in (*kept, *left_out):
-        await store.add(one)
+    for stored in (*kept, *left_out):
+        await store.add(stored)
     found = await read_own(LocalService(build_context(store, load()), "me"))
-    assert found.memories == {str(one.id): one for one in kept}
+    assert found.memories == {str(memory.id): memory for memory in kept}
     assert found.sensitive == len(left_out)
     labels = taken(topped_up([], OwnWords.of(found.memories.values()), 9, 1, ask=False))
     data = evaluation_set(found, labels)
-    assert {one.content for one in data.documents} == {one.content for one in kept}
+    assert {document.content for document in data.documents} == {memory.content for memory in kept}
     assert len(data.questions) == 5
     assert all(gold.keys() <= found.memories.keys() for gold in data.gold.values())
 
@@ -106,7 +106,7 @@ def test_no_memory_text_leaves_the_private_set(cli: Cli, private: Path, tmp_path
     held = (private / "questions.json").read_text()
     assert typed in held
     assert hidden not in held
-    ids = [id for one in _questions(private) for id in (one["id"], *one["gold"])]
+    ids = [id for question in _questions(private) for id in (question["id"], *question["gold"])]
     elsewhere = [
         file
         for file in (*cli.home.rglob("*"), outcome)
@@ -143,15 +143,15 @@ def test_the_report_has_every_stratum_and_says_what_its_labels_are_worth(
     assert cli("bench", "own", "--configs", CONFIGS, "--questions", "3", "--yes").exit_code == 0
     report = json.loads((private / "report.json").read_text())
     assert report["provenance"]["confirmed"] == 1
-    strata = {one["stratum"]: one["queries"] for one in report["results"]}
+    strata = {result["stratum"]: result["queries"] for result in report["results"]}
     assert strata["exact"] == 3
     assert strata["paraphrase"] == 3
     assert strata["multi-hop"] == 1
     assert strata["overall"] == 7
     found = {
-        one["stratum"]: one["value"]
-        for one in report["results"]
-        if (one["config"], one["metric"]) == ("local-fts", "R@10")
+        result["stratum"]: result["value"]
+        for result in report["results"]
+        if (result["config"], result["metric"]) == ("local-fts", "R@10")
     }
     assert found["exact"] == 1.0, "words find what is quoted"
     assert found["paraphrase"] == 0.0, "and not what is said in other words"
@@ -164,12 +164,12 @@ def test_labelling_goes_on_where_it_was_left(cli: Cli, private: Path) -> None:
     done = cli(*options, input="y\n")
     assert done.exit_code == 2
     assert "no answer to question 2 of 4" in done.stderr
-    assert [one["state"] for one in _questions(private)].count("confirmed") == 1
+    assert [question["state"] for question in _questions(private)].count("confirmed") == 1
     assert not (private / "report.json").exists()
     done = cli(*options, input="y\ny\ny\n")
     assert done.exit_code == 0, done.stderr
     assert "1 of 3" in done.stderr
-    assert [one["state"] for one in _questions(private)] == ["confirmed"] * 4
+    assert [question["state"] for question in _questions(private)] == ["confirmed"] * 4
 
 
 def test_a_person_writes_what_cannot_be_made_without_the_memorys_own_words(
@@ -182,7 +182,7 @@ def test_a_person_writes_what_cannot_be_made_without_the_memorys_own_words(
     done = cli(*options, input=f"y\n{given_away}\nwhere did the delivery go?\n")
     assert "gives the answer away" in done.stderr
     assert done.exit_code == 0, done.stderr
-    (one,) = (one for one in _questions(private) if one["stratum"] == "paraphrase")
+    (one,) = (question for question in _questions(private) if question["stratum"] == "paraphrase")
     assert (one["text"], one["state"]) == ("where did the delivery go?", "confirmed")
 
 
@@ -195,7 +195,7 @@ def test_a_memory_that_becomes_sensitive_takes_its_questions_along(cli: Cli, pri
     assert cli("bench", "own", "--yes", "--configs", "local-fts").exit_code == 0
     after = _questions(private)
     assert len(after) < len(before)
-    assert not [one for one in after if gone in one["gold"]]
+    assert not [question for question in after if gone in question["gold"]]
 
 
 @pytest.mark.parametrize("stored", [(), ("--sensitive",)])
@@ -231,7 +231,7 @@ def test_what_the_user_has_takes_part_and_missing_paraphrases_are_reported(
     report = json.loads((private / "report.json").read_text())
     assert report["provenance"]["current_configuration"] == "current"
     assert report["against"] == "current"
-    assert {one["config"] for one in report["results"]} == {"current", "local-fts"}
+    assert {result["config"] for result in report["results"]} == {"current", "local-fts"}
     labelled = "A note on tides and their causes"
     assert cli("remember", labelled, "--keyword", "moon", "--keyword", "gravity").exit_code == 0
     told = cli("bench", "own", "--yes", "--configs", "local-fts").stdout

@@ -21,7 +21,9 @@ DOCUMENTS = (
 
 
 def _run(*questions: Question) -> Run:
-    data = EvaluationSet("set", DOCUMENTS, questions, {one.id: {"tea": 1} for one in questions}, "")
+    data = EvaluationSet(
+        "set", DOCUMENTS, questions, {question.id: {"tea": 1} for question in questions}, ""
+    )
     return run_yardstick(data, NAMED["bm25s"], lambda *_: None, timed=1)
 
 

@@ -63,12 +63,14 @@ def test_questions_won_and_lost_largest_change_first() -> None:
     }
     values = score(gold, before)["R@10"], score(gold, after)["R@10"]
     found = changes(gold, before, after, *values)
-    assert [(one.question, one.before, one.after) for one in found.won] == [
+    assert [(change.question, change.before, change.after) for change in found.won] == [
         ("whole", 0, 1),
         ("half", 0, 0.5),
         ("half too", 0, 0.5),
     ]
-    assert [(one.question, one.before, one.after) for one in found.lost] == [("worse", 1, 0)]
+    assert [(change.question, change.before, change.after) for change in found.lost] == [
+        ("worse", 1, 0)
+    ]
     assert found.equal == 1
     assert found.won[0] == Change(
         question="whole",

@@ -31,7 +31,7 @@ def _exact_p(each: list[int]) -> float:
         abs(sum(sign * value for sign, value in zip(signs, each, strict=True)))
         for signs in product((1, -1), repeat=len(each))
     ]
-    return sum(one >= abs(sum(each)) for one in sums) / len(sums)
+    return sum(total >= abs(sum(each)) for total in sums) / len(sums)
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_ninety_five_intervals_in_a_hundred_hold_the_truth() -> None:
         interval((random.random(120) < truth).astype(float).tolist(), seed, resamples=1_000)
         for seed in range(runs)
     ]
-    covered = sum(one.low <= truth <= one.high for one in intervals) / runs
+    covered = sum(interval.low <= truth <= interval.high for interval in intervals) / runs
     assert 0.92 <= covered <= 0.98
 
 
@@ -186,8 +186,8 @@ def test_of_several_sets_each_counts_once() -> None:
     error = math.sqrt(large.var() / 400 + small.var() / 100) / 2
     assert found.value == same.value == pytest.approx((large.mean() + small.mean()) / 2)
     assert found.count == 500
-    for one in (found, same):
-        bounds = [(bound - one.value) / error for bound in (one.low, one.high)]
+    for result in (found, same):
+        bounds = [(bound - result.value) / error for bound in (result.low, result.high)]
         assert bounds == pytest.approx([-1.95996, 1.95996], abs=0.1)
     assert same.deviation / math.sqrt(500) == pytest.approx(error, rel=0.02)
     assert same.p == 1 / 10_001

@@ -34,8 +34,10 @@ def test_every_size_is_told(tmp_path: Path) -> None:
     told = CliRunner().invoke(app, [*arguments, "--json", str(file)])
     assert told.exit_code == 0, told.output
     results = json.loads(file.read_text(encoding="utf-8"))["results"]
-    assert [one["memories"] for one in results] == [200, 400]
-    assert all(one["links"] > 0 and one["p95_ms"] >= one["p50_ms"] > 0 for one in results)
+    assert [timing["memories"] for timing in results] == [200, 400]
+    assert all(
+        timing["links"] > 0 and timing["p95_ms"] >= timing["p50_ms"] > 0 for timing in results
+    )
 
 
 @dataclass
@@ -69,11 +71,11 @@ async def test_the_whole_leg_is_timed_beside_the_dense_one(empty_database_url: s
         queries=3,
         progress=lambda *_: None,
     )
-    assert [(one.memories, one.concepts) for one in found] == [(200, 800), (300, 1200)]
-    for one in found:
-        assert one.graph_p95_ms >= one.graph_p50_ms > 0
-        assert one.dense_p95_ms >= one.dense_p50_ms > 0
-        assert one.ratio == pytest.approx(one.graph_p95_ms / one.dense_p95_ms, abs=0.0051)
+    assert [(timing.memories, timing.concepts) for timing in found] == [(200, 800), (300, 1200)]
+    for timing in found:
+        assert timing.graph_p95_ms >= timing.graph_p50_ms > 0
+        assert timing.dense_p95_ms >= timing.dense_p50_ms > 0
+        assert timing.ratio == pytest.approx(timing.graph_p95_ms / timing.dense_p95_ms, abs=0.0051)
 
 
 @pytest.mark.parametrize("sizes", ["400,200", "1", "many", ""])

@@ -103,7 +103,7 @@ def test_the_page_answers_shows_and_limits() -> None:
 
 
 def test_the_page_says_what_was_measured_before_there_was_a_graph() -> None:
-    old = {name: {**one, "layout": {}} for name, one in ORIGIN["configs"].items()}
+    old = {name: {**config, "layout": {}} for name, config in ORIGIN["configs"].items()}
     before = replace(_report(), provenance={**ORIGIN, "configs": old})
     after = replace(FUSION, slug="graph", title="The graph")
     text = render_page([(FUSION, before), (after, _report())], ORIGIN)

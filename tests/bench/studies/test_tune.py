@@ -134,7 +134,10 @@ def test_each_set_counts_once_however_many_questions_it_has() -> None:
     assert tuning.means == pytest.approx({CURRENT: 1 / 2, "tried": (1 + 1 / 4) / 2})
     assert tuning.chosen == "tried"
     assert tuning.held_out.value == pytest.approx((1 / 2 - 1 / 4) / 2)
-    assert {name: one.count for name, one in tuning.per_set.items()} == {"small": 10, "large": 100}
+    assert {name: difference.count for name, difference in tuning.per_set.items()} == {
+        "small": 10,
+        "large": 100,
+    }
 
 
 def test_every_stratum_is_parted_in_two_by_the_seed() -> None:
@@ -167,7 +170,7 @@ def test_what_is_tried_is_a_change_of_what_is_set() -> None:
     others = {"depth": 80, "rerank": True, "deadline_ms": 300}
     present = RecallSettings().changed({**weights, **others})
     tried = candidates(parse_configs("default:dense_weight=3,lexical,default:depth=80"), present)
-    assert [one.name for one in tried] == [CURRENT, "default:dense_weight=3", "lexical"]
+    assert [config.name for config in tried] == [CURRENT, "default:dense_weight=3", "lexical"]
     assert tried[0].settings["depth"] == tried[1].settings["depth"] == 80
     assert "rerank" not in tried[0].settings
     assert changes(present, tried[0]) == NOTHING
@@ -177,7 +180,7 @@ def test_what_is_tried_is_a_change_of_what_is_set() -> None:
 
 def test_the_layout_is_that_of_what_is_tried_and_only_one() -> None:
     tried = candidates(parse_configs("local-fts:depth=10|20"), RecallSettings())
-    assert {one.layout for one in tried} == {Layout(engine="sqlite")}
+    assert {config.layout for config in tried} == {Layout(engine="sqlite")}
     with pytest.raises(InvalidInput, match="more than settings"):
         candidates(parse_configs("lexical,local-fts"), RecallSettings())
 
@@ -199,7 +202,7 @@ def test_the_commands_are_those_a_person_would_type() -> None:
 def test_every_setting_that_the_default_sweep_tries_can_be_set() -> None:
     tried = candidates(parse_configs(DEFAULT_SWEEP), RecallSettings())
     assert len(tried) > 10
-    assert {one.layout for one in tried} == {Layout()}
+    assert {config.layout for config in tried} == {Layout()}
     for config in tried[1:]:
         wanted = changes(RecallSettings(), config)
         typed = dict(command.split()[-2:] for command in commands(wanted))

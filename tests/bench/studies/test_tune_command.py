@@ -42,8 +42,8 @@ def data(tmp_path: Path) -> Path:
         documents.append({"_id": f"long{number}", "text": long})
         documents.append({"_id": f"short{number}", "text": f"key{number} red{number} door{number}"})
         labels.append(f"q{number}\tlong{number}\t1")
-    (folder / CORPUS).write_text("".join(json.dumps(one) + "\n" for one in documents))
-    (folder / QUERIES).write_text("".join(json.dumps(one) + "\n" for one in queries))
+    (folder / CORPUS).write_text("".join(json.dumps(document) + "\n" for document in documents))
+    (folder / QUERIES).write_text("".join(json.dumps(query) + "\n" for query in queries))
     (folder / QRELS).write_text("\n".join(labels) + "\n")
     return folder.parent
 

@@ -40,12 +40,12 @@ class Converted:
 
     @classmethod
     def of(cls, documents: Mapping[str, Document], asked: Sequence[Asked]) -> Converted:
-        answerable = tuple(each for each in asked if each.gold)
+        answerable = tuple(labelled for labelled in asked if labelled.gold)
         return cls(tuple(documents.values()), answerable, len(asked) - len(answerable))
 
     @property
     def labels(self) -> int:
-        return sum(len(each.gold) for each in self.asked)
+        return sum(len(labelled.gold) for labelled in self.asked)
 
 
 def read_published(file: Path, shape: type[T], name: str) -> T:
@@ -85,7 +85,7 @@ def check_target(folder: Path, *, force: bool) -> None:
 def contents(converted: Converted) -> dict[str, str]:
     """What stands in each of the set's files."""
     asked = converted.asked
-    labels = [(each.question.id, document) for each in asked for document in each.gold]
+    labels = [(labelled.question.id, document) for labelled in asked for document in labelled.gold]
     lines: dict[str, Iterable[str]] = {
         CORPUS: map(_json, map(_document, converted.documents)),
         QUERIES: map(_json, map(_question, asked)),

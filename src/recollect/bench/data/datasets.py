@@ -71,7 +71,7 @@ def conversations(documents: Sequence[Document]) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for (scope, time, title), run in groupby(
-        documents, key=lambda one: (one.scope, one.time, one.title)
+        documents, key=lambda document: (document.scope, document.time, document.title)
     ):
         turns = list(run)
         if time is not None and not title and len(turns) > 1:
@@ -116,7 +116,7 @@ def find_sets(data: Path, names: Sequence[str] | None) -> list[Path]:
             field="data",
             remedy="Name the folder that holds the evaluation sets, one folder each.",
         )
-    here = {each.name: each for each in sorted(data.iterdir()) if _is_set(each)}
+    here = {folder.name: folder for folder in sorted(data.iterdir()) if _is_set(folder)}
     if not here and _is_set(data):
         here = {_name(data): data}
     if not here:
@@ -139,8 +139,8 @@ def read_set(folder: Path) -> EvaluationSet:
     """The set in a folder, whole and checked; InvalidInput with file and line if it is not."""
     contents = {name: _bytes(folder / name) for name in FILES}
     digest = hashlib.sha256()
-    for each in contents.values():
-        digest.update(each)
+    for content in contents.values():
+        digest.update(content)
     documents = _documents(_Source(folder / CORPUS, contents[CORPUS]))
     questions = _questions(_Source(folder / QUERIES, contents[QUERIES]))
     gold = _gold(_Source(folder / QRELS, contents[QRELS]), documents, questions)

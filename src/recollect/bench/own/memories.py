@@ -66,7 +66,7 @@ def evaluation_set(own: OwnMemories, labels: Sequence[Label]) -> EvaluationSet:
             field="own",
             remedy="Store some memories first; sensitive ones take no part.",
         )
-    asked = [one for one in labels if one.counts]
+    asked = [label for label in labels if label.counts]
     if not asked:
         raise InvalidInput(
             "no question about your memories was confirmed",
@@ -78,19 +78,21 @@ def evaluation_set(own: OwnMemories, labels: Sequence[Label]) -> EvaluationSet:
         Document(id, memory.content, time=memory.created_at.isoformat())
         for id, memory in own.memories.items()
     )
-    digest = hashlib.sha256(repr((documents, [(one.text, one.gold) for one in asked])).encode())
+    digest = hashlib.sha256(
+        repr((documents, [(label.text, label.gold) for label in asked])).encode()
+    )
     return EvaluationSet(
         name=NAME,
         documents=documents,
-        questions=tuple(Question(one.id, one.text, one.stratum) for one in asked),
-        gold={one.id: dict.fromkeys(one.gold, 1) for one in asked},
+        questions=tuple(Question(label.id, label.text, label.stratum) for label in asked),
+        gold={label.id: dict.fromkeys(label.gold, 1) for label in asked},
         digest=digest.hexdigest(),
     )
 
 
 def counts(own: OwnMemories, labels: Sequence[Label]) -> dict[str, Any]:
     """What the report says of where its figures come from."""
-    states = Counter(one.state for one in labels)
+    states = Counter(label.state for label in labels)
     return {
         "version": __version__,
         "memories": len(own.memories),

@@ -96,7 +96,7 @@ class AskedOnce:
             found = await self.leg(owner, request, settings)
             self._known[key] = found
             listed = () if isinstance(found, Declined) else found
-            self._names[key] = tuple(self.documents[one.id] for one in listed)
+            self._names[key] = tuple(self.documents[item.id] for item in listed)
         return self._known[key]
 
     def found(self, request: RecallRequest, settings: RecallSettings) -> tuple[str, ...]:
@@ -153,7 +153,10 @@ class Runner:
         await context.settings.write_settings(settings.as_dict(), by=OWNER, at=context.clock.now())
         spread = questions[:: max(1, len(questions) // count)][:count]
         return tuple(
-            [_whole(await recall(context, OWNER, _request(one)), one).took_ms for one in spread]
+            [
+                _whole(await recall(context, OWNER, _request(question)), question).took_ms
+                for question in spread
+            ]
         )
 
 

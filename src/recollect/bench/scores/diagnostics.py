@@ -82,7 +82,7 @@ def _share(name: str, gold: Gold, ranking: Ranking, legs: Legs) -> LegShare:
     ranks: list[int] = []
     for question, labels in gold.items():
         lists, wanted = legs.get(question, {}), relevant(labels)
-        others = {each for leg, found in lists.items() if leg != name for each in found}
+        others = {item for leg, found in lists.items() if leg != name for item in found}
         mine = set(lists.get(name, ())) - others
         brought = mine.intersection(ranking.get(question, ())[:TOP])
         only += len(brought)

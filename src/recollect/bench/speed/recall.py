@@ -165,8 +165,8 @@ def _growth(timings: Sequence[Timing]) -> tuple[Growth, ...]:
 
 
 def _overhead(timings: Sequence[Timing]) -> tuple[Overhead, ...]:
-    p50 = {(one.rows, one.query_kind, one.part): one.p50_ms for one in timings}
-    p95 = {(one.rows, one.query_kind, one.part): one.p95_ms for one in timings}
+    p50 = {(timing.rows, timing.query_kind, timing.part): timing.p50_ms for timing in timings}
+    p95 = {(timing.rows, timing.query_kind, timing.part): timing.p95_ms for timing in timings}
     return tuple(
         Overhead(rows, kind, _over_waiting(p50, rows, kind), _over_waiting(p95, rows, kind))
         for rows, kind, part in p50

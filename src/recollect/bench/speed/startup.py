@@ -74,7 +74,7 @@ def measure(
         for number in range(runs):
             times.append(_run((*command, *arguments), variables))
             progress(f"{store}: {name}", number + 1, runs)
-        cpu, wall = (sorted(one) for one in zip(*times, strict=True))
+        cpu, wall = (sorted(values) for values in zip(*times, strict=True))
         results.append(
             StartupResult(store, name, runs, *_median_and_p95(cpu), *_median_and_p95(wall), modules)
         )

@@ -201,7 +201,9 @@ def _of(stratum: str) -> str:
 
 def _anchor(title: str) -> str:
     """Build the anchor as GitHub does for a heading."""
-    kept = "".join(each for each in title.lower() if each.isalnum() or each in "-_ ")
+    kept = "".join(
+        character for character in title.lower() if character.isalnum() or character in "-_ "
+    )
     return kept.replace(" ", "-")
 
 

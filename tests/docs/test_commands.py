@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from tests.waiting import SECONDS
 
-from recollect.bench.cli.sync import throw_away_server
+from recollect.bench.cli.sync import temporary_server
 
 DOCS = Path(__file__).parents[2] / "docs"
 # What the settings default to; the person's home is another in every test.
@@ -38,7 +38,7 @@ def started(open_folder: Path) -> Iterator[Started]:
     (person / DATA).parent.mkdir(parents=True)
     for folder in (person, person / ".local", person / ".local" / "share"):
         folder.chmod(0o711)
-    with throw_away_server(person / DATA) as (url, key):
+    with temporary_server(person / DATA) as (url, key):
         yield Started(person, url, key)
 
 

@@ -15,13 +15,13 @@ from tests.bench.memories import filler, memory
 from recollect.bench.own.labels import (
     FILE,
     Label,
+    accept_all,
     content_digest,
-    judged,
-    present_labels,
+    judge_labels,
+    read_current_labels,
     read_labels,
-    struck,
-    taken,
-    topped_up,
+    strike,
+    top_up,
     write_labels,
 )
 from recollect.bench.own.private import private_folder
@@ -34,7 +34,7 @@ OWN = OwnWords.of(MEMORIES.values())
 
 
 def _labels(count: int) -> list[Label]:
-    return topped_up([], OWN, count, 1, ask=False)
+    return top_up([], OWN, count, 1, ask=False)
 
 
 def _mode(path: Path) -> int:
@@ -138,25 +138,25 @@ def test_a_question_goes_with_what_it_was_made_of(tmp_path: Path, happens: objec
     memories = dict(MEMORIES)
     (gone,) = labels[0].gold
     happens(memories, gone)  # type: ignore[operator]  # one of the two above
-    assert present_labels(tmp_path, memories) == labels[1:]
+    assert read_current_labels(tmp_path, memories) == labels[1:]
     assert labels[0].text not in (tmp_path / FILE).read_text()
 
 
 def test_what_is_missing_is_proposed_and_what_was_struck_is_not() -> None:
     labels = _labels(3)
     assert Counter(label.stratum for label in labels) == {"exact": 3}
-    after = topped_up([struck(labels[0]), *labels[1:]], OWN, 3, 1, ask=False)
+    after = top_up([strike(labels[0]), *labels[1:]], OWN, 3, 1, ask=False)
     assert len(after) == 4
     assert len({label.id for label in after}) == 4
     assert [label.state for label in after] == ["struck", "proposed", "proposed", "proposed"]
-    assert topped_up(after, OWN, 3, 1, ask=False) == after
+    assert top_up(after, OWN, 3, 1, ask=False) == after
 
 
 def test_what_nobody_wrote_waits_only_while_somebody_is_asked() -> None:
-    asked = topped_up([], OWN, 2, 1, ask=True)
+    asked = top_up([], OWN, 2, 1, ask=True)
     assert Counter(label.stratum for label in asked if not label.text) == {"paraphrase": 2}
-    assert [label.state for label in taken(asked) if not label.text] == ["proposed"] * 2
-    assert all(label.text for label in topped_up(asked, OWN, 2, 1, ask=False))
+    assert [label.state for label in accept_all(asked) if not label.text] == ["proposed"] * 2
+    assert all(label.text for label in top_up(asked, OWN, 2, 1, ask=False))
 
 
 def test_every_answer_is_saved_at_once_and_asking_goes_on_where_it_stopped(tmp_path: Path) -> None:
@@ -167,29 +167,29 @@ def test_every_answer_is_saved_at_once_and_asking_goes_on_where_it_stopped(tmp_p
         told.append((label.id, number, total))
         if len(told) == 3:
             raise KeyboardInterrupt
-        return replace(label, state="confirmed") if number == 1 else struck(label)
+        return replace(label, state="confirmed") if number == 1 else strike(label)
 
     with pytest.raises(KeyboardInterrupt):
-        judged(labels, judge, lambda now: write_labels(tmp_path, now))
+        judge_labels(labels, judge, lambda now: write_labels(tmp_path, now))
     kept = read_labels(tmp_path)
     assert [label.state for label in kept] == ["confirmed", "struck", "proposed", "proposed"]
     assert kept[1].text == ""
-    judged(kept, judge, lambda now: write_labels(tmp_path, now))
+    judge_labels(kept, judge, lambda now: write_labels(tmp_path, now))
     ids = [label.id for label in labels]
     assert told[3:] == [(ids[2], 1, 2), (ids[3], 2, 2)]
 
 
 def test_enough_ends_the_asking_and_what_was_taken_is_asked_about_again() -> None:
-    labels = taken(_labels(3))
+    labels = accept_all(_labels(3))
     asked: list[str] = []
 
     def judge(label: Label, _number: int, _total: int) -> Label | None:
         asked.append(label.id)
         return None if len(asked) == 2 else replace(label, state="confirmed")
 
-    after = judged(labels, judge, lambda _: None)
+    after = judge_labels(labels, judge, lambda _: None)
     assert [label.state for label in after] == ["confirmed", "taken", "taken"]
-    assert [label.counts for label in (*after, struck(after[0]))] == [True, True, True, False]
+    assert [label.counts for label in (*after, strike(after[0]))] == [True, True, True, False]
 
 
 def test_the_file_names_memories_by_id_and_digest() -> None:

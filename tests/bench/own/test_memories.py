@@ -14,8 +14,7 @@ from tests.privacy.canaries import BIRD, birds_in, canary
 from tests.shells.cli.commands import Cli
 
 from recollect.adapters.in_memory import InMemoryStore
-from recollect.bench.own import memories as own_module
-from recollect.bench.own.labels import taken, topped_up
+from recollect.bench.own.labels import accept_all, top_up
 from recollect.bench.own.memories import evaluation_set, read_own
 from recollect.bench.own.words import OwnWords
 from recollect.settings import load
@@ -60,8 +59,7 @@ def _fill(cli: Cli) -> None:
         assert cli("remember", text, *labels).exit_code == 0
 
 
-async def test_sensitive_memories_and_secrets_take_no_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(own_module, "MAX_PAGE", 2)  # several pages, also of a few memories
+async def test_own_leaves_out_sensitive_memories_and_secrets() -> None:
     kept = filler(1, 5)
     left_out = [
         memory(11, "private matters", is_sensitive=True),
@@ -72,10 +70,10 @@ async def test_sensitive_memories_and_secrets_take_no_part(monkeypatch: pytest.M
     store = InMemoryStore()
     for stored in (*kept, *left_out):
         await store.add(stored)
-    found = await read_own(LocalService(build_context(store, load()), "me"))
+    found = await read_own(LocalService(build_context(store, load()), "me"), page_size=2)
     assert found.memories == {str(memory.id): memory for memory in kept}
     assert found.sensitive == len(left_out)
-    labels = taken(topped_up([], OwnWords.of(found.memories.values()), 9, 1, ask=False))
+    labels = accept_all(top_up([], OwnWords.of(found.memories.values()), 9, 1, ask=False))
     data = evaluation_set(found, labels)
     assert {document.content for document in data.documents} == {memory.content for memory in kept}
     assert len(data.questions) == 5

@@ -6,7 +6,7 @@ import pytest
 from tests.bench.memories import filler, memory
 
 from recollect.bench.data.strata import stems
-from recollect.bench.own.questions import Proposal, proposals
+from recollect.bench.own.questions import Proposal, propose_questions
 from recollect.bench.own.words import OwnStratum, OwnWords, names
 from recollect.core.memory.memory import Memory
 
@@ -26,7 +26,7 @@ OWN = OwnWords.of(STORE)
 
 
 def _made(stratum: OwnStratum, own: OwnWords = OWN, count: int = 100) -> list[Proposal]:
-    return proposals(own, {stratum: count}, 1, frozenset(), ask=False)
+    return propose_questions(own, {stratum: count}, 1, frozenset(), ask=False)
 
 
 def _about(found: list[Proposal], *about: Memory) -> Proposal | None:
@@ -129,25 +129,25 @@ def test_names_are_told_by_how_they_are_written(content: str, expected: set[str]
 
 
 def test_the_same_seed_draws_the_same_and_a_new_memory_upsets_nothing() -> None:
-    first = proposals(OWN, {"exact": 5}, 1, frozenset(), ask=False)
-    assert first == proposals(OWN, {"exact": 5}, 1, frozenset(), ask=False)
-    assert first != proposals(OWN, {"exact": 5}, 2, frozenset(), ask=False)
+    first = propose_questions(OWN, {"exact": 5}, 1, frozenset(), ask=False)
+    assert first == propose_questions(OWN, {"exact": 5}, 1, frozenset(), ask=False)
+    assert first != propose_questions(OWN, {"exact": 5}, 2, frozenset(), ask=False)
     grown = OwnWords.of([*STORE, memory(7, "Violet umbrellas cost twelve crowns")])
-    after = proposals(grown, {"exact": 5}, 1, frozenset(), ask=False)
+    after = propose_questions(grown, {"exact": 5}, 1, frozenset(), ask=False)
     assert len({proposal.id for proposal in first} & {proposal.id for proposal in after}) >= 4
 
 
 def test_what_is_known_is_not_proposed_again_and_no_more_than_wanted() -> None:
     first = _made("exact", count=2)
     known = frozenset(proposal.id for proposal in first)
-    second = proposals(OWN, {"exact": 2, "paraphrase": 0}, 1, known, ask=False)
+    second = propose_questions(OWN, {"exact": 2, "paraphrase": 0}, 1, known, ask=False)
     assert len(first) == len(second) == 2
     assert not known & {proposal.id for proposal in second}
-    assert proposals(OWN, {"exact": -1}, 1, frozenset(), ask=True) == []
+    assert propose_questions(OWN, {"exact": -1}, 1, frozenset(), ask=True) == []
 
 
 def test_with_ask_a_person_gets_the_paraphrases_that_could_not_be_made() -> None:
-    found = proposals(OWN, {"paraphrase": 4}, 1, frozenset(), ask=True)
+    found = propose_questions(OWN, {"paraphrase": 4}, 1, frozenset(), ask=True)
     assert [bool(proposal.text) for proposal in found] == [True, False, False, False]
     assert len({proposal.gold for proposal in found}) == 4
 

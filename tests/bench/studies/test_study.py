@@ -12,18 +12,18 @@ import pytest
 from tests.bench.made_runs import evaluation_set, right, run
 from tests.shells.cli.commands import Cli
 
-from recollect.bench.cli import study as cli_study
+from recollect.bench.cli.study import write_studies
 from recollect.bench.reports.as_json import as_json, from_json
 from recollect.bench.reports.machine import provenance
 from recollect.bench.reports.plots import sweep_plot
 from recollect.bench.runs.configs import parse_configs
 from recollect.bench.scores.metrics import METRICS
 from recollect.bench.scores.report import Report
-from recollect.bench.scores.scoring import scored
+from recollect.bench.scores.scoring import score_runs
 from recollect.bench.scores.summary import make_report
 from recollect.bench.studies import studies
 from recollect.bench.studies.page import render_page, write_figures, write_study_page
-from recollect.bench.studies.studies import STUDIES, Study, chosen_studies
+from recollect.bench.studies.studies import STUDIES, Study, select_studies
 from recollect.core.errors import InvalidInput
 
 FUSION = Study(
@@ -54,7 +54,7 @@ def _report(configs: tuple[str, ...] = ("rrf", "convex")) -> Report:
         for number, config in enumerate(configs)
     ]
     return make_report(
-        scored(SETS, runs),
+        score_runs(SETS, runs),
         against=configs[0],
         seed=1,
         provenance=ORIGIN,
@@ -80,11 +80,11 @@ def test_slugs_and_titles_are_their_own() -> None:
 
 def test_studies_are_chosen_by_slug() -> None:
     other = replace(FUSION, slug="other")
-    assert chosen_studies([FUSION, other], None) == [FUSION, other]
-    assert chosen_studies([FUSION, other], "other, fusion") == [FUSION, other]
-    assert chosen_studies([FUSION, other], "other") == [other]
+    assert select_studies([FUSION, other], None) == [FUSION, other]
+    assert select_studies([FUSION, other], "other, fusion") == [FUSION, other]
+    assert select_studies([FUSION, other], "other") == [other]
     with pytest.raises(InvalidInput, match="no study named 'fuson'"):
-        chosen_studies([FUSION, other], "fuson")
+        select_studies([FUSION, other], "fuson")
 
 
 def test_the_page_answers_shows_and_limits() -> None:
@@ -149,7 +149,7 @@ def test_a_study_of_a_sweep_has_its_curves(tmp_path: Path) -> None:
     assert drawn == (tmp_path / "same.png").read_bytes()
 
 
-def test_the_command_measures_and_writes(
+def test_studies_are_measured_once_and_the_page_can_be_rewritten(
     models_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two studies that share what they compare, on the synthetic set."""
@@ -165,20 +165,17 @@ def test_the_command_measures_and_writes(
     elsewhere = replace(lexical, slug="elsewhere", sets=("locomo",))
     several = replace(lexical, slug="several", title="More", configs="lexical,local-fts,ts_rank")
     here = (lexical, replace(several, is_timed=False), elsewhere)
-    monkeypatch.setattr(cli_study, "STUDIES", here)
-    cli = Cli(tmp_path / "home", {"RECOLLECT_MODELS": str(models_folder)})
-    result = cli("bench", "study", "--out", str(tmp_path / "docs"))
-    assert result.exit_code == 0, result.stderr
-    assert "benchmark.md: 2 studies" in result.stdout
+    monkeypatch.setenv("RECOLLECT_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("RECOLLECT_MODELS", str(models_folder))
+    assert write_studies(here, here, None, tmp_path / "docs", seed=1) == 2
     text = (tmp_path / "docs" / "benchmark.md").read_text()
     assert text.count("| ts_rank |") == 2 * 2 * 2 + 1  # studies × metrics × tables, and one time
     figures = json.loads((tmp_path / "docs/benchmark/words.json").read_text())
     assert {row["config"] for row in figures["results"]} == {"lexical", "ts_rank"}
     assert {row["stratum"] for row in figures["results"]} == {"overall"}
     assert not (tmp_path / "docs/benchmark/elsewhere.json").exists()
-    monkeypatch.setattr(cli_study, "STUDIES", (replace(lexical, verdict="Neither."), *here[1:]))
-    result = cli("bench", "study", "--page-only", "--out", str(tmp_path / "docs"))
-    assert result.exit_code == 0, result.stderr
+    changed = (replace(lexical, verdict="Neither."), *here[1:])
+    assert write_studies(changed, (), None, tmp_path / "docs", seed=1) == 2
     again = (tmp_path / "docs" / "benchmark.md").read_text()
     assert again == text.replace("Words](#words): Either.", "Words](#words): Neither.").replace(
         "## Words\n\nWhich lexical ranking?\n\n**Verdict.** Either.",

@@ -11,17 +11,17 @@ import pytest
 from recollect.bench.data.datasets import Document, EvaluationSet, Question
 from recollect.bench.runs.configs import Config, Layout, parse_configs
 from recollect.bench.runs.run import Answer, Run
-from recollect.bench.scores.scoring import Scored, scored
+from recollect.bench.scores.scoring import Scored, score_runs
 from recollect.bench.studies.tune import (
     CURRENT,
     DEFAULT_SWEEP,
     FEWEST_QUESTIONS,
     Tuning,
     as_dict,
-    candidates,
+    build_candidates,
     changes,
     commands,
-    halves,
+    split_halves,
     tune,
 )
 from recollect.core.errors import InvalidInput
@@ -58,7 +58,7 @@ def _run(data: EvaluationSet, config: str, ranks: Mapping[str, int]) -> Run:
 
 def _tuned(data: EvaluationSet, ranks: Mapping[str, Mapping[str, int]], seed: int = 1) -> Tuning:
     runs = [_run(data, name, each) for name, each in ranks.items()]
-    return tune(scored([data], runs), METRIC, seed)
+    return tune(score_runs([data], runs), METRIC, seed)
 
 
 def _all(data: EvaluationSet, rank: int) -> dict[str, int]:
@@ -107,7 +107,7 @@ def test_the_luckiest_of_many_that_differ_by_chance_is_hardly_ever_recommended()
 
 def test_what_wins_only_where_it_was_chosen_is_not_recommended() -> None:
     data = _set("one", 40)
-    choosing, confirming = halves([data], 1)
+    choosing, confirming = split_halves([data], 1)
     fitted = {**dict.fromkeys(choosing["one"], 1), **dict.fromkeys(confirming["one"], 9)}
     tuning = _tuned(data, {CURRENT: _all(data, 2), "fitted": fitted})
     assert (tuning.chosen, tuning.recommended) == ("fitted", False)
@@ -116,7 +116,7 @@ def test_what_wins_only_where_it_was_chosen_is_not_recommended() -> None:
 
 def test_what_wins_only_where_it_is_confirmed_is_not_even_chosen() -> None:
     data = _set("one", 40)
-    choosing, confirming = halves([data], 1)
+    choosing, confirming = split_halves([data], 1)
     unseen = {**dict.fromkeys(choosing["one"], 3), **dict.fromkeys(confirming["one"], 1)}
     tuning = _tuned(data, {CURRENT: _all(data, 2), "unseen": unseen})
     assert (tuning.chosen, tuning.recommended) == (CURRENT, False)
@@ -130,7 +130,7 @@ def test_each_set_counts_once_however_many_questions_it_has() -> None:
         _run(large, CURRENT, _all(large, 2)),
         _run(large, "tried", _all(large, 4)),
     ]
-    tuning = tune(scored([small, large], runs), METRIC, 1)
+    tuning = tune(score_runs([small, large], runs), METRIC, 1)
     assert tuning.means == pytest.approx({CURRENT: 1 / 2, "tried": (1 + 1 / 4) / 2})
     assert tuning.chosen == "tried"
     assert tuning.held_out.value == pytest.approx((1 / 2 - 1 / 4) / 2)
@@ -144,32 +144,34 @@ def test_every_stratum_is_parted_in_two_by_the_seed() -> None:
     data = _set("one", 61, strata=("a", "a", "b"))
     stratum = {question.id: question.stratum for question in data.questions}
     for seed in range(10):
-        first, second = halves([data], seed)
+        first, second = split_halves([data], seed)
         assert sorted((*first["one"], *second["one"])) == sorted(stratum)
         here, there = (Counter(stratum[id] for id in half["one"]) for half in (first, second))
         for name in ("a", "b"):
             assert abs(here[name] - there[name]) <= 1
-        assert halves([data], seed) == (first, second)
-        assert halves([data], seed + 1) != (first, second)
+        assert split_halves([data], seed) == (first, second)
+        assert split_halves([data], seed + 1) != (first, second)
 
 
 def test_many_small_strata_are_parted_evenly_too() -> None:
     data = _set("one", 40, strata=[f"s{number}" for number in range(40)])
-    first, second = halves([data], 1)
+    first, second = split_halves([data], 1)
     assert len(first["one"]) == len(second["one"]) == 20
 
 
 def test_too_few_questions_are_told() -> None:
-    halves([_set("enough", FEWEST_QUESTIONS)], 1)
+    split_halves([_set("enough", FEWEST_QUESTIONS)], 1)
     with pytest.raises(InvalidInput, match="few has 19 questions"):
-        halves([_set("few", FEWEST_QUESTIONS - 1)], 1)
+        split_halves([_set("few", FEWEST_QUESTIONS - 1)], 1)
 
 
 def test_what_is_tried_is_a_change_of_what_is_set() -> None:
     weights = {"lexical_weight": 1.0, "dense_weight": 1.0, "graph_weight": 0.35}
     others = {"depth": 80, "rerank": True, "deadline_ms": 300}
     present = RecallSettings().changed({**weights, **others})
-    tried = candidates(parse_configs("default:dense_weight=3,lexical,default:depth=80"), present)
+    tried = build_candidates(
+        parse_configs("default:dense_weight=3,lexical,default:depth=80"), present
+    )
     assert [config.name for config in tried] == [CURRENT, "default:dense_weight=3", "lexical"]
     assert tried[0].settings["depth"] == tried[1].settings["depth"] == 80
     assert "rerank" not in tried[0].settings
@@ -179,15 +181,15 @@ def test_what_is_tried_is_a_change_of_what_is_set() -> None:
 
 
 def test_the_layout_is_that_of_what_is_tried_and_only_one() -> None:
-    tried = candidates(parse_configs("local-fts:depth=10|20"), RecallSettings())
+    tried = build_candidates(parse_configs("local-fts:depth=10|20"), RecallSettings())
     assert {config.layout for config in tried} == {Layout(engine="sqlite")}
     with pytest.raises(InvalidInput, match="more than settings"):
-        candidates(parse_configs("lexical,local-fts"), RecallSettings())
+        build_candidates(parse_configs("lexical,local-fts"), RecallSettings())
 
 
 def test_champions_cannot_be_tuned_for_they_cannot_be_set() -> None:
     with pytest.raises(InvalidInput, match="no setting of the product"):
-        candidates(parse_configs("rrf,rrf:champions=2"), RecallSettings())
+        build_candidates(parse_configs("rrf,rrf:champions=2"), RecallSettings())
 
 
 def test_the_commands_are_those_a_person_would_type() -> None:
@@ -200,7 +202,7 @@ def test_the_commands_are_those_a_person_would_type() -> None:
 
 
 def test_every_setting_that_the_default_sweep_tries_can_be_set() -> None:
-    tried = candidates(parse_configs(DEFAULT_SWEEP), RecallSettings())
+    tried = build_candidates(parse_configs(DEFAULT_SWEEP), RecallSettings())
     assert len(tried) > 10
     assert {config.layout for config in tried} == {Layout()}
     for config in tried[1:]:

@@ -15,13 +15,20 @@ from rich.console import Console
 from rich.table import Table
 
 from recollect.bench.cli.data import Data
-from recollect.bench.cli.measuring import ALL, check_writable, chosen_sets
-from recollect.bench.cli.sync import one_bar
+from recollect.bench.cli.measuring import ALL, check_writable, select_sets
+from recollect.bench.cli.sync import progress_bar
 from recollect.bench.data.datasets import EvaluationSet
 from recollect.bench.runs.configs import Layout
 from recollect.bench.runs.embedding_cache import CachedEmbedders, open_cache
 from recollect.bench.runs.stage import Progress, staged, wake
-from recollect.bench.studies.floor import Asked, FloorRow, ask_meaning, ask_words, prompts, table
+from recollect.bench.studies.floor import (
+    Asked,
+    FloorRow,
+    ask_meaning,
+    ask_words,
+    build_prompts,
+    table,
+)
 from recollect.core.recall.relevance import COSINE_FLOOR, FLOOR
 from recollect.settings import Settings, load
 from recollect.wiring import catalogue
@@ -47,8 +54,8 @@ def floor(
     """Show how many answers each relevance floor loses, and how many unrelated prompts pass it."""
     if json_file is not None:
         check_writable([json_file])
-    chosen, settings = chosen_sets(data, sets), load()
-    with one_bar() as progress:
+    chosen, settings = select_sets(data, sets), load()
+    with progress_bar() as progress:
         words, meaning = asyncio.run(_measure(chosen, settings, seed, progress, dense=dense))
     by_words = table(words, WORD_FLOORS)
     by_meaning = table(meaning, COSINE_FLOORS)
@@ -76,7 +83,7 @@ async def _measure(
     words: list[Asked] = []
     meaning: list[Asked] = []
     for data in sets:
-        asked = list(prompts(data, sets, seed))
+        asked = list(build_prompts(data, sets, seed))
         with TemporaryDirectory(prefix="recollect-bench-") as folder:
             local = Layout(engine="sqlite")
             async with staged(data, local, None, Path(folder), progress) as stage:

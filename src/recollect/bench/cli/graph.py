@@ -13,12 +13,12 @@ from rich.console import Console
 from rich.table import Table
 
 from recollect.bench.cli.data import Data
-from recollect.bench.cli.measuring import ALL, check_writable, chosen_sets
+from recollect.bench.cli.measuring import ALL, check_writable, select_sets
 from recollect.bench.speed.corpus import OWNER, Corpus
 from recollect.bench.speed.graph import SEEDS, GraphTiming, measure_graph
 from recollect.bench.speed.graph_rig import LegTiming, time_legs
 from recollect.bench.speed.vectors import Subjects
-from recollect.bench.temporary import throw_away_home
+from recollect.bench.temporary import temporary_home
 from recollect.settings import load
 from recollect.shells.progress import step_bar
 from recollect.wiring import catalogue
@@ -76,7 +76,7 @@ def _time_legs(sizes: list[int], queries: int, seed: int, data: Path | None) -> 
     corpus, yours = Corpus.seeded(seed), load()
     subjects = Subjects.made_up(corpus, sizes[-1])
     if data is not None:
-        subjects = Subjects.of_sets(chosen_sets(data, ALL), seed)
+        subjects = Subjects.of_sets(select_sets(data, ALL), seed)
 
     async def timed(url: str, home: Path) -> list[LegTiming]:
         mine = load(home=home, database_url=url, owner=OWNER, embedder=yours.embedder)
@@ -91,7 +91,7 @@ def _time_legs(sizes: list[int], queries: int, seed: int, data: Path | None) -> 
 
     with (
         step_bar() as step,
-        throw_away_home() as home,
+        temporary_home() as home,
         EmbeddedPostgres(home, account=yours.postgres_account) as url,
     ):
         return asyncio.run(timed(url, home))

@@ -18,7 +18,7 @@ from rich.table import Table
 
 import recollect
 from recollect.bench.cli.measuring import check_writable
-from recollect.bench.cli.sync import one_bar, throw_away_server
+from recollect.bench.cli.sync import progress_bar, temporary_server
 from recollect.bench.speed.corpus import Corpus
 from recollect.bench.speed.hook import (
     HookResult,
@@ -27,7 +27,7 @@ from recollect.bench.speed.hook import (
     fill,
     forget_pages,
     stalling_server,
-    summed_up,
+    summarize,
     time_calls,
 )
 from recollect.settings import load
@@ -59,20 +59,20 @@ def hook(
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="recollect-bench-")))
         folder.chmod(0o711)  # as root, Postgres runs as another account that needs access
-        progress = stack.enter_context(one_bar())
+        progress = stack.enter_context(progress_bar())
         questions = asyncio.run(_fill_local(folder / "local", corpus, rows, progress))
         results: list[HookResult] = []
 
         def measure(state: _State) -> None:
             variables = _variables(state.settings, budget)
             made = time_calls(state.name, calls, variables, questions, progress, state.prepare)
-            results.append(summed_up(state.name, made, budget))
+            results.append(summarize(state.name, made, budget))
 
         local = {"RECOLLECT_HOME": str(folder / "local")}
         package = Path(recollect.__file__).parent
         measure(_State("cold", local, lambda: forget_pages(package, folder / "local")))
         measure(_State("warm", local))
-        with throw_away_server(folder / "server") as (url, key):
+        with temporary_server(folder / "server") as (url, key):
             cached = {
                 "RECOLLECT_HOME": str(folder / "cached"),
                 "RECOLLECT_API_URL": url,

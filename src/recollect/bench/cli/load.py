@@ -12,11 +12,11 @@ from rich.console import Console
 from rich.table import Table
 
 from recollect.bench.cli.measuring import check_writable
-from recollect.bench.cli.sync import one_bar
+from recollect.bench.cli.sync import progress_bar
 from recollect.bench.speed.corpus import Corpus
 from recollect.bench.speed.load import LoadReport, Plan, Step, Target, measure
-from recollect.bench.speed.server import new_key, serving, until_dense_answers, variables_of
-from recollect.bench.temporary import throw_away_home
+from recollect.bench.speed.server import new_key, run_server, variables_of, wait_for_dense
+from recollect.bench.temporary import temporary_home
 from recollect.settings import load as load_settings
 from recollect.usecases.workers.embed import NO_EMBEDDER
 
@@ -55,11 +55,11 @@ def load(
     plan = Plan(_parse_clients(clients), seconds, writes, memories, neighbour, polite)
     yours, corpus = load_settings(), Corpus.seeded(1)
     embedder = yours.embedder if dense else NO_EMBEDDER
-    with throw_away_home() as home:
+    with temporary_home() as home:
         variables = variables_of(home, yours, embedder)
-        with serving(home, variables) as (_, ready), one_bar() as progress:
+        with run_server(home, variables) as (_, ready), progress_bar() as progress:
             if embedder != NO_EMBEDDER:
-                until_dense_answers(ready["url"], ready["key"])
+                wait_for_dense(ready["url"], ready["key"])
             quiet_key = new_key(variables, "quiet")
             target = Target(ready["url"], ready["key"], quiet_key)
             report = asyncio.run(measure(target, plan, corpus, progress))

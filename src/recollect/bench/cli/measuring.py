@@ -16,14 +16,14 @@ from recollect.bench.data.synthetic import NAME, synthetic_set
 from recollect.bench.runs.measure import TIMED, Work, measure, open_tools
 from recollect.bench.runs.run import Run
 from recollect.bench.runs.stage import Progress
-from recollect.bench.temporary import throw_away_home
+from recollect.bench.temporary import temporary_home
 from recollect.core.errors import InvalidInput
 from recollect.settings import Settings
 
 ALL = "all"
 
 
-def chosen_sets(data: Path | None, sets: str) -> list[EvaluationSet]:
+def select_sets(data: Path | None, sets: str) -> list[EvaluationSet]:
     """Read the named sets of a directory, or all of them; without one, the synthetic set."""
     names = None if sets.strip() == ALL else [name.strip() for name in sets.split(",")]
     if data is not None:
@@ -37,7 +37,7 @@ def chosen_sets(data: Path | None, sets: str) -> list[EvaluationSet]:
     return [synthetic_set()]
 
 
-def measured(
+def measure_runs(
     work: Sequence[Work],
     settings: Settings,
     *,
@@ -53,7 +53,7 @@ def measured(
             async with opened as tools:
                 return await measure(work, tools, timed=timed, clocked=clocked)
 
-    with throw_away_home() as home:
+    with temporary_home() as home:
         return asyncio.run(running(home))
 
 

@@ -11,14 +11,14 @@ from rich.console import Console
 from rich.prompt import Prompt
 from rich.text import Text
 
-from recollect.bench.cli.measuring import measured
+from recollect.bench.cli.measuring import measure_runs
 from recollect.bench.own.labels import (
     Label,
-    judged,
-    present_labels,
-    struck,
-    taken,
-    topped_up,
+    accept_all,
+    judge_labels,
+    read_current_labels,
+    strike,
+    top_up,
     write_labels,
 )
 from recollect.bench.own.memories import OwnMemories, counts, evaluation_set, read_own
@@ -26,7 +26,7 @@ from recollect.bench.own.private import private_folder
 from recollect.bench.own.report import as_table, write_report
 from recollect.bench.own.words import OwnWords
 from recollect.bench.runs.configs import current_config, parse_configs, with_current
-from recollect.bench.scores.scoring import scored
+from recollect.bench.scores.scoring import score_runs
 from recollect.bench.scores.summary import make_report
 from recollect.core.errors import InvalidInput
 from recollect.core.recall.settings import RecallSettings
@@ -66,18 +66,18 @@ def own(
     )
     chosen, yours = with_current(parse_configs(configs), current)
     words = OwnWords.of(memories.memories.values())
-    labels = topped_up(present_labels(folder, memories.memories), words, questions, seed, ask=ask)
+    labels = top_up(read_current_labels(folder, memories.memories), words, questions, seed, ask=ask)
     if yes:
-        labels = taken(labels)
+        labels = accept_all(labels)
     write_labels(folder, labels)
     if not yes:
         person = Person(words, Console(stderr=True, highlight=False))
-        labels = judged(labels, person, lambda now: write_labels(folder, now))
+        labels = judge_labels(labels, person, lambda now: write_labels(folder, now))
     data = evaluation_set(memories, labels)
     # A cached vector would outlive a memory that is erased or becomes sensitive.
-    runs = measured([(data, chosen)], settings, timed=0, keep_vectors=False)
+    runs = measure_runs([(data, chosen)], settings, timed=0, keep_vectors=False)
     about = {**counts(memories, labels), "current_configuration": yours}
-    found = scored([data], runs)
+    found = score_runs([data], runs)
     report = make_report(found, against=chosen[0].name, seed=seed, provenance=about)
     files = write_report(folder, report)
     out = Console(highlight=False)
@@ -129,13 +129,13 @@ class Person:
             )
             if text == "q":
                 return None
-            return replace(label, text=text, state="confirmed") if text else struck(label)
+            return replace(label, text=text, state="confirmed") if text else strike(label)
         self._console.print(Text(f"question: {clean_query(label.text)}", style="bold"))
         choice = Prompt.ask(_HELP, choices=list(_CHOICES), default="y", console=self._console)
         if choice == "q":
             return None
         if choice == "n":
-            return struck(label)
+            return strike(label)
         text = self._read_question(label, "the question (empty: keep it)") if choice == "e" else ""
         return replace(label, text=text or label.text, state="confirmed")
 

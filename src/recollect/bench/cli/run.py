@@ -12,17 +12,23 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from recollect.bench.cli.data import Data
-from recollect.bench.cli.measuring import ALL, check_writable, chosen_sets, make_folder, measured
+from recollect.bench.cli.measuring import (
+    ALL,
+    check_writable,
+    make_folder,
+    measure_runs,
+    select_sets,
+)
 from recollect.bench.data.datasets import EvaluationSet, read_facts
 from recollect.bench.reports.as_json import as_json
-from recollect.bench.reports.as_markdown import MEAN, markdown
+from recollect.bench.reports.as_markdown import MEAN, render_markdown
 from recollect.bench.reports.machine import provenance
 from recollect.bench.reports.plots import write_plots
-from recollect.bench.reports.readable import readable
+from recollect.bench.reports.readable import render_changes
 from recollect.bench.runs.configs import parse_configs
 from recollect.bench.runs.measure import TIMED
 from recollect.bench.scores.report import OVERALL, Report
-from recollect.bench.scores.scoring import scored
+from recollect.bench.scores.scoring import score_runs
 from recollect.bench.scores.summary import check_against, make_report
 from recollect.core.errors import InvalidInput
 from recollect.settings import load
@@ -67,7 +73,7 @@ def run(
     parsed = parse_configs(configs)
     base = against or parsed[0].name
     check_against(base, [config.name for config in parsed])
-    chosen = chosen_sets(data, sets)
+    chosen = select_sets(data, sets)
     if facts is not None:
         chosen = [_with_facts(chosen, facts)]
     named = (json_file, markdown_file, readable_file)
@@ -75,8 +81,8 @@ def run(
     if plots is not None:
         make_folder(plots)
     settings = load()
-    runs = measured([(data, parsed) for data in chosen], settings, timed=timed)
-    found = scored(chosen, runs)
+    runs = measure_runs([(data, parsed) for data in chosen], settings, timed=timed)
+    found = score_runs(chosen, runs)
     origin = provenance(chosen, parsed, seed=seed, embedder=settings.embedder)
     report = make_report(found, against=base, seed=seed, provenance=origin)
     _show(report, to_stderr=json_file == STDOUT)
@@ -85,9 +91,9 @@ def run(
     elif json_file is not None:
         json_file.write_text(as_json(report), encoding="utf-8")
     if markdown_file is not None:
-        markdown_file.write_text(markdown(report), encoding="utf-8")
+        markdown_file.write_text(render_markdown(report), encoding="utf-8")
     if readable_file is not None:
-        readable_file.write_text(readable(found, base), encoding="utf-8")
+        readable_file.write_text(render_changes(found, base), encoding="utf-8")
     if plots is not None:
         write_plots(report, plots)
 

@@ -15,14 +15,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemaini
 from rich.progress import Progress as Bar
 
 from recollect.bench.cli.data import Data
-from recollect.bench.cli.measuring import ALL, check_writable, chosen_sets
+from recollect.bench.cli.measuring import ALL, check_writable, select_sets
 from recollect.bench.speed.corpus import KINDS, OWNER, Corpus
 from recollect.bench.speed.recall import Measured, measure
 from recollect.bench.speed.report import SpeedReport, show
 from recollect.bench.speed.rig import Dense, Documents, Rig
 from recollect.bench.speed.server import measure_server
 from recollect.bench.speed.vectors import Subjects
-from recollect.bench.temporary import throw_away_home
+from recollect.bench.temporary import temporary_home
 from recollect.settings import Settings, load
 from recollect.usecases.recall.dense import dense_leg
 from recollect.usecases.service import LocalService
@@ -59,9 +59,9 @@ def speed(
     corpus, yours = Corpus.seeded(seed), load()
     subjects = Subjects.made_up(corpus, sizes[-1])
     if data is not None and dense:
-        subjects = Subjects.of_sets(chosen_sets(data, ALL), seed)
+        subjects = Subjects.of_sets(select_sets(data, ALL), seed)
     embedder = yours.embedder if dense else NO_EMBEDDER
-    with throw_away_home() as home:
+    with temporary_home() as home:
         with EmbeddedPostgres(home, account=yours.postgres_account) as url:
             mine = load(home=home, database_url=url, owner=OWNER)
             measuring = _measure_recall(

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from recollect.bench.cli.measuring import check_writable
-from recollect.bench.cli.sync import one_bar, throw_away_server
+from recollect.bench.cli.sync import progress_bar, temporary_server
 from recollect.bench.speed.startup import StartupResult, as_document, measure
 
 
@@ -36,12 +36,12 @@ def startup(
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="recollect-bench-")))
         folder.chmod(0o711)  # as root, Postgres runs as another account that needs access
-        progress = stack.enter_context(one_bar())
+        progress = stack.enter_context(progress_bar())
         results = measure(
             "local", {"RECOLLECT_HOME": str(folder / "local")}, folder, runs, progress
         )
         if server:
-            url, key = stack.enter_context(throw_away_server(folder / "server"))
+            url, key = stack.enter_context(temporary_server(folder / "server"))
             named = {"RECOLLECT_API_URL": url, "RECOLLECT_API_KEY": key}
             for store, sync in (("cached", "on"), ("remote", "off")):
                 settings = {

@@ -9,16 +9,22 @@ from typing import Annotated
 import typer
 
 from recollect.bench.cli.data import Data
-from recollect.bench.cli.measuring import ALL, check_writable, chosen_sets, make_folder, measured
+from recollect.bench.cli.measuring import (
+    ALL,
+    check_writable,
+    make_folder,
+    measure_runs,
+    select_sets,
+)
 from recollect.bench.data.datasets import EvaluationSet
 from recollect.bench.reports.machine import provenance
 from recollect.bench.runs.configs import Config
 from recollect.bench.runs.run import Run
 from recollect.bench.scores.report import Report
-from recollect.bench.scores.scoring import scored
+from recollect.bench.scores.scoring import score_runs
 from recollect.bench.scores.summary import make_report
 from recollect.bench.studies.page import FOLDER, PAGE, write_figures, write_study_page
-from recollect.bench.studies.studies import STUDIES, Study, chosen_studies
+from recollect.bench.studies.studies import STUDIES, Study, select_studies
 from recollect.core.errors import InvalidInput
 from recollect.settings import load
 
@@ -44,14 +50,23 @@ def study(
     """Measure the questions that decided the defaults and write the benchmark page. Studies that
     are not measured keep their existing figures.
     """
-    sets = [] if page_only else chosen_sets(data, ALL)
-    studies = [] if page_only else _select_measurable(chosen_studies(STUDIES, only), sets)
-    if studies:
+    measured = [] if page_only else select_studies(STUDIES, only)
+    count = write_studies(STUDIES, measured, data, out, seed=seed)
+    typer.echo(f"{out / PAGE}: {count} studies")
+
+
+def write_studies(
+    studies: Sequence[Study], measured: Sequence[Study], data: Path | None, out: Path, *, seed: int
+) -> int:
+    """Measure some of the studies, write the page of all, and return how many it shows."""
+    sets = select_sets(data, ALL) if measured else []
+    measurable = _select_measurable(measured, sets) if measured else []
+    if measurable:
         make_folder(out / FOLDER)
     check_writable([out / PAGE])
-    if studies:
-        write_figures(_measure_studies(studies, sets, seed), out)
-    typer.echo(f"{out / PAGE}: {write_study_page(STUDIES, out)} studies")
+    if measurable:
+        write_figures(_measure_studies(measurable, sets, seed), out)
+    return write_study_page(studies, out)
 
 
 def _measure_studies(
@@ -60,7 +75,7 @@ def _measure_studies(
     settings = load()
     work = [(data, _configs(studies, data)) for data in sets]
     clocked = {config.name for study in studies if study.is_timed for config in study.parsed()}
-    runs = measured([item for item in work if item[1]], settings, clocked=clocked)
+    runs = measure_runs([item for item in work if item[1]], settings, clocked=clocked)
     return [
         (study, _report(study, sets, runs, seed=seed, embedder=settings.embedder))
         for study in studies
@@ -97,7 +112,7 @@ def _report(
     configs = study.parsed()
     names = [config.name for config in configs]
     here = [data for data in sets if not study.sets or data.name in study.sets]
-    found = scored(here, [run for run in runs if run.config.name in names])
+    found = score_runs(here, [run for run in runs if run.config.name in names])
     return make_report(
         found,
         against=study.baseline,

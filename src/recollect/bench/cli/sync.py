@@ -42,7 +42,7 @@ def sync(
     with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder:
         # As root, Postgres runs as another account that needs access.
         Path(folder).chmod(0o711)
-        with throw_away_server(Path(folder) / "server") as (url, key), one_bar() as progress:
+        with temporary_server(Path(folder) / "server") as (url, key), progress_bar() as progress:
             report = asyncio.run(measure(url, key, Path(folder), writes, straight, progress))
     Console(highlight=False).print(_table(report))
     if json_file is not None:
@@ -50,7 +50,7 @@ def sync(
 
 
 @contextmanager
-def throw_away_server(home: Path) -> Iterator[tuple[str, str]]:
+def temporary_server(home: Path) -> Iterator[tuple[str, str]]:
     """Run `recollect serve` on a free port without a worker, and yield its URL and key."""
     ready = home / "ready.json"
     home.mkdir(mode=0o711)
@@ -80,7 +80,7 @@ def throw_away_server(home: Path) -> Iterator[tuple[str, str]]:
 
 
 @contextmanager
-def one_bar() -> Iterator[_Report]:
+def progress_bar() -> Iterator[_Report]:
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),

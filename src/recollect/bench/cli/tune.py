@@ -13,24 +13,24 @@ from rich.console import Console
 from rich.table import Table
 
 from recollect.bench.cli.data import Data
-from recollect.bench.cli.measuring import ALL, check_writable, chosen_sets, measured
+from recollect.bench.cli.measuring import ALL, check_writable, measure_runs, select_sets
 from recollect.bench.cli.own import read_memories
 from recollect.bench.data.datasets import EvaluationSet
-from recollect.bench.own.labels import present_labels
+from recollect.bench.own.labels import read_current_labels
 from recollect.bench.own.memories import evaluation_set
 from recollect.bench.own.private import private_folder
 from recollect.bench.runs.configs import Config, parse_configs
 from recollect.bench.scores.metrics import METRICS
-from recollect.bench.scores.scoring import scored
+from recollect.bench.scores.scoring import score_runs
 from recollect.bench.studies.tune import (
     CURRENT,
     DEFAULT_SWEEP,
     Tuning,
     as_dict,
-    candidates,
+    build_candidates,
     changes,
     commands,
-    halves,
+    split_halves,
     tune,
 )
 from recollect.core.errors import InvalidInput
@@ -69,13 +69,13 @@ def tune_settings(
     if json_file is not None:
         check_writable([json_file])
     settings = load()
-    found = _own_set(settings) if own else chosen_sets(data, sets)
-    halves(found, seed)  # reject too few questions before minutes of measuring
+    found = _own_set(settings) if own else select_sets(data, sets)
+    split_halves(found, seed)  # reject too few questions before minutes of measuring
     present = asyncio.run(_read_current(settings))
-    tried = candidates(parse_configs(configs), present)
+    tried = build_candidates(parse_configs(configs), present)
     work = [(data, tried) for data in found]
-    runs = measured(work, settings, timed=0, keep_vectors=not own)
-    tuning = tune(scored(found, runs), metric, seed)
+    runs = measure_runs(work, settings, timed=0, keep_vectors=not own)
+    tuning = tune(score_runs(found, runs), metric, seed)
     chosen = next(config for config in tried if config.name == tuning.chosen)
     wanted = changes(present, chosen) if tuning.recommended else {}
     _print(tuning, wanted)
@@ -100,7 +100,7 @@ def _check_metric(metric: str) -> None:
 def _own_set(settings: Settings) -> list[EvaluationSet]:
     folder = private_folder(settings.home)
     memories = asyncio.run(read_memories(settings))
-    return [evaluation_set(memories, present_labels(folder, memories.memories))]
+    return [evaluation_set(memories, read_current_labels(folder, memories.memories))]
 
 
 async def _read_current(settings: Settings) -> RecallSettings:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final, Literal, get_args
 
 from recollect.bench.own.private import write_private
-from recollect.bench.own.questions import Proposal, proposals
+from recollect.bench.own.questions import Proposal, propose_questions
 from recollect.bench.own.words import OWN_STRATA, OwnStratum, OwnWords
 from recollect.core.errors import InvalidInput
 from recollect.core.memory.memory import Memory
@@ -68,7 +68,7 @@ def write_labels(folder: Path, labels: Sequence[Label]) -> None:
     write_private(folder / FILE, json.dumps(held, indent=1, ensure_ascii=False) + "\n")
 
 
-def present_labels(folder: Path, memories: Mapping[str, Memory]) -> list[Label]:
+def read_current_labels(folder: Path, memories: Mapping[str, Memory]) -> list[Label]:
     """The labels whose memories take part and still say what they said; others are removed."""
     labels = read_labels(folder)
     kept = [label for label in labels if _still_true(label, memories)]
@@ -77,7 +77,7 @@ def present_labels(folder: Path, memories: Mapping[str, Memory]) -> list[Label]:
     return kept
 
 
-def topped_up(
+def top_up(
     labels: Sequence[Label], own: OwnWords, per_stratum: int, seed: int, *, ask: bool
 ) -> list[Label]:
     """The labels, and proposals for what is missing to so many questions of each stratum."""
@@ -85,11 +85,11 @@ def topped_up(
     have = Counter(label.stratum for label in kept if label.state != "struck")
     wanted: dict[OwnStratum, int] = {stratum: per_stratum - have[stratum] for stratum in OWN_STRATA}
     known = frozenset(label.id for label in kept)
-    added = proposals(own, wanted, seed, known, ask=ask)
+    added = propose_questions(own, wanted, seed, known, ask=ask)
     return [*kept, *(_label(proposal, own) for proposal in added)]
 
 
-def judged(
+def judge_labels(
     labels: Sequence[Label], judge: Judge, save: Callable[[Sequence[Label]], None]
 ) -> list[Label]:
     """Ask about each label that nobody has looked at, and save every answer at once."""
@@ -104,11 +104,11 @@ def judged(
     return now
 
 
-def struck(label: Label) -> Label:
+def strike(label: Label) -> Label:
     return replace(label, text="", state="struck")
 
 
-def taken(labels: Iterable[Label]) -> list[Label]:
+def accept_all(labels: Iterable[Label]) -> list[Label]:
     """All as they are; a question that a person was to write is left for that person."""
     return [
         replace(label, state="taken") if label.state == "proposed" and label.text else label

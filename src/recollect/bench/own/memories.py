@@ -36,12 +36,12 @@ class OwnMemories:
     sensitive: int
 
 
-async def read_own(recollect: Service) -> OwnMemories:
-    """Everything in the store, parted into what may take part and what may not."""
+async def read_own(recollect: Service, page_size: int = MAX_PAGE) -> OwnMemories:
+    """Read every memory in the store; count the sensitive ones and leave them out."""
     found: dict[str, Memory] = {}
     sensitive, cursor = 0, None
     while True:
-        page = await recollect.page(EVERYWHERE, cursor, MAX_PAGE)
+        page = await recollect.page(EVERYWHERE, cursor, page_size)
         for memory in page.memories:
             if takes_part(memory):
                 found[str(memory.id)] = memory

@@ -56,7 +56,7 @@ class Proposal:
         return hashlib.sha256(f"{self.stratum} {sorted(self.gold)}".encode()).hexdigest()[:16]
 
 
-def proposals(
+def propose_questions(
     own: OwnWords,
     wanted: Mapping[OwnStratum, int],
     seed: int,

@@ -25,7 +25,7 @@ _OfSet = TypeVar("_OfSet", Result, Compared)
 _OfMean = TypeVar("_OfMean", Mean, MeanCompared)
 
 
-def markdown(report: Report, *, title: str = "Benchmark") -> str:
+def render_markdown(report: Report, *, title: str = "Benchmark") -> str:
     """All of a report: quality and differences by metric, strata, legs, latency, provenance."""
     parts = [f"# {title}", EXPLAINED]
     for metric in report.metrics:

@@ -15,7 +15,7 @@ from recollect.core.recall.request import LegName
 PLACES: Final = 10
 
 
-def with_champions(
+def insert_champions(
     ranking: Sequence[str], legs: Mapping[LegName, Sequence[str]], count: int
 ) -> tuple[str, ...]:
     """The ranking with each leg's first `count` among the first ten, as far as there is room."""

@@ -16,7 +16,7 @@ from uuid import UUID
 
 from recollect.adapters.in_memory import InMemoryStore
 from recollect.bench.data.datasets import Question
-from recollect.bench.runs.champions import with_champions
+from recollect.bench.runs.champions import insert_champions
 from recollect.bench.runs.configs import Config
 from recollect.bench.runs.stage import OWNER, Progress, Stage
 from recollect.core.errors import StoreError
@@ -146,7 +146,7 @@ class Runner:
         }
         name_of = self._stage.documents
         ranking = tuple(name_of[hit.memory.id] for hit in found.hits)
-        return Answer(with_champions(ranking, legs, champions), legs)
+        return Answer(insert_champions(ranking, legs, champions), legs)
 
     async def _times(self, settings: RecallSettings, count: int) -> tuple[float, ...]:
         context, questions = self._stage.context, self._stage.data.questions

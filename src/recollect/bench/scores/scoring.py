@@ -37,7 +37,7 @@ class Scored:
         )
 
 
-def scored(sets: Sequence[EvaluationSet], runs: Sequence[Run]) -> list[Scored]:
+def score_runs(sets: Sequence[EvaluationSet], runs: Sequence[Run]) -> list[Scored]:
     """The sets that were run, each with its runs by the configuration's name."""
     found: list[Scored] = []
     for data in sets:

@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from recollect.bench.data.strata import RULE_STRATA
-from recollect.bench.scores.diagnostics import Changes, Legs, changes, leg_shares
+from recollect.bench.scores.diagnostics import Changes, Legs, changes, compute_leg_shares
 from recollect.bench.scores.metrics import METRICS
 from recollect.bench.scores.report import (
     OVERALL,
@@ -218,7 +218,7 @@ def _legs(found: Sequence[Scored]) -> Iterator[LegFigures]:
                 id: {str(leg): ids for leg, ids in answer.legs.items()}
                 for id, answer in run.answers.items()
             }
-            for share in leg_shares(scored.data.gold, run.ranking, lists):
+            for share in compute_leg_shares(scored.data.gold, run.ranking, lists):
                 yield LegFigures(scored.data.name, name, share)
 
 
@@ -226,12 +226,12 @@ def _moved(found: Sequence[Scored], against: str) -> Iterator[Moved]:
     for scored in found:
         for name in scored.runs:
             if name != against and against in scored.runs:
-                moved = changes_of(scored, against, name)
+                moved = compare_runs(scored, against, name)
                 counts = len(moved.won), len(moved.lost), moved.equal
                 yield Moved(scored.data.name, name, against, CHANGES_BY, *counts)
 
 
-def changes_of(scored: Scored, before: str, after: str) -> Changes:
+def compare_runs(scored: Scored, before: str, after: str) -> Changes:
     """The questions that going from one configuration to the other won and lost on a set."""
     return changes(
         scored.data.gold,

@@ -124,7 +124,7 @@ def table(asked: Sequence[Asked], floors: Sequence[float]) -> list[FloorRow]:
     ]
 
 
-def prompts(
+def build_prompts(
     here: EvaluationSet, sets: Sequence[EvaluationSet], seed: int
 ) -> Iterator[tuple[str, Question]]:
     """What is asked of one store: its own questions, strangers', and everyday prompts."""

@@ -235,7 +235,7 @@ STUDIES: Final[tuple[Study, ...]] = (
 )
 
 
-def chosen_studies(studies: Sequence[Study], only: str | None) -> list[Study]:
+def select_studies(studies: Sequence[Study], only: str | None) -> list[Study]:
     """Select studies by a comma-separated list of slugs, in their own order. None selects all."""
     if only is None:
         return list(studies)

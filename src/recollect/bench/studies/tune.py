@@ -60,7 +60,7 @@ class Tuning:
         return self.chosen != CURRENT and self.held_out.low > 0
 
 
-def candidates(configs: Sequence[Config], current: RecallSettings) -> list[Config]:
+def build_candidates(configs: Sequence[Config], current: RecallSettings) -> list[Config]:
     """The present settings first, then what is tried: each a change of the present ones."""
     layouts = {config.layout for config in configs}
     if len(layouts) > 1:
@@ -102,7 +102,7 @@ def commands(changes: Mapping[str, object]) -> list[str]:
     return [f"recollect settings set {name} {_typed(value)}" for name, value in changes.items()]
 
 
-def halves(sets: Sequence[EvaluationSet], seed: int) -> tuple[Half, Half]:
+def split_halves(sets: Sequence[EvaluationSet], seed: int) -> tuple[Half, Half]:
     """To choose by and to confirm by: of every stratum half goes here and half goes there, by a
     hash of the seed and the question.
     """
@@ -125,7 +125,7 @@ def halves(sets: Sequence[EvaluationSet], seed: int) -> tuple[Half, Half]:
 
 def tune(found: Sequence[Scored], metric: str, seed: int) -> Tuning:
     """Every set must have a run of the present settings, and of everything else that is tried."""
-    choosing, confirming = halves([scored.data for scored in found], seed)
+    choosing, confirming = split_halves([scored.data for scored in found], seed)
     means = {
         name: fmean(
             fmean(scored.values[name][metric][id] for id in choosing[scored.data.name])

@@ -100,7 +100,7 @@ def has_ended(number: int) -> bool:
     ],
     ids=["while it starts", "while a server is measured", "inside the event loop"],
 )
-def test_a_signal_ends_everything_it_started(
+def test_temporary_home_is_removed_after_a_signal(
     command: tuple[str, ...],
     reached: Callable[[Path], set[int]],
     number: signal.Signals,

@@ -191,7 +191,7 @@ async def test_stats_count_what_an_owner_has(store: MemoryStore) -> None:
     assert await store.stats("nobody") == Stats(memories=0, forgotten=0, sensitive=0)
 
 
-async def test_many_at_once(store: MemoryStore) -> None:
+async def test_concurrent_writes_are_all_stored(store: MemoryStore) -> None:
     """Reads and writes of one store at the same time: all are served, none is lost."""
     wanted = [memory(number, f"harbour {number}") for number in range(1, 41)]
     await asyncio.gather(

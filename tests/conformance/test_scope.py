@@ -78,7 +78,7 @@ async def test_a_scope_covers_exactly(
     assert await listed(store, scope) == ids(*reversed(expected))
 
 
-async def test_no_owner_sees_another_ones(store: MemoryStore) -> None:
+async def test_owners_do_not_see_each_others_memories(store: MemoryStore) -> None:
     await fill(store, *MEMORIES)
     assert await search(store, "harbour", owner="eve") == ids(8)
     assert await listed(store, owner="eve") == ids(8)

@@ -55,7 +55,7 @@ kinds = pytest.mark.parametrize("kind", ["sqlite", "postgres"])
 
 @kinds
 @pytest.mark.parametrize("with_another", [False, True])
-async def test_everything_of_an_owner_goes(
+async def test_erase_owner_removes_everything(
     kind: str, tmp_path: Path, database_url: str, *, with_another: bool
 ) -> None:
     async with opened(kind, tmp_path, database_url) as (store, eraser):
@@ -88,7 +88,7 @@ async def test_the_search_finds_what_was_not_erased(
 
 
 @kinds
-async def test_a_table_that_nobody_thought_of_is_searched(
+async def test_erasure_search_covers_unknown_tables(
     kind: str, tmp_path: Path, database_url: str
 ) -> None:
     async with opened(kind, tmp_path, database_url) as (store, eraser):
@@ -158,7 +158,7 @@ async def test_words_left_among_the_frequencies_are_found(database_url: str) -> 
         assert [remain.where for remain in remains] == ["lexeme_stats.lexeme"]
 
 
-async def test_the_planner_forgets_as_well(database_url: str) -> None:
+async def test_erase_owner_clears_planner_statistics(database_url: str) -> None:
     async with PostgresStore(database_url) as store:
         await fill(store, *MINE, *(memory(n, f"cormorant number {n}") for n in range(100, 400)))
         with psycopg.connect(database_url, autocommit=True) as other:
@@ -175,7 +175,7 @@ async def test_the_planner_forgets_as_well(database_url: str) -> None:
             assert other.execute("select count(*) from memories").fetchone() == (0,)
 
 
-def test_the_command_and_what_synced_clients_hear(tmp_path: Path, database_url: str) -> None:
+def test_erase_command_reaches_synced_clients(tmp_path: Path, database_url: str) -> None:
     with running(database_url, tmp_path / "server") as server:
         key = server.new_key("ada")
         named = {"RECOLLECT_API_URL": server.url, "RECOLLECT_API_KEY": key}
@@ -211,7 +211,7 @@ def test_erasing_the_local_store_reaches_the_server(tmp_path: Path, database_url
             assert there.execute("select count(*) from memories").fetchone() == (0,)
 
 
-def test_an_owner_erases_his_own_over_the_api(tmp_path: Path, database_url: str) -> None:
+def test_owner_erases_own_memories_over_the_api(tmp_path: Path, database_url: str) -> None:
     with running(database_url, tmp_path / "server") as server:
         mine = client_of(server, tmp_path / "mine", server.new_key("ada"))
         theirs = client_of(server, tmp_path / "theirs", server.new_key("bob"))
@@ -269,7 +269,7 @@ def test_a_local_erasure_leaves_no_bytes(tmp_path: Path) -> None:
         assert file_again.execute("SELECT count(*) FROM outbox").fetchone() == (0,)
 
 
-def test_forgetting_for_ever_can_search(tmp_path: Path) -> None:
+def test_erasing_a_memory_can_search_for_leftovers(tmp_path: Path) -> None:
     cli = Cli(tmp_path / "home")
     kept = cli.json("remember", "the lighthouse keeper drinks elderflower")
     report = cli.json("forget", kept["id"], "--forever", "--yes", "--search")

@@ -117,7 +117,7 @@ def stored(client: httpx.Client, content: str, **more: Any) -> dict[str, Any]:
     return memory
 
 
-def test_no_canary_gets_out(house: House, open_folder: Path) -> None:
+def test_no_canary_leaks(house: House, open_folder: Path) -> None:
     with house.serving() as client:
         # On a busy machine a leg must not be left out for being late.
         assert client.patch("settings", json={"deadline_ms": 30_000}).is_success

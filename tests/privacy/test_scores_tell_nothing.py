@@ -68,7 +68,7 @@ async def test_guessing_a_pin_by_scores_learns_nothing(store: PostgresStore) -> 
     assert len(set(told)) == 1
 
 
-async def test_nor_when_the_memory_became_sensitive_later(
+async def test_guessing_a_pin_learns_nothing_after_a_memory_becomes_sensitive(
     store: PostgresStore, database_url: str
 ) -> None:
     """Also before the frequencies are next taken."""

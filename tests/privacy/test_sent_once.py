@@ -130,7 +130,7 @@ def test_what_became_sensitive_while_others_were_embedded_is_not_sent_at_all(
 
 
 @pytest.mark.parametrize("change", [edit, forget, erase])
-def test_nor_is_what_was_changed_forgotten_or_erased(
+def test_changed_forgotten_or_erased_texts_are_not_sent_again(
     database_url: str, hosted: Loopback, change: Change
 ) -> None:
     when = embed_while(database_url, hosted, [BIRD, *FREE], change, FAULTS["refused"])
@@ -147,7 +147,7 @@ def test_nor_is_what_was_changed_forgotten_or_erased(
         *(("refused", change) for change in (edit, forget, erase)),
     ],
 )
-def test_nor_are_its_words_sent_with_the_turn_after_it(
+def test_sensitive_words_are_not_sent_with_the_following_turn(
     database_url: str, hosted: Loopback, fault: str, change: Change
 ) -> None:
     when = embed_while(database_url, hosted, [SAID, ANSWERED], change, FAULTS[fault])

@@ -141,7 +141,7 @@ def _words_of(memory: Memory) -> set[str]:
     return {*memory.content.split(), *" ".join(memory.tags).split()}
 
 
-def test_a_history_leaves_what_a_dict_would_hold(opened: OpenStore) -> None:
+def test_store_matches_a_dict_after_any_history(opened: OpenStore) -> None:
     class HistoryOfThisStore(History):
         pass
 

@@ -92,7 +92,7 @@ word_queries = st.builds(
 @example(owner=OWNER, scope=Scope(), query=WordQuery("harbour", depth=60))
 @example(owner=OWNER, scope=Scope(), query=WordQuery("the", expanded="and", depth=60))
 @example(owner=OWNER, scope=Scope(project="%"), query=WordQuery("a" * 30_000, expanded="\x00"))
-def test_a_search_stays_inside(
+def test_search_stays_inside_the_scope(
     filled: OpenStore, owner: str, scope: Scope, query: WordQuery
 ) -> None:
     found: list[Candidate] = filled.wait(filled.store.search_words(owner, scope, query))

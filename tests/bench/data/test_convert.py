@@ -153,7 +153,7 @@ def test_longmemeval_becomes_sessions_or_turns(published: Callable[[object], Pat
         assert converted.left_out == 1
 
 
-def test_what_is_written_is_read_back(published: Callable[[object], Path], tmp_path: Path) -> None:
+def test_converted_set_round_trips(published: Callable[[object], Path], tmp_path: Path) -> None:
     found = locomo(published(LOCOMO))
     write_set(found, tmp_path / "deep" / "set")
     read = read_set(tmp_path / "deep" / "set")
@@ -178,7 +178,7 @@ def _without(content: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
         ([{**LOCOMO[0], "qa": [{**LOCOMO[0]["qa"][0], "category": 6}]}], "0.qa.0.category"),
     ],
 )
-def test_another_file_is_refused(
+def test_convert_rejects_a_different_file(
     published: Callable[[object], Path], content: object, what: str
 ) -> None:
     with pytest.raises(InvalidInput) as raised:
@@ -198,9 +198,7 @@ def run(*arguments: object) -> Result:
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
-def test_the_command_converts_and_says_what_it_made(
-    published: Callable[[object], Path], tmp_path: Path
-) -> None:
+def test_convert_prints_what_it_wrote(published: Callable[[object], Path], tmp_path: Path) -> None:
     out = tmp_path / "out"
     done = run("convert", "longmemeval", published(LONGMEMEVAL), out, "--unit", "turn")
     assert done.exit_code == 0, done.output
@@ -229,7 +227,7 @@ def test_a_folder_in_use_is_replaced_only_by_force(
     assert (out / "notes.txt").read_text() == "mine"
 
 
-def test_a_place_that_cannot_be_written_is_told(
+def test_convert_reports_an_unwritable_target(
     published: Callable[[object], Path], tmp_path: Path
 ) -> None:
     file = published(LOCOMO)

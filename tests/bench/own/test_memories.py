@@ -80,7 +80,9 @@ async def test_own_leaves_out_sensitive_memories_and_secrets() -> None:
     assert all(gold.keys() <= found.memories.keys() for gold in data.gold.values())
 
 
-def test_no_memory_text_leaves_the_private_set(cli: Cli, private: Path, tmp_path: Path) -> None:
+def test_own_writes_memory_text_only_to_the_private_set(
+    cli: Cli, private: Path, tmp_path: Path
+) -> None:
     _fill(cli)
     hidden = "hiddenqqbird"
     assert cli("remember", f"never ask about {hidden}one", "--sensitive").exit_code == 0
@@ -118,7 +120,7 @@ def test_no_memory_text_leaves_the_private_set(cli: Cli, private: Path, tmp_path
         assert hidden.encode() not in text, file
 
 
-def test_the_report_has_every_stratum_and_says_what_its_labels_are_worth(
+def test_own_report_covers_every_stratum_and_counts_confirmed_labels(
     cli: Cli, private: Path
 ) -> None:
     _fill(cli)
@@ -156,7 +158,7 @@ def test_the_report_has_every_stratum_and_says_what_its_labels_are_worth(
     assert (private / "report.md").read_text().startswith("# Recall on your own memories")
 
 
-def test_labelling_goes_on_where_it_was_left(cli: Cli, private: Path) -> None:
+def test_own_resumes_labelling_after_an_interruption(cli: Cli, private: Path) -> None:
     _fill(cli)
     options = ("bench", "own", "--configs", "local-fts", "--questions", "2")
     done = cli(*options, input="y\n")
@@ -170,9 +172,7 @@ def test_labelling_goes_on_where_it_was_left(cli: Cli, private: Path) -> None:
     assert [question["state"] for question in _questions(private)] == ["confirmed"] * 4
 
 
-def test_a_person_writes_what_cannot_be_made_without_the_memorys_own_words(
-    cli: Cli, private: Path
-) -> None:
+def test_own_ask_rejects_a_paraphrase_that_gives_the_answer_away(cli: Cli, private: Path) -> None:
     for number in range(3):
         cli("remember", f"Parcel {number} waits behind door{number} of shed{number}")
     options = ("bench", "own", "--configs", "local-fts", "--questions", "1", "--ask")
@@ -184,7 +184,9 @@ def test_a_person_writes_what_cannot_be_made_without_the_memorys_own_words(
     assert (one["text"], one["state"]) == ("where did the delivery go?", "confirmed")
 
 
-def test_a_memory_that_becomes_sensitive_takes_its_questions_along(cli: Cli, private: Path) -> None:
+def test_own_drops_the_questions_of_a_memory_that_becomes_sensitive(
+    cli: Cli, private: Path
+) -> None:
     _fill(cli)
     assert cli("bench", "own", "--yes", "--configs", "local-fts").exit_code == 0
     before = _questions(private)
@@ -197,7 +199,7 @@ def test_a_memory_that_becomes_sensitive_takes_its_questions_along(cli: Cli, pri
 
 
 @pytest.mark.parametrize("stored", [(), ("--sensitive",)])
-def test_a_store_that_has_nothing_to_ask_about_is_told(cli: Cli, stored: tuple[str, ...]) -> None:
+def test_own_reports_a_store_without_usable_memories(cli: Cli, stored: tuple[str, ...]) -> None:
     if stored:
         cli("remember", "only this", *stored)
     done = cli("bench", "own", "--yes")
@@ -205,7 +207,7 @@ def test_a_store_that_has_nothing_to_ask_about_is_told(cli: Cli, stored: tuple[s
     assert "no memory that can take part" in done.stderr
 
 
-def test_the_users_store_is_only_read(cli: Cli) -> None:
+def test_own_does_not_change_the_users_store(cli: Cli) -> None:
     _fill(cli)
     before = cli.json("list"), cli.json("settings"), cli.json("status")
     assert cli("bench", "own", "--yes", "--configs", CONFIGS).exit_code == 0
@@ -213,7 +215,7 @@ def test_the_users_store_is_only_read(cli: Cli) -> None:
     assert BIRD in json.dumps(before[0])
 
 
-def test_what_the_user_has_takes_part_and_missing_paraphrases_are_reported(
+def test_own_compares_current_settings_and_reports_missing_paraphrases(
     cli: Cli, private: Path
 ) -> None:
     for number in range(3):

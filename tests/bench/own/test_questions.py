@@ -124,7 +124,7 @@ def test_a_tag_links_two_memories_as_a_name_does() -> None:
         ("nothing to see in 2024", set()),
     ],
 )
-def test_names_are_told_by_how_they_are_written(content: str, expected: set[str]) -> None:
+def test_names_are_recognised_by_their_spelling(content: str, expected: set[str]) -> None:
     assert names(content) == expected
 
 
@@ -137,7 +137,7 @@ def test_the_same_seed_draws_the_same_and_a_new_memory_upsets_nothing() -> None:
     assert len({proposal.id for proposal in first} & {proposal.id for proposal in after}) >= 4
 
 
-def test_what_is_known_is_not_proposed_again_and_no_more_than_wanted() -> None:
+def test_known_questions_are_not_proposed_again() -> None:
     first = _made("exact", count=2)
     known = frozenset(proposal.id for proposal in first)
     second = propose_questions(OWN, {"exact": 2, "paraphrase": 0}, 1, known, ask=False)
@@ -146,7 +146,7 @@ def test_what_is_known_is_not_proposed_again_and_no_more_than_wanted() -> None:
     assert propose_questions(OWN, {"exact": -1}, 1, frozenset(), ask=True) == []
 
 
-def test_with_ask_a_person_gets_the_paraphrases_that_could_not_be_made() -> None:
+def test_ask_adds_blank_paraphrases_for_a_person_to_write() -> None:
     found = propose_questions(OWN, {"paraphrase": 4}, 1, frozenset(), ask=True)
     assert [bool(proposal.text) for proposal in found] == [True, False, False, False]
     assert len({proposal.gold for proposal in found}) == 4
@@ -162,7 +162,7 @@ def test_with_ask_a_person_gets_the_paraphrases_that_could_not_be_made() -> None
         ("multi-hop", "who can reach Kestrel?", [KESTREL, NOTEBOOK], {"kestrel"}),
     ],
 )
-def test_what_a_person_types_must_not_give_the_answer_away(
+def test_typed_questions_must_not_give_the_answer_away(
     stratum: OwnStratum, text: str, about: list[Memory], given_away: set[str]
 ) -> None:
     assert OWN.given_away(stratum, text, [str(memory.id) for memory in about]) == given_away

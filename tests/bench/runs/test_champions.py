@@ -19,7 +19,7 @@ RANKING = tuple("abcdefghijkl")
         ("kl", "lk", 2, "abcdefghklij"),
     ],
 )
-def test_the_last_of_the_others_make_room(
+def test_insert_champions_replaces_the_lowest_other_hits(
     lexical: str, dense: str, count: int, expected: str
 ) -> None:
     legs = {"lexical": tuple(lexical), "dense": tuple(dense)}

@@ -70,7 +70,7 @@ def test_a_configuration_that_is_named_twice_is_run_once() -> None:
         ("default:embedded=nothing", "embedded cannot be 'nothing'"),
     ],
 )
-def test_what_is_not_understood_is_told(text: str, told: str) -> None:
+def test_parse_configs_reports_what_is_invalid(text: str, told: str) -> None:
     with pytest.raises(InvalidInput, match=told):
         parse_configs(text)
 

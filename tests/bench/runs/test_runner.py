@@ -88,7 +88,7 @@ async def test_an_answer_tells_what_the_legs_that_took_part_found() -> None:
     assert lexical.answers["q3"].legs.keys() == {"lexical"}
 
 
-async def test_what_is_timed_is_asked_anew_with_its_own_settings() -> None:
+async def test_timed_recalls_run_again_with_their_own_settings() -> None:
     asked = Counter[int]()
     stage = await _stage(asked)
     runner = Runner(stage)

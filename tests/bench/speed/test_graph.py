@@ -28,7 +28,7 @@ def test_a_made_up_graph_follows_from_its_seed() -> None:
     assert len(one.concepts) == 200 * CONCEPTS_PER_MEMORY
 
 
-def test_every_size_is_told(tmp_path: Path) -> None:
+def test_graph_speed_reports_every_size(tmp_path: Path) -> None:
     file = tmp_path / "speed.json"
     arguments = ["graph-speed", "--memories", "200,400", "--queries", "3", "--no-legs"]
     told = CliRunner().invoke(app, [*arguments, "--json", str(file)])
@@ -62,7 +62,7 @@ class Model:
 
 
 @pytest.mark.anyio
-async def test_the_whole_leg_is_timed_beside_the_dense_one(empty_database_url: str) -> None:
+async def test_graph_speed_times_the_graph_and_dense_legs(empty_database_url: str) -> None:
     """Every query is walked: `time_legs` refuses to time a leg that was not asked."""
     corpus, settings = Corpus.seeded(3), load(database_url=empty_database_url, owner=OWNER)
     subjects = Subjects.made_up(corpus, 20)
@@ -79,5 +79,5 @@ async def test_the_whole_leg_is_timed_beside_the_dense_one(empty_database_url: s
 
 
 @pytest.mark.parametrize("sizes", ["400,200", "1", "many", ""])
-def test_sizes_ascend(sizes: str) -> None:
+def test_graph_speed_rejects_sizes_that_do_not_ascend(sizes: str) -> None:
     assert CliRunner().invoke(app, ["graph-speed", "--memories", sizes]).exit_code == 2

@@ -11,7 +11,7 @@ from recollect.bench.cli.app import app
 from recollect.bench.speed.load import DEADLINE, LoadReport, Plan, Step, Tally
 
 
-def test_answers_are_told_apart() -> None:
+def test_load_classifies_answers() -> None:
     tally = Tally()
     tally.count(200, 0.1, is_write=False)
     tally.count(201, 0.1, is_write=True)

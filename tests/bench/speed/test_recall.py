@@ -28,7 +28,7 @@ def cli(tmp_path: Path) -> Cli:
     return Cli(tmp_path / "home")
 
 
-def test_a_file_that_cannot_be_written_is_told_before_measuring(cli: Cli, tmp_path: Path) -> None:
+def test_speed_reports_an_unwritable_file_before_measuring(cli: Cli, tmp_path: Path) -> None:
     done = cli.process("bench", "speed", "--json", str(tmp_path / "nowhere" / "speed.json"))
     assert done.returncode == 2
     assert b"cannot write" in done.stderr
@@ -119,7 +119,7 @@ def test_a_p95_lies_within_what_was_measured(took: list[float], p50: float, p95:
 
 
 @pytest.mark.parametrize("rows", ["", "many", "400,200", "200,200", "99", "200,", "-5", "1e3"])
-def test_sizes_that_make_no_sense_are_refused(cli: Cli, rows: str) -> None:
+def test_speed_rejects_invalid_sizes(cli: Cli, rows: str) -> None:
     result = cli("bench", "speed", "--rows", rows)
     assert (result.exit_code, result.stdout) == (2, "")
     assert "--rows" in result.stderr
@@ -127,7 +127,7 @@ def test_sizes_that_make_no_sense_are_refused(cli: Cli, rows: str) -> None:
 
 
 @pytest.mark.parametrize("path", [("bench",), ("bench", "speed")])
-def test_its_help_looks_like_that_of_the_other_commands(cli: Cli, path: tuple[str, ...]) -> None:
+def test_speed_help_matches_other_commands(cli: Cli, path: tuple[str, ...]) -> None:
     for option in ("-h", "--help"):
         result = cli(*path, option)
         assert result.exit_code == 0

@@ -73,12 +73,12 @@ def test_every_study_can_be_run(study: Study) -> None:
     assert re.fullmatch("[a-z0-9-]+", study.slug)
 
 
-def test_slugs_and_titles_are_their_own() -> None:
+def test_study_slugs_and_titles_are_unique() -> None:
     assert len({study.slug for study in STUDIES}) == len(STUDIES)
     assert len({study.title for study in STUDIES}) == len(STUDIES)
 
 
-def test_studies_are_chosen_by_slug() -> None:
+def test_select_studies_by_slug() -> None:
     other = replace(FUSION, slug="other")
     assert select_studies([FUSION, other], None) == [FUSION, other]
     assert select_studies([FUSION, other], "other, fusion") == [FUSION, other]
@@ -87,7 +87,7 @@ def test_studies_are_chosen_by_slug() -> None:
         select_studies([FUSION, other], "fuson")
 
 
-def test_the_page_answers_shows_and_limits() -> None:
+def test_study_page_shows_answers_tables_and_limits() -> None:
     text = render_page([(FUSION, _report())], ORIGIN)
     assert "- [RRF, or convex?](#rrf-or-convex): It depends.\n" in text
     assert "**Verdict.** It depends. More of this below." in text
@@ -102,7 +102,7 @@ def test_the_page_answers_shows_and_limits() -> None:
     assert "| p95 ms |" in render_page([(replace(FUSION, is_timed=True), _report())], ORIGIN)
 
 
-def test_the_page_says_what_was_measured_before_there_was_a_graph() -> None:
+def test_study_page_notes_studies_older_than_the_graph() -> None:
     old = {name: {**config, "layout": {}} for name, config in ORIGIN["configs"].items()}
     before = replace(_report(), provenance={**ORIGIN, "configs": old})
     after = replace(FUSION, slug="graph", title="The graph")
@@ -112,27 +112,27 @@ def test_the_page_says_what_was_measured_before_there_was_a_graph() -> None:
     assert "before recall had" not in render_page([(after, _report())], ORIGIN)
 
 
-def test_the_page_says_where_a_turn_was_embedded_alone() -> None:
+def test_study_page_notes_studies_with_turns_embedded_alone() -> None:
     old = {name: value for name, value in ORIGIN.items() if name != "turns_before"}
     text = render_page([(FUSION, replace(_report(), provenance=old))], ORIGIN)
     assert "embedded alone: RRF, or convex?. Current figures" in text
     assert "embedded alone" not in render_page([(FUSION, _report())], ORIGIN)
 
 
-def test_a_report_is_read_as_it_was_written() -> None:
+def test_report_round_trips_through_json() -> None:
     report = _report()
     assert as_json(from_json(as_json(report))) == as_json(report)
     assert from_json(as_json(report)).configs == report.configs
 
 
-def test_the_page_shows_only_the_rows_of_the_study() -> None:
+def test_study_page_shows_only_the_selected_rows() -> None:
     text = render_page([(replace(FUSION, rows=("convex",)), _report())], ORIGIN)
     assert "| convex |" in text
     assert "| rrf |" not in text
 
 
 @pytest.mark.parametrize("plot", ["sets", "strata", "latency", "tradeoff"])
-def test_each_study_has_its_figures_and_its_plot(plot: studies.Plot, tmp_path: Path) -> None:
+def test_write_figures_creates_json_and_plot(plot: studies.Plot, tmp_path: Path) -> None:
     report = _report()
     write_figures([(replace(FUSION, plot=plot), report)], tmp_path)
     assert write_study_page([FUSION, replace(FUSION, slug="unmeasured")], tmp_path) == 1
@@ -141,7 +141,7 @@ def test_each_study_has_its_figures_and_its_plot(plot: studies.Plot, tmp_path: P
     assert (tmp_path / "benchmark.md").read_text().startswith("# Benchmark\n")
 
 
-def test_a_study_of_a_sweep_has_its_curves(tmp_path: Path) -> None:
+def test_sweep_study_plots_its_curves(tmp_path: Path) -> None:
     report = _report(("rrf:rrf_k=1", "rrf:rrf_k=10", "rrf:rrf_k=60"))
     write_figures([(replace(FUSION, plot="sweep"), report)], tmp_path)
     sweep_plot(report, "R@10", tmp_path / "same.png")
@@ -192,7 +192,7 @@ def test_studies_are_measured_once_and_the_page_can_be_rewritten(
         (("--page-only", "--out", "."), "there are no figures"),
     ],
 )
-def test_what_cannot_be_done_is_told_at_once_and_leaves_nothing(
+def test_study_rejects_invalid_options_and_writes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], told: str
 ) -> None:
     monkeypatch.chdir(tmp_path)

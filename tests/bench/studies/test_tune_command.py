@@ -55,7 +55,7 @@ def _tune(cli: Cli, data: Path, *options: str) -> tuple[str, dict[str, Any]]:
     return done.stdout, json.loads(file.read_text())
 
 
-def test_a_change_is_recommended_and_made_only_when_told(cli: Cli, data: Path) -> None:
+def test_tune_applies_a_recommended_change_only_with_apply(cli: Cli, data: Path) -> None:
     assert cli("settings", "set", "exact_bonus", "0").exit_code == 0
     out, outcome = _tune(cli, data, "--configs", SWEEP, "--metric", "RR")
     assert outcome["chosen"] == "local-fts:fusion=rrf:exact_bonus=1"
@@ -72,7 +72,7 @@ def test_a_change_is_recommended_and_made_only_when_told(cli: Cli, data: Path) -
     assert "applied" in out
 
 
-def test_nothing_is_recommended_nor_applied_where_nothing_is_better(cli: Cli, data: Path) -> None:
+def test_tune_applies_nothing_without_a_recommendation(cli: Cli, data: Path) -> None:
     out, outcome = _tune(cli, data, "--configs", SWEEP, "--metric", "R@10", "--apply")
     assert not outcome["recommended"]
     assert (outcome["changes"], outcome["commands"]) == ({}, [])
@@ -93,7 +93,7 @@ def test_tune_warns_about_a_change_the_local_store_cannot_use(
     assert (warning is not None) == is_warned
 
 
-def test_only_the_named_sets_are_used(cli: Cli, data: Path) -> None:
+def test_tune_uses_only_the_named_sets(cli: Cli, data: Path) -> None:
     done = cli("bench", "tune", "--data", str(data), "--sets", "poems")
     assert done.exit_code == 2
     assert "no evaluation set is called 'poems'" in done.stderr
@@ -108,7 +108,7 @@ def test_only_the_named_sets_are_used(cli: Cli, data: Path) -> None:
         (("--own",), "no memory that can take part"),
     ],
 )
-def test_what_cannot_be_done_is_told_before_measuring(
+def test_tune_rejects_invalid_options_before_measuring(
     cli: Cli, options: tuple[str, ...], told: str
 ) -> None:
     done = cli("bench", "tune", *options)
@@ -116,7 +116,7 @@ def test_what_cannot_be_done_is_told_before_measuring(
     assert told in done.stderr
 
 
-def test_the_private_set_can_be_tuned_on(cli: Cli, tmp_path: Path) -> None:
+def test_tune_uses_the_private_set(cli: Cli, tmp_path: Path) -> None:
     for number in range(24):
         cli("remember", f"Shelf{number} holds the box of thing{number} and nothing else")
     assert "no question" in cli("bench", "tune", "--own").stderr

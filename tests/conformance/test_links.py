@@ -156,7 +156,7 @@ async def test_another_owners_successor_does_not_hide_ones_own(store: Store) -> 
     assert await shown(store) == ids(2)
 
 
-async def test_what_resolves_a_memory_is_attached(store: Store) -> None:
+async def test_recall_attaches_the_memory_that_resolves_a_hit(store: Store) -> None:
     await fill(
         store,
         memory(1, "the harbour floods", links=links(resolved_by=2, see_also=(4, 5), part_of=6)),

@@ -75,7 +75,7 @@ async def test_an_id_is_taken_once_also_by_another_owner(store: MemoryStore) -> 
     assert await store.get("eve", UUID(int=1)) is None
 
 
-async def test_what_is_not_there_is_not_found(store: MemoryStore) -> None:
+async def test_missing_memory_is_not_found(store: MemoryStore) -> None:
     assert await store.get(OWNER, UUID(int=1)) is None
     assert await store.get_many(OWNER, []) == {}
     assert await store.get_many(OWNER, ids(1, 2)) == {}

@@ -145,7 +145,7 @@ def test_sensitive_memories_and_other_owners_are_not_found_by_meaning(server: Ru
         assert recalled(mine, "automobile")["hits"][0]["memory"]["id"] == id
 
 
-def test_what_is_excluded_costs_no_place_and_weight_0_runs_no_leg(server: Running) -> None:
+def test_excluded_memories_take_no_place_and_weight_0_skips_a_leg(server: Running) -> None:
     with server.client() as mine:
         mine.patch("settings", json={"deadline_ms": 60_000, "depth": 1})
         best = store(mine, CAR)

@@ -167,7 +167,7 @@ def test_no_canary_leaks(house: House, open_folder: Path) -> None:
     house.aviary.check()
 
 
-def test_what_becomes_sensitive_while_its_request_fails_is_not_sent_again(house: House) -> None:
+def test_text_that_becomes_sensitive_during_a_failed_request_is_not_resent(house: House) -> None:
     """A turn of a conversation, while the service has it together with the turn after it."""
     said, answered = f"the safe opens with {canary('said')}", "thanks, that is all"
     reached: list[int] = []

@@ -110,7 +110,7 @@ FAULTS: dict[str, Fault] = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_what_became_sensitive_is_not_sent_again(
+def test_text_that_became_sensitive_is_not_sent_again(
     database_url: str, hosted: Loopback, fault: str
 ) -> None:
     when = embed_while(database_url, hosted, [BIRD, *FREE], hide, FAULTS[fault])
@@ -119,7 +119,7 @@ def test_what_became_sensitive_is_not_sent_again(
     assert {memory.content for memory in FREE} <= set(texts_since(hosted, 0))
 
 
-def test_what_became_sensitive_while_others_were_embedded_is_not_sent_at_all(
+def test_text_that_became_sensitive_before_its_request_is_never_sent(
     database_url: str, hosted: Loopback
 ) -> None:
     behind = [replace(BIRD, id=UUID(int=99)), *FREE]

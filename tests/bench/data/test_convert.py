@@ -172,7 +172,7 @@ def _without(content: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("content", "what"),
     [
-        ({}, "not as LoCoMo is published"),
+        ({}, "not the published LoCoMo"),
         (_without(LOCOMO, "sample_id"), "0.sample_id: Field required"),
         (LONGMEMEVAL, "0.sample_id: Field required"),
         ([{**LOCOMO[0], "qa": [{**LOCOMO[0]["qa"][0], "category": 6}]}], "0.qa.0.category"),
@@ -184,11 +184,11 @@ def test_convert_rejects_a_different_file(
     with pytest.raises(InvalidInput) as raised:
         locomo(published(content))
     assert what in str(raised.value)
-    assert "as its authors publish it" in raised.value.remedy
+    assert "as published" in raised.value.remedy
 
 
 def test_sessions_without_a_date_are_refused(published: Callable[[object], Path]) -> None:
-    with pytest.raises(InvalidInput, match=r"question 'q1' .* differ in number"):
+    with pytest.raises(InvalidInput, match=r"question 'q1' has different numbers"):
         longmemeval(published([{**LONGMEMEVAL[0], "haystack_dates": []}]), "turn")
 
 
@@ -231,10 +231,10 @@ def test_convert_reports_an_unwritable_target(
     published: Callable[[object], Path], tmp_path: Path
 ) -> None:
     file = published(LOCOMO)
-    for out, what in ((file, "is a file"), (file / "below", "cannot be written")):
+    for out, what in ((file, "is a file"), (file / "below", "cannot write")):
         with pytest.raises(InvalidInput, match=what):
             write_set(locomo(file), out)
-    with pytest.raises(InvalidInput, match="cannot be read"):
+    with pytest.raises(InvalidInput, match="cannot read"):
         locomo(tmp_path / "nowhere.json")
 
 

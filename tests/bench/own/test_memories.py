@@ -204,7 +204,7 @@ def test_own_reports_a_store_without_usable_memories(cli: Cli, stored: tuple[str
         cli("remember", "only this", *stored)
     done = cli("bench", "own", "--yes")
     assert done.exit_code == 2
-    assert "no memory that can take part" in done.stderr
+    assert "no memory to ask about" in done.stderr
 
 
 def test_own_does_not_change_the_users_store(cli: Cli) -> None:

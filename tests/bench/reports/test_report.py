@@ -124,7 +124,7 @@ def test_only_what_is_asked_for_is_computed() -> None:
     assert {row.stratum for row in report.means} == {"overall"}
 
 
-def test_what_is_compared_with_must_have_been_run() -> None:
+def test_baseline_must_have_been_run() -> None:
     with pytest.raises(InvalidInput, match="'c' is none") as told:
         make_report(score_runs([LARGE], RUNS), against="c", seed=1, provenance={})
     assert told.value.remedy == "Choose one of: a, b."

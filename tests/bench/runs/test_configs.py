@@ -41,7 +41,7 @@ def test_several_values_are_a_sweep_and_several_sweeps_a_grid() -> None:
     ]
 
 
-def test_what_is_stored_is_a_parameter_too() -> None:
+def test_layout_is_a_parameter_of_a_configuration() -> None:
     (config,) = parse_configs("default:embedded=window:importance=signal:embedder=mpnet")
     assert config.layout == Layout(embedded="window", importance="signal", embedder="mpnet")
     assert config.settings == {}

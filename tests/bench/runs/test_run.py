@@ -202,9 +202,9 @@ def test_run_embeds_again_without_the_cache(models_folder: Path, tmp_path: Path)
         (("--configs", "default:rrf_k=0"), "rrf_k cannot be '0'"),
         (("--configs", "default:engine=oracle"), "engine cannot be 'oracle'"),
         (("--configs", "default+rerank"), "RECOLLECT_RERANKER"),
-        (("--configs", "default:graph=given"), "ready-made facts, and synthetic has none"),
-        (("--facts", "nowhere.jsonl"), "nowhere.jsonl cannot be read"),
-        (("--against", "best"), "'best' is none of the configurations"),
+        (("--configs", "default:graph=given"), "ready-made facts, but synthetic has none"),
+        (("--facts", "nowhere.jsonl"), "cannot read nowhere.jsonl"),
+        (("--against", "best"), "'best' is not one of the configurations"),
         (("--json", "nowhere/run.json"), "cannot write"),
         (("--readable", "nowhere/run.md"), "cannot write"),
     ],
@@ -225,7 +225,7 @@ def test_run_lists_available_sets_for_an_unknown_one(tmp_path: Path) -> None:
     cli = Cli(tmp_path / "home", {"RECOLLECT_BENCH_DATA": str(tmp_path / "data")})
     result = cli("bench", "run", "--sets", "tinny")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "no evaluation set is called 'tinny'" in result.stderr
+    assert "there is no evaluation set named 'tinny'" in result.stderr
     assert "tiny" in result.stderr
 
 

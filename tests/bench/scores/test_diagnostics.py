@@ -16,7 +16,7 @@ from recollect.bench.scores.metrics import score
 FILLER = [f"f{number}" for number in range(1, 21)]
 
 
-def test_what_only_one_leg_brought_to_the_first_ten() -> None:
+def test_leg_shares_count_hits_found_by_one_leg_only() -> None:
     gold = {"q1": {"a": 1, "d": 1}, "q2": {"e": 1}}
     legs = {
         "q1": {"lexical": ["a", "b", "c"], "dense": ["b", "d", "x"]},

@@ -30,7 +30,7 @@ def test_each_step_is_compared_with_the_best() -> None:
     assert [report.share_of_best(step) for step in report.steps] == [0.25, 1.0]
 
 
-def test_it_runs(tmp_path: Path) -> None:
+def test_load_command_runs(tmp_path: Path) -> None:
     file = tmp_path / "report.json"
     options = ["--clients", "1,2", "--seconds", "1", "--memories", "100", "--no-dense"]
     run = CliRunner().invoke(app, ["load", *options, "--json", str(file)])

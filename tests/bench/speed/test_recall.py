@@ -127,7 +127,7 @@ def test_speed_rejects_invalid_sizes(cli: Cli, rows: str) -> None:
 
 
 @pytest.mark.parametrize("path", [("bench",), ("bench", "speed")])
-def test_speed_help_matches_other_commands(cli: Cli, path: tuple[str, ...]) -> None:
+def test_bench_help_matches_other_commands(cli: Cli, path: tuple[str, ...]) -> None:
     for option in ("-h", "--help"):
         result = cli(*path, option)
         assert result.exit_code == 0

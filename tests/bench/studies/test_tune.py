@@ -212,7 +212,7 @@ def test_default_sweep_uses_only_valid_settings() -> None:
         assert RecallSettings().changed(typed) == RecallSettings().changed(config.settings)
 
 
-def test_tuning_as_dict_for_scripts() -> None:
+def test_tuning_as_dict_has_every_field_for_scripts() -> None:
     data = _set("one", 40)
     tuning = _tuned(data, {CURRENT: _all(data, 2), "better": _all(data, 1)})
     told = as_dict(tuning, {"depth": 20})

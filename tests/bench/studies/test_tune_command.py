@@ -96,7 +96,7 @@ def test_tune_warns_about_a_change_the_local_store_cannot_use(
 def test_tune_uses_only_the_named_sets(cli: Cli, data: Path) -> None:
     done = cli("bench", "tune", "--data", str(data), "--sets", "poems")
     assert done.exit_code == 2
-    assert "no evaluation set is called 'poems'" in done.stderr
+    assert "there is no evaluation set named 'poems'" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_tune_uses_only_the_named_sets(cli: Cli, data: Path) -> None:
         (("--metric", "luck"), "no metric named 'luck'"),
         (("--configs", "lexical,local-fts"), "more than settings"),
         (("--json", "/nowhere/outcome.json"), "cannot write"),
-        (("--own",), "no memory that can take part"),
+        (("--own",), "no memory to ask about"),
     ],
 )
 def test_tune_rejects_invalid_options_before_measuring(

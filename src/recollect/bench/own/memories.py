@@ -62,17 +62,17 @@ def evaluation_set(own: OwnMemories, labels: Sequence[Label]) -> EvaluationSet:
     """The labels that count, over all memories that take part."""
     if not own.memories:
         raise InvalidInput(
-            f"the store holds no memory that can take part ({own.sensitive} sensitive)",
+            f"the store has no memory to ask about ({own.sensitive} sensitive)",
             field="own",
-            remedy="Store some memories first; sensitive ones take no part.",
+            remedy="Store some memories first; sensitive ones are left out.",
         )
     asked = [label for label in labels if label.counts]
     if not asked:
         raise InvalidInput(
             "no question about your memories was confirmed",
             field="own",
-            remedy="Run `recollect bench own` and confirm some; --yes takes all as they are, and "
-            "with --ask you write some yourself.",
+            remedy="Run `recollect bench own` and confirm some. --yes accepts all; with --ask you "
+            "write some yourself.",
         )
     documents = tuple(
         Document(id, memory.content, time=memory.created_at.isoformat())

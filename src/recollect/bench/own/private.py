@@ -34,10 +34,10 @@ def _refuse_work_tree(folder: Path) -> None:
         # A folder, or in a linked work tree or a submodule a file.
         if (part / ".git").exists():
             raise InvalidInput(
-                f"{folder} lies in a git work tree ({part}), where memories could be committed",
+                f"{folder} is in a git work tree ({part}): memories could be committed",
                 field="RECOLLECT_HOME",
-                remedy="Keep RECOLLECT_HOME, and the folder for temporary files (TMPDIR), "
-                "outside of every git work tree.",
+                remedy="Move RECOLLECT_HOME and the temporary directory (TMPDIR) out of the "
+                "work tree.",
             )
 
 

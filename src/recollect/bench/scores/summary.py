@@ -52,7 +52,7 @@ _COMMON: Final = (OVERALL, *(f"{RULE}{rule}" for rule in RULE_STRATA))
 def check_against(against: str, configs: Sequence[str]) -> None:
     if against not in configs:
         raise InvalidInput(
-            f"{against[:60]!r} is none of the configurations that are run",
+            f"{against[:60]!r} is not one of the configurations",
             field="--against",
             remedy=f"Choose one of: {', '.join(configs)}.",
         )

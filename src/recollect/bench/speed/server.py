@@ -135,8 +135,8 @@ def run_server(
             told = process.stdout.readline() if process.stdout else ""
             if not told:
                 raise RecollectError(
-                    f"the server that was to be measured ended: {log.read_text()[-500:].strip()}",
-                    remedy="See whether `recollect serve` starts, and `recollect doctor`.",
+                    f"the measured server exited: {log.read_text()[-500:].strip()}",
+                    remedy="Run `recollect serve` and `recollect doctor` to find out why.",
                 )
             yield process, json.loads(told)
         finally:
@@ -155,7 +155,7 @@ def _until_dense_answers(client: httpx.Client, question: str) -> None:
         if time.monotonic() > limit:
             raise RecollectError(
                 f"the dense leg of the measured server did not answer: {dense}",
-                remedy="See `recollect doctor`, or measure with --no-dense.",
+                remedy="Run `recollect doctor`, or measure with --no-dense.",
             )
         time.sleep(_LOOKS_AGAIN)
 

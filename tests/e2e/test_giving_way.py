@@ -17,7 +17,9 @@ pytestmark = pytest.mark.anyio
 TEXTS = ["the harbour freezes in January", "Ana Lund repairs the pier", "the pier is closed"]
 
 
-async def test_a_servers_work_gives_way(database_url: str, home_with_model: Path) -> None:
+async def test_server_background_work_yields_to_callers(
+    database_url: str, home_with_model: Path
+) -> None:
     settings = load(database_url=database_url, home=home_with_model, worker="off")
     clock = asyncio.get_running_loop().time
     async with open_server(settings) as server:

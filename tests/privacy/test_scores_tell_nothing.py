@@ -37,7 +37,7 @@ async def store(database_url: str) -> AsyncIterator[PostgresStore]:
 
 async def scores(store: PostgresStore, owner: str, text: str) -> dict[UUID, float]:
     found = await store.search_words(owner, EVERYWHERE, WordQuery(text))
-    return {one.id: one.score for one in found}
+    return {hit.id: hit.score for hit in found}
 
 
 async def guess(store: PostgresStore) -> list[float]:
@@ -45,9 +45,9 @@ async def guess(store: PostgresStore) -> list[float]:
     guesses = [
         memory(100 + number, f"guess {pin}", owner=ATTACKER) for number, pin in enumerate(PINS)
     ]
-    for one in guesses:
-        if await store.get(ATTACKER, one.id) is None:
-            await store.add(one)
+    for guess in guesses:
+        if await store.get(ATTACKER, guess.id) is None:
+            await store.add(guess)
     await store.maintain()
     return [
         (await scores(store, ATTACKER, pin))[one.id] for one, pin in zip(guesses, PINS, strict=True)
@@ -68,7 +68,7 @@ async def test_guessing_a_pin_by_scores_learns_nothing(store: PostgresStore) -> 
     assert len(set(told)) == 1
 
 
-async def test_nor_when_the_memory_became_sensitive_later(
+async def test_guessing_a_pin_learns_nothing_after_a_memory_becomes_sensitive(
     store: PostgresStore, database_url: str
 ) -> None:
     """Also before the frequencies are next taken."""
@@ -76,8 +76,8 @@ async def test_nor_when_the_memory_became_sensitive_later(
     await store.add_many(plain)
     await guess(store)
     assert frequencies(database_url)[PIN] == 4
-    for one in plain:
-        hidden = replace(one, version=2, is_sensitive=True)
+    for hit in plain:
+        hidden = replace(hit, version=2, is_sensitive=True)
         assert await store.replace(hidden, based_on=1)
     assert PIN not in frequencies(database_url)
     told = [

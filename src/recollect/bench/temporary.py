@@ -19,7 +19,7 @@ _ALSO_END: Final = (signal.SIGTERM, signal.SIGHUP)
 
 
 @contextmanager
-def throw_away_home() -> Iterator[Path]:
+def temporary_home() -> Iterator[Path]:
     """An empty folder for Recollect's data, removed at the end.
 
     Inside, SIGTERM and SIGHUP do what Ctrl-C does: `asyncio.run` cancels its task, so that every

@@ -31,7 +31,7 @@ def _exact_p(each: list[int]) -> float:
         abs(sum(sign * value for sign, value in zip(signs, each, strict=True)))
         for signs in product((1, -1), repeat=len(each))
     ]
-    return sum(one >= abs(sum(each)) for one in sums) / len(sums)
+    return sum(total >= abs(sum(each)) for total in sums) / len(sums)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def _exact_p(each: list[int]) -> float:
         [10, 3, -2, 7, 1, 1, -1, 4, 5, 6],
     ],
 )
-def test_p_is_that_of_all_exchanges_enumerated(tenths: list[int]) -> None:
+def test_p_value_matches_exhaustive_enumeration(tenths: list[int]) -> None:
     resamples = 40_000
     a = [0.1] * len(tenths)
     # Tenths are not exact in binary, so that sums that are equal differ in their last digits.
@@ -54,7 +54,7 @@ def test_p_is_that_of_all_exchanges_enumerated(tenths: list[int]) -> None:
     assert difference(a, b, 1, resamples).p == pytest.approx(exact, abs=slack)
 
 
-def test_p_counts_what_was_seen_and_is_never_0() -> None:
+def test_p_value_is_never_zero() -> None:
     """Every question won, by far: no exchange of a thousand comes near."""
     assert difference([0.0] * 500, [1.0] * 500, seed=1, resamples=999).p == 1 / 1000
 
@@ -73,7 +73,7 @@ def test_the_difference_is_of_the_second_over_the_first() -> None:
     assert difference(b, a, seed=1).value == -found.value
 
 
-def test_the_pairs_matter_and_not_only_the_means() -> None:
+def test_p_value_depends_on_pairs_not_only_means() -> None:
     """A small gain on every question is certain; the same gain between strangers is not."""
     questions = [number / 200 for number in range(200)]
     gained = [value + 0.01 for value in questions]
@@ -117,17 +117,17 @@ def test_the_interval_agrees_with_scipys_bootstrap() -> None:
     assert [found.low, found.high] == pytest.approx([other.low, other.high], abs=0.006)
 
 
-def test_ninety_five_intervals_in_a_hundred_hold_the_truth() -> None:
+def test_intervals_cover_the_true_value_95_percent_of_the_time() -> None:
     random, runs, truth = np.random.default_rng(9), 400, 0.3
     intervals = [
         interval((random.random(120) < truth).astype(float).tolist(), seed, resamples=1_000)
         for seed in range(runs)
     ]
-    covered = sum(one.low <= truth <= one.high for one in intervals) / runs
+    covered = sum(interval.low <= truth <= interval.high for interval in intervals) / runs
     assert 0.92 <= covered <= 0.98
 
 
-def test_one_in_twenty_is_significant_when_nothing_differs() -> None:
+def test_false_positive_rate_is_5_percent() -> None:
     random, runs = np.random.default_rng(10), 400
     ps = [
         difference(
@@ -151,7 +151,7 @@ def test_the_same_seed_gives_the_same_numbers_and_another_seed_others() -> None:
 
 
 @pytest.mark.parametrize("at_once", [1, 7 * 30, 30_000, 10_000_000])
-def test_every_sample_is_drawn_whatever_is_drawn_at_once(
+def test_resampling_draws_every_sample_at_any_chunk_size(
     at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(significance, "_AT_ONCE", at_once)
@@ -162,7 +162,7 @@ def test_every_sample_is_drawn_whatever_is_drawn_at_once(
     assert difference([0.0] * 30, each.tolist(), seed=1, resamples=1_000).p == 1
 
 
-def test_many_columns_at_once_are_as_each_alone() -> None:
+def test_differences_of_many_columns_match_single_columns() -> None:
     random = np.random.default_rng(12)
     columns = random.choice([0.0, 0.5, 1.0], (80, 3))
     together = intervals([columns], seed=4)
@@ -177,7 +177,7 @@ def test_many_columns_at_once_are_as_each_alone() -> None:
         assert astuple(found_difference) == pytest.approx(astuple(alone_difference), abs=1e-12)
 
 
-def test_of_several_sets_each_counts_once() -> None:
+def test_mean_difference_counts_each_set_once() -> None:
     """A set of 400 and one of 100: the error of the mean of means is known."""
     random = np.random.default_rng(13)
     large, small = random.normal(0.1, 0.2, (400, 1)), random.normal(0.3, 0.4, (100, 1))
@@ -186,8 +186,8 @@ def test_of_several_sets_each_counts_once() -> None:
     error = math.sqrt(large.var() / 400 + small.var() / 100) / 2
     assert found.value == same.value == pytest.approx((large.mean() + small.mean()) / 2)
     assert found.count == 500
-    for one in (found, same):
-        bounds = [(bound - one.value) / error for bound in (one.low, one.high)]
+    for result in (found, same):
+        bounds = [(bound - result.value) / error for bound in (result.low, result.high)]
         assert bounds == pytest.approx([-1.95996, 1.95996], abs=0.1)
     assert same.deviation / math.sqrt(500) == pytest.approx(error, rel=0.02)
     assert same.p == 1 / 10_001
@@ -215,7 +215,9 @@ def test_sets_that_gain_and_lose_alike_do_not_differ() -> None:
         pytest.param({"a": 0.02, "b": 0.02}, {"a": 0.04, "b": 0.04}, id="equal ones stay equal"),
     ],
 )
-def test_holm(ps: dict[str, float], expected: dict[str, float]) -> None:
+def test_holm_correction_matches_the_textbook(
+    ps: dict[str, float], expected: dict[str, float]
+) -> None:
     found = holm(ps)
     assert list(found) == list(ps)
     assert found == pytest.approx(expected)
@@ -271,7 +273,7 @@ def test_no_values_and_unpaired_values_are_refused() -> None:
         difference([0.0, 1.0], [0.0], seed=1)
 
 
-def test_without_the_extra_one_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_bench_extra_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "scipy.stats", None)
     with pytest.raises(RecollectError, match=r"scipy\.stats") as told:
         smallest_detectable(0.5, 100)

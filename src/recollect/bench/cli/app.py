@@ -1,4 +1,4 @@
-"""`recollect bench`: measure it on your own machine."""
+"""`recollect bench`: measure quality and speed on your own machine."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ app = typer.Typer(
 
 @app.callback()
 def bench() -> None:
-    """Measure recall on stores of its own; only `own` and `tune --own` read your memories."""
+    """Measure recall on temporary stores. Only `own` and `tune --own` read your memories."""
 
 
 app.command()(run)

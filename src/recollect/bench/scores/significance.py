@@ -85,7 +85,7 @@ def intervals(sets: Sequence[Numbers], seed: int, resamples: int = RESAMPLES) ->
     low, high = np.quantile(drawn, (0.025, 0.975), axis=0)
     count = sum(map(len, sets))
     found = zip(_means(sets), low, high, strict=True)
-    return [Interval(float(mean), float(one), float(other), count) for mean, one, other in found]
+    return [Interval(float(mean), float(item), float(other), count) for mean, item, other in found]
 
 
 def differences(sets: Sequence[Numbers], seed: int, resamples: int = RESAMPLES) -> list[Difference]:

@@ -269,7 +269,7 @@ def test_doctor_looks_at_the_model_that_recall_needs(
     active = admin.settings["RECOLLECT_EMBEDDER"]
     assert embedder(admin, "--full")["status"] == "ok"
     elsewhere = Cli(admin.home, {**admin.settings, "RECOLLECT_EMBEDDER": "no such model"})
-    assert "--full asks the database" in embedder(elsewhere)["detail"]
+    assert "--full checks whether recall needs" in embedder(elsewhere)["detail"]
     found = embedder(elsewhere, "--full")
     assert found["status"] == "warn"
     assert found["detail"].startswith(f"{active} writes ")

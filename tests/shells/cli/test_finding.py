@@ -62,7 +62,7 @@ def test_a_sensitive_query_is_answered_from_the_local_store(cli: Cli) -> None:
 
 def test_the_settings_log_names_who_and_what(cli: Cli) -> None:
     assert cli.json("settings", "log") == {"changes": []}
-    assert cli("settings", "log").stderr == "no setting was changed yet\n"
+    assert cli("settings", "log").stderr == "no setting has been changed yet\n"
     cli.json("settings", "set", "dense_weight", "0.5")
     cli.json("settings", "set", "rerank", "on")
     changes = cli.json("settings", "log", "--limit", "1")["changes"]

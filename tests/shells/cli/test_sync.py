@@ -83,7 +83,7 @@ def test_conflicts_are_listed_shown_and_resolved(homes: list[Cli]) -> None:
     assert "The flag is green" in shown
     assert "The flag is blue" in shown
     assert two.json("conflicts", "show", id)["id"] == conflict["id"]
-    assert "see `recollect conflicts`" in two("status").stdout
+    assert "run `recollect conflicts`" in two("status").stdout
     one("sync")
     assert one.json("conflicts", "list")["conflicts"][0]["id"] == conflict["id"]
     assert one.error("conflicts", "resolve", id, "--keep", "both")[0] == 2

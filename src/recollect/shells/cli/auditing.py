@@ -1,4 +1,4 @@
-"""The command that looks for memories that should be mended."""
+"""The command that finds memories that need attention."""
 
 from __future__ import annotations
 
@@ -23,19 +23,20 @@ def audit(
     *,
     kind: Annotated[
         list[str] | None,
-        typer.Option("--kind", help=f"Only this kind; may be repeated: {', '.join(KINDS)}."),
+        typer.Option("--kind", help=f"Find only this kind; repeatable: {', '.join(KINDS)}."),
     ] = None,
     server: Annotated[
         bool,
-        typer.Option("--server", help="In the server's database, by meaning as well."),
+        typer.Option("--server", help="Audit the server's database, by meaning as well as words."),
     ] = False,
     owner: Annotated[
-        str | None, typer.Option("--owner", help="Whose memories; unsaid, RECOLLECT_OWNER's.")
+        str | None,
+        typer.Option("--owner", help="Owner whose memories to audit (default: RECOLLECT_OWNER)."),
     ] = None,
     start: Start = False,
     as_json: AsJson = False,
 ) -> None:
-    """Find duplicates, contradictions, stale and unused memories, and secrets."""
+    """Find duplicates, contradictions, stale or unused memories, and secrets."""
     kinds = checked_kinds(KINDS if kind is None else kind)
     if server:
         found = ask_server(lambda there: _on_server(there, owner, kinds), start=start)
@@ -70,9 +71,9 @@ async def _here(owner: str | None, kinds: Sequence[Kind]) -> list[Finding]:
     settings = load()
     if settings.mode == "remote" and owner is not None:
         raise InvalidInput(
-            "the memories are on a server, which shows those of the key's owner",
+            "the memories are on a server, which only shows those of the key's owner",
             field="owner",
-            remedy="Leave out --owner, or run it on the server's machine with --server.",
+            remedy="Omit --owner, or run this on the server's machine with --server.",
         )
     async with open_audit(settings) as (store, recalls):
         with counting_bar("reading") as tell:

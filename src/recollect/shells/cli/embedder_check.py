@@ -1,5 +1,7 @@
-"""What `doctor` says of the embedding model. On a server the database decides which one recall
-needs: that of the active space. RECOLLECT_EMBEDDER only names the model of the first space.
+"""What `doctor` reports about the embedding model.
+
+On a server, the database decides which model recall needs: that of the active space.
+RECOLLECT_EMBEDDER only names the model of the first space.
 """
 
 from __future__ import annotations
@@ -13,25 +15,25 @@ from recollect.usecases.workers.embed import NO_EMBEDDER
 
 
 def check_embedder(settings: Settings, *, full: bool) -> Check:
-    """Whether the model can be had; nothing is fetched and no service asked. The database is asked
-    for its own only in a full examination, since that starts an embedded one.
+    """Whether the model is available; nothing is downloaded and no service is called. The database
+    is queried only with `--full`, since that may start the embedded one.
     """
     named = settings.embedder
     if named == NO_EMBEDDER:
-        return Check("embedder", "ok", "none: memories are found by words")
+        return Check("embedder", "ok", "none: memories are found by words only")
     if not _is_server(settings):
         return _check(settings, named)
     if not full:
         one = _check(settings, named)
-        note = "--full asks the database whether recall needs this one"
+        note = "--full checks whether recall needs this one"
         return Check("embedder", one.status, f"{one.detail}; {note}", one.remedy)
     active = asyncio.run(_active(settings)) or named
     one = _check(settings, active)
     if active == named:
         return one
     remedy = (
-        f"Set RECOLLECT_EMBEDDER={active}, or embed the memories anew with `recollect reembed "
-        f"--model {named}`."
+        f"Set RECOLLECT_EMBEDDER={active}, or embed the memories again with `recollect "
+        f"reembed --model {named}`."
     )
     return Check(
         "embedder",
@@ -42,7 +44,7 @@ def check_embedder(settings: Settings, *, full: bool) -> Check:
 
 
 def _is_server(settings: Settings) -> bool:
-    """Whether there is a server's database to ask: the one that is named, or that of this home."""
+    """Whether there is a server's database to query: the configured one, or that of this home."""
     from recollect.adapters.postgres.embedded.locations import has_cluster
 
     if settings.database_url is not None:
@@ -51,7 +53,7 @@ def _is_server(settings: Settings) -> bool:
 
 
 async def _active(settings: Settings) -> str | None:
-    """The model of the space that recall asks, when there is one."""
+    """The model of the active space, if there is one."""
     from recollect.wiring import open_server
 
     async with open_server(settings) as server:
@@ -70,9 +72,9 @@ def _check(settings: Settings, name: str) -> Check:
         return asyncio.run(_check_made(settings, name))
     if is_built(model, settings.models_folder):
         return Check("embedder", "ok", f"{model.title} is built in {settings.models_folder}")
-    found = f"{model.title} is not built yet ({model.download_size // 1_000_000} MB to fetch)"
+    found = f"{model.title} is not built yet ({model.download_size // 1_000_000} MB to download)"
     if model.at_first_use:
-        return Check("embedder", "ok", f"{found}; the first `recollect serve` does it")
+        return Check("embedder", "ok", f"{found}; the first `recollect serve` builds it")
     return Check("embedder", "warn", found, f"Run `recollect models get {model.name}`.")
 
 

@@ -1,4 +1,4 @@
-"""The command that takes memories out."""
+"""The command that exports memories."""
 
 from __future__ import annotations
 
@@ -28,31 +28,36 @@ _STDOUT: Final = "-"
 @option_group(where=scope)
 def export(
     file: Annotated[
-        str, typer.Argument(metavar="[FILE]", help="Where to; without it, or with -, stdout.")
+        str, typer.Argument(metavar="[FILE]", help="File to write; omitted or -: stdout.")
     ] = _STDOUT,
     *,
     format: Annotated[
-        str, typer.Option("--format", help="jsonl, which can be imported again, or md for people.")
+        str,
+        typer.Option(
+            "--format", help="jsonl, which can be imported again, or md for people to read."
+        ),
     ] = "jsonl",
     where: Scope,
     sensitive: Annotated[
-        bool, typer.Option("--sensitive", help="Sensitive memories as well.")
+        bool, typer.Option("--sensitive", help="Include sensitive memories.")
     ] = False,
     forgotten: Annotated[
-        bool, typer.Option("--forgotten", help="Forgotten memories as well.")
+        bool, typer.Option("--forgotten", help="Include forgotten memories.")
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Overwrite the file if it exists.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write memories to a file: all of them, or those of a scope."""
+    """Export memories to a file: all of them, or those in a scope."""
     from recollect.shells.transfer.exporting import check_export_format
 
     check_export_format(format)
     if as_json and file == _STDOUT:
         raise InvalidInput(
-            "stdout cannot hold both the export and the JSON document",
+            "stdout cannot hold both the export and the JSON summary",
             field="file",
-            remedy="Name a file, or leave out --json: the export itself is JSON Lines.",
+            remedy="Name a file, or omit --json: the export itself is JSON Lines.",
         )
     with _opened(file, force=force) as out:
         chosen = replace(where, forgotten=forgotten)
@@ -82,7 +87,7 @@ def _tell(taken: Taken, file: str, *, as_json: bool) -> None:
         said(f"exported {counted(taken.exported, 'memory')} to {file}")
     if taken.left_out:
         left_out = counted(taken.left_out, "sensitive memory")
-        said(f"left out {left_out}; --sensitive exports them, too")
+        said(f"left out {left_out}; pass --sensitive to include them")
 
 
 @contextmanager

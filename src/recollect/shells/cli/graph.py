@@ -1,4 +1,4 @@
-"""The commands on the concept graph: see it, mend it, fill it."""
+"""The commands that show, correct and fill the concept graph."""
 
 from __future__ import annotations
 
@@ -28,13 +28,17 @@ Answer = TypeVar("Answer")
 
 graph_app = Commands(
     invoke_without_command=True,
-    help="The concept graph of a server: what memories mention, and how it is connected.",
+    help="Show and edit the concept graph of a server: what memories mention, and how it "
+    "is connected.",
 )
 
 AsOf = Annotated[
-    str | None, typer.Option("--as-of", help="What was true then: 2026-01-31, or an age: 30d.")
+    str | None,
+    typer.Option(
+        "--as-of", help="Show what was true at this time: 2026-01-31, or an age such as 30d."
+    ),
 ]
-Name = Annotated[str, typer.Argument(metavar="CONCEPT", help="As memories write it.")]
+Name = Annotated[str, typer.Argument(metavar="CONCEPT", help="A concept, named as in memories.")]
 
 
 @graph_app.callback()
@@ -47,19 +51,26 @@ def graph(context: typer.Context, *, start: Start = False, as_json: AsJson = Fal
 def show_concept(
     name: Name,
     *,
-    limit: Annotated[int, typer.Option("--limit", help="How many of each kind, 1 to 100.")] = 20,
+    limit: Annotated[
+        int, typer.Option("--limit", help="Maximum number of each kind, 1 to 100.")
+    ] = 20,
     as_of: AsOf = None,
     history: Annotated[
-        bool, typer.Option("--history", help="Also what is no longer true or said.")
+        bool, typer.Option("--history", help="Include what is no longer true or stated.")
     ] = False,
-    svg: Annotated[Path | None, typer.Option("--svg", help="Draw it into this file.")] = None,
+    svg: Annotated[
+        Path | None, typer.Option("--svg", metavar="FILE", help="Write the graph as SVG to FILE.")
+    ] = None,
     png: Annotated[
-        Path | None, typer.Option("--png", help="Draw it into this file; needs matplotlib.")
+        Path | None,
+        typer.Option(
+            "--png", metavar="FILE", help="Write the graph as PNG to FILE; needs matplotlib."
+        ),
     ] = None,
     start: Start = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show what is around a concept."""
+    """Show a concept and its neighbours."""
 
     async def look(graph: Graph) -> Neighbourhood:
         return await graph.show(name, limit=limit, as_of=_moment(as_of), history=history)
@@ -78,14 +89,14 @@ def show_concept(
 
 @graph_app.command("path")
 def path(
-    source: Annotated[str, typer.Argument(metavar="FROM", help="A concept.")],
-    target: Annotated[str, typer.Argument(metavar="TO", help="Another one.")],
+    source: Annotated[str, typer.Argument(metavar="FROM", help="The concept to start from.")],
+    target: Annotated[str, typer.Argument(metavar="TO", help="The concept to reach.")],
     *,
     as_of: AsOf = None,
     start: Start = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say how two concepts connect, and which memories say so."""
+    """Show how two concepts connect, and which memories say so."""
 
     async def look(graph: Graph) -> GraphPath | None:
         return await graph.path(source, target, as_of=_moment(as_of))
@@ -103,7 +114,7 @@ def path(
 
 @graph_app.command("stats")
 def stats(*, start: Start = False, as_json: AsJson = False) -> None:
-    """Count what is in the graph."""
+    """Show the size of the graph."""
 
     async def look(graph: Graph) -> GraphStats:
         return await graph.stats()
@@ -122,13 +133,13 @@ def stats(*, start: Start = False, as_json: AsJson = False) -> None:
 
 @graph_app.command("merge")
 def merge(
-    into: Annotated[str, typer.Argument(metavar="CONCEPT", help="The one that stays.")],
-    other: Annotated[str, typer.Argument(metavar="OTHER", help="What means the same.")],
+    into: Annotated[str, typer.Argument(metavar="CONCEPT", help="The concept to keep.")],
+    other: Annotated[str, typer.Argument(metavar="OTHER", help="The concept to merge into it.")],
     *,
     start: Start = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make one concept of two, for good."""
+    """Merge two concepts into one, permanently."""
 
     async def mend(graph: Graph) -> Concept:
         return await graph.merge(into, other)
@@ -139,12 +150,14 @@ def merge(
 @graph_app.command("split")
 def split(
     concept: Name,
-    alias: Annotated[str, typer.Argument(metavar="ALIAS", help="The name that means another.")],
+    alias: Annotated[
+        str, typer.Argument(metavar="ALIAS", help="The name that means something else.")
+    ],
     *,
     start: Start = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make a concept of its own of one of a concept's names, for good."""
+    """Split one of a concept's names off into its own concept, permanently."""
 
     async def mend(graph: Graph) -> Concept:
         return await graph.split(concept, alias)
@@ -156,15 +169,15 @@ def split(
 def build(
     *,
     again: Annotated[
-        bool, typer.Option("--again", help="Read every memory anew; imported facts stay.")
+        bool, typer.Option("--again", help="Read every memory again; imported facts stay.")
     ] = False,
     retry: Annotated[
-        bool, typer.Option("--retry", help="Also what failed, be it too often.")
+        bool, typer.Option("--retry", help="Also retry what failed, even if it failed too often.")
     ] = False,
     start: Start = False,
     as_json: AsJson = False,
 ) -> None:
-    """Read every memory of the server's database that waits, and compare new names."""
+    """Extract concepts from all waiting memories of the server's database and compare new names."""
     from recollect.shells.cli.graph_build import build as fill
 
     counts = ask_server(lambda server: fill(server, again=again, retry=retry), start=start)
@@ -180,14 +193,20 @@ def build(
 
 @graph_app.command("import")
 def import_file(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="JSON Lines; - for stdin.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="File of JSON Lines; - reads stdin.")
+    ],
     *,
     owner: Annotated[
-        str | None, typer.Option("--owner", help="Whose memories; default RECOLLECT_OWNER.")
+        str | None,
+        typer.Option("--owner", help="Owner of the memories (default: RECOLLECT_OWNER)."),
     ] = None,
     ids: Annotated[
         Path | None,
-        typer.Option("--ids", help='JSON Lines of {"doc": NAME, "memory": ID} for FILE\'s names.'),
+        typer.Option(
+            "--ids",
+            help='JSON Lines of {"doc": NAME, "memory": ID} that map FILE\'s names to memories.',
+        ),
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Check the file and change nothing.")
@@ -195,7 +214,7 @@ def import_file(
     start: Start = False,
     as_json: AsJson = False,
 ) -> None:
-    """Put ready-made facts into the graph of the server's database."""
+    """Import ready-made facts into the graph of the server's database."""
     from recollect.shells.cli.graph_build import import_into, read_ids, read_lines
 
     lines = read_lines(file)
@@ -267,7 +286,7 @@ def _written(path: Path, option: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise InvalidInput(
-            f"{path} cannot be written: {error.strerror}",
+            f"{path} could not be written: {error.strerror}",
             field=option,
-            remedy="Name a file in a folder that exists and that you may write to.",
+            remedy="Name a file in an existing folder that you can write to.",
         ) from error

@@ -22,13 +22,13 @@ _MODEL_HUNDREDS = 999
 
 
 async def build(server: Server, *, again: bool, retry: bool) -> dict[str, float]:
-    """Read all that waits. It can be broken off and begun again at any time."""
+    """Extract from everything that waits. Can be interrupted and resumed at any time."""
     parts = server.graph
     if parts.mode == "off":
         raise InvalidInput(
-            "RECOLLECT_GRAPH=off says that nothing is to be read",
+            "RECOLLECT_GRAPH=off disables reading memories for the graph",
             field="RECOLLECT_GRAPH",
-            remedy="Set it to rules or llm, or unset it for the default.",
+            remedy="Set RECOLLECT_GRAPH to rules or llm, or unset it to use the default.",
         )
     if again:
         await parts.store.read_again(BY_MODEL + _MODEL_HUNDREDS)
@@ -54,12 +54,12 @@ async def build(server: Server, *, again: bool, retry: bool) -> dict[str, float]
                 comparing += last - before
                 bar("comparing names", news.names, None)
             else:
-                note(f"{news.error}; trying again in {news.seconds:.0f} s")
+                note(f"{news.error}; retrying in {news.seconds:.0f} s")
 
         try:
             await GraphWorker(parts, tell).work_off()
         except ModelUnavailable as error:
-            note(f"{error} {error.remedy} What waits for it stays in the queue.")
+            note(f"{error} {error.remedy} Waiting memories stay in the queue.")
     counts["failing"] = (await parts.progress()).failing
     seconds = round(time.monotonic() - began, 1)
     return {**counts, "seconds": seconds, "comparing_seconds": round(comparing, 1)}
@@ -87,26 +87,26 @@ async def import_into(
 
 
 def read_lines(file: Path) -> list[str]:
-    """The lines of a file of UTF-8 text, or of stdin."""
+    """The lines of a UTF-8 file, or of stdin."""
     try:
         data = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
         return data.decode("utf-8").split("\n")
     except OSError as error:
         raise InvalidInput(
-            f"{file} cannot be read: {error.strerror}",
+            f"{file} could not be read: {error.strerror}",
             field="FILE",
-            remedy="Name a file of JSON Lines; docs/graph.md says what a line holds.",
+            remedy="Name a file of JSON Lines; docs/graph.md describes the format.",
         ) from error
     except UnicodeDecodeError as error:
         raise InvalidInput(
-            f"{file} is not valid UTF-8: byte {error.start} cannot be read",
+            f"{file} is not valid UTF-8: byte {error.start} is invalid",
             field="FILE",
             remedy="Convert it first, for example with `iconv -f ISO-8859-1 -t UTF-8`.",
         ) from error
 
 
 def read_ids(file: Path) -> dict[str, UUID]:
-    """Which memory each name of a file means."""
+    """Which memory each name in the file stands for."""
     ids: dict[str, UUID] = {}
     for number, line in enumerate(read_lines(file), 1):
         if not line.strip():
@@ -116,7 +116,7 @@ def read_ids(file: Path) -> dict[str, UUID]:
             ids[str(one["doc"])] = UUID(one["memory"])
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise InvalidInput(
-                f"line {number} of {file} does not say which memory a name means",
+                f"line {number} of {file} does not map a name to a memory",
                 field="--ids",
                 remedy='Write each line as {"doc": "NAME", "memory": "ID"}.',
             ) from error

@@ -1,4 +1,4 @@
-"""The command that brings memories in."""
+"""The command that imports memories."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ _SHOWN: Final = 20
 def import_memories(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE...", help="Files, or folders of them; - reads stdin."),
+        typer.Argument(metavar="FILE...", help="Files or folders to import; - reads stdin."),
     ],
     *,
     format: Annotated[
         str | None,
         typer.Option(
             "--format",
-            help="What the files are: "
+            help="Format of the files: "
             + ", ".join(FORMATS)
             + ". Detected from the content if omitted.",
         ),
     ] = None,
     project: Project = None,
     is_global: Annotated[
-        bool, typer.Option("--global", help="They belong to no project, whatever the files say.")
+        bool, typer.Option("--global", help="Store them in no project, whatever the files say.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would happen, and change nothing.")
+        bool, typer.Option("--dry-run", help="Show what would be imported, and change nothing.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Bring memories in from files: an export, or what other programs wrote."""
+    """Import memories from files: an export, or files of other programs."""
     from recollect.core.imports.formats import check_format
 
     check_format(format)
@@ -90,7 +90,7 @@ async def _import(
 
 
 def _formats(done: Imported) -> list[str]:
-    """What the files were read as, and what to do where that was guessed."""
+    """What each file was read as, and what to do if that was a guess."""
     counts = Counter((one.format, one.confidence) for one in done.formats)
     lines: list[str] = []
     for (format, confidence), files in counts.items():
@@ -101,9 +101,7 @@ def _formats(done: Imported) -> list[str]:
         sure = "" if confidence == "named" else f" ({confidence}: {of_these[0].because})"
         lines.append(one_line(f"{which}: read as {format}{sure}"))
     if any(one.confidence == "guess" for one in done.formats):
-        lines.append(
-            "  → If that is wrong, name the format with --format; --dry-run changes nothing."
-        )
+        lines.append("  → If that is wrong, pass --format; --dry-run changes nothing.")
     return lines
 
 
@@ -134,13 +132,13 @@ def _tell(done: Imported, *, as_json: bool, dry_run: bool) -> None:
         note(_told(one))
         note(one_line(f"  → {one.remedy}"))
     if len(done.failures) > _SHOWN:
-        note(f"and {len(done.failures) - _SHOWN} more; --json lists all of them")
+        note(f"and {len(done.failures) - _SHOWN} more; --json lists them all")
     would = "would import" if dry_run else "imported"
     lines = [f"{would} {counted(counts['new'], 'memory')} from {counted(done.files, 'file')}"]
     lines += [f"already here: {counts['same']}"] if counts["same"] else []
     if counts["kept"]:
-        lines.append(f"here in another version, which stays: {counts['kept']}")
+        lines.append(f"already here in another version, kept: {counts['kept']}")
     if counts["sensitive"]:
         lines.append(f"sensitive among the new ones: {counts['sensitive']}")
-    lines += [f"{len(done.failures)} could not be read or kept"] if done.failures else []
+    lines += [f"{len(done.failures)} could not be read or stored"] if done.failures else []
     show(*lines)

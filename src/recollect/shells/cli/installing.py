@@ -1,4 +1,4 @@
-"""The command that puts Recollect into an agent's settings."""
+"""The command that adds Recollect to an agent's settings."""
 
 from __future__ import annotations
 
@@ -17,26 +17,32 @@ if TYPE_CHECKING:
 
 def install(
     client: Annotated[
-        str | None, typer.Argument(metavar="[CLIENT]", help="Without it, the clients are listed.")
+        str | None,
+        typer.Argument(
+            metavar="[CLIENT]", help="The client to set up; omit it to list the clients."
+        ),
     ] = None,
     *,
     print_only: Annotated[
         bool, typer.Option("--print", help="Show what would be written, and write nothing.")
     ] = False,
     uninstall: Annotated[
-        bool, typer.Option("--uninstall", help="Take Recollect out of the client again.")
+        bool, typer.Option("--uninstall", help="Remove Recollect from the client.")
     ] = False,
     scope: Annotated[
-        str, typer.Option("--scope", help="user, or project for the settings of this folder.")
+        str,
+        typer.Option(
+            "--scope", help="Which settings to change: user, or project for those of this folder."
+        ),
     ] = "user",
     as_json: AsJson = False,
 ) -> None:
-    """Put Recollect into an agent's settings: its MCP server and, for Claude Code, the hooks."""
+    """Add Recollect to an agent's settings: its MCP server and, for Claude Code, the hooks."""
     from recollect.adapters.agents.clients import client_named
 
     if scope not in ("user", "project"):
         raise InvalidInput(
-            f"there is no scope {scope[:60]!r}",
+            f"unknown scope {scope[:60]!r}",
             field="scope",
             remedy="Choose user, or project for the settings of this folder.",
         )
@@ -110,16 +116,16 @@ def _change(client: Client, scope: Scope, *, uninstall: bool, as_json: bool) -> 
             {"client": client.name, "scope": scope, "files": [_as_document(one) for one in edits]}
         )
         return
-    done = "taken out of" if uninstall else "put into"
+    done = "removed from" if uninstall else "added to"
     if not any(one.changed for one in edits):
         state = "not in" if uninstall else "already in"
         show(f"Recollect is {state} {client.title}: nothing was changed")
         return
     for one in edits:
         if one.changed:
-            kept = f" (before: {one.backup})" if one.backup else ""
+            kept = f" (backup: {one.backup})" if one.backup else ""
             show(f"{done} {one.path}{kept}")
-    show(f"Restart {client.title} for it to take effect.")
+    show(f"Restart {client.title} to apply the change.")
 
 
 def _as_document(one: Edited) -> dict[str, object]:

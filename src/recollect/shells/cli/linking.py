@@ -1,4 +1,4 @@
-"""The commands on links between memories, and how a memory's links are told."""
+"""The commands that link memories, and how links are shown."""
 
 from __future__ import annotations
 
@@ -14,25 +14,27 @@ from recollect.shells.cli.options import AsJson
 from recollect.shells.cli.output import print_json, show
 from recollect.shells.cli.shell import ask
 
-Id = Annotated[str, Argument(metavar="ID", help="An id, or the beginning of one.")]
-Kind = Annotated[str, Argument(metavar="KIND", help=f"One of: {', '.join(KINDS)}.")]
-Target = Annotated[str, Argument(metavar="TARGET", help="The other memory, like ID.")]
+Id = Annotated[str, Argument(metavar="ID", help="The memory's id, or a unique prefix of it.")]
+Kind = Annotated[str, Argument(metavar="KIND", help=f"Kind of link: {', '.join(KINDS)}.")]
+Target = Annotated[
+    str, Argument(metavar="TARGET", help="The other memory's id, or a unique prefix of it.")
+]
 
 
 def link(id: Id, kind: Kind, target: Target, *, as_json: AsJson = False) -> None:
-    """Let a memory say of another: it supersedes it, is resolved by it, part of it, or see also."""
+    """Link a memory to one that it supersedes, is resolved by, is part of, or relates to."""
     _tell(ask(lambda recollect: recollect.link(id, kind, target)), as_json=as_json)
 
 
 def unlink(id: Id, kind: Kind, target: Target, *, as_json: AsJson = False) -> None:
-    """Take a link away; its target need not be there any more."""
+    """Remove a link, even if its target no longer exists."""
     _tell(ask(lambda recollect: recollect.unlink(id, kind, target)), as_json=as_json)
 
 
 async def told_links(recollect: Service, memory: Memory) -> list[str]:
-    """Each link as a person reads it, and whether it leads to anything."""
+    """Describe each link, and whether its target exists."""
     return [
-        f"{named(link)}{'' if await _is_there(recollect, link) else ' (not here)'}"
+        f"{named(link)}{'' if await _is_there(recollect, link) else ' (missing)'}"
         for link in memory.links
     ]
 

@@ -25,8 +25,12 @@ _PAGE = 20
 def list_memories(
     *,
     where: Scope,
-    limit: Annotated[int, Option("--limit", help=f"How many memories, 1 to {MAX_PAGE}.")] = _PAGE,
-    cursor: Annotated[str | None, Option("--cursor", help="Where the previous page ended.")] = None,
+    limit: Annotated[
+        int, Option("--limit", help=f"Maximum number of memories, 1 to {MAX_PAGE}.")
+    ] = _PAGE,
+    cursor: Annotated[
+        str | None, Option("--cursor", help="Continue where the previous page ended.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """List memories, newest first."""
@@ -51,4 +55,4 @@ def list_memories(
     show(listing(page.memories, ids))
     tell_where(page.scope)
     if page.next_cursor:
-        note(f"more: add --cursor {page.next_cursor}")
+        note(f"for more, add --cursor {page.next_cursor}")

@@ -1,4 +1,4 @@
-"""The commands on one memory: remember, show, update, forget."""
+"""The commands for single memories: remember, show, update, forget."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ if TYPE_CHECKING:
     from recollect.core.privacy.secrets.detect import Secret
 
 STDIN = "-"
-Id = Annotated[str, Argument(metavar="ID", help="An id, or the beginning of one.")]
+Id = Annotated[str, Argument(metavar="ID", help="The memory's id, or a unique prefix of it.")]
 
 
 def remember(
     text: Annotated[
         str | None,
-        Argument(metavar="[TEXT]", help="The memory; without it, or with -, stdin."),
+        Argument(metavar="[TEXT]", help="The text to remember; omitted or -: stdin."),
     ] = None,
     *,
     category: Category = DEFAULT_CATEGORY,
@@ -63,15 +63,18 @@ def remember(
     project: Project = None,
     is_global: Global = False,
     session: Session = None,
-    id: Annotated[str | None, Option("--id", help="Your own UUIDv7: makes a retry safe.")] = None,
+    id: Annotated[
+        str | None, Option("--id", help="Your own UUIDv7, which makes retries safe.")
+    ] = None,
     supersedes: Annotated[
         list[str] | None,
-        Option("--supersedes", help="A memory that it replaces; may be repeated."),
+        Option("--supersedes", help="Id of a memory that this one replaces; repeatable."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Store a memory: one self-contained statement. Unsaid, it belongs to the project of this
-    folder's repository, if there is one.
+    """Store a memory: one self-contained statement.
+
+    By default it belongs to the project of this folder's repository, if there is one.
     """
     draft = Draft(
         content=read_stdin("the memory") if text in (None, STDIN) else str(text),
@@ -105,7 +108,7 @@ def remember(
 
 
 def show_memory(id: Id, *, as_json: AsJson = False) -> None:
-    """Show one memory with all its fields."""
+    """Show a memory with all its fields."""
 
     async def get(recollect: Service) -> tuple[Memory, list[str]]:
         memory = await recollect.get(id)
@@ -138,11 +141,11 @@ def update(
     session: Session = None,
     based_on: Annotated[
         int | None,
-        Option("--based-on", help="Only if this version is still the current one."),
+        Option("--based-on", help="Update only if this is still the current version."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Change the named fields of a memory; an empty text empties a field (--tag "")."""
+    """Change the given fields of a memory; an empty value clears a field (--tag "")."""
     said = {
         "content": read_stdin("the new text") if content == STDIN else content,
         "category": category,
@@ -173,18 +176,22 @@ def update(
 
 
 def forget(
-    ids: Annotated[list[str], Argument(metavar="ID...", help="Ids or beginnings of ids.")],
+    ids: Annotated[
+        list[str], Argument(metavar="ID...", help="Ids of memories, or unique prefixes of them.")
+    ],
     *,
     forever: Annotated[
-        bool, Option("--forever", help="Erase: no trace stays, and there is no way back.")
+        bool, Option("--forever", help="Erase permanently; this cannot be undone.")
     ] = False,
     search: Annotated[
-        bool, Option("--search", help="After erasing, search the store for what remains.")
+        bool, Option("--search", help="After erasing, search the store for anything that remains.")
     ] = False,
-    yes: Annotated[bool, Option("--yes", help="Do not ask before erasing.")] = False,
+    yes: Annotated[
+        bool, Option("--yes", help="Do not ask for confirmation before erasing.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Forget memories: no recall or listing shows them. Stops at the first that cannot be."""
+    """Forget memories: recall and listings no longer show them. Stops at the first error."""
     if forever and not yes:
         _confirm(len(ids), as_json=as_json)
     forgotten: list[str] = []
@@ -219,7 +226,7 @@ def forget(
 
 
 async def _known(recollect: Service, id: str) -> list[Memory]:
-    """One that was forgotten before is known by its id alone."""
+    """A memory that was already forgotten is only known by its full id."""
     try:
         return [await recollect.get(id)]
     except NotFound:
@@ -229,15 +236,15 @@ async def _known(recollect: Service, id: str) -> list[Memory]:
 def _confirm(number: int, *, as_json: bool) -> None:
     if as_json or not sys.stdin.isatty():
         raise InvalidInput(
-            "erasing cannot be undone, and there is nobody to ask",
+            "erasing cannot be undone, and there is no terminal to confirm it",
             field="yes",
-            remedy="Add --yes to erase, or leave out --forever to forget.",
+            remedy="Pass --yes to erase, or omit --forever to forget.",
         )
     what = "this memory" if number == 1 else f"these {number} memories"
     import typer
 
     try:
-        typer.confirm(f"Erase {what} for ever?", abort=True, err=True)
+        typer.confirm(f"Erase {what} permanently?", abort=True, err=True)
     except typer.Abort as error:
         raise Exit(ExitCode.UNEXPECTED) from error
 
@@ -251,4 +258,4 @@ def _tell(memory: Memory, done: str, find_secret: Callable[[], Secret | None]) -
         from recollect.core.privacy.secrets.detect import told
 
         because = told(secret.kind, secret.confidence)
-        show(f"marked as sensitive: {because}; overrule it with --not-sensitive")
+        show(f"marked as sensitive: {because}; override with --not-sensitive")

@@ -21,12 +21,12 @@ def neighbourhood(found: Neighbourhood) -> list[RenderableType]:
         "also called": ", ".join(concept.aliases),
         "mentioned by": counted(concept.mentions, "memory"),
         "latest": ", ".join(short(id) for id in found.memories[:5]),
-        "together with": ", ".join(f"{name} ({many})" for name, many in found.together),
+        "mentioned with": ", ".join(f"{name} ({many})" for name, many in found.together),
         "near": ", ".join(f"{name} ({near:.2f})" for name, near in found.near),
     }
     shown: list[RenderableType] = [facts(rows)]
     if found.relationships:
-        table = plain_table("from", "relation", "to", "since", "until", "said by")
+        table = plain_table("from", "relation", "to", "since", "until", "stated by")
         for one in found.relationships:
             table.add_row(
                 harmless(found.labels[one.source]),
@@ -41,17 +41,17 @@ def neighbourhood(found: Neighbourhood) -> list[RenderableType]:
 
 
 def _until(one: Relationship) -> str:
-    ends = [f"taken back {local_time(one.known_until)}"] if one.known_until else []
+    ends = [f"withdrawn {local_time(one.known_until)}"] if one.known_until else []
     ends += [local_time(one.valid_to)] if one.valid_to else []
     return ", ".join(ends)
 
 
 def path_lines(path: GraphPath | None, source: str, target: str) -> list[RenderableType]:
     if path is None:
-        return [f"nothing connects {harmless(source)} and {harmless(target)} within six steps"]
+        return [f"no path connects {harmless(source)} and {harmless(target)} within six steps"]
     if not path.steps:
-        return [f"{harmless(source)} and {harmless(target)} are one concept"]
-    table = plain_table("from", "relation", "to", "said by")
+        return [f"{harmless(source)} and {harmless(target)} are the same concept"]
+    table = plain_table("from", "relation", "to", "stated by")
     for step in path.steps:
         table.add_row(
             harmless(step.source_label),
@@ -67,12 +67,12 @@ def stats_rows(stats: GraphStats) -> dict[str, str]:
         "memories": str(stats.memories),
         "concepts": f"{stats.concepts}, and {counted(stats.aliases, 'other name')}",
         "mentions": str(stats.mentions),
-        "relationships": f"{stats.relationships}, {stats.ended} ended, "
-        f"{stats.withdrawn} no longer said",
+        "relationships": f"{stats.relationships}, {stats.ended} ended, {stats.withdrawn} no longer "
+        "stated",
         "near synonyms": str(stats.near),
         "kinds": _counts(stats.by_kind),
         "relations": _counts(stats.by_relation),
-        "mentioned most": _counts(stats.most_mentioned),
+        "most mentioned": _counts(stats.most_mentioned),
         "version": str(stats.version),
     }
 

@@ -1,4 +1,4 @@
-"""Why a memory is recalled or is not, and who changed the settings: as tables for people."""
+"""Why a memory is or is not recalled, and who changed the settings, as tables for people."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def why(report: WhyReport) -> RenderableType:
 
 
 def settings_log(changes: Iterable[SettingChange]) -> Table:
-    """Each change as `settings set` shows it, also where the default held before."""
+    """Each change as `settings set` shows it, including those from a default."""
     table = plain_table("when", "by", "setting", "change")
     defaults = RecallSettings().as_dict()
     for one in changes:
@@ -45,7 +45,7 @@ def _verdict(report: WhyReport) -> str:
         return f"yes, at place {report.place} of at most {report.limit}{standing}"
     if report.place is None:
         return "no"
-    return f"no; its place is, or would be, {report.place}, and {report.limit} were asked for"
+    return f"no; its place is or would be {report.place}, beyond the limit of {report.limit}"
 
 
 def _score(report: WhyReport) -> str:
@@ -64,7 +64,7 @@ def _second_stage(report: WhyReport) -> str:
         return f"{stage.status}: {stage.note}" if stage.note else stage.status
     if judged is None:
         return "did not judge it"
-    return f"scored it {judged.score:.3g}; before, it had place {judged.former_place}"
+    return f"scored it {judged.score:.3g}; previously at place {judged.former_place}"
 
 
 def _legs(report: WhyReport) -> Table:

@@ -1,4 +1,4 @@
-"""The command that says which store is in use, and how the state of sync is told."""
+"""The command that shows which store is in use, and how sync status is shown."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def status(*, as_json: AsJson = False) -> None:
-    """Say which store is in use and what it holds."""
+    """Show which store is in use and what it holds."""
     from recollect.settings import load
 
     settings = load()
@@ -75,12 +75,12 @@ def status_rows(status: SyncStatus) -> dict[str, str]:
     from recollect.shells.cli.text import local_time
 
     parked = [f"{short(one.id)}: {one.reason}\n→ {one.remedy}" for one in status.parked]
-    held = f", {status.held} sensitive kept here" if status.held else ""
-    conflicts = f"{status.conflicts}: see `recollect conflicts`" if status.conflicts else ""
+    held = f", {status.held} sensitive kept on this machine" if status.held else ""
+    conflicts = f"{status.conflicts}; run `recollect conflicts`" if status.conflicts else ""
     return {
         "waiting": f"{status.waiting} to be sent{held}",
         "last sync": local_time(status.last_sync_at) if status.last_sync_at else "never",
         "conflicts": conflicts,
         "parked": "\n".join(parked),
-        "sync waits": f"{status.trouble}\n→ {status.remedy}" if status.trouble else "",
+        "sync error": f"{status.trouble}\n→ {status.remedy}" if status.trouble else "",
     }

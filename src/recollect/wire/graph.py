@@ -1,4 +1,4 @@
-"""The concept graph as shells send it."""
+"""The concept graph as JSON."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ConceptName = Annotated[
 
 
 class ConceptOut(Shape):
-    """A concept: its name, what else it is called, and how many memories mention it."""
+    """A concept: its name, its other names, and how many memories mention it."""
 
     id: UUID
     key: str
@@ -42,8 +42,8 @@ class ConceptOut(Shape):
 
 
 class RelationshipOut(Shape):
-    """A relationship with its dates and the memories that say so. It was true from `valid_from`
-    until `valid_to`, and held for true from `learned_at` until `known_until`.
+    """A relationship with its dates and the memories that state it. It was true from `valid_from`
+    until `valid_to`, and believed from `learned_at` until `known_until`.
     """
 
     id: UUID
@@ -92,7 +92,7 @@ class RelationshipOut(Shape):
 
 
 class NearOut(Shape):
-    """A concept of nearly the same name."""
+    """A concept with a similar name."""
 
     name: str
     similarity: float
@@ -106,7 +106,7 @@ class TogetherOut(Shape):
 
 
 class NeighbourhoodOut(Shape):
-    """A concept and what is around it."""
+    """A concept and its neighbours."""
 
     concept: ConceptOut
     relationships: list[RelationshipOut]
@@ -140,7 +140,7 @@ class NeighbourhoodOut(Shape):
 
 
 class StepOut(Shape):
-    """One step of a path, as it is stated, with memories that say so."""
+    """One step of a path, as stated, with memories that state it."""
 
     source: UUID
     source_label: str
@@ -158,7 +158,7 @@ class StepOut(Shape):
 
 
 class PathOut(Shape):
-    """How two concepts connect; without a path, `connected` is false."""
+    """How two concepts connect; `connected` is false if there is no path."""
 
     connected: bool
     steps: list[StepOut]
@@ -176,7 +176,7 @@ class PathOut(Shape):
 
 class GraphStatsOut(Shape):
     """A graph in numbers. Of the relationships, `ended` are no longer true and `withdrawn` are no
-    longer said by any text.
+    longer stated by any text.
     """
 
     version: int
@@ -201,7 +201,7 @@ class GraphStatsOut(Shape):
 
 
 class MergeIn(Input):
-    """Two concepts that are one: names of the `other` mean `into` from now on."""
+    """Two concepts that are the same: names of `other` mean `into` from now on."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"into": "PostgreSQL", "other": "Postgres"}]}
@@ -212,7 +212,7 @@ class MergeIn(Input):
 
 
 class SplitIn(Input):
-    """A name that means something else than the concept it was taken for."""
+    """A name that means something other than its concept."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"concept": "Python", "alias": "Monty Python"}]}

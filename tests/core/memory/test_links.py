@@ -52,8 +52,8 @@ def test_links_are_a_set_in_one_order() -> None:
     ("links", "told"),
     [
         ([Link("see_also", ME)], "linked to itself"),
-        ([link("not a word", 1)], "no kind of link"),
-        ([link("x" * 41, 1)], "no kind of link"),
+        ([link("not a word", 1)], "unknown kind of link"),
+        ([link("x" * 41, 1)], "unknown kind of link"),
         ([link("see_also", n) for n in range(MAX_LINKS + 1)], f"limit is {MAX_LINKS}"),
     ],
 )

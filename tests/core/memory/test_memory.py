@@ -60,7 +60,7 @@ REFUSED: list[tuple[dict[str, object], str, str]] = [
     ({"importance": float("inf")}, "importance", "from 0"),
     ({"category": "episode"}, "session", "Name the session"),
     ({"category": "episode", "session": "  "}, "session", "Name the session"),
-    ({"tags": ("a", "b", "c", "d")}, "tags", "Keep the ones"),
+    ({"tags": ("a", "b", "c", "d")}, "tags", "Keep those"),
     ({"tags": ("abcdef",)}, "tags", "Shorten"),
     ({"expanded_keywords": ("abcdef",)}, "expanded_keywords", "Shorten"),
     ({"tags": ("a\x00",)}, "tags", "valid UTF-8"),

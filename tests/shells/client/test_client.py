@@ -113,7 +113,7 @@ def slip(**fields: Any) -> Any:
 @pytest.mark.parametrize(
     ("method", "arguments", "field", "remedy"),
     [
-        ("remember", {"content": 5}, "content", "Give a text"),
+        ("remember", {"content": 5}, "content", "Pass a text"),
         ("remember", {"content": "x", "importance": "high"}, "importance", "0 (trivial)"),
         ("remember", {"content": "x", "importance": True}, "importance", "0 (trivial)"),
         ("remember", {"content": "x", "tags": 5}, "tags", "a list of texts"),
@@ -121,10 +121,10 @@ def slip(**fields: Any) -> Any:
         ("remember", {"content": "x", "category": 5}, "category", "preference"),
         ("remember", {"content": "x", "is_sensitive": "no"}, "is_sensitive", "true or false"),
         ("remember", {"content": "x", "id": "0193a5f0"}, "id", "36 characters"),
-        ("recall", {"query": 5}, "query", "Give a text"),
+        ("recall", {"query": 5}, "query", "Pass a text"),
         ("recall", {"query": "x", "limit": "ten"}, "limit", "whole number"),
         ("recall", {"query": "x", "as_of": "yesterday"}, "as_of", "2026-01-31T09:30"),
-        ("recall", {"query": "x", "exclude": ["0193a5f0"]}, "exclude", "whole ids"),
+        ("recall", {"query": "x", "exclude": ["0193a5f0"]}, "exclude", "full ids"),
         ("recall", {"query": "x", "weights": {"lexical": "high"}}, "weights", "lexical"),
         ("recall", {"query": "x", "scope": "shop"}, "scope", "Scope(project="),
         ("recall", {"query": "x", "scope": Scope(since="monday")}, "since", "2026-01-31T09:30"),  # type: ignore[arg-type]  # the slip

@@ -173,7 +173,7 @@ async def test_resources_and_prompts_over_http(server: Running, mode: str) -> No
         assert "Everywhere holds this" in brief
         assert "shed" not in brief
         assert "The shed is locked" in str(await mine.read_resource("recollect://brief/garden"))
-        assert "Nothing is remembered" in str(await theirs.read_resource("recollect://brief"))
+        assert "Nothing has been remembered" in str(await theirs.read_resource("recollect://brief"))
         (prompt,) = (await mine.list_prompts()).prompts
         assert (await mine.get_prompt(prompt.name)).messages
 
@@ -195,8 +195,8 @@ async def test_a_client_that_asks_for_progress_is_answered_all_the_same(
     ("tool", "arguments", "told"),
     [
         ("memory_store", {"content": "x", "importance": "high"}, "Give a number from 0 (trivial)"),
-        ("memory_store", {"content": "x", "tags": 5}, "Give a list of texts"),
-        ("memory_recall", {"query": "x", "limit": "ten"}, "Give a whole number"),
+        ("memory_store", {"content": "x", "tags": 5}, "Pass a list of texts"),
+        ("memory_recall", {"query": "x", "limit": "ten"}, "Pass a whole number"),
         ("memory_list", {"since": "yesterday"}, "such as 2026-01-31T09:30:00Z"),
         ("memory_get", {}, "id is missing"),
     ],

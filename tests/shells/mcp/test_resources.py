@@ -58,7 +58,7 @@ async def test_a_memory_and_a_brief_are_read(tmp_path: Path, mode: str) -> None:
             "recollect://memory/{id}",
             "recollect://brief/{project}",
         ]
-        assert await text_of(client, listed.uri) == "Nothing is remembered here yet."
+        assert await text_of(client, listed.uri) == "Nothing has been remembered here yet."
         stored = await ask(client, "memory_store", content="Tea is in the shed", project="web shop")
         await ask(client, "memory_store", content="Ink is blue", project="blog")
         await ask(client, "memory_store", content="Everywhere holds this", is_global=True)

@@ -22,20 +22,20 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Final
 
-# The estimate of how long a request takes moves by this share with each request: three times as
-# far up as down, so that a quarter of the requests take longer than it says.
+# The estimated duration of a request moves by this share with each request: three times as far up
+# as down, so that a quarter of the requests take longer than estimated.
 _STEP: Final = 0.02
 _UP: Final = 3
 _FIRST_ESTIMATE: Final = 0.2
 _LEAST_ESTIMATE: Final = 0.001
 _MOST_RETRY_SECONDS: Final = 10.0
-# How long a refusal is held back at the most.
+# The longest time to hold back a refusal.
 _MOST_HELD_SECONDS: Final = 6.0
 
 
 @dataclass(eq=False, slots=True)
 class Ticket:
-    """One request; `latest` is when it must begin to be answered in time."""
+    """One request; `latest` is when it must start to be answered in time."""
 
     key: Hashable
     latest: float
@@ -64,7 +64,7 @@ class Admission:
         return sum(map(len, self._waiting.values()))
 
     def arrive(self, key: Hashable, arrived: float, now: float) -> Ticket:
-        """A new request, which may begin at once if there is a slot for it."""
+        """A new request, which may start at once if a slot is free."""
         ticket = Ticket(key, max(arrived + self._seconds - self._estimate, now))
         self._waiting.setdefault(key, []).append(ticket)
         return ticket
@@ -79,7 +79,7 @@ class Admission:
         return begun
 
     def leave(self, ticket: Ticket, now: float) -> None:
-        """It is answered, refused, or given up by its client. Leaving again changes nothing."""
+        """It was answered, refused, or cancelled by its client. Leaving again changes nothing."""
         if ticket.has_left:
             return
         ticket.has_left = True

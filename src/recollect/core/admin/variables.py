@@ -24,7 +24,7 @@ _NO: Final = ("0", "off", "f", "false", "n", "no")
 
 
 class Unusable(ValueError):
-    """The setting `name` cannot have its value; the message says what should be there."""
+    """The setting `name` cannot have its value; the message says what is expected."""
 
     def __init__(self, name: str, message: str) -> None:
         super().__init__(message)
@@ -32,7 +32,7 @@ class Unusable(ValueError):
 
 
 class SecretStr:
-    """A text that does not show where the settings are printed or logged."""
+    """A text that is hidden when settings are printed or logged."""
 
     __slots__ = ("_text",)
 
@@ -61,7 +61,7 @@ def Field(  # noqa: N802  # reads as a declaration
     min_length: int | None = None,
     also: str | None = None,
 ) -> Any:  # noqa: ANN401  # as `dataclasses.field`
-    """A setting with limits, or with a second variable that is read where its own is not set."""
+    """A setting with limits, or with a second variable that is read if its own is not set."""
     said = {"ge": ge, "le": le, "min_length": min_length, "also": also}
     metadata = {name: value for name, value in said.items() if value is not None}
     if default_factory is not None:
@@ -72,8 +72,9 @@ def Field(  # noqa: N802  # reads as a declaration
 def read(
     declared: type[Declared], prefix: str, environ: Mapping[str, str], given: Mapping[str, object]
 ) -> Declared:
-    """The settings: what is given, else the variable, else the default. The case of a variable's
-    name does not matter, and an empty variable is unset. Unusable names the first bad one.
+    """Read the settings: the given value, else the variable, else the default. The case of a
+    variable's name does not matter, and an empty variable is unset. Unusable names the first bad
+    one.
     """
     variables = {name.lower(): value for name, value in environ.items() if value}
     types = get_type_hints(declared)

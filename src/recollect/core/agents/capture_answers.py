@@ -1,8 +1,8 @@
-"""What a language model is asked about an exchange, and how much of its answer is believed.
+"""What a language model is asked about an exchange, and how much of its answer is trusted.
 
 The text that it reads was written by others, and its answer becomes memories. So the answer must
-have exactly the shape that was asked for, and each memory must be made of words that were really
-said; anything else is dropped without a word.
+have exactly the requested shape, and each memory must consist of words that were really said;
+anything else is silently dropped.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ _MAX_ANSWER: Final = 20_000
 
 
 def material(said: Sequence[str]) -> str:
-    """The words that the model is shown: the latest, fenced as the data they are."""
+    """The words that the model gets: the latest, fenced as data."""
     text = neutral("\n\n".join(said))[-_MAX_SAID:]
     return f"<said>\n{text}\n</said>"
 
 
 def believed(answer: str, said: Sequence[str]) -> list[Statement]:
-    """The statements of an answer that can be kept."""
+    """The statements of an answer that can be stored."""
     found = _json(answer[:_MAX_ANSWER])
     memories = found.get("memories") if isinstance(found, dict) else None
     if not isinstance(memories, list):
@@ -66,7 +66,7 @@ def _statement(one: object, said: Sequence[str]) -> Statement | None:
 
 
 def _json(answer: str) -> object:
-    """The one JSON object in an answer; models like to put a fence around it."""
+    """The JSON object in an answer; models like to put a fence around it."""
     start, end = answer.find("{"), answer.rfind("}")
     try:
         return json.loads(answer[start : end + 1])

@@ -25,7 +25,7 @@ _AROUND: Final = 4
 
 
 class Refused(Exception):
-    """A command that could not be done; the message is what the model is told."""
+    """A command that failed; the message is for the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +39,16 @@ class FilePath:
         return self.text == ROOT
 
     def holds(self, other: FilePath) -> bool:
-        """Whether the other one is somewhere inside this directory."""
+        """Whether the other path is inside this directory."""
         return other.text.startswith(f"{self.text}/")
 
     def moved(self, old: FilePath, new: FilePath) -> FilePath:
-        """Where this is after `old`, itself or a directory above it, is renamed."""
+        """The new path after `old`, itself or a directory above it, is renamed."""
         return FilePath(new.text + self.text.removeprefix(old.text))
 
 
 def file_path(text: object) -> FilePath:
-    """The path that is meant; Refused for anything that could mean something else elsewhere."""
+    """The path; Refused for anything that could mean something else elsewhere."""
     if not isinstance(text, str):
         raise Refused("Error: The path is missing, or is not a text.")
     path = unicodedata.normalize("NFC", text)
@@ -78,7 +78,7 @@ def _has_tricks(path: str) -> bool:
 
 
 def shown(text: str) -> str:
-    """A path as it can be shown: on one line, and not endless."""
+    """A path as it can be shown: on one line, and of limited length."""
     return "".join(one if one.isprintable() else "�" for one in text[:MAX_PATH])
 
 
@@ -109,7 +109,9 @@ def _range(view_range: object, lines: int) -> tuple[int, int]:
 
 
 def listing(path: FilePath, sizes: Mapping[FilePath, int]) -> str:
-    """A directory two levels deep, without hidden items; a directory is as large as its files."""
+    """A directory two levels deep, without hidden items; a directory's size is that of its
+    files.
+    """
     inside = {one: size for one, size in sizes.items() if path.holds(one)}
     totals: dict[str, int] = {}
     for one, size in inside.items():
@@ -127,7 +129,7 @@ def listing(path: FilePath, sizes: Mapping[FilePath, int]) -> str:
 
 
 def replaced(path: FilePath, content: str, old: str, new: str) -> tuple[str, str]:
-    """The content with the one occurrence of `old` replaced, and what the model is told."""
+    """The content with the one occurrence of `old` replaced, and the message for the model."""
     found = content.count(old) if old else 0
     if found == 0:
         raise Refused(
@@ -144,7 +146,7 @@ def replaced(path: FilePath, content: str, old: str, new: str) -> tuple[str, str
 
 
 def inserted(content: str, line: object, text: str) -> str:
-    """The content with text behind a line; 0 is before the first."""
+    """The content with text inserted after a line; 0 is before the first."""
     lines = content.split("\n")
     if not isinstance(line, int) or isinstance(line, bool) or not 0 <= line <= len(lines):
         raise Refused(
@@ -170,7 +172,7 @@ def _snippet(changed: str, before: str, new: str) -> str:
 
 
 def _size(size: int) -> str:
-    """As `ls -h` tells it: 0B, 512B, 5.5K, 1.2M."""
+    """As `ls -h` shows it: 0B, 512B, 5.5K, 1.2M."""
     amount, unit = float(size), 0
     while amount >= 1024 and unit < len(_UNITS) - 1:
         amount, unit = amount / 1024, unit + 1

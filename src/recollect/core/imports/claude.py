@@ -1,6 +1,6 @@
-"""What Anthropic's programs write: the export of claude.ai, and the transcripts of Claude Code.
+"""Files of Anthropic's programs: the export of claude.ai, and the transcripts of Claude Code.
 
-Turns become episodes of their conversation. What claude.ai itself remembers of a person
+Turns become episodes of their conversation. What claude.ai remembers about a person
 (`memories.json`) becomes facts, those of a project in that project.
 """
 
@@ -26,7 +26,7 @@ def is_memory(value: object) -> bool:
 
 
 def claude_ai(document: Any, names: Mapping[str, str], most: int) -> Iterator[Item]:  # noqa: ANN401  # a JSON value
-    """`names` are those of projects, by their ids."""
+    """`names` are the names of projects by id."""
     listed = document if isinstance(document, list) else [document]
     for number, one in enumerate(listed, 1):
         if is_conversation(one):
@@ -35,11 +35,11 @@ def claude_ai(document: Any, names: Mapping[str, str], most: int) -> Iterator[It
             yield from _memories(one, names, most)
         else:
             place = f"conversation {number}"
-            yield Trouble(place, "this is no conversation: it has no chat_messages", "Remove it.")
+            yield Trouble(place, "not a conversation: it has no chat_messages", "Remove it.")
 
 
 def project_names(document: Any) -> dict[str, str]:  # noqa: ANN401  # a JSON value
-    """Of `projects.json`, the name of each project by its id."""
+    """The name of each project in `projects.json` by its id."""
     listed = document if isinstance(document, list) else [document]
     return {
         one["uuid"]: one["name"]

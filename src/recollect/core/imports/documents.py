@@ -24,17 +24,17 @@ def graph(document: Any) -> Iterator[Item]:  # noqa: ANN401  # a JSON value
 
 
 def memory_list(document: Any, tag: str) -> Iterator[Item]:  # noqa: ANN401  # a JSON value
-    """mem0's export and API answers, and lists of memories that look alike."""
+    """mem0's export and API answers, and similar lists of memories."""
     listed = entries(document)
     if listed is None:
-        yield Trouble("document", "there is no list of memories in it", "See docs/moving.md.")
+        yield Trouble("document", "it contains no list of memories", "See docs/moving.md.")
         return
     for number, one in enumerate(listed, 1):
         yield entry(f"item {number}", one, tag)
 
 
 def memory_lines(lines: Lines, tag: str) -> Iterator[Item]:
-    """The same, one a line; a line that cannot be read is reported, and the rest is read."""
+    """The same, one per line; an unreadable line is reported, and the rest is read."""
     for one in objects(lines):
         yield one if isinstance(one, Trouble) else entry(*one, tag)
 
@@ -53,7 +53,7 @@ def entry(place: str, one: Any, tag: str) -> Item:  # noqa: ANN401  # a JSON val
     texts = (values.get(name) for name in _TEXTS) if isinstance(values, dict) else ()
     text = next((text for text in texts if isinstance(text, str) and text.strip()), None)
     if text is None:
-        return Trouble(place, "this is no memory: it has no text", "Correct or remove it.")
+        return Trouble(place, "not a memory: it has no text", "Correct or remove it.")
     metadata = values.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
     category = str(values.get("category") or "")
@@ -83,12 +83,12 @@ def _words(label: Any) -> list[str]:  # noqa: ANN401  # a JSON value
 
 
 def conversations(document: Any, most: int) -> Iterator[Item]:  # noqa: ANN401  # a JSON value
-    """ChatGPT's conversations.json: each turn that was shown is an episode of its conversation."""
+    """ChatGPT's conversations.json: each visible turn is an episode of its conversation."""
     listed = document if isinstance(document, list) else [document]
     for number, one in enumerate(listed, 1):
         place = f"conversation {number}"
         if not isinstance(one, dict) or not isinstance(one.get("mapping"), dict):
-            yield Trouble(place, "this is no conversation: it has no mapping", "Remove it.")
+            yield Trouble(place, "not a conversation: it has no mapping", "Remove it.")
             continue
         yield from _turns(place, one, number, most)
 
@@ -133,7 +133,7 @@ def _shown(talk: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _spoken(message: dict[str, Any]) -> tuple[str, str] | None:
-    """Who says what; None for what a person is not shown, and for what is not text."""
+    """Who says what; None for hidden messages, and for what is not text."""
     author, content = message.get("author"), message.get("content")
     metadata = message.get("metadata")
     if not isinstance(author, dict) or not isinstance(content, dict):

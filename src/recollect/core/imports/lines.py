@@ -1,5 +1,5 @@
-"""Formats that hold one JSON object a line: our own export, and the graph of the reference memory
-server of MCP. A line that cannot be read is told and skipped.
+"""Formats with one JSON object per line: our own export, and the graph of MCP's reference memory
+server. An unreadable line is reported and skipped.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def objects(lines: Lines) -> Iterator[tuple[str, dict[str, Any]] | Trouble]:
 
 
 def own_export(lines: Lines, owner: str) -> Iterator[Item]:
-    """Files that were put together have several first lines: each is looked at."""
+    """Concatenated files have several headers: each is checked."""
     is_first = True
     for one in objects(lines):
         if isinstance(one, Trouble):
@@ -57,7 +57,7 @@ def own_export(lines: Lines, owner: str) -> Iterator[Item]:
         except InvalidInput as error:
             yield Trouble(place, str(error), error.remedy)
             if "format" in values:
-                return  # what follows is written in a way that is not known here
+                return  # the rest is in an unknown version
 
 
 def mcp_graph(lines: Lines) -> Iterator[Item]:

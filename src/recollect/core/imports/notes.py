@@ -1,7 +1,7 @@
 """Markdown as memories: plain notes, CLAUDE.md files and the memory folders of Claude Code.
 
-A memory must make sense alone. So each paragraph and each entry of a list becomes one, with the
-headings above it, and the sentence that introduces its list, in front.
+A memory must make sense alone. So each paragraph and each list item becomes one, prefixed with the
+headings above it and the sentence that introduces its list.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class _Splitter:
         self.block.append(line.rstrip())
 
     def _pause(self) -> Iterator[tuple[int, str]]:
-        """A blank line ends a paragraph; the entry of a list may go on behind it."""
+        """A blank line ends a paragraph; a list item may continue after it."""
         if self.is_bullet:
             self.block.append("")
         elif self.block and not self.block[-1].endswith(":"):
@@ -98,14 +98,14 @@ class _Splitter:
 
 
 def _title(text: str) -> str:
-    """A heading may be closed with further `#`, behind a space: `## Tests ##`, but `## C#`."""
+    """A heading may be closed with more `#`, after a space: `## Tests ##`, but `## C#`."""
     bare = text.rstrip("#")
     is_closed = not bare or bare[-1].isspace()
     return (bare if is_closed else text).strip("*_ ")
 
 
 def facts(text: str) -> Iterator[tuple[int, str]]:
-    """The statements of a Markdown text, each with the line it begins in."""
+    """The statements of a Markdown text, each with its first line number."""
     # Behind the last end of a comment there is none, and nothing to search for.
     end = text.rfind("-->") + 3 if "-->" in text else 0
     visible = _COMMENT.sub(lambda found: "\n" * found[0].count("\n"), text[:end]) + text[end:]
@@ -129,12 +129,12 @@ def markdown(
 
 
 def claude_rules(text: str, most: int) -> Iterator[Item]:
-    """A CLAUDE.md: what its writer wants an agent to do."""
+    """A CLAUDE.md: what its author wants an agent to do."""
     yield from _found(text.removeprefix("\ufeff"), most, "procedure", ("claude",))
 
 
 def claude_memory(text: str, most: int) -> Iterator[Item]:
-    """A file of a memory folder. With a front matter it is one memory; MEMORY.md lists others."""
+    """A file of a memory folder. With front matter it is one memory; MEMORY.md lists others."""
     whole = text.removeprefix("\ufeff").replace("\r\n", "\n")
     front = _FRONT.match(whole)
     if front is None:
@@ -156,7 +156,7 @@ def claude_memory(text: str, most: int) -> Iterator[Item]:
 
 
 def plain_lines(text: str, most: int, tags: tuple[str, ...] = ()) -> Iterator[Item]:
-    """A list of memories copied as text: one a line, with or without a mark in front."""
+    """A list of memories copied as text: one per line, with or without a bullet."""
     for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), 1):
         tidy = line.strip()
         bullet = _BULLET.match(tidy)
@@ -179,7 +179,7 @@ def _found(text: str, most: int, category: str, tags: tuple[str, ...]) -> Iterat
 
 
 def _tags(front: str) -> tuple[str, ...]:
-    """The tags that a front matter names: `tags: a, b`, `tags: [a, b]`, or one a line below."""
+    """The tags in front matter: `tags: a, b`, `tags: [a, b]`, or one per line below."""
     found: list[str] = []
     lines = iter(front.split("\n"))
     for line in lines:

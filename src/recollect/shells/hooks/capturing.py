@@ -1,6 +1,4 @@
-"""What the process behind a capture does: read what is new in the transcript, and keep of it what
-lasts.
-"""
+"""The background process of a capture: read what is new in the transcript, and store what lasts."""
 
 from __future__ import annotations
 
@@ -28,12 +26,12 @@ from recollect.usecases.agents.capture import capture as captured
 from recollect.wiring import open_service
 from recollect.wiring.project import current_project
 
-# Of a transcript that nobody has read yet, the end: what is further back was said long ago.
+# Of a transcript read for the first time, only the end: the rest was said long ago.
 MAX_READ: Final = 2_000_000
 
 
 def keep(event: Event, environ: Mapping[str, str]) -> None:
-    """One exchange, or all since the last one that was read; told in the log."""
+    """Capture one exchange, or all since the last one read; logs the outcome."""
     began = time.monotonic()
     settings = load()
     folder = hooks_folder(settings.home)
@@ -72,7 +70,7 @@ async def _kept(
     if said and (settings.capture_url or settings.capture_command):
         try:
             found = _joined(found, await _extracted(said, settings))
-        except RecollectError as error:  # the rules' own findings are kept all the same
+        except RecollectError as error:  # the rules' own findings are still kept
             note = f" model={type(error).__name__}"
     if not found:
         return Captured(), note
@@ -103,8 +101,8 @@ async def _extracted(said: list[str], settings: Settings) -> list[Statement]:
 
 
 def _unread(transcript: Path | None, read: int) -> tuple[list[bytes], int]:
-    """The whole lines behind what was read, and where they end. A file that became shorter is
-    another one.
+    """The complete lines after what was read, and where they end. A file that became shorter is a
+    new one.
     """
     if transcript is None:
         return [], read

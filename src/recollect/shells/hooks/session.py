@@ -1,8 +1,9 @@
 """The hooks around a session: `brief` when it starts, `capture` when an answer ends, `compact`
 before its context is compacted.
 
-Capturing may take its time, and an agent must not wait for it: the hook ends at once, and a process
-of its own does the work. It is one at a time, ends by itself, and holds nothing of the agent's.
+Capturing may take a while, and the agent must not wait for it: the hook returns at once, and a
+separate process does the work. There is only one at a time; it ends by itself and holds none of the
+agent's resources.
 """
 
 from __future__ import annotations
@@ -22,18 +23,18 @@ from recollect.shells.hooks.wall import Wall
 from recollect.wiring.fast_recall import home_folder
 from recollect.wiring.project import current_project
 
-# The longest that a process may work behind an agent's back.
+# The longest that a background process may run.
 WORK_SECONDS: Final = 120
-# After these the agent's context is empty but for what is said now.
+# After these the agent's context is empty except for what is printed now.
 _EMPTIED: Final = ("startup", "clear", "compact")
 _RESTORED: Final = 30
-# What a brief leaves itself, in seconds, when it waits for a capture to end.
+# Time that a brief reserves for itself, in seconds, when it waits for a capture to end.
 _FOR_BRIEFING: Final = 0.5
 _LOOKING: Final = 0.02
 
 
 def brief(event: Event, environ: Mapping[str, str], wall: Wall, *, as_text: bool) -> str:
-    """What the project's memories say, before the first prompt."""
+    """Print the project's memories before the first prompt."""
     import asyncio
 
     home = home_folder(environ)
@@ -53,8 +54,8 @@ def brief(event: Event, environ: Mapping[str, str], wall: Wall, *, as_text: bool
 async def briefed(
     event: Event, environ: Mapping[str, str], session: SessionFile, until: float
 ) -> tuple[Memory, ...]:
-    """What to say at the start. After a compaction, whatever is still being kept is waited for, to
-    the moment `until` of the monotonic clock.
+    """What to print at the start. After a compaction, wait for running captures until the moment
+    `until` of the monotonic clock.
     """
     from asyncio import sleep
 
@@ -89,7 +90,7 @@ async def briefed(
 
 
 def capture(event: Event, environ: Mapping[str, str], *, is_compacting: bool) -> str:
-    """Start the work and leave it to itself."""
+    """Start the work and leave it running."""
     session = SessionFile(hooks_folder(home_folder(environ)), event.session_key)
     if is_compacting:
         session.note_emptied()
@@ -105,7 +106,7 @@ def capture(event: Event, environ: Mapping[str, str], *, is_compacting: bool) ->
 
 
 def _work(event: Event, environ: Mapping[str, str], session: SessionFile, work: str) -> None:
-    """In the process that stays behind. It holds no pipe of the agent's, who would wait for it."""
+    """Runs in the background process. It holds no pipe of the agent, which would wait for it."""
     try:
         os.setsid()
         nothing = os.open(os.devnull, os.O_RDWR)

@@ -1,7 +1,7 @@
-"""Schemas and answers in as few words as say the same: a model reads every one of them.
+"""Schemas and answers in as few words as possible: a model reads every one of them.
 
-Definitions are read in every conversation, answers in most. What `core` checks anyway, what holds
-unless said otherwise and what is said twice is left out.
+Definitions are read in every conversation, answers in most. Left out: what `core` checks anyway,
+defaults, and repetitions.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
-# Checked by core in its own words, a repeated name, or what happens when nothing is said.
+# Checked by core with its own messages, a repeated name, or the default behaviour.
 _NOT_TOLD: Final = {
     *("title", "default", "pattern", "minLength", "maxLength", "maxItems", "propertyNames"),
 }
-# Of a recall nobody asked to explain, what only an operator wants to know.
+# In a recall without `explain`, what only an operator needs.
 _OF_AN_OPERATOR: Final = ("fusion", "legs", "took_ms")
 
 
@@ -23,14 +23,14 @@ def input_schema(
     of_a_scope: Mapping[str, str],
     unlisted: Collection[str] = (),
 ) -> dict[str, Any]:
-    """The arguments of a tool, each with its words where there are some."""
+    """The arguments of a tool, each with its description if it has one."""
     lean = {key: value for key, value in _lean(schema).items() if key != "description"}
     made = _without(_inlined(lean, lean.pop("$defs", {})), unlisted)
     return _described(made, words, of_a_scope) | {"additionalProperties": False}
 
 
 def _without(schema: Mapping[str, Any], unlisted: Collection[str]) -> dict[str, Any]:
-    """The schema without these properties, also those of objects inside it."""
+    """The schema without these properties, including those of nested objects."""
     properties = {
         name: _without(one, unlisted) if "properties" in one else one
         for name, one in schema["properties"].items()
@@ -40,13 +40,13 @@ def _without(schema: Mapping[str, Any], unlisted: Collection[str]) -> dict[str, 
 
 
 def output_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """What an answer may hold. Nothing is required: what is empty is left out."""
+    """What an answer may hold. Nothing is required: empty values are left out."""
     bare: dict[str, Any] = _bare(_lean(schema))
     return bare
 
 
 def answer(values: Mapping[str, Any], *, explained: bool = True) -> dict[str, Any]:
-    """The answer without what is absent, and of memories without what is usual."""
+    """The answer without absent values and, for memories, without defaults."""
     left_out = () if explained else _OF_AN_OPERATOR
     return {
         key: _compact(value)
@@ -65,7 +65,7 @@ def _compact(value: object) -> object:
 
 
 def _memory(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A memory's owner is whoever asks, and most of its fields are empty."""
+    """A memory's owner is the caller, and most of its fields are empty."""
     if not {"content", "version", "owner"} <= values.keys():
         return values
     is_unchanged = values.get("updated_at") == values.get("created_at")

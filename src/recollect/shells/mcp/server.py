@@ -1,7 +1,6 @@
-"""Tools, resources and prompts as an MCP server, whatever carries its messages.
+"""Tools, resources and prompts as an MCP server, independent of the transport.
 
-They are imported when a client first asks for them: until then nothing of Recollect is needed
-to answer `initialize`.
+They are imported when a client first asks for them: nothing else is needed to answer `initialize`.
 """
 
 from __future__ import annotations
@@ -61,10 +60,9 @@ def build_server(
     shows_sensitive: Callable[[], bool] = lambda: False,
     serves_one_session: bool = False,
 ) -> Server[Any]:
-    """A server whose calls work on the memory that `service_of` finds for each of them, and
-    whose calls and brief are about the project in which it is used, where that is known. Unless it
-    `shows_sensitive` memories, these are read by their id alone. If it `serves_one_session`, it
-    gives each hint once.
+    """Build a server whose calls work on the memory that `service_of` finds for each of them, and
+    whose calls and brief are about the project it is used in, if known. Unless it `shows_sensitive`
+    memories, these are only readable by id. If it `serves_one_session`, it gives each hint once.
     """
     hints_given: set[str] | None = set() if serves_one_session else None
 
@@ -163,7 +161,7 @@ def _reported(context: Context, doing: str) -> AbstractAsyncContextManager[None]
 
 
 def definition(tool: MemoryTool) -> Tool:
-    """What a client is told of a tool."""
+    """How a tool is described to clients."""
     from recollect.shells.mcp import compact
     from recollect.shells.mcp.arguments import OF_A_SCOPE, UNLISTED, WORDS
 
@@ -179,7 +177,7 @@ def definition(tool: MemoryTool) -> Tool:
             read_only_hint=tool.reads,
             destructive_hint=tool.destroys,
             idempotent_hint=tool.repeatable,
-            open_world_hint=False,  # a memory is a closed world, wherever it is kept
+            open_world_hint=False,  # a memory is a closed world, wherever it is stored
         ),
     )
 
@@ -212,7 +210,7 @@ def _notes(answer: BaseModel) -> Iterator[str]:
 
 
 def _unexpected(error: Exception, what: str) -> RecollectError:
-    """A fault of ours. The error's text may quote a memory: it is neither told nor logged."""
+    """A bug. The error's text may quote a memory, so it is neither returned nor logged."""
     kind = type(error).__name__
     log.error("%s failed: %s at %s", what, kind, locations(error))
     return RecollectError(
@@ -226,7 +224,8 @@ def _failed(error: RecollectError) -> CallToolResult:
 
 
 def _told(error: RecollectError) -> str:
-    """Both texts of an error. Remedies name commands, also those that a server sent; an agent has
-    the tool instead. What has no tool, such as `recollect doctor`, is for the person it works for.
+    """An error and its remedy as one text. Remedies name commands, including those sent by a
+    server; an agent has the tool instead. Commands without a tool, such as `recollect doctor`, are
+    for the user.
     """
     return f"{error}\n→ {error.remedy.replace('`recollect list`', 'memory_list')}"

@@ -185,7 +185,7 @@ def test_text_does_not_leave_this_machine_unless_it_may() -> None:
     with pytest.raises(InvalidInput, match="RECOLLECT_EGRESS=local"):
         CompatibleReader("https://api.example.org/v1", "m", egress="local")
     CompatibleReader("https://api.example.org/v1", "m", egress="hosted", key="k")
-    with pytest.raises(InvalidInput, match="A key may not be sent"):
+    with pytest.raises(InvalidInput, match="A key must not be sent"):
         CompatibleReader("http://api.example.org/v1", "m", egress="hosted", key="k")
     with pytest.raises(InvalidInput, match="characters that no key has"):
         CompatibleReader("http://127.0.0.1:1/v1", "m", egress="local", key="a\nb")

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 
 def main() -> None:
-    # Importing makes very many objects that all stay: looking for garbage among them costs a
-    # tenth of the start-up. What runs for long turns the collector on again.
+    # Imports create many objects that all stay: searching them for garbage costs a tenth of the
+    # start-up. Long-running commands turn the collector on again.
     gc.disable()
     if sys.argv[1:] == ["--version"] and _wrote_version():
         return

@@ -234,11 +234,11 @@ def test_damaged_model_files_leave_recall_by_words_and_are_told(
             client.post("memories", json={"content": "Anna prefers tea over coffee"})
             told = wait_for_embedding(client, "last_error")
             assert told["waiting"] == 1
-            assert "could not be fetched" in told["last_error"]
+            assert "could not be downloaded" in told["last_error"]
             found = client.post("recall", json={"query": "coffee", "explain": True}).json()
             assert len(found["hits"]) == 1
             assert found["degraded"] == ["dense"]
-            assert "could not be fetched" in found["legs"]["dense"]["note"]
+            assert "could not be downloaded" in found["legs"]["dense"]["note"]
     with (
         running(database_url, home_with_model, worker="inside") as up,
         up.client(key) as client,

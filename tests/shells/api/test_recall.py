@@ -206,7 +206,7 @@ def test_settings_that_leave_no_leg_are_refused(own_server: Running) -> None:
     with own_server.client() as mine:
         answer = mine.patch("settings", json={"lexical_weight": 0, "dense_weight": 0})
         assert (answer.status_code, answer.json()["field"]) == (422, "lexical_weight")
-        assert "no recall could find anything" in answer.json()["detail"]
+        assert "recall could not find anything" in answer.json()["detail"]
         assert mine.get("settings").json() == RecallSettings().as_dict()
         assert mine.patch("settings", json={"lexical_weight": 0}).status_code == 200
         assert mine.patch("settings", json={"dense_weight": 0}).status_code == 422
@@ -218,7 +218,7 @@ def test_a_server_whose_environment_leaves_no_leg_does_not_start(
     with own_server.client() as mine:
         assert mine.patch("settings", json={"lexical_weight": 0}).status_code == 200
     with (
-        pytest.raises(InvalidInput, match="no recall could find anything") as refused,
+        pytest.raises(InvalidInput, match="recall could not find anything") as refused,
         running(database_url, tmp_path / "second", embedder="none"),
     ):
         pass

@@ -61,7 +61,7 @@ def test_an_error_is_two_lines_for_a_person(cli: Cli) -> None:
     assert result.exit_code == 2
     assert result.stdout == ""
     assert result.stderr == (
-        "importance 7.0 is outside 0..1\n→ Give a number from 0 (trivial) to 1 (vital).\n"
+        "importance 7.0 is outside 0..1\n→ Pass a number from 0 (trivial) to 1 (vital).\n"
     )
 
 

@@ -194,7 +194,7 @@ async def test_a_client_that_asks_for_progress_is_answered_all_the_same(
 @pytest.mark.parametrize(
     ("tool", "arguments", "told"),
     [
-        ("memory_store", {"content": "x", "importance": "high"}, "Give a number from 0 (trivial)"),
+        ("memory_store", {"content": "x", "importance": "high"}, "Pass a number from 0 (trivial)"),
         ("memory_store", {"content": "x", "tags": 5}, "Pass a list of texts"),
         ("memory_recall", {"query": "x", "limit": "ten"}, "Pass a whole number"),
         ("memory_list", {"since": "yesterday"}, "such as 2026-01-31T09:30:00Z"),

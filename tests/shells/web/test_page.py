@@ -203,7 +203,7 @@ def test_a_wrong_key_is_told_and_not_kept(server: Running, tab: Tab) -> None:
     tab.fill("#key", "rk_wrong")
     tab.press("Enter")
     tab.wait("!document.getElementById('problem').hidden")
-    assert "not known here" in texts(tab, "#problem")[0]
+    assert "Unknown key" in texts(tab, "#problem")[0]
     assert tab.run("sessionStorage.length") == 0
     assert tab.run("document.getElementById('signed-in').hidden")
 

@@ -1,6 +1,6 @@
-"""One engine a store, however many processes use it.
+"""One engine per store, however many processes use it.
 
-flock, because the kernel lets go when a process is killed: there is no stale lock to explain.
+flock, because the kernel releases it when a process is killed: there is no stale lock to explain.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from pathlib import Path
 
 
 class EngineLock:
-    """The hold on a store's engine; taken by one process at a time."""
+    """The lock on a store's engine; held by one process at a time."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._descriptor: int | None = None
 
     def take(self) -> bool:
-        """Hold it if nobody does. A second take by the holder is one, too."""
+        """Acquire it if it is free. The holder may acquire it again."""
         if self._descriptor is not None:
             return True
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW

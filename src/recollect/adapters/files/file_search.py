@@ -1,4 +1,4 @@
-"""Looks for erased texts in the bytes of files, where no query would find them."""
+"""Searches the bytes of files for erased texts that no query would find."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _CHUNK: Final = 8_000_000
 
 
 def in_files(path: Path, texts: Sequence[str]) -> list[Remain]:
-    """The files, at the path or below it, that hold one of the texts."""
+    """The files, at the path or below it, that contain one of the texts."""
     needles = [text.encode() for text in texts if text]
     if not needles:
         return []
@@ -31,5 +31,5 @@ def _count(path: Path, needles: Sequence[bytes]) -> int:
                 count += sum(one in tail + chunk for one in needles)
                 tail = chunk[-longest:]
     except FileNotFoundError:
-        return 0  # gone since it was listed, as the log of a database may be
+        return 0  # gone since it was listed, as a database's log may be
     return count

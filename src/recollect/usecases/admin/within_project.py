@@ -1,7 +1,7 @@
-"""One project of an owner as if it were all there is, for keys that are limited to it.
+"""One project of an owner as if it were everything, for keys that are limited to it.
 
-The use cases run unchanged on a store that shows, counts and changes the memories of this project
-alone. What lies outside is not found, as if it were another owner's.
+The use cases run unchanged on a store that shows, counts and changes only the memories of this
+project. Anything outside is not found, like another owner's memories.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from recollect.ports.stores import MemoryStore
 from recollect.ports.sync import ChangeStore, Decide
 from recollect.usecases.context import Context
 
-_REMEDY: Final = "Leave the project out, or use a key that is not limited to a project."
+_REMEDY: Final = "Omit the project, or use a key that is not limited to a project."
 
 
 def outside(project: str) -> Forbidden:
@@ -43,8 +43,8 @@ def outside(project: str) -> Forbidden:
 
 
 def context_within(context: Context, changes: ChangeStore, project: str) -> Context:
-    """The parts for one project. The walk over the concept graph is left out, since it leads
-    through all projects, and so is every count that covers more than this project.
+    """The context for one project. The graph walk is left out, since it crosses projects, and so is
+    every count that covers more than this project.
     """
     return replace(
         context,
@@ -58,7 +58,7 @@ def context_within(context: Context, changes: ChangeStore, project: str) -> Cont
 
 
 def scope_within(scope: Scope, project: str) -> Scope:
-    """The scope inside the project; Forbidden when it names another one."""
+    """The scope inside the project; Forbidden if it names another one."""
     if scope.project is not None and not names(scope.project, project):
         raise outside(project)
     return replace(scope, project=project, with_global=False)
@@ -151,7 +151,7 @@ class ProjectStore:
     async def _shown(
         self, owner: str, memories: Collection[Memory], as_of: AsOf
     ) -> dict[UUID, Memory]:
-        """Those of the project. What was in it once and has left since is not shown either."""
+        """Those of the project. Memories that have left it are not shown either."""
         inside = {one.id: one for one in memories if one.project == self.project}
         if as_of is None:
             return inside
@@ -205,9 +205,9 @@ class ProjectChanges:
         sensitive: bool,
         count: bool,  # noqa: ARG002  # the port's
     ) -> ChangePage:
-        """The changes inside the project. A memory that has left it is told no more: to erase it
-        from the client would also erase what the client has under other keys. How many changes are
-        left is not counted, since it would count other projects.
+        """The changes inside the project. A memory that has left it is no longer reported: erasing
+        it from the client would also erase what the client has under other keys. The remaining
+        changes are not counted, since that would count other projects.
         """
         page = await self.changes.page(owner, store, after, limit, sensitive=sensitive, count=False)
         return replace(

@@ -32,7 +32,7 @@ from recollect.core.memory.paging import MAX_PAGE
 from recollect.ports.service import Service
 
 FILE_TAG: Final = "memory-file"
-# Two agents that edit one file by chance are both served.
+# Two agents that edit one file by chance both succeed.
 _ATTEMPTS: Final = 5
 
 Input = Mapping[str, Any]
@@ -40,7 +40,7 @@ Input = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ToolAnswer:
-    """What the model is told."""
+    """The answer for the model."""
 
     text: str
     is_error: bool = False
@@ -49,8 +49,8 @@ class ToolAnswer:
 async def memory_tool(
     recollect: Service, command: Input, *, project: str | None = None
 ) -> ToolAnswer:
-    """Do one command of the tool. Files of one project are another directory than those of
-    another, or of none. What goes wrong is told to the model, never raised.
+    """Run one command of the tool. Each project has its own directory of files, and so do memories
+    without a project. Errors are returned to the model, never raised.
     """
     name = command.get("command")
     work = _COMMANDS.get(name) if isinstance(name, str) else None
@@ -62,7 +62,7 @@ async def memory_tool(
             try:
                 return ToolAnswer(await work(_Files(recollect, project), command))
             except (Conflict, NotFound):
-                # Somebody else was faster: look again at what is there now.
+                # Someone else was faster: look again at the current state.
                 if attempt == _ATTEMPTS - 1:
                     raise
     except Refused as refused:
@@ -80,7 +80,7 @@ class _Files:
     project: str | None
 
     async def all(self) -> dict[FilePath, list[Memory]]:
-        """Every file; where two machines made the same one, the oldest comes first."""
+        """Every file; if two machines created the same one, the oldest comes first."""
         return await self._tagged(FILE_TAG)
 
     async def at(self, path: FilePath) -> list[Memory]:
@@ -129,7 +129,7 @@ async def _create(files: _Files, command: Input) -> str:
     if path.is_root or path in known or any(path.holds(one) for one in known):
         raise Refused(f"Error: File {path.text} already exists")
     _check_no_file_above(path, known)
-    # An id of its own: two files may hold the same text.
+    # Its own id: two files may contain the same text.
     draft = Draft(
         text,
         category="note",
@@ -200,7 +200,7 @@ async def _rename(files: _Files, command: Input) -> str:
     ]
     for memory, before, after in moves:
         tags = tuple(after.text if tag == before.text else tag for tag in memory.tags)
-        with suppress(NotFound):  # deleted meanwhile: the others move all the same
+        with suppress(NotFound):  # deleted concurrently: the others still move
             await files.recollect.update(str(memory.id), Changes(tags=tags))
     return f"Successfully renamed {old.text} to {new.text}"
 

@@ -1,4 +1,4 @@
-"""Look through an owner's memories for what should be mended. Nothing is changed or sent."""
+"""Find an owner's memories that need attention. Nothing is changed or sent."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from recollect.core.memory.memory import EVERYWHERE, Memory, Scope, Stats
 from recollect.core.memory.paging import MAX_PAGE, Cursor
 from recollect.core.recall.successors import current
 
-# Cosines from here on mean nearly the same text to the models this was tried with.
+# From this cosine on, the models this was tried with mean nearly the same text.
 NEAR_COSINE = 0.95
 SAME_SUBJECT_COSINE = 0.8
 
@@ -22,26 +22,26 @@ class RecallRecord(Protocol):
     """Which memories were ever recalled. It may lose some: nothing waits for it."""
 
     async def note_recalls(self, ids: Collection[UUID], at: datetime) -> None:
-        """Keep that these memories were shown."""
+        """Record that these memories were shown."""
 
     async def recalled(self, owner: str) -> tuple[set[UUID], datetime]:
-        """The memories of an owner that were ever shown, and since when that is kept."""
+        """The memories of an owner that were ever shown, and since when that is recorded."""
 
 
 class Neighbours(Protocol):
-    """Memories that are close by their vectors, where a store has vectors."""
+    """Memories that are close by their vectors, if a store has vectors."""
 
     async def pairs(self, owner: str, at_least: float) -> Sequence[tuple[UUID, UUID, float]]:
         """Pairs in one project whose cosine is at least this."""
 
 
 class Listing(Protocol):
-    """Somewhere to read an owner's memories; every store is one."""
+    """Any source of an owner's memories; every store is one."""
 
     async def page(
         self, owner: str, scope: Scope, after: Cursor | None, limit: int, /
     ) -> list[Memory]:
-        """A scope's memories, newest first, from behind the cursor on."""
+        """A scope's memories, newest first, after the cursor."""
 
     async def stats(self, owner: str, /) -> Stats:
         """What this owner has stored, in numbers."""
@@ -61,7 +61,7 @@ async def audit(
     found: list[Finding] = []
     if "secret" in kinds:
         found += filter(None, map(rules.unguarded_secret, everything))
-    memories = current(everything)  # what is superseded is out of the way already
+    memories = current(everything)  # superseded memories are already out of the way
     if {"duplicate", "contradiction"} & {*kinds}:
         progress("comparing", 0, 0)
         found += rules.exact_duplicates(memories)
@@ -80,7 +80,7 @@ async def audit(
 async def _of_pairs(
     memories: Sequence[Memory], owner: str, neighbours: Neighbours | None
 ) -> list[Finding]:
-    """By words, for sensitive memories too; by vectors where there are some."""
+    """By words, including sensitive memories; by vectors if there are any."""
     found: dict[frozenset[UUID], Finding] = {}
     for pair in rules.word_pairs(memories):
         if (finding := rules.judged(pair)) is not None:

@@ -1,4 +1,4 @@
-"""Find out which project a name means: the rule is in `core/memory/project.py`."""
+"""Find out which project a name means; the rule is in `core/memory/project.py`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from recollect.usecases.context import Context
 
 
 async def meant(context: Context, owner: str, name: str, here: str | None = None) -> str:
-    """The project that a name means. A whole name is taken as it is: it is what hooks send before
-    every prompt.
+    """The project that a name means. A full name is used as it is: hooks send one before every
+    prompt.
     """
     if is_whole(name) or name == here:
         return name
@@ -19,7 +19,7 @@ async def meant(context: Context, owner: str, name: str, here: str | None = None
 
 
 async def resolve_scope(context: Context, owner: str, scope: Scope) -> Scope:
-    """A checked scope with its project named in full."""
+    """A checked scope with its project's full name."""
     if scope.project is None:
         return scope
     return replace(scope, project=await meant(context, owner, scope.project))

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 async def remember(context: Context, owner: str, draft: Draft) -> Memory:
-    """Keep a draft as a memory. Storing the same draft under the same id again is one memory:
-    a writer that did not hear the answer can simply repeat itself. Without an id, a text that is
-    stored already in its project stays one memory, which `was_known`.
+    """Store a draft as a memory. Storing the same draft under the same id again is one memory: a
+    writer that did not get the answer can simply retry. Without an id, a text that is already
+    stored in its project stays one memory, which `was_known`.
     """
     memory, _ = await _build(context, owner, draft, context.clock.now())
     if may_be_repeated(draft):
@@ -37,7 +37,7 @@ async def remember(context: Context, owner: str, draft: Draft) -> Memory:
         await context.store.add(memory)
     except Conflict as error:
         existing = await context.store.get(owner, memory.id)
-        if existing is None:  # another owner's, of which nothing is said
+        if existing is None:  # another owner's, about which nothing is revealed
             raise
         if not _is_repeated(memory, existing):
             raise _taken(existing) from error
@@ -48,13 +48,13 @@ async def remember(context: Context, owner: str, draft: Draft) -> Memory:
 async def remember_many(
     context: Context, owner: str, batch: Sequence[BatchItem]
 ) -> list[Remembered]:
-    """Store a batch in one transaction: everything that can be stored, or nothing when the store
-    fails. The results are in the order of the batch. Repeating a batch is harmless, with ids or
-    without; two writers who store the same new text at the same time may both store it.
+    """Store a batch in one transaction: everything valid, or nothing if the store fails. The
+    results are in the order of the batch. Repeating a batch is safe, with or without ids; two
+    writers who store the same new text at the same time may both store it.
     """
     check_batch_size(batch)
     now = context.clock.now()
-    # A microsecond apart, so that memories keep the order of the batch wherever time orders them.
+    # A microsecond apart, so that memories keep the order of the batch when sorted by time.
     built = [
         await _build_or_refuse(context, owner, item, now + timedelta(microseconds=place))
         for place, item in enumerate(batch)
@@ -88,8 +88,8 @@ async def _find_same(
     batch: Sequence[BatchItem],
     built: Sequence[tuple[Memory, Secret | None] | Remembered],
 ) -> dict[UUID, Memory]:
-    """By the id it would get, the memory that says the same: one stored before, or the first of
-    the batch.
+    """By the id it would get, the memory with the same text: an existing one, or the first of the
+    batch.
     """
     repeatable = [
         one[0]
@@ -110,7 +110,7 @@ async def _find_same(
 async def _build(
     context: Context, owner: str, draft: Draft, now: datetime
 ) -> tuple[Memory, Secret | None]:
-    """The memory to store, and what in its text made it sensitive; or InvalidInput."""
+    """The memory to store, and the secret that made it sensitive; or InvalidInput."""
     if draft.id is not None:
         check_uuid7(draft.id)
     check_kinds(draft.links)
@@ -150,7 +150,7 @@ async def _build_or_refuse(
 
 
 def _compare(memory: Memory, existing: Memory | None, secret: Secret | None) -> Remembered:
-    """What became of a memory whose id was taken."""
+    """The outcome for a memory whose id is taken."""
     if existing is None:  # another owner's, of which nothing is said
         return Remembered(memory.id, "refused", _belongs_to_another())
     if _is_repeated(memory, existing):
@@ -161,7 +161,7 @@ def _compare(memory: Memory, existing: Memory | None, secret: Secret | None) -> 
 async def _say_again_or_refuse(
     context: Context, known: Memory, again: Memory, secret: Secret | None
 ) -> Remembered:
-    """The rest of the batch is stored by now: what goes wrong here is this memory's alone."""
+    """The rest of the batch is stored by now: an error here concerns only this memory."""
     try:
         await _say_again(context, known, again)
     except RecollectError as error:
@@ -170,7 +170,7 @@ async def _say_again_or_refuse(
 
 
 async def _say_again(context: Context, known: Memory, again: Memory) -> Memory:
-    """The memory that was there, with what is new in this draft."""
+    """The existing memory, with what is new in this draft."""
 
     def change(current: Memory, _: datetime) -> Memory:
         return checked(with_what_was_said(current, again), context.limits)
@@ -181,7 +181,7 @@ async def _say_again(context: Context, known: Memory, again: Memory) -> Memory:
 
 
 def _taken(existing: Memory) -> Conflict:
-    """Whoever repeats a write is not to store it twice because the memory has changed since."""
+    """A repeated write must not be stored twice because the memory has changed since."""
     if existing.deleted_at is not None:
         became = "was forgotten since"
     elif existing.version > 1:
@@ -190,20 +190,20 @@ def _taken(existing: Memory) -> Conflict:
         return _belongs_to_another()
     return Conflict(
         f"the id belongs to a memory that {became}",
-        remedy="Nothing is to be done if this repeats the write that stored it; "
-        "if it is another memory, store it under another id.",
+        remedy="If this repeats the write that stored it, nothing needs to be done; if it is "
+        "another memory, store it under another id.",
     )
 
 
 def _belongs_to_another() -> Conflict:
     return Conflict(
         "the id belongs to another memory",
-        remedy="Let Recollect make the id, or choose another one.",
+        remedy="Let Recollect create the id, or choose another one.",
     )
 
 
 def _is_repeated(memory: Memory, existing: Memory) -> bool:
-    """Whether this is the write that stored what is there, sent again."""
+    """Whether this is the write that stored the existing memory, sent again."""
     return existing == replace(
         memory, created_at=existing.created_at, updated_at=existing.updated_at
     )

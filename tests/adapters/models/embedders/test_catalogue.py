@@ -100,7 +100,7 @@ def test_hosted_names_carry_what_decides_about_the_vectors(
             "RECOLLECT_EGRESS",
             "RECOLLECT_EGRESS=hosted",
         ),
-        ("folder:models/mine", {}, "model", "folder:/the/whole/path"),
+        ("folder:models/mine", {}, "model", "folder:/the/absolute/path"),
     ],
 )
 def test_a_name_that_cannot_be_used_says_what_to_change(

@@ -381,6 +381,6 @@ def test_a_hub_model_without_fastembed_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "fastembed", None)
-    with pytest.raises(ModelUnavailable, match="fastembed is not installed") as caught:
+    with pytest.raises(ModelUnavailable, match="needs the package fastembed") as caught:
         hub_embedder("BAAI/bge-large-en-v1.5", tmp_path)
     assert "make install EXTRAS=hub" in caught.value.remedy

@@ -37,12 +37,12 @@ from recollect.core.recall.space import Space
 # request below a provider's limit without knowing its tokenizer.
 BYTES_PER_TOKEN: Final = 2
 FIRST_TEXTS: Final = 8
-# Twice the texts must not come near the limit of time.
+# Twice the texts must stay well below the time limit.
 _QUICK_SHARE: Final = 0.25
 
 
 class HostedEmbedder:
-    """An embedder whose model runs behind `provider`'s API. Those of one account share its
+    """An embedder whose model runs behind `provider`'s API. Embedders of one account share its
     `silence`. Open it with `async with`.
     """
 
@@ -115,7 +115,7 @@ class HostedEmbedder:
         await self._api.__aexit__(kind, error, trace)
 
     async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
-        """A vector of length 1 for each text; ModelUnavailable when there is not one for each."""
+        """A vector of length 1 for each text; ModelUnavailable if any is missing."""
         vectors: list[list[float]] = []
         while len(vectors) < len(texts):
             vectors += await self._embed_first(texts[len(vectors) :])
@@ -125,7 +125,7 @@ class HostedEmbedder:
         return len(self._first_request(texts))
 
     async def embed_query(self, text: str) -> list[float]:
-        """The vector of length 1 to look for; ModelUnavailable when it cannot be had in time."""
+        """The query's vector of length 1; ModelUnavailable if it does not arrive in time."""
         request = self._first_request([self._space.query_instruction + text])
         (vector,) = await self._embed("query", request)
         return vector
@@ -134,7 +134,7 @@ class HostedEmbedder:
         return first_request(texts, self._provider, self._most_texts)
 
     async def _embed_first(self, texts: Sequence[str]) -> list[list[float]]:
-        """As many of the first texts as go in one request, which tells how many the next takes."""
+        """As many of the first texts as fit in one request, and how many the next may take."""
         request = self._first_request(texts)
         clock = asyncio.get_running_loop().time
         begun = clock()
@@ -177,26 +177,26 @@ def first_request(texts: Sequence[str], provider: Provider, most: int) -> list[s
 
 
 def _sendable(text: str, max_tokens: int | None) -> tuple[str, int]:
-    """The text as JSON can carry it and the API accepts it, and about how many tokens it is."""
+    """The text in a form that JSON and the API accept, and its approximate tokens."""
     encoded = text.encode("utf-8", "replace")
     if max_tokens is not None:
         encoded = encoded[: max_tokens * BYTES_PER_TOKEN]
-    # Every API refuses an empty text; any text may be asked for, and a space means as little.
+    # Every API rejects an empty text; any text may be a query, and a space means as little.
     return encoded.decode("utf-8", "ignore") or " ", len(encoded) // BYTES_PER_TOKEN + 1
 
 
 def _require_key(provider: Provider, key: str) -> None:
     if key and not can_be_key(key):
         raise InvalidInput(
-            f"The key for {provider.name} has characters that no key has.",
+            f"The key for {provider.name} contains invalid characters.",
             field="key",
-            remedy="Set the key again, as the provider shows it, without quotes or line breaks.",
+            remedy="Set the key again as the provider shows it, without quotes or line breaks.",
         )
     if provider.needs_key and not key:
         raise InvalidInput(
             f"{provider.name} needs a key.",
             field="key",
-            remedy="Set the key that the provider gave you, or use the local model.",
+            remedy="Set the key that the provider gave you, or use a local model.",
         )
 
 
@@ -208,6 +208,6 @@ def _model(provider: Provider, name: str, dimension: int | None) -> Model:
         raise InvalidInput(
             f"The model {name!r} of {provider.name} cannot be used with dimension {dimension}.",
             field="dimension",
-            remedy="Name the model and its own dimension, as the provider's page gives them.",
+            remedy="Use the model's own dimension, as the provider documents it.",
         )
     return Model(dimension, adjustable=provider.unknown_models_adjustable)

@@ -1,7 +1,7 @@
 """Models of a model hub, such as BAAI/bge-large-en-v1.5, through the optional package fastembed.
 
-Only where a hub can be reached, or was: fastembed keeps what it fetched in the models folder and
-works from there. It lists each model's dimension, so the space is known without loading anything.
+This needs access to a hub, at least once: fastembed keeps downloads in the models folder and works
+from there. It lists each model's dimension, so the space is known without loading anything.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def hub_embedder(
     query_instruction: str | None = None,
     yield_to_callers: Yield = no_yield,
 ) -> LocalEmbedder:
-    """The embedder of a hub model; an instruction that is not given is the model's own."""
+    """The embedder of a hub model; without an instruction, the model's own is used."""
     fastembed = _fastembed(name)
     listed = {entry["model"]: entry for entry in fastembed.TextEmbedding.list_supported_models()}
     if name not in listed:
@@ -65,8 +65,8 @@ class _HubEncoder:
         except Exception as error:  # it raises whatever its downloaders raise
             raise ModelUnavailable(
                 f"{name} could not be loaded ({str(error)[:200]})",
-                remedy="Check that this machine reaches a model hub, or export the model to a "
-                "folder with model.onnx and tokenizer.json elsewhere and name that folder.",
+                remedy="Check that this machine can reach a model hub, or export the model "
+                "elsewhere to a folder with model.onnx and tokenizer.json and name that folder.",
             ) from error
 
     def encode(self, text: str) -> list[float]:
@@ -82,6 +82,6 @@ def _fastembed(name: str) -> Any:  # noqa: ANN401  # an optional package without
         return importlib.import_module("fastembed")
     except ImportError as error:
         raise ModelUnavailable(
-            f"{name} is a hub model, and the package fastembed is not installed",
+            f"{name} is a hub model, which needs the package fastembed",
             remedy=f"{how_to_install('hub')} Or choose a local model.",
         ) from error

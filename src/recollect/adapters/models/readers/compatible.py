@@ -20,10 +20,10 @@ from recollect.core.graph.triples import SCHEMA, by_tag
 from recollect.core.privacy.egress import Egress
 
 BATCH: Final = 8
-"""Texts a call: more save little, since each text is read in full, and more is lost with one."""
+"""Texts per call: more save little, since each text is read in full, and more is lost with one."""
 
 # A language model on a small machine takes a minute for a batch. A text is sent once: the worker
-# tries again, and reads it afresh.
+# retries, and reads it again.
 PATIENCE: Final = Patience(
     request_seconds=300.0, attempts=1, total_seconds=300.0, first_wait=0.0, longest_wait=0.0
 )
@@ -93,10 +93,10 @@ class CompatibleReader:
 def compatible_reader(
     url: str | None, model: str | None, *, egress: Egress, key: str | None
 ) -> CompatibleReader:
-    """The reader that these settings name; InvalidInput when they name none."""
+    """The reader that these settings name; InvalidInput if they name none."""
     if not url or not model:
         raise InvalidInput(
-            "RECOLLECT_GRAPH=llm needs a language model, and none is named",
+            "RECOLLECT_GRAPH=llm needs a language model, and none is configured",
             field="RECOLLECT_GRAPH_LLM_URL",
             remedy="Set RECOLLECT_GRAPH_LLM_URL to an OpenAI-compatible address that ends in /v1, "
             "and RECOLLECT_GRAPH_LLM_MODEL to a model it serves; or unset RECOLLECT_GRAPH.",
@@ -105,7 +105,7 @@ def compatible_reader(
 
 
 def _read(reply: Reply, tags: Sequence[str]) -> ReadTexts:
-    """What is usable of an answer; it may be nothing, which is counted against the texts asked."""
+    """The usable part of an answer; it may be nothing, which counts against the texts."""
     try:
         said = json.loads(_unfenced(reply.text))
     except (ValueError, RecursionError):
@@ -114,7 +114,7 @@ def _read(reply: Reply, tags: Sequence[str]) -> ReadTexts:
 
 
 def _unfenced(content: str) -> str:
-    """Models that were asked for JSON like to put it into a fence of backticks."""
+    """Models asked for JSON like to put it in a fence of backticks."""
     tidy = content.strip()
     if tidy.startswith("```"):
         tidy = tidy.partition("\n")[2].rpartition("```")[0]

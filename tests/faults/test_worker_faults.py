@@ -32,7 +32,7 @@ from tests.waiting import SECONDS, wait_until
 from recollect.adapters.models.embedders import local
 from recollect.adapters.models.embedders.hosted import HostedEmbedder
 from recollect.adapters.models.embedders.hosted_providers import COMPATIBLE
-from recollect.adapters.models.hosted.retries import DOCUMENT_PATIENCE, LONGEST_SILENCE
+from recollect.adapters.models.hosted.retries import DOCUMENT_RETRIES, LONGEST_SILENCE
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.core.errors import ModelUnavailable
 from recollect.core.recall.space import EmbeddingProgress
@@ -161,7 +161,7 @@ def test_a_hosted_model_that_fails_costs_no_memory_an_attempt(
             loop.advance(seconds)
             await asyncio.sleep(0)
 
-        hang = Stall(lambda: loop.advance(DOCUMENT_PATIENCE.request_seconds))
+        hang = Stall(lambda: loop.advance(DOCUMENT_RETRIES.request_seconds))
         server.misbehave(FINE, *(hang if isinstance(one, Stall) else one for one in faults))
         async with build_context(database_url, server) as context:
             with pytest.raises(ModelUnavailable):

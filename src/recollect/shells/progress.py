@@ -44,13 +44,13 @@ def counting_bar(description: str) -> Iterator[Callable[[str, int, int | None], 
     with _bar("{task.completed:,.0f} of {task.total:,.0f}") as bar:
         task = bar.add_task(description, total=0)
 
-        def tell(what: str, done: int, left: int | None) -> None:
+        def report(what: str, done: int, left: int | None) -> None:
             total = bar.tasks[0].total or 0
             completed = bar.tasks[0].completed + done
             total = max(completed, total if left is None else total + left)
             bar.update(task, description=what, completed=completed, total=total)
 
-        yield tell
+        yield report
 
 
 @asynccontextmanager

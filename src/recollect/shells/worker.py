@@ -17,7 +17,7 @@ from typing import Final
 import structlog
 
 from recollect.core.errors import InvalidInput, StoreError
-from recollect.core.privacy.redaction import explained, locations
+from recollect.core.privacy.redaction import locations, safe_message
 from recollect.core.text.analysis import counted
 from recollect.settings import Settings
 from recollect.shells.logs import log_embedding, log_graph, log_steps, log_to_stderr
@@ -159,5 +159,5 @@ async def persisting(run: Callable[[], Awaitable[None]], sleep: Sleep = asyncio.
         try:
             await run()
         except Exception as error:  # noqa: BLE001  # a guest does not bring the house down
-            log.error("worker failed", reason=explained(error), locations=locations(error))  # noqa: TRY400  # `exception` would log the error's text
+            log.error("worker failed", reason=safe_message(error), locations=locations(error))  # noqa: TRY400  # `exception` would log the error's text
             await sleep(_AFTER_A_FAULT)

@@ -94,7 +94,9 @@ class LocalService:
         from recollect.core.memory.memory import checked_name
         from recollect.usecases.memory import projects
 
-        return await projects.meant(self.context, self.owner, checked_name(name, "project"), here)
+        return await projects.resolve_name(
+            self.context, self.owner, checked_name(name, "project"), here
+        )
 
     async def stats(self) -> Stats:
         from recollect.usecases.memory import stats as count

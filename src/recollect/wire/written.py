@@ -11,7 +11,7 @@ from dataclasses import replace
 from pydantic import Field
 
 from recollect.core.memory.memory import Changes, Draft, Memory
-from recollect.core.privacy.secrets.detect import Secret, told
+from recollect.core.privacy.secrets.detect import Secret, describe_secret
 from recollect.core.privacy.sensitivity import secret_in_changes, secret_in_draft
 from recollect.wire.answers import MemoryOut
 from recollect.wire.values import Shape
@@ -24,7 +24,7 @@ class SecretOut(Shape):
     confidence: float
 
     def __str__(self) -> str:
-        return told(self.kind, self.confidence)
+        return describe_secret(self.kind, self.confidence)
 
 
 def _is_absent(value: object) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from recollect.core.admin.checks import WORDS_ONLY
 from recollect.core.errors import InvalidInput, RecollectError
-from recollect.core.privacy.redaction import explained, locations
+from recollect.core.privacy.redaction import locations, safe_message
 from recollect.usecases.recall.recall_log import RecallLog, recall_log
 from recollect.usecases.service import LocalService
 from recollect.usecases.workers.tasks import end
@@ -135,7 +135,9 @@ class Cached:
                 if self.lock.take():
                     await self.engine.run()
             except Exception as error:  # noqa: BLE001  # a fault of ours must not end the syncing
-                log.error("the engine of sync failed: %s at %s", explained(error), locations(error))  # noqa: TRY400  # its text may quote a memory
+                log.error(  # noqa: TRY400  # its text may quote a memory
+                    "the engine of sync failed: %s at %s", safe_message(error), locations(error)
+                )
             finally:
                 self.lock.release()
             await asyncio.sleep(_LOOK_SECONDS)

@@ -13,7 +13,7 @@ from tests.shells.cli.commands import Cli
 from recollect import __version__
 from recollect.core.errors import InvalidInput
 from recollect.core.recall.settings import RecallSettings
-from recollect.shells.cli.options import moment
+from recollect.shells.cli.options import parse_moment
 
 SHORT_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}")
 
@@ -256,11 +256,11 @@ NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
     ],
 )
 def test_times_are_written_as_dates_or_ages(text: str, expected: datetime) -> None:
-    assert moment(text, "since", NOW) == expected
+    assert parse_moment(text, "since", NOW) == expected
 
 
 @pytest.mark.parametrize("text", ["yesterday", "7y", "2026-13-01", "999999w", ""])
 def test_other_times_are_refused(text: str) -> None:
     with pytest.raises(InvalidInput) as refused:
-        moment(text, "since", NOW)
+        parse_moment(text, "since", NOW)
     assert "--since" in refused.value.remedy

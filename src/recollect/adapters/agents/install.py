@@ -141,13 +141,16 @@ def _put(slot: Slot, command: Command, text: str) -> str:
 
 
 def _edit_all(changes: list[tuple[Slot, Callable[[str], str]]]) -> list[Edited]:
-    named = [(Path(slot.path), partial(_told, Path(slot.path), change)) for slot, change in changes]
+    named = [
+        (Path(slot.path), partial(_name_file_in_errors, Path(slot.path), change))
+        for slot, change in changes
+    ]
     for path, change in named:
         change(read(path))
     return [edit(path, change) for path, change in named]
 
 
-def _told(path: Path, change: Callable[[str], str], text: str) -> str:
+def _name_file_in_errors(path: Path, change: Callable[[str], str], text: str) -> str:
     """The change, with the file's name in its errors."""
     try:
         return change(text)

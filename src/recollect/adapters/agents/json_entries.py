@@ -26,7 +26,7 @@ _NEW: Final = "{\n}\n"
 
 def with_server(text: str, key: str, entry: Mapping[str, Any], *, comments: bool) -> str:
     """The text with our server under `key`."""
-    text = _begun(text)
+    text = _start_text(text)
     servers = _servers(text, key, comments=comments)
     there = servers.get(NAME)
     if there is None:
@@ -62,7 +62,7 @@ def server_in(text: str, key: str, *, comments: bool) -> Mapping[str, Any] | Non
 
 def with_hooks(text: str, command: Command) -> str:
     """Claude Code's settings with one up-to-date hook for each event."""
-    text = _begun(text)
+    text = _start_text(text)
     for event, (verb, more) in HOOKS.items():
         wanted = {"type": "command", "command": command.hook(verb), **more}
         places = list(_our_hooks(text, event, verb))
@@ -107,7 +107,7 @@ def enabled_plugin(text: str) -> bool:
     return any(on is True and name.split("@")[0] == NAME for name, on in names.items())
 
 
-def _begun(text: str) -> str:
+def _start_text(text: str) -> str:
     return _NEW if text.strip() in ("", "{}") else text
 
 

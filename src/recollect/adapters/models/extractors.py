@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
 
-from recollect.adapters.models.hosted.retries import Patience
+from recollect.adapters.models.hosted.retries import RetryPolicy
 from recollect.adapters.models.language_model import LanguageModel
 from recollect.core.agents.capture import Statement
 from recollect.core.agents.capture_answers import INSTRUCTION, believed, material
@@ -24,7 +24,7 @@ from recollect.core.privacy.secrets.detect import looks_sensitive
 
 SECONDS: Final = 60.0
 # For everything together, since the capturing process ends after two minutes.
-_PATIENCE: Final = Patience(
+_RETRIES: Final = RetryPolicy(
     request_seconds=SECONDS, attempts=3, total_seconds=SECONDS, first_wait=1.0, longest_wait=10.0
 )
 _MAX_ANSWER: Final = 200_000
@@ -39,7 +39,7 @@ async def ask_endpoint(
     does not answer.
     """
     asked = LanguageModel(
-        url, model, setting="RECOLLECT_CAPTURE", egress=egress, key=key, patience=_PATIENCE
+        url, model, setting="RECOLLECT_CAPTURE", egress=egress, key=key, retries=_RETRIES
     )
     told = said if asked.is_here else _without_secrets(said)
     if not told:

@@ -16,7 +16,7 @@ import httpx
 
 from recollect.adapters.models.hosted.api import HostedApi, can_be_key, refusal
 from recollect.adapters.models.hosted.failures import Failure
-from recollect.adapters.models.hosted.retries import Patience
+from recollect.adapters.models.hosted.retries import RetryPolicy
 from recollect.core.errors import InvalidInput
 from recollect.core.privacy.egress import Egress
 
@@ -43,7 +43,7 @@ class LanguageModel:
         setting: str,
         egress: Egress,
         key: str | None,
-        patience: Patience,
+        retries: RetryPolicy,
     ) -> None:
         self._api = HostedApi(
             "language model",
@@ -60,7 +60,7 @@ class LanguageModel:
             )
         self._setting = setting
         self._model = model
-        self._patience = patience
+        self._retries = retries
 
     @property
     def name(self) -> str:
@@ -89,7 +89,7 @@ class LanguageModel:
         if there is none in time.
         """
         body = json.dumps(self._request(task, text, schema), ensure_ascii=False)
-        answer = await self._api.ask(body.encode("utf-8", "replace"), self._patience, self._read)
+        answer = await self._api.ask(body.encode("utf-8", "replace"), self._retries, self._read)
         return _reply(answer)
 
     def _request(

@@ -15,7 +15,7 @@ from recollect.core.memory.memory import (
 )
 
 
-def may_be_repeated(draft: Draft) -> bool:
+def can_deduplicate(draft: Draft) -> bool:
     """Whether to look for the draft among stored memories. A turn of a conversation may be said
     twice, and a writer's own id identifies a separate memory.
     """
@@ -35,7 +35,7 @@ def is_same(memory: Memory, other: Memory) -> bool:
     )
 
 
-def with_what_was_said(stored: Memory, again: Memory) -> Memory:
+def merge_draft(stored: Memory, again: Memory) -> Memory:
     """The stored memory with what storing it again adds: tags, keywords and links are merged;
     importance is raised, never lowered; once sensitive, it stays so. A default category or
     importance counts as not given.

@@ -14,7 +14,7 @@ from recollect.core.errors import RecollectError
 _PLACES_TOLD = 5
 
 
-def explained(error: BaseException) -> str:
+def safe_message(error: BaseException) -> str:
     """The text of our own errors is safe, and so are the system's fixed messages."""
     if isinstance(error, RecollectError):
         return str(error)

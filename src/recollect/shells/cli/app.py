@@ -29,7 +29,7 @@ from recollect.shells.cli.output import note, show
 from recollect.shells.cli.typed import Commands
 
 
-def build(doors: EntryPoints) -> typer.Typer:
+def build(entry_points: EntryPoints) -> typer.Typer:
     """Build every command: those of this shell, and the entry points of the others."""
     app = Commands(
         name="recollect",
@@ -67,7 +67,7 @@ def build(doors: EntryPoints) -> typer.Typer:
     app.add_typer(graph.graph_app, name="graph")
     app.add_typer(tuning.settings_app, name="settings")
     app.add_typer(keys.keys_app, name="keys")
-    add_commands(app, doors)
+    add_commands(app, entry_points)
     return app
 
 

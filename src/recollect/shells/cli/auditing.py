@@ -11,7 +11,7 @@ import typer
 from recollect.core.curation.audit import KINDS, Finding, Kind, checked_kinds
 from recollect.core.errors import InvalidInput
 from recollect.core.memory.ids import short_ids
-from recollect.shells.cli.options import AsJson, Start, whose
+from recollect.shells.cli.options import AsJson, Start, owner_or_default
 from recollect.shells.cli.output import note, print_json, show
 from recollect.shells.cli.shell import ask_server, run_async
 
@@ -39,9 +39,9 @@ def audit(
     """Find duplicates, contradictions, stale or unused memories, and secrets."""
     kinds = checked_kinds(KINDS if kind is None else kind)
     if server:
-        found = ask_server(lambda there: _on_server(there, owner, kinds), start=start)
+        found = ask_server(lambda there: _audit_on_server(there, owner, kinds), start=start)
     else:
-        found = run_async(_here(owner, kinds))
+        found = run_async(_audit_local(owner, kinds))
     if as_json:
         findings = [
             {
@@ -62,7 +62,7 @@ def audit(
         show(f"  → {one.command}")
 
 
-async def _here(owner: str | None, kinds: Sequence[Kind]) -> list[Finding]:
+async def _audit_local(owner: str | None, kinds: Sequence[Kind]) -> list[Finding]:
     from recollect.settings import load
     from recollect.shells.progress import counting_bar
     from recollect.shells.transfer import open_audit
@@ -79,7 +79,7 @@ async def _here(owner: str | None, kinds: Sequence[Kind]) -> list[Finding]:
         with counting_bar("reading") as tell:
             return await audited(
                 store,
-                whose(owner, settings),
+                owner_or_default(owner, settings),
                 datetime.now(UTC),
                 kinds=kinds,
                 recalls=recalls,
@@ -87,14 +87,16 @@ async def _here(owner: str | None, kinds: Sequence[Kind]) -> list[Finding]:
             )
 
 
-async def _on_server(server: Server, owner: str | None, kinds: Sequence[Kind]) -> list[Finding]:
+async def _audit_on_server(
+    server: Server, owner: str | None, kinds: Sequence[Kind]
+) -> list[Finding]:
     from recollect.shells.progress import counting_bar
     from recollect.usecases.curation.audit import audit as audited
 
     with counting_bar("reading") as tell:
         return await audited(
             server.context.store,
-            whose(owner, server.settings),
+            owner_or_default(owner, server.settings),
             server.clock.now(),
             kinds=kinds,
             recalls=server.recalls,

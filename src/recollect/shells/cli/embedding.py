@@ -137,16 +137,16 @@ async def _change(server: Server, model: str | None, *, accept_parked: bool) -> 
     from recollect.usecases.workers import reembed
     from recollect.usecases.workers.embed import Trouble
 
-    def tell(news: Embedded | Trouble) -> None:
+    def report(news: Embedded | Trouble) -> None:
         if isinstance(news, Trouble):
             note(f"{news.error}; retrying in {news.seconds:.0f} s")
 
     context = _embedding(server)
     async with embedding_bar(context.queue):
         if model is None:
-            space = await reembed.rollback(context, tell, accept_parked=accept_parked)
+            space = await reembed.rollback(context, report, accept_parked=accept_parked)
         else:
-            space = await reembed.reembed(context, model, tell, accept_parked=accept_parked)
+            space = await reembed.reembed(context, model, report, accept_parked=accept_parked)
     left = await context.queue.progress(space)
     if left.failing or left.parked:
         note(f"{counted(left.failing, 'memory')} to be retried later, {left.parked} parked")

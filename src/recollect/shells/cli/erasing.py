@@ -49,20 +49,22 @@ def erase(
     if not yes and not dry_run:
         _confirm(owner, as_json=as_json)
     if server:
-        report = ask_server(lambda there: _on_server(there, owner, dry_run=dry_run), start=start)
+        report = ask_server(
+            lambda there: _erase_on_server(there, owner, dry_run=dry_run), start=start
+        )
     else:
-        report = run_async(_here(owner, dry_run=dry_run))
+        report = run_async(_erase_local(owner, dry_run=dry_run))
         if report.erased.told:
             note_write()
     if as_json:
         print_json({**asdict(report), "dry_run": dry_run})
     else:
-        _tell(report, dry_run=dry_run, is_server=server)
+        _report(report, dry_run=dry_run, is_server=server)
     if report.remains:
         raise typer.Exit(ExitCode.UNEXPECTED)
 
 
-async def _here(owner: str, *, dry_run: bool) -> ErasureReport:
+async def _erase_local(owner: str, *, dry_run: bool) -> ErasureReport:
     from recollect.settings import load
     from recollect.shells.transfer import erase_on_server, open_erasure
     from recollect.usecases.admin.erase import erase_owner
@@ -74,7 +76,7 @@ async def _here(owner: str, *, dry_run: bool) -> ErasureReport:
         return await erase_owner(store, eraser, owner, dry_run=dry_run)
 
 
-async def _on_server(server: Server, owner: str, *, dry_run: bool) -> ErasureReport:
+async def _erase_on_server(server: Server, owner: str, *, dry_run: bool) -> ErasureReport:
     from recollect.usecases.admin.erase import erase_owner
 
     if server.eraser is None:
@@ -82,7 +84,7 @@ async def _on_server(server: Server, owner: str, *, dry_run: bool) -> ErasureRep
     return await erase_owner(server.context.store, server.eraser, owner, dry_run=dry_run)
 
 
-def tell_search(known: Sequence[Memory], erased: Sequence[str], *, as_json: bool) -> None:
+def report_search(known: Sequence[Memory], erased: Sequence[str], *, as_json: bool) -> None:
     """After `forget --forever`: search the local store for what remains of these memories."""
     from recollect.core.privacy.erasure import Marks, marks_of
 
@@ -94,7 +96,7 @@ def tell_search(known: Sequence[Memory], erased: Sequence[str], *, as_json: bool
         print_json({**told, "searched": [*searched], "remains": found})
     else:
         show(*(f"erased {id}" for id in erased))
-        _tell_remains(searched, remains)
+        _report_remains(searched, remains)
     if remains:
         raise typer.Exit(ExitCode.UNEXPECTED)
 
@@ -132,7 +134,7 @@ def _confirm(owner: str, *, as_json: bool) -> None:
         raise typer.Abort
 
 
-def _tell(report: ErasureReport, *, dry_run: bool, is_server: bool) -> None:
+def _report(report: ErasureReport, *, dry_run: bool, is_server: bool) -> None:
     erased = report.erased
     if dry_run:
         show(f"would erase {counted(erased.memories, 'memory')} of {report.owner}")
@@ -144,10 +146,12 @@ def _tell(report: ErasureReport, *, dry_run: bool, is_server: bool) -> None:
     if erased.keys:
         usable = f"{counted(erased.keys, 'key')} of {report.owner} still valid"
         show(f"{usable}; revoke with `recollect keys revoke`")
-    _tell_remains(report.searched, report.remains, report.unsearched)
+    _report_remains(report.searched, report.remains, report.unsearched)
 
 
-def _tell_remains(searched: Sequence[str], remains: Sequence[Remain], unsearched: str = "") -> None:
+def _report_remains(
+    searched: Sequence[str], remains: Sequence[Remain], unsearched: str = ""
+) -> None:
     if not remains and not unsearched:
         show(f"searched {len(searched)} places: nothing remains")
         return

@@ -21,7 +21,7 @@ from recollect.core.errors import (
     RecollectError,
     StoreError,
 )
-from recollect.core.privacy.redaction import explained, safe_traceback
+from recollect.core.privacy.redaction import safe_message, safe_traceback
 from recollect.shells.cli.ending import Exit
 from recollect.shells.cli.output import note
 from recollect.shells.cli.text import one_line
@@ -70,21 +70,21 @@ def guarded(work: Callable[[], object], *, as_json: bool) -> int:
     try:
         result = work()
     except RecollectError as error:
-        tell(error, as_json=as_json)
+        report(error, as_json=as_json)
         return exit_code(error)
     except Exit as end:
         return end.exit_code
     except Exception as error:  # noqa: BLE001  # whatever it is, a person sees no traceback
         unexpected = RecollectError(
-            f"unexpected {explained(error)}",
+            f"unexpected {safe_message(error)}",
             remedy="Run it again with RECOLLECT_DEBUG=1 to get a traceback, and report it.",
         )
-        tell(unexpected, as_json=as_json)
+        report(unexpected, as_json=as_json)
         return ExitCode.UNEXPECTED
     return result if isinstance(result, int) else ExitCode.OK
 
 
-def tell(error: RecollectError, *, as_json: bool) -> None:
+def report(error: RecollectError, *, as_json: bool) -> None:
     """Print on stderr what went wrong and what to do."""
     if os.environ.get("RECOLLECT_DEBUG"):
         note(safe_traceback(sys.exception() or error))

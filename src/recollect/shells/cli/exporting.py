@@ -16,7 +16,7 @@ from recollect.core.memory.memory import Scope
 from recollect.core.text.analysis import counted
 from recollect.shells.cli.option_groups import option_group
 from recollect.shells.cli.options import AsJson, scope
-from recollect.shells.cli.output import note, print_json, show, unwritten
+from recollect.shells.cli.output import note, print_json, show, write_error
 from recollect.shells.cli.shell import run_async
 
 if TYPE_CHECKING:
@@ -59,10 +59,10 @@ def export(
             field="file",
             remedy="Name a file, or omit --json: the export itself is JSON Lines.",
         )
-    with _opened(file, force=force) as out:
+    with _open_output(file, force=force) as out:
         chosen = replace(where, forgotten=forgotten)
         taken = run_async(_write(out, chosen, format, sensitive=sensitive))
-    _tell(taken, file, as_json=as_json)
+    _report(taken, file, as_json=as_json)
 
 
 async def _write(out: IO[bytes], where: Scope, format: str, *, sensitive: bool) -> Taken:
@@ -72,26 +72,26 @@ async def _write(out: IO[bytes], where: Scope, format: str, *, sensitive: bool) 
     from recollect.shells.transfer.exporting import write_export
 
     async with open_moving(load()) as moving:
-        with counting_bar("exporting") as tell:
+        with counting_bar("exporting") as report:
             return await write_export(
-                moving.recollect, out, where, format, sensitive=sensitive, progress=tell
+                moving.recollect, out, where, format, sensitive=sensitive, progress=report
             )
 
 
-def _tell(taken: Taken, file: str, *, as_json: bool) -> None:
+def _report(taken: Taken, file: str, *, as_json: bool) -> None:
     if as_json:
         print_json({"file": file, "exported": taken.exported, "left_out": taken.left_out})
         return
-    said = show if file != _STDOUT else note
+    write = show if file != _STDOUT else note
     if file != _STDOUT:
-        said(f"exported {counted(taken.exported, 'memory')} to {file}")
+        write(f"exported {counted(taken.exported, 'memory')} to {file}")
     if taken.left_out:
         left_out = counted(taken.left_out, "sensitive memory")
-        said(f"left out {left_out}; pass --sensitive to include them")
+        write(f"left out {left_out}; pass --sensitive to include them")
 
 
 @contextmanager
-def _opened(file: str, *, force: bool) -> Iterator[IO[bytes]]:
+def _open_output(file: str, *, force: bool) -> Iterator[IO[bytes]]:
     from recollect.shells.transfer.exporting import new_file
 
     if file != _STDOUT:
@@ -102,4 +102,4 @@ def _opened(file: str, *, force: bool) -> Iterator[IO[bytes]]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
     except OSError as error:
-        raise unwritten(error) from error
+        raise write_error(error) from error

@@ -27,14 +27,14 @@ from recollect.shells.cli.declared import Argument, Option
 from recollect.shells.cli.option_groups import option_group
 from recollect.shells.cli.options import (
     AsJson,
-    moment,
+    parse_full_id,
+    parse_moment,
     resolve_project,
     scope_of_folder,
-    whole_id,
 )
 from recollect.shells.cli.output import note, print_json, show
 from recollect.shells.cli.shell import MOST_BYTES_A_CHARACTER, ask, clear_ids
-from recollect.shells.cli.where import in_scope, more_everywhere, tell_where
+from recollect.shells.cli.where import in_scope, more_everywhere, report_scope
 
 if TYPE_CHECKING:
     from recollect.core.recall.explain import WhyReport
@@ -84,7 +84,7 @@ def _request(
         limit=limit,
         sort_by=_sort_order(sort_by),
         scope=where,
-        exclude=frozenset(whole_id(one, "exclude") for one in exclude or ()),
+        exclude=frozenset(parse_full_id(one, "exclude") for one in exclude or ()),
         weights=_leg_weights(weight),
         is_sensitive=sensitive,
         as_of=_then(as_of),
@@ -148,7 +148,7 @@ def why(
 
 
 def _then(text: str | None) -> datetime | None:
-    return moment(text, "as-of", datetime.now(UTC)) if text else None
+    return parse_moment(text, "as-of", datetime.now(UTC)) if text else None
 
 
 def _leg_weights(texts: list[str] | None) -> dict[LegName, float]:
@@ -188,7 +188,7 @@ def _show_hits(found: Recollection, ids: Mapping[UUID, str], *, explain: bool) -
             *([legs(found)] if explain else []),
         )
     if found.hits:
-        tell_where(found.scope)
+        report_scope(found.scope)
     if found.note:
         note(found.note)
     if found.hint and not _was_shown_today(found.hint):

@@ -13,7 +13,7 @@ import typer
 from recollect.core.errors import InvalidInput
 from recollect.core.text.analysis import counted
 from recollect.shells.cli.errors import ExitCode
-from recollect.shells.cli.options import AsJson, Start, moment, whose
+from recollect.shells.cli.options import AsJson, Start, owner_or_default, parse_moment
 from recollect.shells.cli.output import note, print_json, show
 from recollect.shells.cli.shell import ask_part, ask_server
 from recollect.shells.cli.typed import Commands
@@ -141,10 +141,10 @@ def merge(
 ) -> None:
     """Merge two concepts into one, permanently."""
 
-    async def mend(graph: Graph) -> Concept:
+    async def edit(graph: Graph) -> Concept:
         return await graph.merge(into, other)
 
-    _say(_ask(mend, start=start), as_json=as_json)
+    _show_concept(_ask(edit, start=start), as_json=as_json)
 
 
 @graph_app.command("split")
@@ -159,10 +159,10 @@ def split(
 ) -> None:
     """Split one of a concept's names off into its own concept, permanently."""
 
-    async def mend(graph: Graph) -> Concept:
+    async def edit(graph: Graph) -> Concept:
         return await graph.split(concept, alias)
 
-    _say(_ask(mend, start=start), as_json=as_json)
+    _show_concept(_ask(edit, start=start), as_json=as_json)
 
 
 @graph_app.command("build")
@@ -222,7 +222,7 @@ def import_file(
 
     async def put_in(server: Server) -> Imported:
         return await import_into(
-            server, whose(owner, server.settings), lines, known, dry_run=dry_run
+            server, owner_or_default(owner, server.settings), lines, known, dry_run=dry_run
         )
 
     done = ask_server(put_in, start=start)
@@ -254,10 +254,10 @@ def _ask(question: Callable[[Graph], Awaitable[Answer]], *, start: bool) -> Answ
 
 
 def _moment(text: str | None) -> datetime | None:
-    return None if text is None else moment(text, "as-of", datetime.now(UTC))
+    return None if text is None else parse_moment(text, "as-of", datetime.now(UTC))
 
 
-def _say(concept: Concept, *, as_json: bool) -> None:
+def _show_concept(concept: Concept, *, as_json: bool) -> None:
     if as_json:
         from recollect.wire.graph import ConceptOut
 
@@ -271,17 +271,17 @@ def _draw(found: Neighbourhood, svg: Path | None, png: Path | None) -> None:
     if svg is not None:
         from recollect.core.graph.drawing import svg as drawn
 
-        with _written(svg, "--svg"):
+        with _translate_write_errors(svg, "--svg"):
             svg.write_text(drawn(found), encoding="utf-8")
     if png is not None:
         from recollect.shells.cli.graph_png import draw
 
-        with _written(png, "--png"):
+        with _translate_write_errors(png, "--png"):
             draw(found, png)
 
 
 @contextmanager
-def _written(path: Path, option: str) -> Iterator[None]:
+def _translate_write_errors(path: Path, option: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:

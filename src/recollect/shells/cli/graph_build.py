@@ -41,7 +41,7 @@ async def build(server: Server, *, again: bool, retry: bool) -> dict[str, float]
     with counting_bar("reading") as bar:
         bar("reading", 0, waiting)
 
-        def tell(news: Extracted | Compared | GraphTrouble) -> None:
+        def report(news: Extracted | Compared | GraphTrouble) -> None:
             nonlocal last, comparing
             before, last = last, time.monotonic()
             if isinstance(news, Extracted):
@@ -57,7 +57,7 @@ async def build(server: Server, *, again: bool, retry: bool) -> dict[str, float]
                 note(f"{news.error}; retrying in {news.seconds:.0f} s")
 
         try:
-            await GraphWorker(parts, tell).work_off()
+            await GraphWorker(parts, report).work_off()
         except ModelUnavailable as error:
             note(f"{error} {error.remedy} Waiting memories stay in the queue.")
     counts["failing"] = (await parts.progress()).failing

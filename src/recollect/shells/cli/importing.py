@@ -57,7 +57,7 @@ def import_memories(
     done = run_async(_import(files, format, project, is_global=is_global, dry_run=dry_run))
     if done.new and not dry_run:
         note_write()
-    _tell(done, as_json=as_json, dry_run=dry_run)
+    _report(done, as_json=as_json, dry_run=dry_run)
     if done.failures:
         raise typer.Exit(ExitCode.INVALID)
 
@@ -77,7 +77,7 @@ async def _import(
 
     async with open_moving(load()) as moving:
         project = await resolve_project(moving.recollect, project)
-        with counting_bar("importing") as tell:
+        with counting_bar("importing") as report:
             return await import_files(
                 moving,
                 paths,
@@ -85,11 +85,11 @@ async def _import(
                 project=project,
                 is_global=is_global,
                 dry_run=dry_run,
-                progress=tell,
+                progress=report,
             )
 
 
-def _formats(done: Imported) -> list[str]:
+def _describe_formats(done: Imported) -> list[str]:
     """What each file was read as, and what to do if that was a guess."""
     counts = Counter((one.format, one.confidence) for one in done.formats)
     lines: list[str] = []
@@ -105,31 +105,31 @@ def _formats(done: Imported) -> list[str]:
     return lines
 
 
-def _told(one: Failure) -> str:
+def _describe_failure(one: Failure) -> str:
     where = one.file if one.place == "file" else f"{one.file}, {one.place}"
     return one_line(f"{where}: {one.reason}")
 
 
-def _tell(done: Imported, *, as_json: bool, dry_run: bool) -> None:
+def _report(done: Imported, *, as_json: bool, dry_run: bool) -> None:
     counts = {name: getattr(done, name) for name in ("new", "same", "kept", "sensitive")}
     if as_json:
         failures = [asdict(one) for one in done.failures]
         document = {"files": done.files, **counts, "failed": len(failures), "dry_run": dry_run}
         formats = [asdict(one) for one in done.formats]
         warnings = [asdict(one) for one in done.warnings]
-        told = {"formats": formats, "failures": failures, "warnings": warnings}
-        print_json({**document, **told, "skipped": done.skipped})
+        lists = {"formats": formats, "failures": failures, "warnings": warnings}
+        print_json({**document, **lists, "skipped": done.skipped})
         return
-    for line in _formats(done):
+    for line in _describe_formats(done):
         note(line)
     if done.skipped:
         names = ", ".join(Path(file).name for file in done.skipped[:_SHOWN])
         note(one_line(f"skipped {counted(len(done.skipped), 'file')}: {names}"))
         note("  → Name a file, or pass --format, to import it.")
     for one in done.warnings[:_SHOWN]:
-        note(_told(one))
+        note(_describe_failure(one))
     for one in done.failures[:_SHOWN]:
-        note(_told(one))
+        note(_describe_failure(one))
         note(one_line(f"  → {one.remedy}"))
     if len(done.failures) > _SHOWN:
         note(f"and {len(done.failures) - _SHOWN} more; --json lists them all")

@@ -10,7 +10,7 @@ import typer
 
 from recollect.core.errors import InvalidInput
 from recollect.core.privacy.keys import ROLES, Key
-from recollect.shells.cli.options import AsJson, Start, duration, later, named_project
+from recollect.shells.cli.options import AsJson, Start, named_project, parse_duration, parse_future
 from recollect.shells.cli.output import note, print_json, show
 from recollect.shells.cli.shell import ask_part
 from recollect.shells.cli.typed import Commands
@@ -57,7 +57,7 @@ def create_key(
     as_json: AsJson = False,
 ) -> None:
     """Create a key. The key is shown only once; the server stores only a hash."""
-    expires_at = later(expires, "expires", datetime.now(UTC)) if expires else None
+    expires_at = parse_future(expires, "expires", datetime.now(UTC)) if expires else None
     limited = named_project(project)
 
     async def create(keys: Keys) -> tuple[Key, str]:
@@ -95,7 +95,7 @@ def rotate_key(
     as_json: AsJson = False,
 ) -> None:
     """Replace a key with a new one for the same owner, role and project."""
-    period = duration(grace, "grace")
+    period = parse_duration(grace, "grace")
 
     async def rotate(keys: Keys) -> tuple[Key, str]:
         return await keys.rotate(id, period)

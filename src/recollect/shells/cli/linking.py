@@ -23,23 +23,23 @@ Target = Annotated[
 
 def link(id: Id, kind: Kind, target: Target, *, as_json: AsJson = False) -> None:
     """Link a memory to one that it supersedes, is resolved by, is part of, or relates to."""
-    _tell(ask(lambda recollect: recollect.link(id, kind, target)), as_json=as_json)
+    _report(ask(lambda recollect: recollect.link(id, kind, target)), as_json=as_json)
 
 
 def unlink(id: Id, kind: Kind, target: Target, *, as_json: AsJson = False) -> None:
     """Remove a link, even if its target no longer exists."""
-    _tell(ask(lambda recollect: recollect.unlink(id, kind, target)), as_json=as_json)
+    _report(ask(lambda recollect: recollect.unlink(id, kind, target)), as_json=as_json)
 
 
-async def told_links(recollect: Service, memory: Memory) -> list[str]:
+async def describe_links(recollect: Service, memory: Memory) -> list[str]:
     """Describe each link, and whether its target exists."""
     return [
-        f"{named(link)}{'' if await _is_there(recollect, link) else ' (missing)'}"
+        f"{describe_link(link)}{'' if await _is_there(recollect, link) else ' (missing)'}"
         for link in memory.links
     ]
 
 
-def named(link: Link) -> str:
+def describe_link(link: Link) -> str:
     return f"{link.kind.replace('_', ' ')} {short(link.target)}"
 
 
@@ -51,11 +51,11 @@ async def _is_there(recollect: Service, link: Link) -> bool:
     return True
 
 
-def _tell(memory: Memory, *, as_json: bool) -> None:
+def _report(memory: Memory, *, as_json: bool) -> None:
     if as_json:
         from recollect.wire.answers import MemoryOut
 
         print_json(MemoryOut.from_memory(memory))
         return
-    links = ", ".join(map(named, memory.links)) or "no links"
+    links = ", ".join(map(describe_link, memory.links)) or "no links"
     show(f"{short(memory.id)} (version {memory.version}): {links}")

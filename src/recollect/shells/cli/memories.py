@@ -21,8 +21,8 @@ from recollect.core.memory.project import project_to_store_in
 from recollect.ports.service import Service
 from recollect.shells.cli.declared import Argument, Option
 from recollect.shells.cli.ending import Exit
-from recollect.shells.cli.errors import ExitCode, exit_code, tell
-from recollect.shells.cli.linking import told_links
+from recollect.shells.cli.errors import ExitCode, exit_code, report
+from recollect.shells.cli.linking import describe_links
 from recollect.shells.cli.options import (
     AsJson,
     Category,
@@ -34,9 +34,9 @@ from recollect.shells.cli.options import (
     Session,
     Tags,
     named_project,
+    parse_full_id,
     project_of_folder,
     resolve_project,
-    whole_id,
 )
 from recollect.shells.cli.output import print_json, show
 from recollect.shells.cli.shell import ask, read_stdin
@@ -87,7 +87,7 @@ def remember(
             named_project(project, has_global=True), project_of_folder(), is_global=is_global
         ),
         session=session,
-        id=whole_id(id, "id") if id else None,
+        id=parse_full_id(id, "id") if id else None,
     )
 
     async def remember_it(recollect: Service) -> Memory:
@@ -104,7 +104,7 @@ def remember(
     else:
         from recollect.core.privacy.sensitivity import secret_in_draft
 
-        _tell(memory, "remembered", lambda: secret_in_draft(draft))
+        _report(memory, "remembered", lambda: secret_in_draft(draft))
 
 
 def show_memory(id: Id, *, as_json: AsJson = False) -> None:
@@ -112,7 +112,7 @@ def show_memory(id: Id, *, as_json: AsJson = False) -> None:
 
     async def get(recollect: Service) -> tuple[Memory, list[str]]:
         memory = await recollect.get(id)
-        return memory, [] if as_json else await told_links(recollect, memory)
+        return memory, [] if as_json else await describe_links(recollect, memory)
 
     memory, links = ask(get)
     if as_json:
@@ -172,7 +172,7 @@ def update(
     else:
         from recollect.core.privacy.sensitivity import secret_in_changes
 
-        _tell(memory, "updated", lambda: secret_in_changes(changes))
+        _report(memory, "updated", lambda: secret_in_changes(changes))
 
 
 def forget(
@@ -202,7 +202,7 @@ def forget(
         nonlocal failure
         for id in ids:
             try:
-                known.extend(await _known(recollect, id) if search else ())
+                known.extend(await _find_known(recollect, id) if search else ())
                 forgotten.append(str(await recollect.forget(id, forever=forever)))
             except RecollectError as error:
                 failure = error
@@ -212,20 +212,20 @@ def forget(
     if failure is not None and not forgotten:
         raise failure
     if forever and search:
-        from recollect.shells.cli.erasing import tell_search
+        from recollect.shells.cli.erasing import report_search
 
-        tell_search(known, forgotten, as_json=as_json)
+        report_search(known, forgotten, as_json=as_json)
     elif as_json:
         print_json({"forgotten": forgotten, "forever": forever})
     else:
         done = "erased" if forever else "forgot"
         show(*(f"{done} {id}" for id in forgotten))
     if failure is not None:
-        tell(failure, as_json=as_json)
+        report(failure, as_json=as_json)
         raise Exit(exit_code(failure))
 
 
-async def _known(recollect: Service, id: str) -> list[Memory]:
+async def _find_known(recollect: Service, id: str) -> list[Memory]:
     """A memory that was already forgotten is only known by its full id."""
     try:
         return [await recollect.get(id)]
@@ -249,13 +249,13 @@ def _confirm(number: int, *, as_json: bool) -> None:
         raise Exit(ExitCode.UNEXPECTED) from error
 
 
-def _tell(memory: Memory, done: str, find_secret: Callable[[], Secret | None]) -> None:
+def _report(memory: Memory, done: str, find_secret: Callable[[], Secret | None]) -> None:
     where = "" if memory.project is None else f" in {one_line(memory.project)}"
     if memory.was_known:
         done = "already remembered as"
     show(f"{done} {short(memory.id)}{where} (version {memory.version})")
     if memory.is_sensitive and (secret := find_secret()) is not None:
-        from recollect.core.privacy.secrets.detect import told
+        from recollect.core.privacy.secrets.detect import describe_secret
 
-        because = told(secret.kind, secret.confidence)
+        because = describe_secret(secret.kind, secret.confidence)
         show(f"marked as sensitive: {because}; override with --not-sensitive")

@@ -97,8 +97,8 @@ def scope(
         sessions=tuple(session or ()),
         categories=tuple(category or ()),
         tags=tuple(tag or ()),
-        since=moment(since, "since", now) if since else None,
-        until=moment(until, "until", now) if until else None,
+        since=parse_moment(since, "since", now) if since else None,
+        until=parse_moment(until, "until", now) if until else None,
     )
 
 
@@ -143,7 +143,7 @@ async def resolve_project(recollect: Service, name: str | None) -> str | None:
     return await recollect.resolve_project(name, project_of_folder())
 
 
-def moment(text: str, option: str, now: datetime) -> datetime:
+def parse_moment(text: str, option: str, now: datetime) -> datetime:
     """Parse a date, a time (local unless it has a zone), or an age such as 7d."""
     try:
         if age := _AGE.fullmatch(text):
@@ -157,7 +157,7 @@ def moment(text: str, option: str, now: datetime) -> datetime:
         ) from error
 
 
-def later(text: str, option: str, now: datetime) -> datetime:
+def parse_future(text: str, option: str, now: datetime) -> datetime:
     """Parse a future date or time, or a time from now such as 90d."""
     try:
         if span := _AGE.fullmatch(text):
@@ -172,7 +172,7 @@ def later(text: str, option: str, now: datetime) -> datetime:
         ) from error
 
 
-def duration(text: str, option: str) -> timedelta:
+def parse_duration(text: str, option: str) -> timedelta:
     """Parse a duration such as 12h; 0 needs no unit."""
     try:
         if text == "0":
@@ -192,7 +192,7 @@ def _length(span: re.Match[str]) -> timedelta:
     return timedelta(**{_UNITS[span[2]]: int(span[1])})
 
 
-def whose(owner: str | None, settings: Settings) -> str:
+def owner_or_default(owner: str | None, settings: Settings) -> str:
     """The owner that --owner names; by default the owner of this process. Trimmed like a key's."""
     if owner is None:
         return settings.owner
@@ -200,7 +200,7 @@ def whose(owner: str | None, settings: Settings) -> str:
     return owner.strip()
 
 
-def whole_id(text: str, option: str) -> UUID:
+def parse_full_id(text: str, option: str) -> UUID:
     try:
         return UUID(text)
     except ValueError as error:

@@ -44,7 +44,7 @@ class EntryPoints:
     hook: Callable[[list[str]], object]
 
 
-def add_commands(app: typer.Typer, doors: EntryPoints) -> None:
+def add_commands(app: typer.Typer, entry_points: EntryPoints) -> None:
     @app.command()
     def serve(
         *,
@@ -71,7 +71,7 @@ def add_commands(app: typer.Typer, doors: EntryPoints) -> None:
 
         named = {"host": host, "port": port}
         settings = load(**{name: value for name, value in named.items() if value is not None})
-        doors.serve(settings, ready_file=ready_file, as_json=as_json)
+        entry_points.serve(settings, ready_file=ready_file, as_json=as_json)
 
     @app.command()
     def worker(
@@ -88,14 +88,14 @@ def add_commands(app: typer.Typer, doors: EntryPoints) -> None:
 
         settings = load()
         require_own_database(settings)
-        doors.worker(settings, once=once, retry=retry, as_json=as_json)
+        entry_points.worker(settings, once=once, retry=retry, as_json=as_json)
 
     @app.command()
     def mcp() -> None:
         """Speak MCP over stdin and stdout until stdin closes."""
-        doors.mcp()
+        entry_points.mcp()
 
-    app.add_typer(hook.build(doors.hook), name="hook")
+    app.add_typer(hook.build(entry_points.hook), name="hook")
 
     @app.command(
         context_settings={
@@ -106,4 +106,4 @@ def add_commands(app: typer.Typer, doors: EntryPoints) -> None:
     )
     def bench(context: typer.Context) -> object:
         """Measure recall quality and speed; see `recollect bench --help`."""
-        return doors.bench(context.args)
+        return entry_points.bench(context.args)

@@ -66,7 +66,7 @@ def _rendered(renderables: Sequence[RenderableType]) -> str:
             for renderable in renderables:
                 console.print(renderable, soft_wrap=isinstance(renderable, str))
     except OSError as error:  # even when capturing, rich writes to the file, though nothing
-        raise unwritten(error) from error
+        raise write_error(error) from error
     return captured.get()
 
 
@@ -81,10 +81,10 @@ def _write(text: str) -> None:
         sys.stdout.write(text)
         sys.stdout.flush()
     except OSError as error:
-        raise unwritten(error) from error
+        raise write_error(error) from error
 
 
-def unwritten(error: OSError) -> Exception:
+def write_error(error: OSError) -> Exception:
     """The error to raise if stdout cannot be written. A reader that is gone is no error."""
     # The interpreter flushes again at exit: give it somewhere to write.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

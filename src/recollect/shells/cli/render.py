@@ -64,11 +64,11 @@ def hits(recollection: Recollection, ids: Mapping[UUID, str], *, explain: bool) 
 
 
 def legs(recollection: Recollection) -> Text:
-    told = "; ".join(f"{name} {_leg(report)}" for name, report in recollection.legs.items())
+    reports = "; ".join(f"{name} {_leg(report)}" for name, report in recollection.legs.items())
     stage = recollection.rerank
     second = f"; rerank {_stage(stage)}" if stage is not None else ""
     whole = f"fusion {recollection.fusion}; {recollection.took_ms:.1f} ms"
-    return Text(f"legs: {told}{second}; {whole}")
+    return Text(f"legs: {reports}{second}; {whole}")
 
 
 def card(memory: Memory, links: Iterable[str] = ()) -> Table:

@@ -7,7 +7,7 @@ from recollect.shells.cli.output import note
 from recollect.shells.cli.text import one_line
 
 
-def tell_where(scope: Scope) -> None:
+def report_scope(scope: Scope) -> None:
     """Memories of one project must not pass for all memories."""
     if where := in_scope(scope):
         note(f"searched{where.removeprefix(' in')}{more_everywhere(scope)}")

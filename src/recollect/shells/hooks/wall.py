@@ -37,13 +37,13 @@ def wanted_ms(hook: str, environ: Mapping[str, str]) -> float:
 
 
 class Wall:
-    """Stands from its making on. `tell` is told, once, when the process ends at the wall."""
+    """Counts from its creation. `on_timeout` is called once when the process ends at the limit."""
 
-    def __init__(self, budget_ms: float, tell: Callable[[float], None]) -> None:
+    def __init__(self, budget_ms: float, on_timeout: Callable[[float], None]) -> None:
         self.started = time.monotonic() - process_age()
         seconds = budget_ms / 1000 * (1 - _TO_BEGIN_AND_END)
         self.until = max(self.started + seconds, time.monotonic() + 0.001)
-        self._tell = tell
+        self._on_timeout = on_timeout
         self._answering = _thread.allocate_lock()
         self._never = _thread.allocate_lock()
         self._never.acquire()
@@ -71,7 +71,7 @@ class Wall:
         # An answer that is being written gets out, unless no one reads it.
         self._answering.acquire(timeout=_ANSWERING)
         try:
-            self._tell(self.ms)
+            self._on_timeout(self.ms)
         finally:
             os._exit(0)
 

@@ -24,7 +24,7 @@ from recollect.core.privacy.keys import (
 from recollect.ports.keys import KeyStore
 from recollect.ports.stores import Clock
 from recollect.usecases.context import Context
-from recollect.usecases.memory.projects import meant
+from recollect.usecases.memory.projects import resolve_name
 
 MAX_GRACE = timedelta(days=365)
 _NEW_KEY = "An admin creates one with `recollect keys create`"
@@ -54,7 +54,9 @@ class OwnKeys:
     ) -> tuple[Key, str]:
         whose = self.owner if owner is None else owner
         if project is not None:
-            project = await meant(self.context, whose.strip(), checked_name(project, "project"))
+            project = await resolve_name(
+                self.context, whose.strip(), checked_name(project, "project")
+            )
         return await issue_key(
             self.store,
             self.context.clock,

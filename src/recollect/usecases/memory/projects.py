@@ -9,7 +9,7 @@ from recollect.core.memory.project import is_whole, resolve_project
 from recollect.usecases.context import Context
 
 
-async def meant(context: Context, owner: str, name: str, here: str | None = None) -> str:
+async def resolve_name(context: Context, owner: str, name: str, here: str | None = None) -> str:
     """The project that a name means. A full name is used as it is: hooks send one before every
     prompt.
     """
@@ -22,4 +22,4 @@ async def resolve_scope(context: Context, owner: str, scope: Scope) -> Scope:
     """A checked scope with its project's full name."""
     if scope.project is None:
         return scope
-    return replace(scope, project=await meant(context, owner, scope.project))
+    return replace(scope, project=await resolve_name(context, owner, scope.project))

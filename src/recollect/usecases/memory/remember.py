@@ -11,13 +11,13 @@ from uuid import UUID
 
 from recollect.core.errors import Conflict, InvalidInput, RecollectError
 from recollect.core.memory.batch import BatchItem, Remembered, check_batch_size
-from recollect.core.memory.duplicates import may_be_repeated, with_what_was_said
+from recollect.core.memory.duplicates import can_deduplicate, merge_draft
 from recollect.core.memory.ids import check_uuid7, uuid7
 from recollect.core.memory.links import check_kinds
 from recollect.core.memory.memory import Draft, Memory, checked
 from recollect.core.privacy.secrets.detect import Secret
 from recollect.core.privacy.sensitivity import secret_in_draft
-from recollect.usecases.memory.projects import meant
+from recollect.usecases.memory.projects import resolve_name
 from recollect.usecases.memory.rewrite import rewrite
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ async def remember(context: Context, owner: str, draft: Draft) -> Memory:
     stored in its project stays one memory, which `was_known`.
     """
     memory, _ = await _build(context, owner, draft, context.clock.now())
-    if may_be_repeated(draft):
+    if can_deduplicate(draft):
         known = await context.store.add_unless_known(memory)
         return memory if known is None else await _say_again(context, known, memory)
     try:
@@ -96,7 +96,7 @@ async def _find_same(
         for item, one in zip(batch, built, strict=True)
         if not isinstance(one, Remembered)
         and not isinstance(item, InvalidInput)
-        and may_be_repeated(item)
+        and can_deduplicate(item)
     ]
     same = await context.store.find_same(repeatable)
     first: dict[tuple[str | None, ...], Memory] = {}
@@ -133,7 +133,7 @@ async def _build(
         context.limits,
     )
     if memory.project is not None:
-        memory = replace(memory, project=await meant(context, owner, memory.project))
+        memory = replace(memory, project=await resolve_name(context, owner, memory.project))
     secret = secret_in_draft(draft)
     return (memory if secret is None else replace(memory, is_sensitive=True)), secret
 
@@ -173,9 +173,9 @@ async def _say_again(context: Context, known: Memory, again: Memory) -> Memory:
     """The existing memory, with what is new in this draft."""
 
     def change(current: Memory, _: datetime) -> Memory:
-        return checked(with_what_was_said(current, again), context.limits)
+        return checked(merge_draft(current, again), context.limits)
 
-    if with_what_was_said(known, again) != known:
+    if merge_draft(known, again) != known:
         known = await rewrite(context, known.owner, known.id, change)
     return replace(known, was_known=True)
 

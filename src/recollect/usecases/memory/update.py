@@ -11,7 +11,7 @@ from recollect.core.memory.memory import Changes, Memory, checked
 from recollect.core.privacy.sensitivity import secret_in_changes
 from recollect.usecases.context import Context
 from recollect.usecases.memory import find
-from recollect.usecases.memory.projects import meant
+from recollect.usecases.memory.projects import resolve_name
 from recollect.usecases.memory.rewrite import rewrite
 
 
@@ -27,7 +27,7 @@ async def update(
         )
 
     if named := (changes.get("project") or "").strip():
-        changes = {**changes, "project": await meant(context, owner, named)}
+        changes = {**changes, "project": await resolve_name(context, owner, named)}
 
     def apply(current: Memory, _: datetime) -> Memory:
         if based_on is not None and based_on != current.version:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from recollect.core.graph.walk import Walked, can_join, new_candidates, reorder
-from recollect.core.privacy.redaction import explained
+from recollect.core.privacy.redaction import safe_message
 from recollect.core.recall.request import Declined, LegName, LegReport, RecallRequest
 from recollect.usecases.recall.legs import LegOutcome
 from recollect.usecases.workers.tasks import cancel, ms_since
@@ -106,7 +106,7 @@ async def run_graph_leg(
         report = LegReport("late", weight, took_ms=ms_since(started), note=note)
         return fused, LegOutcome(report)
     except Exception as error:  # noqa: BLE001  # whatever the graph has, the other legs have answered
-        report = LegReport("failed", weight, took_ms=ms_since(started), note=explained(error))
+        report = LegReport("failed", weight, took_ms=ms_since(started), note=safe_message(error))
         return fused, LegOutcome(report, error=error)
     order = reorder(fused, walked, joining)
     report = LegReport("ran", weight, sum(one.is_known for one in walked), ms_since(started))

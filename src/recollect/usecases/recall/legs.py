@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from recollect.core.privacy.redaction import explained
+from recollect.core.privacy.redaction import safe_message
 from recollect.core.recall.request import (
     LEGS,
     Candidate,
@@ -104,7 +104,7 @@ def _ended(
 ) -> LegOutcome:
     error = error_of(task)
     if error is not None:
-        report = LegReport("failed", weight, took_ms=took_ms, note=explained(error))
+        report = LegReport("failed", weight, took_ms=took_ms, note=safe_message(error))
         return LegOutcome(report, error=error)
     found = task.result()
     if isinstance(found, Declined):

@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from recollect.core.privacy.redaction import explained
+from recollect.core.privacy.redaction import safe_message
 from recollect.core.recall.ranking import Ranked, rearrange
 from recollect.core.recall.request import RecallRequest, RerankReport
 from recollect.core.text.analysis import clean_query
@@ -57,7 +57,7 @@ async def rerank(
         note = f"not done within {seconds * 1000:.0f} ms: the fused order stands"
         return fused, RerankReport("late", took_ms, note=note)
     if (error := error_of(judging)) is not None:
-        return fused, RerankReport("failed", took_ms, note=explained(error))
+        return fused, RerankReport("failed", took_ms, note=safe_message(error))
     scores = judging.result()
     if len(scores) != len(texts) or not all(map(isfinite, scores)):
         note = "the model did not answer with one number for each text"

@@ -11,7 +11,7 @@ from typing import Final
 
 from recollect.core.graph.walk import Walked
 from recollect.core.memory.memory import Memory
-from recollect.core.privacy.redaction import explained
+from recollect.core.privacy.redaction import safe_message
 from recollect.core.recall.fusion import Answers
 from recollect.core.recall.request import LEGS, Declined, LegName, LegReport, RecallRequest
 from recollect.core.recall.settings import RecallSettings
@@ -96,7 +96,7 @@ class WhyContext:
         except TimeoutError:
             return LegReport("late", weight)
         except Exception as error:  # noqa: BLE001  # whatever the graph has, the rest is known
-            return LegReport("failed", weight, note=explained(error))
+            return LegReport("failed", weight, note=safe_message(error))
         if isinstance(walked, Declined):
             return LegReport(walked.status, weight, 0, 0.0, walked.note, walked.reason)
         return walked

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.chat_loopback import ChatLoopback, Fault, Sent, model, says
 
-from recollect.adapters.models.hosted.retries import Patience
+from recollect.adapters.models.hosted.retries import RetryPolicy
 from recollect.adapters.models.language_model import MAX_ANSWER
 from recollect.adapters.models.readers.compatible import CompatibleReader, compatible_reader
 from recollect.core.errors import InvalidInput, ModelUnavailable
@@ -17,7 +17,7 @@ from recollect.core.graph.extraction import ReadTexts
 
 pytestmark = pytest.mark.anyio
 
-PATIENCE = Patience(
+RETRIES = RetryPolicy(
     request_seconds=60.0, attempts=3, total_seconds=600.0, first_wait=0.0, longest_wait=0.0
 )
 GOOD = model(says(("Ada", "knows", "Bob")))
@@ -25,9 +25,9 @@ TRIPLE = {"subject": "Ada", "relation": "knows", "object": "Bob"}
 
 
 async def read(
-    server: ChatLoopback, *texts: str, patience: Patience = PATIENCE, **options: Any
+    server: ChatLoopback, *texts: str, retries: RetryPolicy = RETRIES, **options: Any
 ) -> ReadTexts:
-    reader = CompatibleReader(server.url, "m", egress="local", patience=patience, **options)
+    reader = CompatibleReader(server.url, "m", egress="local", retries=retries, **options)
     async with reader as opened:
         return await opened.read(texts)
 
@@ -168,11 +168,11 @@ async def test_what_will_not_pass_is_not_tried_again(status: int) -> None:
 
 
 async def test_one_that_never_answers_is_given_up() -> None:
-    patience = Patience(0.2, attempts=2, total_seconds=60, first_wait=0.0, longest_wait=0.0)
+    retries = RetryPolicy(0.2, attempts=2, total_seconds=60, first_wait=0.0, longest_wait=0.0)
     with ChatLoopback(GOOD) as server:
         server.misbehave(Fault(stalls=True), Fault(stalls=True))
         with pytest.raises(ModelUnavailable, match="did not answer"):
-            await read(server, "a", patience=patience)
+            await read(server, "a", retries=retries)
 
 
 @pytest.mark.parametrize("tokens", [None, "many", -1, 10**12])

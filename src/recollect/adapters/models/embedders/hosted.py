@@ -24,9 +24,9 @@ from recollect.adapters.models.embedders.hosted_providers import Ask, Model, Pro
 from recollect.adapters.models.hosted.api import HostedApi, Sleep, can_be_key, refusal
 from recollect.adapters.models.hosted.failures import Failure
 from recollect.adapters.models.hosted.retries import (
-    DOCUMENT_PATIENCE,
-    QUERY_PATIENCE,
-    Patience,
+    DOCUMENT_RETRIES,
+    QUERY_RETRIES,
+    RetryPolicy,
     Silence,
 )
 from recollect.core.errors import InvalidInput, ModelSlow
@@ -57,8 +57,8 @@ class HostedEmbedder:
         base_url: str = "",
         revision: str = "",
         query_instruction: str = "",
-        query_patience: Patience = QUERY_PATIENCE,
-        document_patience: Patience = DOCUMENT_PATIENCE,
+        query_retries: RetryPolicy = QUERY_RETRIES,
+        document_retries: RetryPolicy = DOCUMENT_RETRIES,
         silence: Silence | None = None,
         sleep: Sleep = asyncio.sleep,
         jitter: Callable[[], float] = random.random,
@@ -86,9 +86,9 @@ class HostedEmbedder:
             dimension=chosen.dimension,
             query_instruction=query_instruction,
         )
-        self._patience: dict[Purpose, Patience] = {
-            "query": query_patience,
-            "document": document_patience,
+        self._retries: dict[Purpose, RetryPolicy] = {
+            "query": query_retries,
+            "document": document_retries,
         }
 
     def __repr__(self) -> str:
@@ -143,7 +143,7 @@ class HostedEmbedder:
         except ModelSlow:
             self._most_texts = max(1, len(request) // 2)
             raise
-        is_quick = clock() - begun <= self._patience["document"].request_seconds * _QUICK_SHARE
+        is_quick = clock() - begun <= self._retries["document"].request_seconds * _QUICK_SHARE
         if is_quick and len(request) >= self._most_texts:
             self._most_texts = min(2 * self._most_texts, self._provider.max_texts)
         return vectors
@@ -158,7 +158,7 @@ class HostedEmbedder:
                 self._provider, answer, count=len(texts), dimension=self._space.dimension
             )
 
-        return await self._api.ask(body, self._patience[purpose], read)
+        return await self._api.ask(body, self._retries[purpose], read)
 
 
 def first_request(texts: Sequence[str], provider: Provider, most: int) -> list[str]:

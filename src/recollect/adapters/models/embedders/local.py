@@ -153,10 +153,12 @@ class LocalEmbedder:
             )
         return vector
 
-    async def _loaded(self, patience: float | None = None) -> TextEncoder:
+    async def _loaded(self, wait_seconds: float | None = None) -> TextEncoder:
         loading = self._begin()
         if not loading.done():
-            left = None if patience is None else max(0.0, self._begun + patience - self._now())
+            left = (
+                None if wait_seconds is None else max(0.0, self._begun + wait_seconds - self._now())
+            )
             waiting = asyncio.wrap_future(loading)
             waiting.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
             # A caller that stops waiting does not stop the loading: others may wait for it, too.

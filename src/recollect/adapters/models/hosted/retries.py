@@ -16,7 +16,7 @@ from typing import Final
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class RetryPolicy:
     """Limits for one call: per request, for their number, and for all including waits."""
 
     request_seconds: float
@@ -28,10 +28,10 @@ class Patience:
 
 # Of a recall's default deadline of 2 s its legs have 1.6 s, and a leg that is late cannot say why.
 # A hosted query embedding usually takes 0.1 to 0.4 s.
-QUERY_PATIENCE: Final = Patience(
+QUERY_RETRIES: Final = RetryPolicy(
     request_seconds=1.2, attempts=2, total_seconds=1.2, first_wait=0.1, longest_wait=0.5
 )
-DOCUMENT_PATIENCE: Final = Patience(
+DOCUMENT_RETRIES: Final = RetryPolicy(
     request_seconds=20.0, attempts=1, total_seconds=20.0, first_wait=0.0, longest_wait=0.0
 )
 # A service that asks for a longer wait is asked once an hour whether it still means it.
@@ -56,11 +56,11 @@ def worth_retrying(status: int) -> bool:
     return status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.REQUEST_TIMEOUT) or status >= 500
 
 
-def wait_before(retry: int, patience: Patience, jitter: float, asked: float | None) -> float:
+def wait_before(retry: int, retries: RetryPolicy, jitter: float, asked: float | None) -> float:
     """Seconds before retry number `retry` (from 1): doubling, with `jitter` (0..1) over the upper
     half so that many clients do not return at once; never less than requested.
     """
-    backoff = min(patience.longest_wait, patience.first_wait * 2.0 ** (retry - 1))
+    backoff = min(retries.longest_wait, retries.first_wait * 2.0 ** (retry - 1))
     return max(backoff * (0.5 + 0.5 * jitter), asked or 0.0)
 
 

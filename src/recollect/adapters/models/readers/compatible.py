@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Final, Self
 
-from recollect.adapters.models.hosted.retries import Patience
+from recollect.adapters.models.hosted.retries import RetryPolicy
 from recollect.adapters.models.language_model import LanguageModel, Reply
 from recollect.core.errors import InvalidInput
 from recollect.core.graph.extraction import ReadTexts
@@ -24,7 +24,7 @@ BATCH: Final = 8
 
 # A language model on a small machine takes a minute for a batch. A text is sent once: the worker
 # retries, and reads it again.
-PATIENCE: Final = Patience(
+RETRIES: Final = RetryPolicy(
     request_seconds=300.0, attempts=1, total_seconds=300.0, first_wait=0.0, longest_wait=0.0
 )
 
@@ -49,7 +49,7 @@ class CompatibleReader:
         *,
         egress: Egress,
         key: str | None = None,
-        patience: Patience = PATIENCE,
+        retries: RetryPolicy = RETRIES,
     ) -> None:
         self._model = LanguageModel(
             url,
@@ -57,7 +57,7 @@ class CompatibleReader:
             setting="RECOLLECT_GRAPH_LLM",
             egress=egress,
             key=key,
-            patience=patience,
+            retries=retries,
         )
 
     def __repr__(self) -> str:

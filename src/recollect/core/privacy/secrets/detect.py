@@ -36,7 +36,7 @@ class Secret:
         return self.start, self.end
 
 
-def told(kind: str, confidence: float) -> str:
+def describe_secret(kind: str, confidence: float) -> str:
     """Why a text made its memory sensitive, for the person who stored it. Never the text itself."""
     return f"its text looks like a secret ({kind}, confidence {confidence:g})"
 

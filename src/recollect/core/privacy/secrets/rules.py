@@ -16,9 +16,9 @@ from recollect.core.privacy.secrets.values import (
     header_confidence,
     key_confidence,
     password_confidence,
+    sentence_key_confidence,
+    sentence_password_confidence,
     set_password_confidence,
-    told_key_confidence,
-    told_password_confidence,
     url_password_confidence,
 )
 
@@ -146,13 +146,13 @@ RULES: Final[tuple[Rule, ...]] = (
         "password",
         rf"passw(?:or)?d{NOT_ABOUT}[^\n.:=]{{0,40}}?[ \t](?:is|was|to)(?:[ \t]now)?:?"
         rf"[ \t]{{1,2}}{_VALUE}",
-        told_password_confidence,
+        sentence_password_confidence,
     ),
     words(
         "password",
         r"passw(?:or)?d(?:[ \t](?:for|of|on|at)[ \t][^\n:=]{1,40}|[ \t]?\([^\n()]{1,40}\))"
         rf"[ \t]{{0,2}}[:=][ \t]{{0,4}}{_VALUE}",
-        told_password_confidence,
+        sentence_password_confidence,
     ),
     words("password", r"<passw(?:or)?d>([^<\s]{1,256})</", password_confidence),
     Rule(
@@ -173,6 +173,6 @@ RULES: Final[tuple[Rule, ...]] = (
         "key",
         rf"(?<![a-z]){_KEY}(?![a-z0-9_])(?:[^\n.:=]{{0,40}}?[ \t](?:is|was|to)(?:[ \t]now)?:?)?"
         rf"[ \t]{{1,2}}{_VALUE}",
-        told_key_confidence,
+        sentence_key_confidence,
     ),
 )

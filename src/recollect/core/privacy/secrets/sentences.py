@@ -12,8 +12,8 @@ from recollect.core.privacy.secrets.values import (
     kinds,
     looks_random,
     password_confidence,
+    sentence_password_confidence,
     set_password_confidence,
-    told_password_confidence,
 )
 
 # A statement about something related to passwords is no password: "our password manager is …".
@@ -83,7 +83,9 @@ def short_confidence(value: str) -> float:
 
 def pass_confidence(value: str) -> float:
     """After "pass is" and "pass:": a name with its version (`Python3`) is not a password there."""
-    return 0.0 if _VERSIONED.fullmatch(value.rstrip(".,;:)*")) else told_password_confidence(value)
+    return (
+        0.0 if _VERSIONED.fullmatch(value.rstrip(".,;:)*")) else sentence_password_confidence(value)
+    )
 
 
 def phrase_confidence(value: str) -> float:
@@ -121,7 +123,9 @@ SENTENCES: Final[tuple[Rule, ...]] = (
         rf"[^\n\"'`\u201c\u201e\u2018\u00ab]{{0,24}}?{_QUOTED}",
         wifi_confidence,
     ),
-    words("password", rf"\b{_LOCAL}\b{_OF}[ \t]{_IS}[ \t]{{1,2}}{_BARE}", told_password_confidence),
+    words(
+        "password", rf"\b{_LOCAL}\b{_OF}[ \t]{_IS}[ \t]{{1,2}}{_BARE}", sentence_password_confidence
+    ),
     words(
         "password", rf"\b{_LOCAL}\b{_OF}[ \t]lautet:?[ \t]{{1,2}}{_BARE}", set_password_confidence
     ),
@@ -130,7 +134,7 @@ SENTENCES: Final[tuple[Rule, ...]] = (
         "password",
         r"\b(?:user(?:name)?|login|account|admin|root)\b[^\n]{1,60}?[ \t,/]pass(?![a-z])"
         rf"[ \t]{{0,2}}[:=]?[ \t]{{0,2}}{_BARE}",
-        told_password_confidence,
+        sentence_password_confidence,
     ),
     words("password", rf"(?<![\w-])pass[ \t]{{1,2}}{_BARE}", short_confidence),
     words(
@@ -141,9 +145,9 @@ SENTENCES: Final[tuple[Rule, ...]] = (
     words(
         "password",
         rf"pass(?:w(?:or)?d|phrase|code){_FOR}{_NOW}{_BARE}",
-        told_password_confidence,
+        sentence_password_confidence,
     ),
-    words("password", rf"passphrase{_NOW}{_BARE}", told_password_confidence),
+    words("password", rf"passphrase{_NOW}{_BARE}", sentence_password_confidence),
     words(
         "passphrase",
         rf"passphrase(?:{_FOR})?(?:{_NOW}|[ \t]?[:=][ \t]{{0,2}}){_OPEN}?"

@@ -101,7 +101,7 @@ _RANDOM_BITS: Final = 3.0
 _TOKEN_BITS: Final = 2.4
 
 
-def stands_in(value: str) -> bool:
+def is_placeholder(value: str) -> bool:
     """Whether the value is a placeholder, a reference or a piece of code, and not a secret."""
     return bool(
         _STAND_INS.search(value)
@@ -124,7 +124,7 @@ def looks_random(value: str) -> bool:
         and _has_digit(value)
         and entropy(value) >= _RANDOM_BITS
         and not _made_of_words(value)
-        and not stands_in(value)
+        and not is_placeholder(value)
     )
 
 
@@ -139,7 +139,7 @@ def key_confidence(value: str) -> float:
 def password_confidence(value: str) -> float:
     """The confidence that the value is a password, which a person may have chosen."""
     value = value.rstrip(".,;:)")
-    if len(value) < 5 or stands_in(value):
+    if len(value) < 5 or is_placeholder(value):
         return 0.0
     if looks_random(value):
         return 0.9
@@ -150,7 +150,7 @@ def password_confidence(value: str) -> float:
     return 0.8 if kinds(value) >= 2 and (_has_digit(value) or kinds(value) >= 3) else 0.4
 
 
-def told_password_confidence(value: str) -> float:
+def sentence_password_confidence(value: str) -> float:
     """The same in a sentence ("the password is ..."), where most of what follows is a word: only
     what mixes three kinds of characters, is a word that runs into digits (`hunter2`), or has
     digits among its letters (`k9mpq2zz7`, `s3cr3t-horse`, `hunter2correct`).
@@ -166,7 +166,7 @@ def told_password_confidence(value: str) -> float:
     return password_confidence(value) if is_told else 0.0
 
 
-def told_key_confidence(value: str) -> float:
+def sentence_key_confidence(value: str) -> float:
     """A key in a sentence ("our API key is ..."): there a UUID is more often its name."""
     return 0.0 if _UUID.fullmatch(value.rstrip(".,;:)")) else key_confidence(value)
 
@@ -178,7 +178,7 @@ def set_password_confidence(value: str) -> float:
     value = value.rstrip(".,;:)")
     if len(value) < 5 or _is_well_known(value) or value.lower() in _SAID:
         return 0.0
-    is_word = value.isalpha() and not stands_in(value)
+    is_word = value.isalpha() and not is_placeholder(value)
     return max(password_confidence(value), 0.75 if is_word else 0.0)
 
 
@@ -191,7 +191,12 @@ def header_confidence(value: str) -> float:
     or a word about it.
     """
     value = value.rstrip(".")
-    if stands_in(value) or len(value) < 8 or _made_of_words(value) or entropy(value) < _TOKEN_BITS:
+    if (
+        is_placeholder(value)
+        or len(value) < 8
+        or _made_of_words(value)
+        or entropy(value) < _TOKEN_BITS
+    ):
         return 0.0
     if _has_digit(value):
         return 0.0 if _QUANTITY.fullmatch(value) else 0.8
@@ -229,7 +234,7 @@ def kinds(value: str) -> int:
 
 
 def _is_well_known(password: str) -> bool:
-    return len(password) < 3 or password.lower() in _THROW_AWAY or stands_in(password)
+    return len(password) < 3 or password.lower() in _THROW_AWAY or is_placeholder(password)
 
 
 def _has_digit(value: str) -> bool:

@@ -74,7 +74,7 @@ def test_the_use_cases_obey_the_caller_and_else_the_text() -> None:
     asyncio.run(life())
 
 
-def test_the_command_line_says_so(cli: Cli) -> None:
+def test_cli_reports_that_a_secret_made_it_sensitive(cli: Cli) -> None:
     stored = cli.json("remember", NOTE)
     assert (stored["is_sensitive"], stored["sensitive_because"]) == (True, BECAUSE)
     said = cli("remember", NOTE).stdout
@@ -122,7 +122,7 @@ def test_the_page_leaves_the_decision_to_the_server() -> None:
     assert 'is_sensitive: at("sensitive").checked || null' in script
 
 
-def test_mcp_says_so(tmp_path: Path) -> None:
+def test_mcp_reports_that_a_secret_made_it_sensitive(tmp_path: Path) -> None:
     parameters = StdioServerParameters(
         command=COMMAND[0],
         args=[*COMMAND[1:], "mcp"],

@@ -71,7 +71,7 @@ async def _follow(queue: EmbeddingQueue, bar: Progress) -> None:
     tasks: dict[int, object] = {}
     while True:
         try:
-            spaces = [one for one in await queue.spaces() if one.state != "retired"]
+            spaces = [space for space in await queue.spaces() if space.state != "retired"]
             for space in spaces:
                 await _show(queue, space, bar, tasks)
         except RecollectError:

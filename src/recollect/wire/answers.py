@@ -83,7 +83,7 @@ class PageOut(Shape):
 
     def to_page(self) -> Page:
         scope = Scope(project=self.project, with_global=self.with_global)
-        return Page(tuple(one.to_memory() for one in self.memories), self.next_cursor, scope)
+        return Page(tuple(memory.to_memory() for memory in self.memories), self.next_cursor, scope)
 
 
 class EmbeddingOut(Shape):

@@ -62,7 +62,7 @@ class BatchIn(Input):
     )
 
     def to_batch(self) -> list[BatchItem]:
-        return [read_item(one) for one in self.memories]
+        return [read_item(memory) for memory in self.memories]
 
 
 def _is_absent(value: object) -> bool:
@@ -81,12 +81,12 @@ class BatchItemOut(Shape):
     sensitive_because: SecretOut | None = Field(default=None, exclude_if=_is_absent)
 
     @classmethod
-    def from_result(cls, one: Remembered) -> BatchItemOut:
-        secret = one.secret
+    def from_result(cls, result: Remembered) -> BatchItemOut:
+        secret = result.secret
         return cls(
-            id=one.id,
-            outcome=one.outcome,
-            problem=None if one.error is None else Problem.from_error(one.error),
+            id=result.id,
+            outcome=result.outcome,
+            problem=None if result.error is None else Problem.from_error(result.error),
             sensitive_because=None
             if secret is None
             else SecretOut(kind=secret.kind, confidence=secret.confidence),
@@ -110,10 +110,10 @@ class BatchOut(Shape):
 
     @classmethod
     def from_results(cls, results: Sequence[Remembered]) -> BatchOut:
-        counts = Counter(one.outcome for one in results)
+        counts = Counter(result.outcome for result in results)
         return cls(
             stored=counts["stored"],
             present=counts["present"],
             refused=counts["refused"],
-            results=[BatchItemOut.from_result(one) for one in results],
+            results=[BatchItemOut.from_result(result) for result in results],
         )

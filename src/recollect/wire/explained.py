@@ -23,8 +23,8 @@ class ObstacleOut(Shape):
     leg: LegName | None
 
     @classmethod
-    def from_obstacle(cls, one: Obstacle) -> ObstacleOut:
-        return cls(kind=one.kind, what=one.what, remedy=one.remedy, leg=one.leg)
+    def from_obstacle(cls, obstacle: Obstacle) -> ObstacleOut:
+        return cls(kind=obstacle.kind, what=obstacle.what, remedy=obstacle.remedy, leg=obstacle.leg)
 
     def to_obstacle(self) -> Obstacle:
         return Obstacle(self.kind, self.what, self.remedy, self.leg)
@@ -125,7 +125,7 @@ class WhyOut(Shape):
             prior=report.prior,
             score=report.score,
             legs={name: WhyLegOut.from_leg(leg) for name, leg in report.legs.items()},
-            kept_out=[ObstacleOut.from_obstacle(one) for one in report.kept_out],
+            kept_out=[ObstacleOut.from_obstacle(obstacle) for obstacle in report.kept_out],
             stands_for=[*report.stands_for],
             superseded_by=report.superseded_by,
             rerank=None if judged is None else RerankPlaceOut(**asdict(judged)),
@@ -144,7 +144,7 @@ class WhyOut(Shape):
             prior=self.prior,
             score=self.score,
             legs={name: leg.to_leg() for name, leg in self.legs.items()},
-            kept_out=tuple(one.to_obstacle() for one in self.kept_out),
+            kept_out=tuple(obstacle.to_obstacle() for obstacle in self.kept_out),
             stands_for=tuple(self.stands_for),
             superseded_by=self.superseded_by,
             rerank=None if self.rerank is None else RerankPlace(**dict(self.rerank)),

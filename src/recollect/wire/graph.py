@@ -34,8 +34,8 @@ class ConceptOut(Shape):
     mentions: int
 
     @classmethod
-    def from_concept(cls, one: Concept) -> ConceptOut:
-        return cls(**asdict(one))
+    def from_concept(cls, concept: Concept) -> ConceptOut:
+        return cls(**asdict(concept))
 
     def to_concept(self) -> Concept:
         return Concept(**(dict(self) | {"aliases": tuple(self.aliases)}))
@@ -60,20 +60,22 @@ class RelationshipOut(Shape):
     evidence: list[UUID]
 
     @classmethod
-    def from_relationship(cls, one: Relationship, labels: dict[UUID, str]) -> RelationshipOut:
+    def from_relationship(
+        cls, relationship: Relationship, labels: dict[UUID, str]
+    ) -> RelationshipOut:
         return cls(
-            id=one.id,
-            source=one.source,
-            source_name=labels[one.source],
-            relation=one.relation,
-            target=one.target,
-            target_name=labels[one.target],
-            weight=one.weight,
-            learned_at=one.learned_at,
-            valid_from=one.valid_from,
-            valid_to=one.valid_to,
-            known_until=one.known_until,
-            evidence=list(one.evidence),
+            id=relationship.id,
+            source=relationship.source,
+            source_name=labels[relationship.source],
+            relation=relationship.relation,
+            target=relationship.target,
+            target_name=labels[relationship.target],
+            weight=relationship.weight,
+            learned_at=relationship.learned_at,
+            valid_from=relationship.valid_from,
+            valid_to=relationship.valid_to,
+            known_until=relationship.known_until,
+            evidence=list(relationship.evidence),
         )
 
     def to_relationship(self) -> Relationship:
@@ -119,7 +121,8 @@ class NeighbourhoodOut(Shape):
         return cls(
             concept=ConceptOut.from_concept(found.concept),
             relationships=[
-                RelationshipOut.from_relationship(one, found.labels) for one in found.relationships
+                RelationshipOut.from_relationship(relationship, found.labels)
+                for relationship in found.relationships
             ],
             near=[NearOut(name=name, similarity=near) for name, near in found.near],
             together=[TogetherOut(name=name, memories=many) for name, many in found.together],
@@ -127,14 +130,20 @@ class NeighbourhoodOut(Shape):
         )
 
     def to_neighbourhood(self) -> Neighbourhood:
-        labels = {one.source: one.source_name for one in self.relationships}
-        labels |= {one.target: one.target_name for one in self.relationships}
+        labels = {
+            relationship.source: relationship.source_name for relationship in self.relationships
+        }
+        labels |= {
+            relationship.target: relationship.target_name for relationship in self.relationships
+        }
         return Neighbourhood(
             concept=self.concept.to_concept(),
-            relationships=tuple(one.to_relationship() for one in self.relationships),
+            relationships=tuple(
+                relationship.to_relationship() for relationship in self.relationships
+            ),
             labels=labels,
-            near=tuple((one.name, one.similarity) for one in self.near),
-            together=tuple((one.name, one.memories) for one in self.together),
+            near=tuple((near_name.name, near_name.similarity) for near_name in self.near),
+            together=tuple((neighbour.name, neighbour.memories) for neighbour in self.together),
             memories=tuple(self.memories),
         )
 
@@ -166,12 +175,12 @@ class PathOut(Shape):
     @classmethod
     def from_path(cls, path: GraphPath | None) -> PathOut:
         steps = () if path is None else path.steps
-        return cls(connected=path is not None, steps=[StepOut.from_step(one) for one in steps])
+        return cls(connected=path is not None, steps=[StepOut.from_step(step) for step in steps])
 
     def to_path(self) -> GraphPath | None:
         if not self.connected:
             return None
-        return GraphPath(tuple(one.to_step() for one in self.steps))
+        return GraphPath(tuple(step.to_step() for step in self.steps))
 
 
 class GraphStatsOut(Shape):

@@ -145,7 +145,7 @@ class EpisodesIn(Input):
 
 def _sessions(named: Iterable[str]) -> Iterator[str]:
     """Each value as given, and split at its commas: lists in a URL are often written that way."""
-    for one in named:
-        yield checked_name(one, "session_ids")
-        if "," in one:
-            yield from filter(None, map(str.strip, one.split(",")))
+    for name in named:
+        yield checked_name(name, "session_ids")
+        if "," in name:
+            yield from filter(None, map(str.strip, name.split(",")))

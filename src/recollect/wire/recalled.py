@@ -108,12 +108,12 @@ class HitOut(Shape):
             prior=hit.prior,
             legs={
                 name: LegPlaceOut(
-                    rank=one.rank,
-                    score=one.score,
-                    contribution=one.contribution,
-                    path=[*one.path],
+                    rank=place.rank,
+                    score=place.score,
+                    contribution=place.contribution,
+                    path=[*place.path],
                 )
-                for name, one in hit.legs.items()
+                for name, place in hit.legs.items()
             },
             rerank=None if hit.rerank is None else RerankPlaceOut(**asdict(hit.rerank)),
         )
@@ -137,8 +137,8 @@ class HitOut(Shape):
             fused=why.fused,
             prior=why.prior,
             legs={
-                name: LegPlace(one.rank, one.score, one.contribution, tuple(one.path))
-                for name, one in why.legs.items()
+                name: LegPlace(place.rank, place.score, place.contribution, tuple(place.path))
+                for name, place in why.legs.items()
             },
             bonus=why.bonus,
             rerank=None if why.rerank is None else RerankPlace(**dict(why.rerank)),
@@ -175,14 +175,14 @@ class RecollectionOut(Shape):
     ) -> RecollectionOut:
         reports = {
             name: LegReportOut(
-                status=one.status,
-                weight=one.weight,
-                found=one.found,
-                took_ms=one.took_ms,
-                note=one.note,
-                reason=one.reason,
+                status=report.status,
+                weight=report.weight,
+                found=report.found,
+                took_ms=report.took_ms,
+                note=report.note,
+                reason=report.reason,
             )
-            for name, one in recollection.legs.items()
+            for name, report in recollection.legs.items()
         }
         stage = recollection.rerank
         return cls(
@@ -203,9 +203,14 @@ class RecollectionOut(Shape):
             hits=tuple(hit.to_hit() for hit in self.hits),
             legs={
                 name: LegReport(
-                    one.status, one.weight, one.found, one.took_ms, one.note, one.reason
+                    report.status,
+                    report.weight,
+                    report.found,
+                    report.took_ms,
+                    report.note,
+                    report.reason,
                 )
-                for name, one in (self.legs or {}).items()
+                for name, report in (self.legs or {}).items()
             },
             fusion=self.fusion,
             took_ms=self.took_ms,

@@ -161,7 +161,7 @@ def push_body(
         "epoch": None if epoch is None else str(epoch),
         "sensitive": sensitive,
         "memories": [outgoing_body(item) for item in items],
-        "revisions": [revision_body(one) for one in revisions],
+        "revisions": [revision_body(revision) for revision in revisions],
     }
 
 
@@ -291,15 +291,15 @@ class PushedOut(PeerOut):
             server=pushed.peer.server,
             owner=pushed.peer.owner,
             epoch=pushed.peer.epoch,
-            answers=[AnswerOut.from_answer(one) for one in pushed.answers],
-            revisions=[RevisionOut.from_remote(one) for one in pushed.revisions],
+            answers=[AnswerOut.from_answer(answer) for answer in pushed.answers],
+            revisions=[RevisionOut.from_remote(revision) for revision in pushed.revisions],
         )
 
     def to_pushed(self, owner: str) -> Pushed:
         return Pushed(
             self.to_peer(),
-            tuple(one.to_answer(owner) for one in self.answers),
-            tuple(one.to_remote() for one in self.revisions),
+            tuple(answer.to_answer(owner) for answer in self.answers),
+            tuple(revision.to_remote() for revision in self.revisions),
         )
 
 
@@ -325,8 +325,8 @@ class ChangesOut(PeerOut):
             server=page.peer.server,
             owner=page.peer.owner,
             epoch=page.peer.epoch,
-            memories=[RemoteOut.from_remote(one) for one in page.memories],
-            revisions=[RevisionOut.from_remote(one) for one in page.revisions],
+            memories=[RemoteOut.from_remote(memory) for memory in page.memories],
+            revisions=[RevisionOut.from_remote(revision) for revision in page.revisions],
             cursor=page.cursor,
             has_more=page.has_more,
             remaining=page.remaining,
@@ -337,8 +337,8 @@ class ChangesOut(PeerOut):
     def to_page(self, owner: str) -> ChangePage:
         return ChangePage(
             self.to_peer(),
-            tuple(one.to_remote(owner) for one in self.memories),
-            tuple(one.to_remote() for one in self.revisions),
+            tuple(memory.to_remote(owner) for memory in self.memories),
+            tuple(revision.to_remote() for revision in self.revisions),
             self.cursor,
             self.has_more,
             self.remaining,

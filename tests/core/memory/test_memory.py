@@ -107,7 +107,7 @@ def test_every_category_can_be_stored(category: str) -> None:
     project=st.none() | any_text,
     session=st.none() | any_text,
 )
-def test_a_checked_memory_stays_as_it_is(
+def test_checking_a_memory_twice_changes_nothing(
     content: str, tags: tuple[str, ...], project: str | None, session: str | None
 ) -> None:
     try:

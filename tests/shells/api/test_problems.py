@@ -163,7 +163,7 @@ def test_a_full_memory_fits_into_a_request(mine: httpx.Client) -> None:
         ("recall", {"query": "x", "scope": 5}, "scope is not a scope", '"project"'),
     ],
 )
-def test_a_value_of_the_wrong_kind_is_told_in_our_own_words(
+def test_wrong_type_is_reported_in_our_own_words(
     mine: httpx.Client, path: str, body: dict[str, Any], detail: str, remedy: str
 ) -> None:
     told = problem(mine.post(path, content=json.dumps(body), headers=JSON))
@@ -173,7 +173,7 @@ def test_a_value_of_the_wrong_kind_is_told_in_our_own_words(
     assert "Input should" not in told["detail"] + told["remedy"]
 
 
-def test_a_setting_of_the_wrong_kind_is_told_with_its_range(mine: httpx.Client) -> None:
+def test_wrong_setting_type_is_reported_with_its_range(mine: httpx.Client) -> None:
     told = problem(mine.patch("settings", json={"depth": "ten"}))
     assert told["field"] == "depth"
     assert told["remedy"].startswith("Give a whole number from 1 to 1000.")

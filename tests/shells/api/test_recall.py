@@ -153,7 +153,7 @@ def test_why_of_a_hit_is_its_explanation(mine: httpx.Client, ids: dict[str, str]
     assert (answer["score"], answer["fused"]) == (hit["score"], hit["explanation"]["fused"])
 
 
-def test_why_knows_nobody_elses_memories(
+def test_why_hides_other_owners_memories(
     mine: httpx.Client, theirs: httpx.Client, ids: dict[str, str]
 ) -> None:
     assert theirs.post("why", json={"id": ids["lunch"], "query": "lunch"}).status_code == 404

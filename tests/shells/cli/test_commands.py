@@ -149,7 +149,7 @@ def test_forget_stops_at_the_first_failure_and_says_what_was_forgotten(cli: Cli)
     }
 
 
-def test_erasing_needs_yes_when_nobody_can_be_asked(cli: Cli) -> None:
+def test_erase_needs_yes_without_a_terminal(cli: Cli) -> None:
     id = cli.json("remember", "keep me")["id"]
     code, error = cli.error("forget", id, "--forever")
     assert code == 2

@@ -81,7 +81,7 @@ def test_the_settings_log_shows_changes_as_they_were_shown_when_made(cli: Cli) -
         assert re.search(rf"me\s+{name}\s+{change}\n", cli("settings", "log").stdout)
 
 
-def test_a_recall_that_should_be_reranked_and_is_not_says_so(cli: Cli) -> None:
+def test_recall_reports_a_missing_rerank(cli: Cli) -> None:
     cli.json("remember", "Lunch is at noon")
     cli.json("settings", "set", "rerank", "on")
     said = cli("recall", "lunch")

@@ -179,9 +179,7 @@ async def test_resources_and_prompts_over_http(server: Running, mode: str) -> No
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_a_client_that_asks_for_progress_is_answered_all_the_same(
-    server: Running, mode: str
-) -> None:
+async def test_progress_request_over_http_is_answered(server: Running, mode: str) -> None:
     async def hear(progress: float, total: float | None, message: str | None) -> None:
         """Where each answer is one JSON document, there is no way to tell it."""
 
@@ -201,7 +199,7 @@ async def test_a_client_that_asks_for_progress_is_answered_all_the_same(
         ("memory_get", {}, "id is missing"),
     ],
 )
-async def test_an_argument_of_the_wrong_kind_is_told_in_our_own_words(
+async def test_wrong_argument_type_is_reported_in_our_own_words(
     server: Running, tool: str, arguments: dict[str, Any], told: str
 ) -> None:
     async with connected(server, server.new_key()) as client:

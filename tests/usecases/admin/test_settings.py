@@ -96,7 +96,7 @@ async def test_no_change_at_all_is_refused(context: Context) -> None:
         await change_settings(context, "me", {})
 
 
-async def test_a_row_of_another_version_can_be_mended(context: Context) -> None:
+async def test_settings_row_of_another_version_can_be_fixed(context: Context) -> None:
     rows = {"fusion": "of a newer version", "unheard_of": 1}
     await context.settings.write_settings(rows, by="me", at=MOMENT)
     assert await settings(context) == RecallSettings()

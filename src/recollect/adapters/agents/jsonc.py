@@ -153,7 +153,7 @@ class _Reader:
             node = self.value(at, depth + 1)
             elements.append(node)
             at = self._behind(node.end, "]")
-        return Node([one.value for one in elements], start, at + 1, {}, tuple(elements))
+        return Node([element.value for element in elements], start, at + 1, {}, tuple(elements))
 
     def _behind(self, end: int, closing: str) -> int:
         """Where the next item or the closing bracket starts."""
@@ -257,7 +257,7 @@ def _items(owner: Node) -> list[tuple[int, int]]:
     """Where each member or element starts and ends."""
     if owner.members:
         return [(member.start, member.node.end) for member in owner.members.values()]
-    return [(one.start, one.end) for one in owner.elements]
+    return [(element.start, element.end) for element in owner.elements]
 
 
 def _closed_up(before: str, after: str) -> str:

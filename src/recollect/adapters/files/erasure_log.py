@@ -67,7 +67,7 @@ class ErasureLog:
 
     def append(self, entries: Iterable[Entry]) -> tuple[int, int]:
         """Where the entries start and end; they are on disk."""
-        return _append(self.path, "".join(json.dumps(_fields(one)) + "\n" for one in entries))
+        return _append(self.path, "".join(json.dumps(_fields(entry)) + "\n" for entry in entries))
 
     def read(self, after: int) -> tuple[Sequence[Entry], int]:
         """The entries after a position, and where they end."""

@@ -16,7 +16,7 @@ def in_files(path: Path, texts: Sequence[str]) -> list[Remain]:
     needles = [text.encode() for text in texts if text]
     if not needles:
         return []
-    files = [path] if path.is_file() else sorted(one for one in path.rglob("*") if one.is_file())
+    files = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
     counts = {file: _count(file, needles) for file in files}
     what = "texts in the bytes of the file"
     return [Remain(str(file), what, count) for file, count in counts.items() if count]
@@ -28,7 +28,7 @@ def _count(path: Path, needles: Sequence[bytes]) -> int:
     try:
         with path.open("rb") as file:
             while chunk := file.read(_CHUNK):
-                count += sum(one in tail + chunk for one in needles)
+                count += sum(needle in tail + chunk for needle in needles)
                 tail = chunk[-longest:]
     except FileNotFoundError:
         return 0  # gone since it was listed, as a database's log may be

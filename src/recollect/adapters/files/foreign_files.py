@@ -149,15 +149,15 @@ def _of_archive(
     try:
         with zipfile.ZipFile(file) as archive:
             names = _projects_in(archive)
-            found = [one for one in archive.infolist() if _name(one) in _EXPORTED]
+            found = [entry for entry in archive.infolist() if _name(entry) in _EXPORTED]
             if not found:
                 yield Trouble("file", f"the archive contains no {_EXPORTED[0]}", remedy)
-            for one in found:
-                if one.file_size > _MOST_DOCUMENT:
+            for item in found:
+                if item.file_size > _MOST_DOCUMENT:
                     yield Trouble("file", "its content is too large", "Unpack and split it.")
                     continue
-                inside = BytesIO(archive.read(one))
-                yield from _of_file(inside, Path(_name(one)), format, _Reader(owner, most, names))
+                inside = BytesIO(archive.read(item))
+                yield from _of_file(inside, Path(_name(item)), format, _Reader(owner, most, names))
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
         yield Trouble("file", f"the archive could not be read ({type(error).__name__})", remedy)
 

@@ -79,15 +79,17 @@ def read(
     variables = {name.lower(): value for name, value in environ.items() if value}
     types = get_type_hints(declared)
     values: dict[str, object] = {}
-    for one in fields(declared):
-        names = (prefix + one.name, one.metadata.get("also", ""))
+    for setting in fields(declared):
+        names = (prefix + setting.name, setting.metadata.get("also", ""))
         found = [variables[name.lower()] for name in names if name.lower() in variables]
-        if one.name in given or found:
-            value = given[one.name] if one.name in given else found[0]
+        if setting.name in given or found:
+            value = given[setting.name] if setting.name in given else found[0]
             try:
-                values[one.name] = _within(_parsed(types[one.name], value), one.metadata)
+                values[setting.name] = _within(
+                    _parsed(types[setting.name], value), setting.metadata
+                )
             except ValueError as error:
-                raise Unusable(one.name, str(error)) from error
+                raise Unusable(setting.name, str(error)) from error
     for name in given:
         if name not in types:
             raise Unusable(name, "Extra inputs are not permitted")

@@ -45,15 +45,15 @@ def believed(answer: str, said: Sequence[str]) -> list[Statement]:
     memories = found.get("memories") if isinstance(found, dict) else None
     if not isinstance(memories, list):
         return []
-    kept = [_statement(one, said) for one in memories[:MAX_STATEMENTS]]
-    return [one for one in kept if one is not None]
+    kept = [_statement(memory, said) for memory in memories[:MAX_STATEMENTS]]
+    return [entry for entry in kept if entry is not None]
 
 
-def _statement(one: object, said: Sequence[str]) -> Statement | None:
-    if not isinstance(one, dict):
+def _statement(entry: object, said: Sequence[str]) -> Statement | None:
+    if not isinstance(entry, dict):
         return None
-    content, category = one.get("content"), one.get("category")
-    importance = one.get("importance", 0.5)
+    content, category = entry.get("content"), entry.get("category")
+    importance = entry.get("importance", 0.5)
     if not isinstance(content, str) or category not in KINDS:
         return None
     if isinstance(importance, bool) or not isinstance(importance, int | float):

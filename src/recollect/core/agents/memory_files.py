@@ -70,16 +70,16 @@ def _has_tricks(path: str) -> bool:
         or "\\" in path
         or _ENCODED.search(path) is not None
         # Control characters, NUL among them, invisible marks, halves of pairs, odd line ends.
-        or any(unicodedata.category(one)[0] == "C" for one in path)
-        or any(unicodedata.category(one) in ("Zl", "Zp") for one in path)
+        or any(unicodedata.category(character)[0] == "C" for character in path)
+        or any(unicodedata.category(character) in ("Zl", "Zp") for character in path)
         # Full-width dots, slashes and the like, which other programs take for the plain ones.
-        or any(plain.count(one) != path.count(one) for one in "/.\\%:~")
+        or any(plain.count(character) != path.count(character) for character in "/.\\%:~")
     )
 
 
 def shown(text: str) -> str:
-    """A path as it can be shown: on one line, and of limited length."""
-    return "".join(one if one.isprintable() else "�" for one in text[:MAX_PATH])
+    """A path as it can be shown: on character line, and of limited length."""
+    return "".join(character if character.isprintable() else "�" for character in text[:MAX_PATH])
 
 
 def numbered(lines: list[str], first: int = 1) -> str:
@@ -112,10 +112,10 @@ def listing(path: FilePath, sizes: Mapping[FilePath, int]) -> str:
     """A directory two levels deep, without hidden items; a directory's size is that of its
     files.
     """
-    inside = {one: size for one, size in sizes.items() if path.holds(one)}
+    inside = {file: size for file, size in sizes.items() if path.holds(file)}
     totals: dict[str, int] = {}
-    for one, size in inside.items():
-        names = one.text.removeprefix(f"{path.text}/").split("/")
+    for file, size in inside.items():
+        names = file.text.removeprefix(f"{path.text}/").split("/")
         if any(name.startswith(".") or name == "node_modules" for name in names):
             continue
         for depth in range(1, min(len(names), _LEVELS) + 1):

@@ -47,7 +47,7 @@ def typed(entry: Any) -> str:  # noqa: ANN401  # JSON
         return ""
     content = message.get("content")
     if isinstance(content, list):
-        if any(isinstance(one, dict) and one.get("type") == "tool_result" for one in content):
+        if any(isinstance(block, dict) and block.get("type") == "tool_result" for block in content):
             return ""
         content = _texts(content)
     if not isinstance(content, str):
@@ -75,7 +75,9 @@ def _is_aside(entry: dict[str, Any]) -> bool:
 
 def _texts(blocks: list[Any]) -> str:
     return "\n".join(
-        one["text"]
-        for one in blocks
-        if isinstance(one, dict) and one.get("type") == "text" and isinstance(one.get("text"), str)
+        block["text"]
+        for block in blocks
+        if isinstance(block, dict)
+        and block.get("type") == "text"
+        and isinstance(block.get("text"), str)
     )

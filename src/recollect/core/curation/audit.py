@@ -94,21 +94,23 @@ def exact_duplicates(memories: Iterable[Memory]) -> Iterator[Finding]:
             groups[memory.project, key].append(memory)
     for same in groups.values():
         if len(same) > 1:
-            first, *rest = sorted(same, key=lambda one: (-one.importance, one.created_at, one.id))
-            ids = tuple(one.id for one in (first, *rest))
+            first, *rest = sorted(
+                same, key=lambda memory: (-memory.importance, memory.created_at, memory.id)
+            )
+            ids = tuple(memory.id for memory in (first, *rest))
             yield Finding("duplicate", ids, "the same words", _forget(*rest))
 
 
 def word_pairs(memories: Sequence[Memory]) -> Iterator[Pair]:
     """Memories of one project that share most of their distinctive words."""
-    told = [one for one in memories if one.category != EPISODE]
-    sets = {one.id: _telling(one.content) for one in told}
+    told = [memory for memory in memories if memory.category != EPISODE]
+    sets = {item.id: _telling(item.content) for item in told}
     by_word: dict[tuple[object, str], list[Memory]] = defaultdict(list)
     for memory in told:
         for word in sets[memory.id]:
             by_word[memory.project, word].append(memory)
     met: Counter[tuple[UUID, UUID]] = Counter()
-    known = {one.id: one for one in told}
+    known = {item.id: item for item in told}
     for sharing in by_word.values():
         if len(sharing) <= _COMMON:
             for one, other in combinations(sharing, 2):
@@ -141,10 +143,10 @@ def _contradiction(older: str, newer: str) -> str | None:
         alike = _likeness(_telling(older) - _NOT, _telling(newer) - _NOT)
         if alike >= _NEAR and len(_telling(older)) >= _FEWEST_WORDS:
             return "one of them is negated"
-    digits = [{word for word in one if any(map(str.isdigit, word))} for one in (first, second)]
-    rest = [set(one) - found for one, found in zip((first, second), digits, strict=True)]
+    digits = [{word for word in words if any(map(str.isdigit, word))} for words in (first, second)]
+    rest = [set(words) - found for words, found in zip((first, second), digits, strict=True)]
     if digits[0] and digits[1] and not digits[0] & digits[1] and _likeness(*rest) >= _NEAR:
-        old, new = (", ".join(sorted(one)) for one in digits)
+        old, new = (", ".join(sorted(words)) for words in digits)
         return f"{old} became {new}"
     return _changed_value(first, second)
 
@@ -223,4 +225,4 @@ def never_recalled(
 
 
 def _forget(*memories: Memory) -> str:
-    return f"recollect forget {' '.join(str(one.id) for one in memories)}"
+    return f"recollect forget {' '.join(str(memory.id) for memory in memories)}"

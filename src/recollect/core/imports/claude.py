@@ -28,11 +28,11 @@ def is_memory(value: object) -> bool:
 def claude_ai(document: Any, names: Mapping[str, str], most: int) -> Iterator[Item]:  # noqa: ANN401  # a JSON value
     """`names` are the names of projects by id."""
     listed = document if isinstance(document, list) else [document]
-    for number, one in enumerate(listed, 1):
-        if is_conversation(one):
-            yield from _turns(f"conversation {number}", one, number, most)
-        elif is_memory(one):
-            yield from _memories(one, names, most)
+    for number, entry in enumerate(listed, 1):
+        if is_conversation(entry):
+            yield from _turns(f"conversation {number}", entry, number, most)
+        elif is_memory(entry):
+            yield from _memories(entry, names, most)
         else:
             place = f"conversation {number}"
             yield Trouble(place, "not a conversation: it has no chat_messages", "Remove it.")
@@ -42,11 +42,11 @@ def project_names(document: Any) -> dict[str, str]:  # noqa: ANN401  # a JSON va
     """The name of each project in `projects.json` by its id."""
     listed = document if isinstance(document, list) else [document]
     return {
-        one["uuid"]: one["name"]
-        for one in listed
-        if isinstance(one, dict)
-        and isinstance(one.get("uuid"), str)
-        and isinstance(one.get("name"), str)
+        row["uuid"]: row["name"]
+        for row in listed
+        if isinstance(row, dict)
+        and isinstance(row.get("uuid"), str)
+        and isinstance(row.get("name"), str)
     }
 
 
@@ -111,11 +111,11 @@ def is_transcript_entry(value: object) -> bool:
 
 def claude_code(lines: Lines, project_of: Callable[[str], str | None], most: int) -> Iterator[Item]:
     """What was typed and what was answered; tools, commands and subagents are left out."""
-    for one in objects(lines):
-        if isinstance(one, Trouble):
-            yield one
+    for item in objects(lines):
+        if isinstance(item, Trouble):
+            yield item
             continue
-        place, entry = one
+        place, entry = item
         session = entry.get("sessionId")
         speaker, text = (
             ("User", typed(entry))

@@ -56,7 +56,7 @@ def document_of(data: bytes, *, one_a_line: bool = True) -> Any:  # noqa: ANN401
     if not one_a_line:
         return None
     found = [_json(line) for line in text.split("\n") if line.strip()]
-    read = [one for one in found if one is not None]
+    read = [item for item in found if item is not None]
     return read or None
 
 
@@ -103,7 +103,7 @@ def _document(document: Any) -> Recognised:  # noqa: ANN401  # a JSON value
     if isinstance(document, dict) and ("entities" in document or "relations" in document):
         return Recognised("mcp-memory", "likely", "it holds entities or relations")
     listed = document if isinstance(document, list) else [document]
-    first = next((one for one in listed if isinstance(one, dict)), {})
+    first = next((row for row in listed if isinstance(row, dict)), {})
     if "mapping" in first:
         return Recognised("chatgpt", "certain", "its conversations have a mapping")
     if claude.is_conversation(first) or claude.is_memory(first):
@@ -113,7 +113,7 @@ def _document(document: Any) -> Recognised:  # noqa: ANN401  # a JSON value
     if isinstance(document, list) and (found := _record(first)) is not None:
         return found
     listed = documents.entries(document) or []
-    first = next((one for one in listed if isinstance(one, dict)), {})
+    first = next((row for row in listed if isinstance(row, dict)), {})
     if "memory" in first:
         return Recognised("mem0", "likely", "its entries have a memory")
     if document is None or not listed:

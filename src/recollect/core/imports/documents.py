@@ -19,8 +19,8 @@ _MOST_STEPS: Final = 1_000_000
 
 def graph(document: Any) -> Iterator[Item]:  # noqa: ANN401  # a JSON value
     for name in ("entities", "relations"):
-        for number, one in enumerate(document.get(name) or [], 1):
-            yield from graph_node(f"{name}, item {number}", one if isinstance(one, dict) else {})
+        for number, item in enumerate(document.get(name) or [], 1):
+            yield from graph_node(f"{name}, item {number}", item if isinstance(item, dict) else {})
 
 
 def memory_list(document: Any, tag: str) -> Iterator[Item]:  # noqa: ANN401  # a JSON value
@@ -29,14 +29,14 @@ def memory_list(document: Any, tag: str) -> Iterator[Item]:  # noqa: ANN401  # a
     if listed is None:
         yield Trouble("document", "it contains no list of memories", "See docs/moving.md.")
         return
-    for number, one in enumerate(listed, 1):
-        yield entry(f"item {number}", one, tag)
+    for number, item in enumerate(listed, 1):
+        yield entry(f"item {number}", item, tag)
 
 
 def memory_lines(lines: Lines, tag: str) -> Iterator[Item]:
     """The same, one per line; an unreadable line is reported, and the rest is read."""
-    for one in objects(lines):
-        yield one if isinstance(one, Trouble) else entry(*one, tag)
+    for item in objects(lines):
+        yield item if isinstance(item, Trouble) else entry(*item, tag)
 
 
 def entries(document: Any) -> list[Any] | None:  # noqa: ANN401  # a JSON value
@@ -48,8 +48,8 @@ def entries(document: Any) -> list[Any] | None:  # noqa: ANN401  # a JSON value
     return None
 
 
-def entry(place: str, one: Any, tag: str) -> Item:  # noqa: ANN401  # a JSON value
-    values = {"memory": one} if isinstance(one, str) else one
+def entry(place: str, item: Any, tag: str) -> Item:  # noqa: ANN401  # a JSON value
+    values = {"memory": item} if isinstance(item, str) else item
     texts = (values.get(name) for name in _TEXTS) if isinstance(values, dict) else ()
     text = next((text for text in texts if isinstance(text, str) and text.strip()), None)
     if text is None:
@@ -79,18 +79,18 @@ def entry(place: str, one: Any, tag: str) -> Item:  # noqa: ANN401  # a JSON val
 def _words(label: Any) -> list[str]:  # noqa: ANN401  # a JSON value
     if isinstance(label, str):
         return [label]
-    return [one for one in label if isinstance(one, str)] if isinstance(label, list) else []
+    return [item for item in label if isinstance(item, str)] if isinstance(label, list) else []
 
 
 def conversations(document: Any, most: int) -> Iterator[Item]:  # noqa: ANN401  # a JSON value
     """ChatGPT's conversations.json: each visible turn is an episode of its conversation."""
     listed = document if isinstance(document, list) else [document]
-    for number, one in enumerate(listed, 1):
+    for number, item in enumerate(listed, 1):
         place = f"conversation {number}"
-        if not isinstance(one, dict) or not isinstance(one.get("mapping"), dict):
+        if not isinstance(item, dict) or not isinstance(item.get("mapping"), dict):
             yield Trouble(place, "not a conversation: it has no mapping", "Remove it.")
             continue
-        yield from _turns(place, one, number, most)
+        yield from _turns(place, item, number, most)
 
 
 def _turns(place: str, talk: dict[str, Any], number: int, most: int) -> Iterator[Item]:
@@ -144,6 +144,6 @@ def _spoken(message: dict[str, Any]) -> tuple[str, str] | None:
     if speaker is None or content.get("content_type") not in ("text", "multimodal_text"):
         return None
     parts = content.get("parts")
-    texts = [one for one in parts if isinstance(one, str)] if isinstance(parts, list) else []
+    texts = [part for part in parts if isinstance(part, str)] if isinstance(parts, list) else []
     text = "\n".join(texts).strip()
     return (speaker, text) if text else None

@@ -153,7 +153,7 @@ def pieces(text: str, most: int) -> Iterator[str]:
     """
     rest = text.strip()
     while len(rest) > most:
-        cut = max((one.start() for one in _SENTENCE_END.finditer(rest, 0, most)), default=0)
+        cut = max((match.start() for match in _SENTENCE_END.finditer(rest, 0, most)), default=0)
         cut = cut or max(rest.rfind(" ", 0, most), 0) or most
         yield rest[:cut].strip()
         rest = rest[cut:].strip()

@@ -43,11 +43,11 @@ def objects(lines: Lines) -> Iterator[tuple[str, dict[str, Any]] | Trouble]:
 def own_export(lines: Lines, owner: str) -> Iterator[Item]:
     """Concatenated files have several headers: each is checked."""
     is_first = True
-    for one in objects(lines):
-        if isinstance(one, Trouble):
-            yield one
+    for item in objects(lines):
+        if isinstance(item, Trouble):
+            yield item
             continue
-        place, values = one
+        place, values = item
         try:
             if is_first or "format" in values:
                 is_first = False
@@ -61,11 +61,11 @@ def own_export(lines: Lines, owner: str) -> Iterator[Item]:
 
 
 def mcp_graph(lines: Lines) -> Iterator[Item]:
-    for one in objects(lines):
-        if isinstance(one, Trouble):
-            yield one
+    for item in objects(lines):
+        if isinstance(item, Trouble):
+            yield item
         else:
-            place, values = one
+            place, values = item
             yield from graph_node(place, values)
 
 
@@ -88,7 +88,9 @@ def _entity(place: str, values: dict[str, Any]) -> Iterator[Item]:
         return
     tags: tuple[str, ...] = (kind,) if isinstance(kind, str) and kind.strip() else ()
     named = values.get("tags")
-    tags += tuple(one for one in named if isinstance(one, str)) if isinstance(named, list) else ()
+    tags += (
+        tuple(label for label in named if isinstance(label, str)) if isinstance(named, list) else ()
+    )
     if not observations:
         yield Found(place, f"{name} is of the kind {kind or 'thing'}.", tags=tags)
     for number, text in enumerate(observations, 1):

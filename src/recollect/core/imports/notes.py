@@ -51,7 +51,7 @@ class _Splitter:
             yield from self.flush()
             self.lead = ""
             level = len(heading[1])
-            self.headings = [one for one in self.headings if one[0] < level]
+            self.headings = [heading for heading in self.headings if heading[0] < level]
             self.headings.append((level, _title(heading[2].strip())))
         elif not line.strip() or _RULE.match(line):
             yield from self._pause()
@@ -139,10 +139,10 @@ def claude_memory(text: str, most: int) -> Iterator[Item]:
     front = _FRONT.match(whole)
     if front is None:
         entries = _found(whole, most, "fact", ("claude",))
-        yield from (one for one in entries if not _POINTER.search(_content(one)))
+        yield from (entry for entry in entries if not _POINTER.search(_content(entry)))
         return
     found = (_FIELD.match(line) for line in front[1].split("\n"))
-    fields: dict[str, str] = {one[1]: one[2] for one in found if one is not None}
+    fields: dict[str, str] = {item[1]: item[2] for item in found if item is not None}
     body = whole[front.end() :].strip()
     about = fields.get("description", "").strip("\"' ")
     content = body if not about or about in body else f"{about}\n\n{body}".strip()
@@ -191,4 +191,4 @@ def _tags(front: str) -> tuple[str, ...]:
                 break
             found.append(entry[1])
         break
-    return tuple(tidy for one in found if (tidy := one.strip().strip("\"'").lstrip("#")))
+    return tuple(tidy for item in found if (tidy := item.strip().strip("\"'").lstrip("#")))

@@ -92,9 +92,9 @@ def _cell(name: str, text: str) -> Any:  # noqa: ANN401  # a JSON value
 
 
 def _numbered(document: Iterable[Any]) -> Iterator[tuple[str, dict[str, Any]] | Trouble]:
-    for number, one in enumerate(document, 1):
-        if isinstance(one, dict):
-            yield f"item {number}", one
+    for number, item in enumerate(document, 1):
+        if isinstance(item, dict):
+            yield f"item {number}", item
         else:
             yield Trouble(
                 f"item {number}", "the item is not a JSON object", "Correct or remove it."
@@ -103,11 +103,11 @@ def _numbered(document: Iterable[Any]) -> Iterator[tuple[str, dict[str, Any]] | 
 
 def _read(given: Iterable[tuple[str, dict[str, Any]] | Trouble], most: int) -> Iterator[Item]:
     unknown: set[str] = set()
-    for one in given:
-        if isinstance(one, Trouble):
-            yield one
+    for item in given:
+        if isinstance(item, Trouble):
+            yield item
             continue
-        place, values = one
+        place, values = item
         if new := values.keys() - {*FIELDS} - unknown:
             unknown |= new
             names = ", ".join(repr(name[:60]) for name in sorted(new))
@@ -155,7 +155,7 @@ def _texts(values: Mapping[str, Any], name: str) -> tuple[str, ...]:
         return ()
     if isinstance(value, str):
         return (value,)
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise _Wrong(f"`{name}` is not a list of texts")
     return tuple(value)
 

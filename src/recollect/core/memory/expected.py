@@ -46,7 +46,7 @@ def _are_texts(value: object) -> bool:
 
 
 def _are_ids(value: object) -> bool:
-    return isinstance(value, Collection) and all(isinstance(one, UUID) for one in value)
+    return isinstance(value, Collection) and all(isinstance(id, UUID) for id in value)
 
 
 def _are_weights(value: object) -> bool:
@@ -56,20 +56,22 @@ def _are_weights(value: object) -> bool:
 _TEXT: Final = Takes("a text", "Pass a text.", _is_text)
 _TEXTS: Final = Takes("a list of texts", 'Pass a list of texts, such as ["staging"].', _are_texts)
 _WHOLE: Final = Takes("a whole number", "Pass a whole number, such as 10.", _is_whole)
-_SWITCH: Final = Takes("true or false", "Pass true or false.", lambda one: isinstance(one, bool))
+_SWITCH: Final = Takes(
+    "true or false", "Pass true or false.", lambda value: isinstance(value, bool)
+)
 _MOMENT: Final = Takes(
     "a date and time with a time zone",
     "Pass a date and time with a time zone, such as 2026-01-31T09:30:00Z.",
-    lambda one: isinstance(one, datetime),
+    lambda value: isinstance(value, datetime),
 )
 _ID: Final = Takes(
     "a full id",
     "Pass the 36 characters of an id, such as 019cc2a7-4b59-7d3a-9a55-2f0e6b7c8d9e.",
-    lambda one: isinstance(one, UUID),
+    lambda value: isinstance(value, UUID),
 )
 TAKES: Final[Mapping[str, Takes]] = {
     "content": _TEXT,
-    "category": Takes("a text", f"Choose one of: {', '.join(CATEGORIES)}.", _is_text),
+    "category": Takes("a text", f"Choose value of: {', '.join(CATEGORIES)}.", _is_text),
     "categories": Takes(
         "a list of texts", f"Pass a list of some of: {', '.join(CATEGORIES)}.", _are_texts
     ),
@@ -91,12 +93,12 @@ TAKES: Final[Mapping[str, Takes]] = {
     "links": Takes(
         "a list of links",
         'Pass a list of links, such as [{"kind": "see_also", "target": "019cc2a7-…"}].',
-        lambda one: isinstance(one, Collection),
+        lambda value: isinstance(value, Collection),
     ),
     "scope": Takes(
         "a scope",
         'Pass a scope, such as {"project": "shop"}; in Python, Scope(project="shop").',
-        lambda one: isinstance(one, Scope),
+        lambda value: isinstance(value, Scope),
     ),
 }
 _MAY_BE_NONE: Final = {

@@ -135,7 +135,7 @@ def _exactly(kind: type, *, or_none: bool = False) -> Callable[[Any], Any]:
 
 
 def _texts(value: Any) -> tuple[str, ...]:  # noqa: ANN401  # a JSON value
-    if type(value) is not list or any(type(one) is not str for one in value):
+    if type(value) is not list or any(type(text) is not str for text in value):
         raise ValueError(value)
     return tuple(value)
 

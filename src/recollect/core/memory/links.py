@@ -83,7 +83,7 @@ def as_values(links: Iterable[Link]) -> list[dict[str, str]]:
 
 
 def from_values(values: Iterable[Mapping[str, Any]]) -> tuple[Link, ...]:
-    return tuple(sorted({Link(str(one["kind"]), UUID(str(one["target"]))) for one in values}))
+    return tuple(sorted({Link(str(value["kind"]), UUID(str(value["target"]))) for value in values}))
 
 
 def merged(

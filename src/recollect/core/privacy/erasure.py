@@ -73,7 +73,7 @@ def marks_of(memories: Iterable[Memory], before: Marks | None = None) -> Marks:
             texts.add(_head(memory.content))
         if len(telling) < MOST_WORDS:
             found = words(" ".join((memory.content, *memory.tags, *memory.expanded_keywords)))
-            telling |= {one for one in found if _is_telling(one)}
+            telling |= {item for item in found if _is_telling(item)}
     most = frozenset(sorted(telling)[:MOST_WORDS])
     return Marks(frozenset(ids), frozenset(texts), most, known.owner)
 

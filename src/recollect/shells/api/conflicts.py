@@ -29,7 +29,7 @@ router = APIRouter(prefix=PREFIX, tags=["Conflicts"])
 async def list_conflicts(mine: Mine) -> ConflictsOut:
     """The unresolved conflicts, oldest first."""
     reports = await mine.conflicts()
-    return ConflictsOut(conflicts=[ConflictOut.from_report(one) for one in reports])
+    return ConflictsOut(conflicts=[ConflictOut.from_report(report) for report in reports])
 
 
 @router.post(

@@ -58,7 +58,7 @@ Reference = Annotated[
 )
 async def list_keys(keys: TheKeys) -> KeysOut:
     """All keys of the server, oldest first, without their text."""
-    return KeysOut(keys=[KeyOut.from_key(one) for one in await keys.list()])
+    return KeysOut(keys=[KeyOut.from_key(key) for key in await keys.list()])
 
 
 @router.post(

@@ -126,4 +126,4 @@ async def settings_audit(query: Annotated[SettingsLogIn, Query()], mine: Mine) -
     log: it names owners, but nothing they stored.
     """
     changes = await mine.settings_log(query.limit)
-    return SettingsLogOut(changes=[SettingChangeOut.from_change(one) for one in changes])
+    return SettingsLogOut(changes=[SettingChangeOut.from_change(change) for change in changes])

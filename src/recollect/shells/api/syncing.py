@@ -42,8 +42,8 @@ async def sync_push(sent: PushIn, server: TheServer, key: TheKey) -> PushedOut:
         server.changes_for(key),
         key.owner,
         sent.store,
-        [one.to_outgoing() for one in sent.memories],
-        [one.to_revision() for one in sent.revisions],
+        [memory.to_outgoing() for memory in sent.memories],
+        [revision.to_revision() for revision in sent.revisions],
         sensitive=sent.sensitive,
         epoch=sent.epoch,
     )

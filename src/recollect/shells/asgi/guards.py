@@ -251,7 +251,7 @@ class KeyRequired:
         await self._app(scope, receive, send)
 
     def _needs_key(self, path: str) -> bool:
-        is_closed = any(path == one or path.startswith(f"{one}/") for one in self._closed)
+        is_closed = any(path == closed or path.startswith(f"{closed}/") for closed in self._closed)
         return is_closed and path not in self._open
 
 

@@ -56,7 +56,7 @@ class ConnectionLimits:
             ip = ip_address(address)
         except ValueError:
             return False
-        return ip.is_loopback or any(ip in ip_network(one) for one in self.trusted)
+        return ip.is_loopback or any(ip in ip_network(network) for network in self.trusted)
 
 
 def limited_protocol(limits: ConnectionLimits) -> type[LimitedProtocol]:

@@ -45,21 +45,21 @@ def audit(
     if as_json:
         findings = [
             {
-                "kind": one.kind,
-                "ids": [str(id) for id in one.ids],
-                "reason": one.reason,
-                "command": one.command,
+                "kind": item.kind,
+                "ids": [str(id) for id in item.ids],
+                "reason": item.reason,
+                "command": item.command,
             }
-            for one in found
+            for item in found
         ]
         print_json({"findings": findings})
         return
     if not found:
         note("nothing found")
-    shown = short_ids(id for one in found for id in one.ids)
-    for one in found:
-        show(f"{one.kind}: {', '.join(shown[id] for id in one.ids)}: {one.reason}")
-        show(f"  → {one.command}")
+    shown = short_ids(id for item in found for id in item.ids)
+    for item in found:
+        show(f"{item.kind}: {', '.join(shown[id] for id in item.ids)}: {item.reason}")
+        show(f"  → {item.command}")
 
 
 async def _audit_local(owner: str | None, kinds: Sequence[Kind]) -> list[Finding]:

@@ -71,9 +71,9 @@ class _Parser:
     def __init__(self, parameters: Mapping[str, inspect.Parameter]) -> None:
         self._values: dict[str, Any] = {}
         self._defaults = {
-            name: one.default
-            for name, one in parameters.items()
-            if one.default is not inspect.Parameter.empty
+            name: parameter.default
+            for name, parameter in parameters.items()
+            if parameter.default is not inspect.Parameter.empty
         }
         self._options: dict[str, tuple[str, Any]] = {}
         self._flags: dict[str, tuple[str, bool]] = {}
@@ -149,7 +149,7 @@ def _declared(parameter: inspect.Parameter) -> tuple[object, Option | Argument]:
     """A parameter's type, without None, and its declaration."""
     if get_origin(parameter.annotation) is Annotated:
         type, said, *others = get_args(parameter.annotation)
-        options = [one for one in get_args(type) if one is not None.__class__]
+        options = [arg for arg in get_args(type) if arg is not None.__class__]
         if isinstance(said, Option | Argument) and not others:
             is_optional = len(options) == 1 and get_origin(type) is not list
             return options[0] if is_optional else type, said

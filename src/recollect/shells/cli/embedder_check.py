@@ -24,22 +24,22 @@ def check_embedder(settings: Settings, *, full: bool) -> Check:
     if not _is_server(settings):
         return _check(settings, named)
     if not full:
-        one = _check(settings, named)
+        check = _check(settings, named)
         note = "--full checks whether recall needs this one"
-        return Check("embedder", one.status, f"{one.detail}; {note}", one.remedy)
+        return Check("embedder", check.status, f"{check.detail}; {note}", check.remedy)
     active = asyncio.run(_active(settings)) or named
-    one = _check(settings, active)
+    check = _check(settings, active)
     if active == named:
-        return one
+        return check
     remedy = (
         f"Set RECOLLECT_EMBEDDER={active}, or embed the memories again with `recollect "
         f"reembed --model {named}`."
     )
     return Check(
         "embedder",
-        "warn" if one.status == "ok" else one.status,
-        f"{one.detail}; recall needs this one, {active}, and RECOLLECT_EMBEDDER names {named}",
-        f"{one.remedy} {remedy}".strip(),
+        "warn" if check.status == "ok" else check.status,
+        f"{check.detail}; recall needs this one, {active}, and RECOLLECT_EMBEDDER names {named}",
+        f"{check.remedy} {remedy}".strip(),
     )
 
 
@@ -60,7 +60,7 @@ async def _active(settings: Settings) -> str | None:
         if server.embedding is None:
             return None
         spaces = await server.embedding.queue.spaces()
-    return next((one.embedder for one in spaces if one.state == "active"), None)
+    return next((space.embedder for space in spaces if space.state == "active"), None)
 
 
 def _check(settings: Settings, name: str) -> Check:

@@ -80,13 +80,13 @@ def list_models(*, as_json: AsJson = False) -> None:
     folder = load().models_folder
     found = [
         {
-            "name": one.name,
-            "model": one.title,
-            "dimension": one.dimension,
-            "download_mb": one.download_size // 1_000_000,
-            "built": is_built(one, folder),
+            "name": model.name,
+            "model": model.title,
+            "dimension": model.dimension,
+            "download_mb": model.download_size // 1_000_000,
+            "built": is_built(model, folder),
         }
-        for one in LOCAL_MODELS.values()
+        for model in LOCAL_MODELS.values()
     ]
     if as_json:
         print_json({"models": found})
@@ -169,15 +169,15 @@ def _say(what: str, space: StoredSpace, *, as_json: bool) -> None:
 def _show_spaces(spaces: list[SpaceStatus], *, as_json: bool) -> None:
     found = [
         {
-            "embedder": one.space.embedder,
-            "state": "given up" if one.space.is_given_up else one.space.state,
-            "embedded": one.progress.embedded,
-            "waiting": one.progress.waiting,
-            "parked": one.progress.parked,
-            "last_error": one.progress.last_error,
-            "space": one.space.space.name,
+            "embedder": space.space.embedder,
+            "state": "given up" if space.space.is_given_up else space.space.state,
+            "embedded": space.progress.embedded,
+            "waiting": space.progress.waiting,
+            "parked": space.progress.parked,
+            "last_error": space.progress.last_error,
+            "space": space.space.space.name,
         }
-        for one in spaces
+        for space in spaces
     ]
     if as_json:
         print_json({"spaces": found})

@@ -91,7 +91,7 @@ def report_search(known: Sequence[Memory], erased: Sequence[str], *, as_json: bo
     marks = marks_of(known, Marks(ids=frozenset(map(UUID, erased))))
     searched, remains = run_async(_search(marks))
     if as_json:
-        found = [asdict(one) for one in remains]
+        found = [asdict(remain) for remain in remains]
         told = {"forgotten": [*erased], "forever": True}
         print_json({**told, "searched": [*searched], "remains": found})
     else:
@@ -159,6 +159,6 @@ def _report_remains(
         show(f"searched {len(searched)} places: nothing remains that a query can find")
         show(f"but {unsearched}")
         return
-    for one in remains:
-        note(f"found in {one.where}: {one.what} ({one.count})")
+    for remain in remains:
+        note(f"found in {remain.where}: {remain.what} ({remain.count})")
     note("  → Run it again; if something still remains, please report it.")

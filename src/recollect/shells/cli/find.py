@@ -84,7 +84,7 @@ def _request(
         limit=limit,
         sort_by=_sort_order(sort_by),
         scope=where,
-        exclude=frozenset(parse_full_id(one, "exclude") for one in exclude or ()),
+        exclude=frozenset(parse_full_id(text, "exclude") for text in exclude or ()),
         weights=_leg_weights(weight),
         is_sensitive=sensitive,
         as_of=_then(as_of),

@@ -226,7 +226,7 @@ def import_file(
         )
 
     done = ask_server(put_in, start=start)
-    errors = [{"line": one.line, "reason": one.reason} for one in done.errors]
+    errors = [{"line": error.line, "reason": error.reason} for error in done.errors]
     told = ("lines", "memories", "mentions", "facts", "left_out")
     counts = {name: getattr(done, name) for name in told}
     if as_json:

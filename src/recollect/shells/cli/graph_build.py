@@ -112,8 +112,8 @@ def read_ids(file: Path) -> dict[str, UUID]:
         if not line.strip():
             continue
         try:
-            one = json.loads(line)
-            ids[str(one["doc"])] = UUID(one["memory"])
+            entry = json.loads(line)
+            ids[str(entry["doc"])] = UUID(entry["memory"])
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise InvalidInput(
                 f"line {number} of {file} does not map a name to a memory",

@@ -63,11 +63,11 @@ def name_values(command: Command) -> None:
     """Show values by name in the help, `--tag TAG`, not by their Python type. Choices stay as they
     are.
     """
-    for one in command.params:
-        if isinstance(one, TyperArgument | TyperOption) and not one.type_descriptor.is_choice:
-            one.metavar = one.metavar or max(one.opts, key=len).lstrip("-").upper()
-        if isinstance(one, TyperArgument):
-            one.display_type_rich = _nothing  # type: ignore[method-assign]  # no setting does it
+    for param in command.params:
+        if isinstance(param, TyperArgument | TyperOption) and not param.type_descriptor.is_choice:
+            param.metavar = param.metavar or max(param.opts, key=len).lstrip("-").upper()
+        if isinstance(param, TyperArgument):
+            param.display_type_rich = _nothing  # type: ignore[method-assign]  # no setting does it
     if isinstance(command, TyperGroup):
         for below in command.commands.values():
             name_values(below)

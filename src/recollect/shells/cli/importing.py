@@ -91,32 +91,34 @@ async def _import(
 
 def _describe_formats(done: Imported) -> list[str]:
     """What each file was read as, and what to do if that was a guess."""
-    counts = Counter((one.format, one.confidence) for one in done.formats)
+    counts = Counter((detected.format, detected.confidence) for detected in done.formats)
     lines: list[str] = []
     for (format, confidence), files in counts.items():
         of_these = [
-            one for one in done.formats if (one.format, one.confidence) == (format, confidence)
+            detected
+            for detected in done.formats
+            if (detected.format, detected.confidence) == (format, confidence)
         ]
         which = Path(of_these[0].file).name if files == 1 else f"{files} files"
         sure = "" if confidence == "named" else f" ({confidence}: {of_these[0].because})"
         lines.append(one_line(f"{which}: read as {format}{sure}"))
-    if any(one.confidence == "guess" for one in done.formats):
+    if any(detected.confidence == "guess" for detected in done.formats):
         lines.append("  → If that is wrong, pass --format; --dry-run changes nothing.")
     return lines
 
 
-def _describe_failure(one: Failure) -> str:
-    where = one.file if one.place == "file" else f"{one.file}, {one.place}"
-    return one_line(f"{where}: {one.reason}")
+def _describe_failure(failure: Failure) -> str:
+    where = failure.file if failure.place == "file" else f"{failure.file}, {failure.place}"
+    return one_line(f"{where}: {failure.reason}")
 
 
 def _report(done: Imported, *, as_json: bool, dry_run: bool) -> None:
     counts = {name: getattr(done, name) for name in ("new", "same", "kept", "sensitive")}
     if as_json:
-        failures = [asdict(one) for one in done.failures]
+        failures = [asdict(failure) for failure in done.failures]
         document = {"files": done.files, **counts, "failed": len(failures), "dry_run": dry_run}
-        formats = [asdict(one) for one in done.formats]
-        warnings = [asdict(one) for one in done.warnings]
+        formats = [asdict(detected) for detected in done.formats]
+        warnings = [asdict(warning) for warning in done.warnings]
         lists = {"formats": formats, "failures": failures, "warnings": warnings}
         print_json({**document, **lists, "skipped": done.skipped})
         return
@@ -126,11 +128,11 @@ def _report(done: Imported, *, as_json: bool, dry_run: bool) -> None:
         names = ", ".join(Path(file).name for file in done.skipped[:_SHOWN])
         note(one_line(f"skipped {counted(len(done.skipped), 'file')}: {names}"))
         note("  → Name a file, or pass --format, to import it.")
-    for one in done.warnings[:_SHOWN]:
-        note(_describe_failure(one))
-    for one in done.failures[:_SHOWN]:
-        note(_describe_failure(one))
-        note(one_line(f"  → {one.remedy}"))
+    for warning in done.warnings[:_SHOWN]:
+        note(_describe_failure(warning))
+    for failure in done.failures[:_SHOWN]:
+        note(_describe_failure(failure))
+        note(one_line(f"  → {failure.remedy}"))
     if len(done.failures) > _SHOWN:
         note(f"and {len(done.failures) - _SHOWN} more; --json lists them all")
     would = "would import" if dry_run else "imported"

@@ -113,21 +113,21 @@ def _change(client: Client, scope: Scope, *, uninstall: bool, as_json: bool) -> 
         edits = work.install(client, machine, scope, work.this_command(scope))
     if as_json:
         print_json(
-            {"client": client.name, "scope": scope, "files": [_as_document(one) for one in edits]}
+            {"client": client.name, "scope": scope, "files": [_as_document(edit) for edit in edits]}
         )
         return
     done = "removed from" if uninstall else "added to"
-    if not any(one.changed for one in edits):
+    if not any(edit.changed for edit in edits):
         state = "not in" if uninstall else "already in"
         show(f"Recollect is {state} {client.title}: nothing was changed")
         return
-    for one in edits:
-        if one.changed:
-            kept = f" (backup: {one.backup})" if one.backup else ""
-            show(f"{done} {one.path}{kept}")
+    for edit in edits:
+        if edit.changed:
+            kept = f" (backup: {edit.backup})" if edit.backup else ""
+            show(f"{done} {edit.path}{kept}")
     show(f"Restart {client.title} to apply the change.")
 
 
-def _as_document(one: Edited) -> dict[str, object]:
-    backup = str(one.backup) if one.backup else None
-    return {"path": str(one.path), "changed": one.changed, "backup": backup}
+def _as_document(edited: Edited) -> dict[str, object]:
+    backup = str(edited.backup) if edited.backup else None
+    return {"path": str(edited.path), "changed": edited.changed, "backup": backup}

@@ -77,7 +77,7 @@ def list_keys(*, start: Start = False, as_json: AsJson = False) -> None:
     if as_json:
         from recollect.wire.keys import KeyOut, KeysOut
 
-        print_json(KeysOut(keys=[KeyOut.from_key(one) for one in found]))
+        print_json(KeysOut(keys=[KeyOut.from_key(item) for item in found]))
     else:
         from recollect.shells.cli.render import keys as table
 
@@ -134,7 +134,7 @@ def revoke_key(
     if as_json:
         print_json({"revoked": revoked if every else revoked[0]})
     else:
-        show(*(f"revoked {each}" for each in revoked))
+        show(*(f"revoked {id}" for id in revoked))
 
 
 def _ask(question: Callable[[Keys], Awaitable[Answer]], *, start: bool) -> Answer:

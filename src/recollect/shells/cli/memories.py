@@ -91,7 +91,7 @@ def remember(
     )
 
     async def remember_it(recollect: Service) -> Memory:
-        replaced = [(await recollect.get(one)).id for one in supersedes or ()]
+        replaced = [(await recollect.get(reference)).id for reference in supersedes or ()]
         links = tuple(Link(SUPERSEDES, id) for id in replaced)
         meant = await resolve_project(recollect, draft.project)
         return await recollect.remember(replace(draft, links=links, project=meant))

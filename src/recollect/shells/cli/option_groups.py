@@ -26,7 +26,7 @@ def option_group(
         @functools.wraps(command)
         def run(**options: object) -> Result:
             for name, maker in makers.items():
-                options[name] = maker(**{one: options.pop(one) for one in taken[name]})
+                options[name] = maker(**{option: options.pop(option) for option in taken[name]})
             return command(**options)
 
         shown: list[inspect.Parameter] = []

@@ -45,7 +45,7 @@ def show(*renderables: RenderableType) -> None:
 
 
 def _rendered(renderables: Sequence[RenderableType]) -> str:
-    if all(isinstance(one, str) and one.isprintable() for one in renderables):
+    if all(isinstance(renderable, str) and renderable.isprintable() for renderable in renderables):
         return "\n".join(map(str, renderables))  # as rich would print them
     from rich.console import Console
 

@@ -105,8 +105,8 @@ def rows(found: Iterable[Mapping[str, object]]) -> Table:
     """Items with the same fields, one per row."""
     listed = list(found)
     table = plain_table(*(name.replace("_", " ") for name in listed[0]))
-    for one in listed:
-        table.add_row(*(Text(_cell(value)) for value in one.values()))
+    for row in listed:
+        table.add_row(*(Text(_cell(value)) for value in row.values()))
     return table
 
 
@@ -188,8 +188,8 @@ def _project_cells(memories: Sequence[Memory]) -> list[tuple[Text, ...]]:
     projects = {memory.project for memory in memories}
     if len(projects) < 2:
         return [()] * len(memories)
-    names = short_names(one for one in projects if one is not None)
-    shown = ("(global)" if one.project is None else names[one.project] for one in memories)
+    names = short_names(project for project in projects if project is not None)
+    shown = ("(global)" if memory.project is None else names[memory.project] for memory in memories)
     return [(Text(one_line(name)),) for name in shown]
 
 

@@ -27,22 +27,22 @@ def neighbourhood(found: Neighbourhood) -> list[RenderableType]:
     shown: list[RenderableType] = [facts(rows)]
     if found.relationships:
         table = plain_table("from", "relation", "to", "since", "until", "stated by")
-        for one in found.relationships:
+        for relationship in found.relationships:
             table.add_row(
-                harmless(found.labels[one.source]),
-                harmless(one.relation),
-                harmless(found.labels[one.target]),
-                local_time(one.valid_from),
-                _until(one),
-                ", ".join(short(id) for id in one.evidence[:3]),
+                harmless(found.labels[relationship.source]),
+                harmless(relationship.relation),
+                harmless(found.labels[relationship.target]),
+                local_time(relationship.valid_from),
+                _until(relationship),
+                ", ".join(short(id) for id in relationship.evidence[:3]),
             )
         shown += ["", table]
     return shown
 
 
-def _until(one: Relationship) -> str:
-    ends = [f"withdrawn {local_time(one.known_until)}"] if one.known_until else []
-    ends += [local_time(one.valid_to)] if one.valid_to else []
+def _until(relationship: Relationship) -> str:
+    ends = [f"withdrawn {local_time(relationship.known_until)}"] if relationship.known_until else []
+    ends += [local_time(relationship.valid_to)] if relationship.valid_to else []
     return ", ".join(ends)
 
 

@@ -20,7 +20,8 @@ def why(report: WhyReport) -> RenderableType:
     rows = {"memory": memory, "recalled": _verdict(report), "score": _score(report)}
     rows["second stage"] = _second_stage(report)
     obstacles = [
-        Text(f"\n- {one_line(one.what)}\n  → {one_line(one.remedy)}") for one in report.kept_out
+        Text(f"\n- {one_line(obstacle.what)}\n  → {one_line(obstacle.remedy)}")
+        for obstacle in report.kept_out
     ]
     return Group(facts(rows), Text(""), _legs(report), *obstacles)
 
@@ -29,11 +30,11 @@ def settings_log(changes: Iterable[SettingChange]) -> Table:
     """Each change as `settings set` shows it, including those from a default."""
     table = plain_table("when", "by", "setting", "change")
     defaults = RecallSettings().as_dict()
-    for one in changes:
-        old = defaults.get(one.name) if one.old is None else one.old
-        change = f"{setting_value(old)} → {setting_value(one.new)}"
+    for entry in changes:
+        old = defaults.get(entry.name) if entry.old is None else entry.old
+        change = f"{setting_value(old)} → {setting_value(entry.new)}"
         table.add_row(
-            local_time(one.at), Text(one_line(one.by)), Text(one_line(one.name)), Text(change)
+            local_time(entry.at), Text(one_line(entry.by)), Text(one_line(entry.name)), Text(change)
         )
     return table
 

@@ -63,7 +63,8 @@ def status_fields(status: SyncStatus) -> dict[str, object]:
         "held": status.held,
         "conflicts": status.conflicts,
         "parked": [
-            {"id": str(one.id), "reason": one.reason, "remedy": one.remedy} for one in status.parked
+            {"id": str(write.id), "reason": write.reason, "remedy": write.remedy}
+            for write in status.parked
         ],
         "last_sync_at": status.last_sync_at and status.last_sync_at.isoformat(),
         "trouble": status.trouble,
@@ -74,7 +75,7 @@ def status_fields(status: SyncStatus) -> dict[str, object]:
 def status_rows(status: SyncStatus) -> dict[str, str]:
     from recollect.shells.cli.text import local_time
 
-    parked = [f"{short(one.id)}: {one.reason}\n→ {one.remedy}" for one in status.parked]
+    parked = [f"{short(write.id)}: {write.reason}\n→ {write.remedy}" for write in status.parked]
     held = f", {status.held} sensitive kept on this machine" if status.held else ""
     conflicts = f"{status.conflicts}; run `recollect conflicts`" if status.conflicts else ""
     return {

@@ -45,7 +45,7 @@ def set_setting(
         before = await recollect.settings()
         return before, await recollect.change_settings({name: value})
 
-    old, new = (one.as_dict()[name] for one in ask(change))
+    old, new = (settings.as_dict()[name] for settings in ask(change))
     if as_json:
         print_json({name: {"old": old, "new": new}})
     elif old == new:
@@ -67,7 +67,9 @@ def show_log(
     if as_json:
         from recollect.wire.tuning import SettingChangeOut, SettingsLogOut
 
-        print_json(SettingsLogOut(changes=[SettingChangeOut.from_change(one) for one in changes]))
+        print_json(
+            SettingsLogOut(changes=[SettingChangeOut.from_change(change) for change in changes])
+        )
     elif changes:
         from recollect.shells.cli.render_why import settings_log
 

@@ -65,7 +65,7 @@ def _captured(event: Event, environ: Mapping[str, str], settings: Settings, fold
 async def _kept(
     said: list[str], settings: Settings, project: str | None, session: str | None, allowance: int
 ) -> tuple[Captured, str]:
-    found = [one for text in said for one in statements(text)]
+    found = [statement for text in said for statement in statements(text)]
     note = ""
     if said and (settings.capture_url or settings.capture_command):
         try:
@@ -82,7 +82,9 @@ async def _kept(
 
 
 def _joined(ruled: list[Statement], extracted: list[Statement]) -> list[Statement]:
-    return list({one.content.casefold(): one for one in (*extracted, *ruled)}.values())
+    return list(
+        {statement.content.casefold(): statement for statement in (*extracted, *ruled)}.values()
+    )
 
 
 async def _extracted(said: list[str], settings: Settings) -> list[Statement]:

@@ -32,8 +32,8 @@ def input_schema(
 def _without(schema: Mapping[str, Any], unlisted: Collection[str]) -> dict[str, Any]:
     """The schema without these properties, including those of nested objects."""
     properties = {
-        name: _without(one, unlisted) if "properties" in one else one
-        for name, one in schema["properties"].items()
+        name: _without(item, unlisted) if "properties" in item else item
+        for name, item in schema["properties"].items()
         if name not in unlisted
     }
     return {**schema, "properties": properties}
@@ -57,10 +57,10 @@ def answer(values: Mapping[str, Any], *, explained: bool = True) -> dict[str, An
 
 def _compact(value: object) -> object:
     if isinstance(value, list):
-        return [_compact(one) for one in value]
+        return [_compact(item) for item in value]
     if isinstance(value, dict):
         held = _memory(value).items()
-        return {key: _compact(one) for key, one in held if one is not None and one != []}
+        return {key: _compact(item) for key, item in held if item is not None and item != []}
     return value
 
 
@@ -81,18 +81,18 @@ def _memory(values: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _lean(node: Any) -> Any:  # noqa: ANN401  # a JSON value
     if isinstance(node, list):
-        return [_lean(one) for one in node]
+        return [_lean(item) for item in node]
     if not isinstance(node, Mapping):
         return node
     lean: dict[str, Any] = {}
     for key, value in node.items():
         if key in ("properties", "$defs"):
-            lean[key] = {name: _lean(one) for name, one in value.items()}
+            lean[key] = {name: _lean(item) for name, item in value.items()}
         elif key not in _NOT_TOLD and (key, value) != ("format", "uuid"):
             lean[key] = _lean(value)
     either = lean.get("anyOf")
     if isinstance(either, list) and {"type": "null"} in either:  # it may be left out instead
-        rest = [one for one in either if one != {"type": "null"}]
+        rest = [item for item in either if item != {"type": "null"}]
         if len(rest) == 1:
             del lean["anyOf"]
             lean |= rest[0]
@@ -101,7 +101,7 @@ def _lean(node: Any) -> Any:  # noqa: ANN401  # a JSON value
 
 def _inlined(node: Any, definitions: Mapping[str, Any]) -> Any:  # noqa: ANN401  # a JSON value
     if isinstance(node, list):
-        return [_inlined(one, definitions) for one in node]
+        return [_inlined(item, definitions) for item in node]
     if not isinstance(node, dict):
         return node
     if isinstance(reference := node.get("$ref"), str):
@@ -120,8 +120,8 @@ def _described(
     if isinstance(properties := node.get("properties"), dict):
         told = {**words, **of_a_scope} if "sessions" in properties else words
         made["properties"] = {
-            name: _argument(name, _described(one, words, of_a_scope), told)
-            for name, one in properties.items()
+            name: _argument(name, _described(item, words, of_a_scope), told)
+            for name, item in properties.items()
         }
     elif "additionalProperties" in node:
         made["additionalProperties"] = node["additionalProperties"]
@@ -136,13 +136,13 @@ def _argument(name: str, schema: dict[str, Any], words: Mapping[str, str]) -> di
 
 def _bare(node: Any) -> Any:  # noqa: ANN401  # a JSON value
     if isinstance(node, list):
-        return [_bare(one) for one in node]
+        return [_bare(item) for item in node]
     if not isinstance(node, dict):
         return node
     bare: dict[str, Any] = {}
     for key, value in node.items():
         if key in ("properties", "$defs"):
-            bare[key] = {name: _bare(one) for name, one in value.items()}
+            bare[key] = {name: _bare(item) for name, item in value.items()}
         elif key not in ("description", "required", "examples", "enum"):
             bare[key] = _bare(value)
     return bare

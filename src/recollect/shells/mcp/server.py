@@ -88,7 +88,7 @@ def build_server(
         )
         text = json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
         return CallToolResult(
-            content=[TextContent(text=one) for one in (as_data(text), *_notes(answer))],
+            content=[TextContent(text=part) for part in (as_data(text), *_notes(answer))],
             structured_content=shown,
         )
 
@@ -189,8 +189,8 @@ def _arguments(tool: MemoryTool, arguments: dict[str, Any]) -> BaseModel:
         from recollect.wire.refusals import refusal
 
         mistakes = error.errors(include_url=False, include_input=False)
-        refusals = [refusal(one, one["loc"]) for one in mistakes[:_MAX_MISTAKES]]
-        remedies = dict.fromkeys(one.remedy for one in refusals)
+        refusals = [refusal(mistake, mistake["loc"]) for mistake in mistakes[:_MAX_MISTAKES]]
+        remedies = dict.fromkeys(refusal.remedy for refusal in refusals)
         raise InvalidInput(
             f"the arguments of {tool.name} cannot be used: {'; '.join(map(str, refusals))}",
             field=refusals[0].field or "arguments",

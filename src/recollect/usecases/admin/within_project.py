@@ -136,7 +136,7 @@ class ProjectStore:
         return await self.store.search_words(owner, scope_within(scope, self.project), query)
 
     async def projects(self, owner: str) -> list[str]:
-        return [one for one in await self.store.projects(owner) if one == self.project]
+        return [project for project in await self.store.projects(owner) if project == self.project]
 
     async def stats(self, owner: str, project: str | None = None) -> Stats:
         if project not in (None, self.project):
@@ -152,7 +152,7 @@ class ProjectStore:
         self, owner: str, memories: Collection[Memory], as_of: AsOf
     ) -> dict[UUID, Memory]:
         """Those of the project. Memories that have left it are not shown either."""
-        inside = {one.id: one for one in memories if one.project == self.project}
+        inside = {memory.id: memory for memory in memories if memory.project == self.project}
         if as_of is None:
             return inside
         return {id: one for id, one in inside.items() if await self.get(owner, id) is not None}
@@ -183,16 +183,16 @@ class ProjectChanges:
 
         answers = await self.changes.apply(owner, store, items, decide_inside)
         return [
-            Answer(one.id, None, one.refused or refused)
-            if one.remote is not None and self._is_outside(one.remote)
-            else one
-            for one in answers
+            Answer(answer.id, None, answer.refused or refused)
+            if answer.remote is not None and self._is_outside(answer.remote)
+            else answer
+            for answer in answers
         ]
 
     async def keep_revisions(
         self, owner: str, revisions: Sequence[Revision]
     ) -> list[RemoteRevision]:
-        inside = [one for one in revisions if await self._is_inside(owner, one)]
+        inside = [revision for revision in revisions if await self._is_inside(owner, revision)]
         return await self.changes.keep_revisions(owner, inside)
 
     async def page(
@@ -212,15 +212,19 @@ class ProjectChanges:
         page = await self.changes.page(owner, store, after, limit, sensitive=sensitive, count=False)
         return replace(
             page,
-            memories=tuple(one for one in page.memories if not self._is_outside(one)),
+            memories=tuple(memory for memory in page.memories if not self._is_outside(memory)),
             revisions=tuple(
-                [one for one in page.revisions if await self._is_inside(owner, one.revision)]
+                [
+                    revision
+                    for revision in page.revisions
+                    if await self._is_inside(owner, revision.revision)
+                ]
             ),
         )
 
     async def revisions(self, owner: str) -> list[Revision]:
         found = await self.changes.revisions(owner)
-        return [one for one in found if await self._is_inside(owner, one)]
+        return [item for item in found if await self._is_inside(owner, item)]
 
     async def resolve(self, owner: str, revision: Revision) -> None:
         await self.changes.resolve(owner, revision)

@@ -46,8 +46,12 @@ async def brief(recollect: Service, scope: Scope, *, budget_tokens: int, now: da
         cursor = page.next_cursor
         if cursor is None:
             break
-    telling = [one for one in current(found) if not one.is_sensitive and one.category != EPISODE]
-    telling.sort(key=lambda one: (one.project is None, -worth(one, now), one.id))
+    telling = [
+        memory
+        for memory in current(found)
+        if not memory.is_sensitive and memory.category != EPISODE
+    ]
+    telling.sort(key=lambda memory: (memory.project is None, -worth(memory, now), memory.id))
     chosen = fitting(telling, budget_tokens)
     return Brief(scope.project, chosen, len(telling) - len(chosen))
 

@@ -52,13 +52,15 @@ async def capture(
     over = 0
     for statement in statements:
         memories = await _neighbours(recollect, statement, project)
-        same = next((one for one in memories if says_no_more(statement.content, one.content)), None)
+        same = next(
+            (memory for memory in memories if says_no_more(statement.content, memory.content)), None
+        )
         # Only captured memories are rewritten: what a person wrote stays as it is.
         older = next(
             (
-                one
-                for one in memories
-                if TAG in one.tags and refines(statement.content, one.content)
+                memory
+                for memory in memories
+                if TAG in memory.tags and refines(statement.content, memory.content)
             ),
             None,
         )

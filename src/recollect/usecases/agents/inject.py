@@ -56,8 +56,8 @@ def inject(
         hit for hit in open_hits if is_relevant(asked, hit, measure.floor, measure.cosine_floor)
     ]
     # What resolves a memory belongs beside it, whatever the floor says about its own words.
-    shown = {one.id: one for hit in clear for one in (hit.memory, *hit.attached)}
-    told = [one for one in shown.values() if not one.is_sensitive]
+    shown = {memory.id: memory for hit in clear for memory in (hit.memory, *hit.attached)}
+    told = [memory for memory in shown.values() if not memory.is_sensitive]
     told.sort(key=lambda memory: memory.project is None)  # stable: each part stays best first
     chosen = fitting(told, measure.tokens)
     return Injection(

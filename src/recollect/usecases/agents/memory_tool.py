@@ -116,9 +116,9 @@ async def _view(files: _Files, command: Input) -> str:
     if there := await files.at(path):
         return file_view(path, there[0].content, command.get("view_range"))
     known = await files.all()
-    if not path.is_root and not any(path.holds(one) for one in known):
+    if not path.is_root and not any(path.holds(file) for file in known):
         raise Refused(f"The path {path.text} does not exist. Please provide a valid path.")
-    sizes = {one: len(memories[0].content.encode()) for one, memories in known.items()}
+    sizes = {file: len(memories[0].content.encode()) for file, memories in known.items()}
     return listing(path, sizes)
 
 
@@ -126,7 +126,7 @@ async def _create(files: _Files, command: Input) -> str:
     path = file_path(command.get("path"))
     text = _text(command, "file_text")
     known = await files.all()
-    if path.is_root or path in known or any(path.holds(one) for one in known):
+    if path.is_root or path in known or any(path.holds(file) for file in known):
         raise Refused(f"Error: File {path.text} already exists")
     _check_no_file_above(path, known)
     # Its own id: two files may contain the same text.
@@ -170,8 +170,8 @@ async def _delete(files: _Files, command: Input) -> str:
         raise Refused(f"Error: The directory {path.text} itself cannot be deleted")
     gone = [
         memory
-        for one, memories in (await files.all()).items()
-        if one == path or path.holds(one)
+        for file, memories in (await files.all()).items()
+        if file == path or path.holds(file)
         for memory in memories
     ]
     if not gone:
@@ -184,18 +184,18 @@ async def _delete(files: _Files, command: Input) -> str:
 async def _rename(files: _Files, command: Input) -> str:
     old, new = file_path(command.get("old_path")), file_path(command.get("new_path"))
     known = await files.all()
-    moving = {one: them for one, them in known.items() if one == old or old.holds(one)}
+    moving = {file: them for file, them in known.items() if file == old or old.holds(file)}
     if not moving or old.is_root:
         raise Refused(f"Error: The path {old.text} does not exist")
-    if new.is_root or new in known or any(new.holds(one) for one in known):
+    if new.is_root or new in known or any(new.holds(file) for file in known):
         raise Refused(f"Error: The destination {new.text} already exists")
     if old.holds(new):
         raise Refused(f"Error: The path {old.text} cannot be moved into itself")
     _check_no_file_above(new, known.keys() - moving.keys())
     # Every new path is checked before the first file moves.
     moves = [
-        (memory, one, file_path(one.moved(old, new).text))
-        for one, memories in moving.items()
+        (memory, file, file_path(file.moved(old, new).text))
+        for file, memories in moving.items()
         for memory in memories
     ]
     for memory, before, after in moves:
@@ -210,9 +210,9 @@ async def _write(files: _Files, memory: Memory, changes: Changes) -> None:
 
 
 def _check_no_file_above(path: FilePath, known: Mapping[FilePath, object] | set[FilePath]) -> None:
-    for one in known:
-        if one.holds(path):
-            raise Refused(f"Error: {one.text} is a file, and nothing can be put below it")
+    for file in known:
+        if file.holds(path):
+            raise Refused(f"Error: {file.text} is a file, and nothing can be put below it")
 
 
 def _text(command: Input, name: str) -> str:

@@ -71,10 +71,11 @@ async def audit(
     if "never-recalled" in kinds and recalls is not None:
         shown, since = await recalls.recalled(owner)
         judged = (
-            rules.never_recalled(one, since, now, is_recalled=one.id in shown) for one in memories
+            rules.never_recalled(memory, since, now, is_recalled=memory.id in shown)
+            for memory in memories
         )
         found += filter(None, judged)
-    return [one for one in found if one.kind in kinds]
+    return [item for item in found if item.kind in kinds]
 
 
 async def _of_pairs(
@@ -86,7 +87,7 @@ async def _of_pairs(
         if (finding := rules.judged(pair)) is not None:
             found[frozenset(finding.ids)] = finding
     if neighbours is not None:
-        known = {one.id: one for one in memories}
+        known = {memory.id: memory for memory in memories}
         for one, other, cosine in await neighbours.pairs(owner, SAME_SUBJECT_COSINE):
             if one in known and other in known:
                 finding = rules.judged(Pair(known[one], known[other], cosine), near=NEAR_COSINE)

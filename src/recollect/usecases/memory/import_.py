@@ -21,20 +21,20 @@ async def import_memories(
     """
     now = context.clock.now()
     tidy = [_checked(memory, context.limits, now) for memory in memories]
-    memories = [one for one in tidy if isinstance(one, Memory)]
+    memories = [item for item in tidy if isinstance(item, Memory)]
     new = await context.store.add_all(memories)
-    taken = [one.id for one in memories if one.id not in new]
+    taken = [memory.id for memory in memories if memory.id not in new]
     known = await context.store.get_many(owner, taken, forgotten=True) if taken else {}
     outcomes: list[ImportResult] = []
-    for one in tidy:
-        if isinstance(one, ImportResult):
-            outcomes.append(one)
-        elif one.id in new:
-            new.remove(one.id)
-            known[one.id] = one  # a second one with the same id is compared with the first
-            outcomes.append(ImportResult(one.id, "new"))
+    for item in tidy:
+        if isinstance(item, ImportResult):
+            outcomes.append(item)
+        elif item.id in new:
+            new.remove(item.id)
+            known[item.id] = item  # a second one with the same id is compared with the first
+            outcomes.append(ImportResult(item.id, "new"))
         else:
-            outcomes.append(_compare(one, known.get(one.id)))
+            outcomes.append(_compare(item, known.get(item.id)))
     return outcomes
 
 

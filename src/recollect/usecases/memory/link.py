@@ -35,9 +35,9 @@ async def unlink(context: Context, owner: str, reference: str, kind: str, target
     """The target is looked up among the links themselves: the memory may be gone."""
     prefix = IdPrefix.parse(target)
     current = await find.get(context, owner, reference)
-    fitting = [one for one in current.links if one.kind == kind]
+    fitting = [candidate for candidate in current.links if candidate.kind == kind]
     end = prefix.only(
-        [one.target for one in fitting if prefix.low <= one.target <= prefix.high], "links"
+        [item.target for item in fitting if prefix.low <= item.target <= prefix.high], "links"
     )
     if end is None:
         raise NotFound(
@@ -46,7 +46,7 @@ async def unlink(context: Context, owner: str, reference: str, kind: str, target
         )
 
     def apply(memory: Memory, _: datetime) -> Memory:
-        kept = tuple(one for one in memory.links if one != Link(kind, end))
+        kept = tuple(candidate for candidate in memory.links if candidate != Link(kind, end))
         return replace(memory, links=kept)
 
     return await rewrite(context, owner, current.id, apply)

@@ -61,17 +61,17 @@ async def remember_many(
     ]
     same = await _find_same(context, batch, built)
     memories = [
-        one[0] for one in built if not isinstance(one, Remembered) and one[0].id not in same
+        item[0] for item in built if not isinstance(item, Remembered) and item[0].id not in same
     ]
     new = await context.store.add_all(memories)
     taken = [memory.id for memory in memories if memory.id not in new]
     known = await context.store.get_many(owner, taken, forgotten=True) if taken else {}
     results: list[Remembered] = []
-    for one in built:
-        if isinstance(one, Remembered):
-            results.append(one)
+    for item in built:
+        if isinstance(item, Remembered):
+            results.append(item)
             continue
-        memory, secret = one
+        memory, secret = item
         if memory.id in same:
             results.append(await _say_again_or_refuse(context, same[memory.id], memory, secret))
         elif memory.id in new:
@@ -92,9 +92,9 @@ async def _find_same(
     batch.
     """
     repeatable = [
-        one[0]
-        for item, one in zip(batch, built, strict=True)
-        if not isinstance(one, Remembered)
+        result[0]
+        for item, result in zip(batch, built, strict=True)
+        if not isinstance(result, Remembered)
         and not isinstance(item, InvalidInput)
         and can_deduplicate(item)
     ]

@@ -24,7 +24,7 @@ async def stats(context: Context, owner: str) -> Stats:
 
 async def embedding_stats(queue: EmbeddingQueue, owner: str) -> EmbeddingStats | None:
     """How far the active space is; None if there is none yet."""
-    active = next((one for one in await queue.spaces() if one.state == "active"), None)
+    active = next((space for space in await queue.spaces() if space.state == "active"), None)
     if active is None:
         return None
     progress = await queue.progress(active, owner)

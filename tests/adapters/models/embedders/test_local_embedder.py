@@ -199,7 +199,7 @@ def test_a_model_that_failed_is_tried_again_after_a_minute_not_at_every_text() -
     assert loads == [0.0, 61.0]
 
 
-def test_a_query_is_told_of_a_model_that_takes_long_to_load(
+def test_query_fails_fast_while_the_model_loads(
     gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Documents wait for it; the loading goes on whoever stops waiting, and happens once."""

@@ -214,5 +214,5 @@ def _unknown(name: str) -> RecollectError:
         f"unknown embedding model {name!r}",
         field="model",
         remedy=f"Use {', '.join(LOCAL_MODELS)}, folder:/PATH, hub:NAME, or "
-        f"{', '.join(f'{one}/NAME' for one in HOSTED)}.",
+        f"{', '.join(f'{provider}/NAME' for provider in HOSTED)}.",
     )

@@ -77,7 +77,7 @@ def short_confidence(value: str) -> float:
     """After a bare "pass", which is also a verb: only what no argument, name or path looks like."""
     if re.search(r"[/=<>&@:\\]|^[-$%]", value) or kinds(value) < 3:
         return 0.0
-    has_mark = any(not one.isalnum() and one not in "-_." for one in value)
+    has_mark = any(not character.isalnum() and character not in "-_." for character in value)
     return password_confidence(value) if has_mark or looks_random(value) else 0.0
 
 

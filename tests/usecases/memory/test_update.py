@@ -144,9 +144,9 @@ async def test_a_memory_that_others_never_let_go_of_is_a_conflict() -> None:
 
     context = build_context(ContestedStore())
     memory = await remember(context, "me", DRAFT)
-    with pytest.raises(Conflict, match="without pause"):
+    with pytest.raises(Conflict, match="keeps being changed"):
         await update(context, "me", str(memory.id), {"importance": 0.9})
-    with pytest.raises(Conflict, match="without pause"):
+    with pytest.raises(Conflict, match="keeps being changed"):
         await forget(context, "me", str(memory.id))
 
 

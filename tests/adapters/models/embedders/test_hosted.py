@@ -32,7 +32,7 @@ def embedder_of(server: Loopback, **options: object) -> HostedEmbedder:
         "model": "some-model",
         "dimension": 8,
         "base_url": server.base_url,
-        "query_patience": DOCUMENT_RETRIES,  # a busy machine may be slow to answer itself
+        "query_retries": DOCUMENT_RETRIES,  # a busy machine may be slow to answer itself
     }
     return HostedEmbedder(PROVIDERS[server.api], **(defaults | options))  # type: ignore[arg-type]  # a table of options
 

@@ -146,7 +146,7 @@ def test_a_key_without_a_server_opens_no_local_store(
 ) -> None:
     monkeypatch.delenv("RECOLLECT_API_URL", raising=False)
     monkeypatch.setenv("RECOLLECT_HOME", str(tmp_path / "home"))
-    with pytest.raises(InvalidInput, match="no server"):
+    with pytest.raises(InvalidInput, match="without a server"):
         Client(key="rk_x")
     Client(**slip(key=None))  # as whoever reads it from an environment that has none
     monkeypatch.setenv("RECOLLECT_API_URL", "http://127.0.0.1:9")

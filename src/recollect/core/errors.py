@@ -2,7 +2,7 @@
 
     RecollectError
     ├── InvalidInput          what was sent cannot be accepted; `field` names the culprit
-    │   └── AmbiguousId       a prefix that fits several memories
+    │   └── AmbiguousId       a prefix that matches several memories
     ├── NotFound              no such memory for this owner
     ├── Conflict              the memory changed meanwhile, or its id is taken
     ├── NotAllowed            no key, or one that is not known

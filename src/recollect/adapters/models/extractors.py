@@ -41,20 +41,20 @@ async def ask_endpoint(
     asked = LanguageModel(
         url, model, setting="RECOLLECT_CAPTURE", egress=egress, key=key, retries=_RETRIES
     )
-    told = said if asked.is_here else _without_secrets(said)
-    if not told:
+    allowed = said if asked.is_here else _without_secrets(said)
+    if not allowed:
         return []
     async with asked:
-        reply = await asked.ask(INSTRUCTION, material(told))
-    return believed(reply.text, told)
+        reply = await asked.ask(INSTRUCTION, material(allowed))
+    return believed(reply.text, allowed)
 
 
 async def ask_command(said: Sequence[str], *, command: str) -> list[Statement]:
     """What a command that reads a prompt from stdin extracts from an exchange."""
-    told = _without_secrets(said)
-    if not told:
+    allowed = _without_secrets(said)
+    if not allowed:
         return []
-    prompt = f"{INSTRUCTION}\n\n{material(told)}\n"
+    prompt = f"{INSTRUCTION}\n\n{material(allowed)}\n"
     try:
         process = await asyncio.create_subprocess_exec(
             *shlex.split(command),
@@ -75,7 +75,7 @@ async def ask_command(said: Sequence[str], *, command: str) -> list[Statement]:
             with suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
-    return believed(out[:_MAX_ANSWER].decode("utf-8", "replace"), told)
+    return believed(out[:_MAX_ANSWER].decode("utf-8", "replace"), allowed)
 
 
 def _without_secrets(said: Sequence[str]) -> list[str]:

@@ -1,18 +1,17 @@
 """Which requests a server works on now, which wait, and which it refuses before any work is done.
 
-Past the number of requests it can work on side by side, a server only gets slower: each answer
-comes later, until all of them come after their deadline and every one was made in vain. So only so
-many run; the others wait, and what has waited too long to be answered in time is refused.
+Beyond the number of requests it can work on in parallel, a server only gets slower: each answer
+comes later, until all of them miss their deadline and all work is wasted. So only so many run; the
+others wait, and what has waited too long to be answered in time is refused.
 
-A refusal takes a twentieth of the time of an answer, and clients that ask again at once would keep
-a server busy with refusals alone. So a request that is bound to be refused still waits first, and
-refusals have a pace: no more of them than of requests that could have been answered meanwhile.
+A refusal takes a twentieth of the time of an answer, and clients that retry at once would keep a
+server busy with refusals alone. So a request that is bound to be refused still waits first, and
+refusals are paced: no more of them than of requests that could have been answered in the same time.
 
 Of one key's requests the newest goes first. The oldest would be answered just before its deadline,
-or just after; the newest has a client that surely still waits.
-
-Turns go around the keys that have something waiting, and no key gets all the slots: a key that
-floods the server waits behind its own requests, not in front of everyone else's.
+or just after; the newest has a client that surely still waits. Turns go around the keys that have
+something waiting, and no key gets all the slots: a key that floods the server waits behind its own
+requests, not in front of everyone else's.
 """
 
 from __future__ import annotations

@@ -144,7 +144,7 @@ def _integer(value: object) -> int:
     if isinstance(value, int):
         return value
     if not isinstance(value, str):
-        raise ValueError("Input should be a valid integer")  # noqa: TRY004  # told like the others
+        raise ValueError("Input should be a valid integer")  # noqa: TRY004  # reported like the others
     written = _INTEGER.fullmatch(value.strip())
     if written is None:
         raise ValueError("Input should be a valid integer, unable to parse string as an integer")
@@ -155,7 +155,7 @@ def _number(value: object) -> float:
     if isinstance(value, int | float):
         return float(value)
     if not isinstance(value, str):
-        raise ValueError("Input should be a valid number")  # noqa: TRY004  # told like the others
+        raise ValueError("Input should be a valid number")  # noqa: TRY004  # reported like the others
     try:
         return float(value if value.isascii() and "_" not in value else "")
     except ValueError as error:

@@ -1,9 +1,9 @@
-"""Memories as files: the paths that Anthropic's memory tool may name, and the texts it expects.
+"""Memories as files: the paths that Anthropic's memory tool may use, and the texts it expects.
 
-There is no file system behind these paths, so nothing can be reached through one that it should
-not; they are checked all the same, because a path is shown to people and kept as a tag, and because
-what is refused here can harm nobody who exports it. The texts are those that the tool's
-documentation gives: models were trained on them.
+There is no file system behind these paths, so nothing can be reached through one that should not
+be; they are still checked, because a path is shown to people and stored as a tag, and because what
+is rejected here cannot harm anyone who exports it. The texts are those of the tool's documentation:
+models were trained on them.
 """
 
 from __future__ import annotations

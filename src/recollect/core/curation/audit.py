@@ -103,14 +103,14 @@ def exact_duplicates(memories: Iterable[Memory]) -> Iterator[Finding]:
 
 def word_pairs(memories: Sequence[Memory]) -> Iterator[Pair]:
     """Memories of one project that share most of their distinctive words."""
-    told = [memory for memory in memories if memory.category != EPISODE]
-    sets = {item.id: _telling(item.content) for item in told}
+    statements = [memory for memory in memories if memory.category != EPISODE]
+    sets = {item.id: _telling(item.content) for item in statements}
     by_word: dict[tuple[object, str], list[Memory]] = defaultdict(list)
-    for memory in told:
+    for memory in statements:
         for word in sets[memory.id]:
             by_word[memory.project, word].append(memory)
     met: Counter[tuple[UUID, UUID]] = Counter()
-    known = {item.id: item for item in told}
+    known = {item.id: item for item in statements}
     for sharing in by_word.values():
         if len(sharing) <= _COMMON:
             for one, other in combinations(sharing, 2):

@@ -64,7 +64,7 @@ def _memories(values: Mapping[str, Any], names: Mapping[str, str], most: int) ->
 def _turns(place: str, talk: Mapping[str, Any], number: int, most: int) -> Iterator[Item]:
     session = f"claude-ai:{talk.get('uuid') or number}"
     name = talk.get("name")
-    begun = moment_of(talk.get("created_at"))
+    started = moment_of(talk.get("created_at"))
     for place_in_talk, message in enumerate(talk["chat_messages"], 1):
         if not isinstance(message, dict):
             continue
@@ -80,7 +80,7 @@ def _turns(place: str, talk: Mapping[str, Any], number: int, most: int) -> Itera
             tag="claude-ai",
             session=session,
             keywords=(name,) if isinstance(name, str) and name.strip() else (),
-            created_at=moment_of(message.get("created_at")) or begun,
+            created_at=moment_of(message.get("created_at")) or started,
             key=str(message.get("uuid") or place_in_talk),
         )
 

@@ -97,7 +97,7 @@ def _turns(place: str, talk: dict[str, Any], number: int, most: int) -> Iterator
     session = f"chatgpt:{talk.get('conversation_id') or talk.get('id') or number}"
     title = talk.get("title")
     words = (title,) if isinstance(title, str) and title.strip() else ()
-    begun = moment_of(talk.get("create_time"))
+    started = moment_of(talk.get("create_time"))
     for step, node in enumerate(_shown(talk), 1):
         message = node.get("message")
         if not isinstance(message, dict) or (spoken := _spoken(message)) is None:
@@ -111,7 +111,7 @@ def _turns(place: str, talk: dict[str, Any], number: int, most: int) -> Iterator
             tag="chatgpt",
             session=session,
             keywords=words,
-            created_at=moment_of(message.get("create_time")) or begun,
+            created_at=moment_of(message.get("create_time")) or started,
             key=str(message.get("id") or step),
         )
 

@@ -34,7 +34,7 @@ class _Splitter:
 
     headings: list[tuple[int, str]] = field(default_factory=list)
     block: list[str] = field(default_factory=list)
-    begun: int = 0
+    first_line: int = 0
     lead: str = ""
     is_bullet: bool = False
     fence: str = ""
@@ -72,7 +72,7 @@ class _Splitter:
 
     def _take(self, number: int, line: str) -> None:
         if not self.block:
-            self.begun = number
+            self.first_line = number
         self.block.append(line.rstrip())
 
     def _pause(self) -> Iterator[tuple[int, str]]:
@@ -94,7 +94,7 @@ class _Splitter:
         if text and not _INCLUDE.match(text):
             lead = f"{self.lead} " if was_bullet and self.lead else ""
             above = ", ".join(name for _, name in self.headings if name)
-            yield self.begun, f"{above}: {lead}{text}" if above else f"{lead}{text}"
+            yield self.first_line, f"{above}: {lead}{text}" if above else f"{lead}{text}"
 
 
 def _title(text: str) -> str:

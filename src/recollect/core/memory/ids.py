@@ -15,7 +15,7 @@ from uuid import UUID
 
 from recollect.core.errors import AmbiguousId, InvalidInput
 
-# The first 13 characters of a UUIDv7 are its millisecond: enough to tell apart what a person
+# The first 13 characters of a UUIDv7 are its millisecond: enough to distinguish what a person
 # stored by hand. Memories of the same millisecond need a longer prefix (`short_ids`).
 SHORT_LENGTH = 13
 # Each ends before a hyphen; the last is the whole id.

@@ -2,7 +2,7 @@
 
 One repository is cloned in many places and by many spellings; its memories belong together in all
 of them. So the name keeps what the spellings have in common, host and path, and nothing else: no
-scheme, no port, no user, and above all no token that somebody put into the address.
+scheme, no port, no user, and above all no token that someone put in the address.
 
 Nobody types such a name, so a short one will do: its last segments, or the name of the folder. This
 is the rule of every shell:

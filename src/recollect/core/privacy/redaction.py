@@ -40,7 +40,7 @@ def _traced(error: BaseException) -> Iterator[str]:
         yield "\nThen:\n\n"
     yield "Traceback (most recent call last):\n"
     yield from extract_tb(error.__traceback__).format()
-    told = f": {error}" if isinstance(error, RecollectError) else ""
-    yield f"{type(error).__qualname__}{told}\n"
+    message = f": {error}" if isinstance(error, RecollectError) else ""
+    yield f"{type(error).__qualname__}{message}\n"
     for inner in error.exceptions if isinstance(error, BaseExceptionGroup) else ():
         yield from _traced(inner)

@@ -48,22 +48,22 @@ async def _http_error(request: Request, error: HTTPException) -> Response:
     headers = error.headers
     match error.status_code:
         case HTTPStatus.NOT_FOUND:
-            told = problem(NO_SUCH_PATH, "this path is not part of the API", _SEE_DOCS)
+            answer = problem(NO_SUCH_PATH, "this path is not part of the API", _SEE_DOCS)
         case HTTPStatus.METHOD_NOT_ALLOWED:
-            told = problem(WRONG_METHOD, "this path does not support that method", _SEE_DOCS)
+            answer = problem(WRONG_METHOD, "this path does not support that method", _SEE_DOCS)
             headers = {"Allow": _allowed(request)}
         case HTTPStatus.BAD_REQUEST:
-            told = _not_json()
+            answer = _not_json()
         case status:
             kind = HTTPStatus(status)
-            told = Problem(
+            answer = Problem(
                 type="about:blank",
                 title=kind.phrase,
                 status=status,
                 detail=kind.description or kind.phrase,
                 remedy=_SEE_DOCS,
             )
-    return problem_response(told, headers)
+    return problem_response(answer, headers)
 
 
 def _allowed(request: Request) -> str:

@@ -76,14 +76,14 @@ async def _audit_local(owner: str | None, kinds: Sequence[Kind]) -> list[Finding
             remedy="Omit --owner, or run this on the server's machine with --server.",
         )
     async with open_audit(settings) as (store, recalls):
-        with counting_bar("reading") as tell:
+        with counting_bar("reading") as report:
             return await audited(
                 store,
                 owner_or_default(owner, settings),
                 datetime.now(UTC),
                 kinds=kinds,
                 recalls=recalls,
-                progress=tell,
+                progress=report,
             )
 
 
@@ -93,7 +93,7 @@ async def _audit_on_server(
     from recollect.shells.progress import counting_bar
     from recollect.usecases.curation.audit import audit as audited
 
-    with counting_bar("reading") as tell:
+    with counting_bar("reading") as report:
         return await audited(
             server.context.store,
             owner_or_default(owner, server.settings),
@@ -101,5 +101,5 @@ async def _audit_on_server(
             kinds=kinds,
             recalls=server.recalls,
             neighbours=server.recalls,
-            progress=tell,
+            progress=report,
         )

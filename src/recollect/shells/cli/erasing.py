@@ -92,8 +92,8 @@ def report_search(known: Sequence[Memory], erased: Sequence[str], *, as_json: bo
     searched, remains = run_async(_search(marks))
     if as_json:
         found = [asdict(remain) for remain in remains]
-        told = {"forgotten": [*erased], "forever": True}
-        print_json({**told, "searched": [*searched], "remains": found})
+        result = {"forgotten": [*erased], "forever": True}
+        print_json({**result, "searched": [*searched], "remains": found})
     else:
         show(*(f"erased {id}" for id in erased))
         _report_remains(searched, remains)

@@ -227,8 +227,8 @@ def import_file(
 
     done = ask_server(put_in, start=start)
     errors = [{"line": error.line, "reason": error.reason} for error in done.errors]
-    told = ("lines", "memories", "mentions", "facts", "left_out")
-    counts = {name: getattr(done, name) for name in told}
+    fields = ("lines", "memories", "mentions", "facts", "left_out")
+    counts = {name: getattr(done, name) for name in fields}
     if as_json:
         print_json({**counts, "errors": errors, "dry_run": dry_run})
     else:

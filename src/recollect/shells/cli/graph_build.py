@@ -74,12 +74,12 @@ async def import_into(
     dry_run: bool,
 ) -> Imported:
     with counting_bar("importing") as bar:
-        told = 0
+        reported = 0
 
         def progress(done: int, of: int) -> None:
-            nonlocal told
-            bar("importing", done - told, of if told == 0 else None)
-            told = done
+            nonlocal reported
+            bar("importing", done - reported, of if reported == 0 else None)
+            reported = done
 
         return await import_facts(
             server.graph.store, owner, lines, ids=ids, dry_run=dry_run, progress=progress

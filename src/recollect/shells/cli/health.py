@@ -169,15 +169,15 @@ async def _recall_times(settings: Settings) -> list[float]:
     times: list[float] = []
     async with open_service(settings) as recollect:
         for _ in range(_RUNS):
-            begun = time.perf_counter()
+            started = time.perf_counter()
             await recollect.recall(RecallRequest(_QUESTION))
-            times.append((time.perf_counter() - begun) * 1000)
+            times.append((time.perf_counter() - started) * 1000)
     return times
 
 
 def _hook_time(settings: Settings) -> float:
     event = {"hook_event_name": "UserPromptSubmit", "session_id": "doctor", "prompt": _QUESTION}
-    begun = time.perf_counter()
+    started = time.perf_counter()
     subprocess.run(
         [sys.executable, "-m", "recollect.main", "hook", "recall"],
         input=json.dumps(event).encode(),
@@ -186,7 +186,7 @@ def _hook_time(settings: Settings) -> float:
         timeout=_HOOK_SECONDS,
         check=False,
     )
-    return (time.perf_counter() - begun) * 1000
+    return (time.perf_counter() - started) * 1000
 
 
 def failed(name: str, error: Exception) -> Check:

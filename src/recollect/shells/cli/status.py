@@ -24,14 +24,14 @@ def status(*, as_json: AsJson = False) -> None:
     stats, sync = ask(_look_at_both if settings.mode == "cached" else _look)
     store = "server" if settings.mode == "remote" else "local"
     location = str(settings.sqlite_path) if store == "local" else str(settings.api_url)
-    told: dict[str, object] = {"mode": settings.mode, "store": store, "location": location}
+    document: dict[str, object] = {"mode": settings.mode, "store": store, "location": location}
     if as_json:
         from recollect.wire.answers import StatsOut
 
-        told["stats"] = StatsOut.from_stats(stats).model_dump(mode="json")
+        document["stats"] = StatsOut.from_stats(stats).model_dump(mode="json")
         if sync is not None:
-            told |= {"server": settings.api_url, "sync": status_fields(sync)}
-        print_json({"version": __version__, **told})
+            document |= {"server": settings.api_url, "sync": status_fields(sync)}
+        print_json({"version": __version__, **document})
         return
     from recollect.shells.cli.render import facts, stats_rows
 

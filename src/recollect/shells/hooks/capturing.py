@@ -40,7 +40,7 @@ def keep(event: Event, environ: Mapping[str, str]) -> None:
             outcome = _captured(event, environ, settings, folder)
     except RecollectError as error:
         outcome = f"failed: {type(error).__name__}"
-    except Exception as error:  # noqa: BLE001  # nobody else would hear of it; its text may quote
+    except Exception as error:  # noqa: BLE001  # nothing else would report it; its text may quote
         outcome = f"failed: {type(error).__name__}"
     write_line(str(folder), "capture", f"work {outcome}", (time.monotonic() - began) * 1000)
 
@@ -75,10 +75,10 @@ async def _kept(
     if not found:
         return Captured(), note
     async with open_service(settings) as recollect:
-        told = await captured(
+        result = await captured(
             recollect, found, project=project, session=session, allowance=allowance
         )
-    return told, note
+    return result, note
 
 
 def _joined(ruled: list[Statement], extracted: list[Statement]) -> list[Statement]:

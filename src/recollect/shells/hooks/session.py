@@ -74,18 +74,18 @@ async def briefed(
     had = state.captured | state.injected | state.lost
     lost = had if event.source == "compact" else frozenset()
     async with open_service(settings) as recollect:
-        told = await briefing(
+        brief_now = await briefing(
             recollect, scope, budget_tokens=settings.hook_tokens, now=SystemClock().now()
         )
         if not lost:
-            return told.memories
+            return brief_now.memories
         restored = [
             memory
             for memory in current((await recollect.page(scope, None, MAX_PAGE)).memories)
             if memory.id in lost and not memory.is_sensitive
         ][:_RESTORED]
     known = {memory.id for memory in restored}
-    others = [memory for memory in told.memories if memory.id not in known]
+    others = [memory for memory in brief_now.memories if memory.id not in known]
     return fitting([*restored, *others], settings.hook_tokens)
 
 

@@ -118,9 +118,9 @@ def _described(
         made["items"] = _described(items, words, of_a_scope)
         made["items"].pop("description", None)
     if isinstance(properties := node.get("properties"), dict):
-        told = {**words, **of_a_scope} if "sessions" in properties else words
+        descriptions = {**words, **of_a_scope} if "sessions" in properties else words
         made["properties"] = {
-            name: _argument(name, _described(item, words, of_a_scope), told)
+            name: _argument(name, _described(item, words, of_a_scope), descriptions)
             for name, item in properties.items()
         }
     elif "additionalProperties" in node:

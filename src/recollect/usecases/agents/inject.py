@@ -57,13 +57,13 @@ def inject(
     ]
     # What resolves a memory belongs beside it, whatever the floor says about its own words.
     shown = {memory.id: memory for hit in clear for memory in (hit.memory, *hit.attached)}
-    told = [memory for memory in shown.values() if not memory.is_sensitive]
-    told.sort(key=lambda memory: memory.project is None)  # stable: each part stays best first
-    chosen = fitting(told, measure.tokens)
+    candidates = [memory for memory in shown.values() if not memory.is_sensitive]
+    candidates.sort(key=lambda memory: memory.project is None)  # stable: each part stays best first
+    chosen = fitting(candidates, measure.tokens)
     return Injection(
         memories=chosen,
         found=len(hits),
         sensitive=len(hits) - len(open_hits),
         below=len(open_hits) - len(clear),
-        unfit=len(told) - len(chosen),
+        unfit=len(candidates) - len(chosen),
     )

@@ -147,11 +147,11 @@ async def _str_replace(files: _Files, command: Input) -> str:
     if not there:
         raise Refused(f"Error: The path {path.text} does not exist. Please provide a valid path.")
     new = command.get("new_str")
-    content, told = replaced(
+    content, message = replaced(
         path, there[0].content, _text(command, "old_str"), new if isinstance(new, str) else ""
     )
     await _write(files, there[0], Changes(content=content))
-    return told
+    return message
 
 
 async def _insert(files: _Files, command: Input) -> str:

@@ -1,11 +1,9 @@
 """Embeddings from another server: one engine for every provider.
 
 What the providers have in common is everything that can go wrong, so it is handled once: the size
-of what is sent and the order and size of what comes back here, the way between in hosted/api.py.
-
-How many texts a server can manage in time nobody knows: a machine of one's own may take a second
-for each. So requests begin small, grow while they are answered quickly, and are halved when one is
-not answered in time.
+of requests and the order and size of answers here, the transport in hosted/api.py. How many texts a
+server can handle in time is unknown: a small machine may take a second for each. So requests start
+small, grow while they are answered quickly, and are halved when one times out.
 """
 
 from __future__ import annotations
@@ -137,13 +135,13 @@ class HostedEmbedder:
         """As many of the first texts as fit in one request, and how many the next may take."""
         request = self._first_request(texts)
         clock = asyncio.get_running_loop().time
-        begun = clock()
+        started = clock()
         try:
             vectors = await self._embed("document", request)
         except ModelSlow:
             self._most_texts = max(1, len(request) // 2)
             raise
-        is_quick = clock() - begun <= self._retries["document"].request_seconds * _QUICK_SHARE
+        is_quick = clock() - started <= self._retries["document"].request_seconds * _QUICK_SHARE
         if is_quick and len(request) >= self._most_texts:
             self._most_texts = min(2 * self._most_texts, self._provider.max_texts)
         return vectors

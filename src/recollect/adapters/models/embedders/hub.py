@@ -17,7 +17,7 @@ from recollect.core.errors import InvalidInput, ModelUnavailable
 from recollect.core.recall.space import Space
 from recollect.usecases.workers.priority import Yield, no_yield
 
-# From the models' card: short queries are to be told apart from passages.
+# From the model's card: short queries need a prefix to differ from passages.
 BGE_QUERY_INSTRUCTION = "Represent this sentence for searching relevant passages: "
 
 _BGE_ENGLISH = ("BAAI/bge-small-en", "BAAI/bge-base-en", "BAAI/bge-large-en")
@@ -44,7 +44,7 @@ def hub_embedder(
         query_instruction = BGE_QUERY_INSTRUCTION if name.startswith(_BGE_ENGLISH) else ""
     space = Space(
         model=name,
-        # The repository of the converted weights: the nearest to a revision that fastembed tells.
+        # The repository of the converted weights: the closest to a revision that fastembed offers.
         revision=str(listed[name]["sources"].get("hf") or "fastembed"),
         dimension=int(listed[name]["dim"]),
         query_instruction=query_instruction,

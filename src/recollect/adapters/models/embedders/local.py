@@ -1,9 +1,9 @@
-"""Embedding on this machine: a model that loads when it is first needed, off the event loop.
+"""Embedding on this machine: a model that loads when first needed, off the event loop.
 
-Recall is the hot path, so a query has a thread of its own and never waits behind documents; these
-take turns on at most half of the processors, one text at a time, and give way to whoever waits for
-an answer. Nor does a query wait for a model
-that takes long to load, as one does that must first be fetched and built: it is told so.
+Recall is the hot path, so a query has its own thread and never waits behind documents; these take
+turns on at most half of the processors, one text at a time, and yield to callers that wait for an
+answer. Nor does a query wait for a model that takes long to load, for example because it must first
+be downloaded and built: it fails with that reason.
 """
 
 from __future__ import annotations

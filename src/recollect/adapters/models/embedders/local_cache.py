@@ -1,9 +1,9 @@
-"""The folder of built models: each is built once, whole or not at all.
+"""The folder of built models: each is built once, completely or not at all.
 
 A model lives in `<models folder>/<sha256 of its weights>/<recipe>/` beside a manifest with the size
 and hash of each file. It is built in a sibling folder that takes its place by one rename, under a
-lock that the kernel lets go of when its holder dies: two processes build once, and one that was
-killed leaves nothing but scratch files for the next builder to remove.
+lock that the kernel releases when its holder dies: two processes build once, and one that was
+killed leaves only scratch files for the next builder to remove.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A language model that reads facts for the concept graph, behind any OpenAI-compatible endpoint.
 
-Each text is sent under a tag that nobody can guess: a text that tells the model to speak of another
+Each text is sent under a tag that no one can guess: a text that asks the model to speak of another
 memory does not know its name.
 """
 

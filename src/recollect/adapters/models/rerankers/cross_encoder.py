@@ -1,8 +1,8 @@
 """The second stage of recall: a model that reads query and text together, off the event loop.
 
-It is slow, so recall gives it a hard time limit and drops it when that is past. A run that nobody
-waits for any more must not go on burning the processor: it stops at the next pair, and where the
-runtime can be interrupted, inside one.
+It is slow, so recall gives it a hard time limit and drops it after that. A run that no one waits
+for must not keep using the processor: it stops at the next pair, and if the runtime can be
+interrupted, inside one.
 """
 
 from __future__ import annotations

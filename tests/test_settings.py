@@ -96,7 +96,7 @@ def test_the_error_says_what_should_be_there(
     monkeypatch.setenv(f"RECOLLECT_{name}", value)
     with pytest.raises(InvalidInput) as caught:
         load()
-    assert str(caught.value) == f"RECOLLECT_{name} cannot be used: Input should be {message}"
+    assert str(caught.value) == f"RECOLLECT_{name} is invalid: Input should be {message}"
 
 
 def test_the_case_of_a_variable_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,6 @@
 """The `recollect` command: where the shells meet.
 
-The command line knows nothing of the server, MCP or the benchmark; here it gets the doors to them.
+The command line does not import the server, MCP or the benchmark; here it gets their entry points.
 
 Most of what a command takes is importing, so each way in imports no more than it needs: the version
 nothing, a hook and MCP over stdio nothing of the command line, a plainly written command its own
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 
 def main() -> None:
-    # Importing makes very many objects that all stay: looking for garbage among them costs a
-    # tenth of the start-up. What runs for long turns the collector on again.
+    # Imports create many objects that all stay: searching them for garbage costs a tenth of the
+    # start-up. Long-running commands turn the collector on again.
     gc.disable()
     if sys.argv[1:] == ["--version"] and _wrote_version():
         return
     # Pydantic would look through every installed package for plugins; Recollect uses none.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
-    # Httpx would import a command line of its own, with everything that this one needs.
+    # Httpx would import its own command line, with everything that this one needs.
     sys.modules["httpx._main"] = None  # type: ignore[assignment]  # how Python says "not here"
     if sys.argv[1:] == ["mcp"]:
         _mcp()

@@ -18,7 +18,7 @@ from tests.usecases.queues import InMemoryQueue
 
 from recollect.adapters.models.embedders.hosted import FIRST_TEXTS, HostedEmbedder
 from recollect.adapters.models.embedders.hosted_providers import COMPATIBLE
-from recollect.adapters.models.hosted.retries import DOCUMENT_PATIENCE
+from recollect.adapters.models.hosted.retries import DOCUMENT_RETRIES
 from recollect.core.admin.timeouts import Timeouts
 from recollect.core.errors import ModelBusy
 from recollect.core.recall.space import EmbeddingJob, StoredSpace
@@ -102,11 +102,11 @@ def test_a_slow_server_gets_its_work_done(seconds: float, in_vain: list[int]) ->
     async def run(loop: AdvancingClock) -> list[float]:
         def slowly(request: Request) -> Fault:
             takes = seconds * len(request.body["input"])
-            if takes < DOCUMENT_PATIENCE.request_seconds:
+            if takes < DOCUMENT_RETRIES.request_seconds:
                 loop.advance(takes)
                 return FINE
             gave_up.append(len(request.body["input"]))
-            return Stall(lambda: loop.advance(DOCUMENT_PATIENCE.request_seconds))
+            return Stall(lambda: loop.advance(DOCUMENT_RETRIES.request_seconds))
 
         server.misbehave(*[slowly] * 1000)
         async with working(loop, server) as (queue, worker, _):

@@ -137,7 +137,7 @@ def test_the_doctor_says_why(provider: str, watched: Loopback, tmp_path: Path) -
     variables = {f"RECOLLECT_{name.upper()}": str(value) for name, value in SETTINGS.items()}
     asked = Cli(tmp_path, {**variables, "RECOLLECT_EMBEDDER": NAMES[provider]})("doctor", "--json")
     checks = {check["name"]: check for check in json.loads(asked.stdout)["checks"]}
-    assert checks["egress"]["detail"].startswith("local: no text leaves")
+    assert checks["egress"]["detail"].startswith("local: no text is sent")
     assert checks["embedder"]["status"] == "fail"
     assert "RECOLLECT_EGRESS=local" in checks["embedder"]["detail"]
     assert "RECOLLECT_EGRESS=hosted" in checks["embedder"]["remedy"]

@@ -80,7 +80,7 @@ def test_cli_reports_a_detected_secret(cli: Cli) -> None:
     said = cli("remember", NOTE).stdout
     assert (
         "marked as sensitive: its text looks like a secret (GitHub token, confidence 0.97); "
-        "overrule it with --not-sensitive"
+        "override with --not-sensitive"
     ) in said
     assert TOKEN not in said
     overruled = cli.json("remember", f"{NOTE}, or not", "--not-sensitive")

@@ -22,7 +22,7 @@ from tests.privacy.canaries import birds_in, canary
 from tests.waiting import SECONDS
 
 from recollect.adapters.models.embedders.catalogue import Account, Catalogue
-from recollect.adapters.models.hosted.retries import DOCUMENT_PATIENCE
+from recollect.adapters.models.hosted.retries import DOCUMENT_RETRIES
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.core.memory.memory import EPISODE, Memory
 from recollect.usecases.workers.embed import EmbeddingContext
@@ -85,7 +85,7 @@ def embed_while(
                 asyncio.run_coroutine_threadsafe(change(store, memories[0]), loop).result(SECONDS)
                 reached.append(len(hosted.requests))
                 if isinstance(fault, Stall):
-                    return Stall(lambda: loop.advance(DOCUMENT_PATIENCE.request_seconds))
+                    return Stall(lambda: loop.advance(DOCUMENT_RETRIES.request_seconds))
                 return fault
 
             hosted.misbehave(meanwhile)

@@ -13,7 +13,7 @@ from typing import Final
 
 import structlog
 
-from recollect.core.privacy.redaction import explained, locations
+from recollect.core.privacy.redaction import locations, safe_message
 from recollect.usecases.graph.extract import Compared, Extracted
 from recollect.usecases.workers.backoff import Trouble
 from recollect.usecases.workers.embed import Embedded, OnEmbedding
@@ -49,14 +49,14 @@ class _OtherLoggers(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         if isinstance(record.args, tuple):
             record.args = tuple(
-                explained(value) if isinstance(value, BaseException) else value
+                safe_message(value) if isinstance(value, BaseException) else value
                 for value in record.args
             )
         event, _, _ = record.getMessage().strip().partition("\n")
         facts: dict[str, object] = {"logger": record.name}
         error = record.exc_info[1] if record.exc_info else None
         if error is not None:
-            facts |= {"kind": explained(error), "at": locations(error)}
+            facts |= {"kind": safe_message(error), "at": locations(error)}
         write = log.error if record.levelno >= logging.ERROR else log.warning
         write(event, **facts)
 

@@ -16,7 +16,7 @@ from typing import Final
 import structlog
 
 from recollect.core.errors import InvalidInput, StoreError
-from recollect.core.privacy.redaction import explained, locations
+from recollect.core.privacy.redaction import locations
 from recollect.core.text.analysis import counted
 from recollect.settings import Settings
 from recollect.shells.logs import log_embedding, log_graph, log_steps, log_to_stderr
@@ -148,5 +148,5 @@ async def persist(step: Step, sleep: Sleep = asyncio.sleep) -> None:
         try:
             await Worker(step).run()
         except Exception as error:  # noqa: BLE001  # a bug in a worker must not end the server
-            log.error("worker failed", reason=explained(error), locations=locations(error))  # noqa: TRY400  # `exception` would log the error's text
+            log.error("worker failed", reason=safe_message(error), locations=locations(error))  # noqa: TRY400  # `exception` would log the error's text
             await sleep(_AFTER_A_BUG)

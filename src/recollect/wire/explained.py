@@ -1,4 +1,4 @@
-"""Why a memory is recalled or is not, as it is sent."""
+"""Why a memory is or is not recalled, as JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from recollect.wire.values import Shape
 
 
 class ObstacleOut(Shape):
-    """One thing that kept the memory out, or out of one leg, and what would remove it."""
+    """Something that kept the memory out, or out of one leg, and what would remove it."""
 
     kind: ObstacleKind
     what: str
@@ -23,33 +23,34 @@ class ObstacleOut(Shape):
     leg: LegName | None
 
     @classmethod
-    def from_obstacle(cls, one: Obstacle) -> ObstacleOut:
-        return cls(kind=one.kind, what=one.what, remedy=one.remedy, leg=one.leg)
+    def from_obstacle(cls, obstacle: Obstacle) -> ObstacleOut:
+        return cls(kind=obstacle.kind, what=obstacle.what, remedy=obstacle.remedy, leg=obstacle.leg)
 
     def to_obstacle(self) -> Obstacle:
         return Obstacle(self.kind, self.what, self.remedy, self.leg)
 
 
 class WhyLegOut(Shape):
-    """What one leg says of the memory."""
+    """What one leg says about the memory."""
 
     status: LegStatus
     weight: float
-    depth: int = Field(description="How many a recall asks this leg for.")
-    score: float | None = Field(description="Null when the leg does not find the memory at all.")
+    depth: int = Field(description="How many results recall requests from this leg.")
+    score: float | None = Field(description="Null if the leg does not find the memory.")
     rank: int | None = Field(
         description="Down to 10,000; for a memory that is not allowed in, the rank it would have. "
-        "Null when it is not found, or where the leg stops looking before it."
+        "Null if it is not found, or if the leg stops before it."
     )
-    searched: int = Field(description="How many of the leg's answer were looked through.")
+    searched: int = Field(description="How many results of the leg were checked.")
     contribution: float | None = Field(description="What the leg adds to the fused score.")
     note: str | None
     obstacle: ObstacleOut | None
     reason: Reason | None = Field(
-        default=None, description="Why the leg had nothing to say to this query, if so."
+        default=None, description="Why the leg had nothing to contribute to this query."
     )
     parked: str | None = Field(
-        default=None, description="With what its text failed too often to be embedded, if it did."
+        default=None,
+        description="The error with which its text failed to be embedded too often, if it did.",
     )
 
     @classmethod
@@ -88,12 +89,11 @@ class WhyLegOut(Shape):
 
 
 class WhyOut(Shape):
-    """Why the memory is recalled or is not. `place` is where it stands in the whole order, or would
-    stand if it were allowed in; null when no leg brings it within its depth. A memory that
-    `stands_for` others is recalled in the place of the best of them; `superseded_by` is who stands
-    in the memory's own place. `rerank` is what the second stage said of it, `second_stage` what
-    became of that where it is on. `note` says when the answer came from
-    elsewhere than was asked.
+    """Why the memory is or is not recalled. `place` is its place in the whole order, or the place
+    it would have if allowed in; null if no leg finds it within its depth. A memory that
+    `stands_for` others is recalled in the place of the best of them; `superseded_by` is returned in
+    the memory's place. `rerank` is how the second stage scored it, `second_stage` the outcome of
+    that stage if it is on. `note` says if the answer came from somewhere else than requested.
     """
 
     memory: MemoryOut
@@ -125,7 +125,7 @@ class WhyOut(Shape):
             prior=report.prior,
             score=report.score,
             legs={name: WhyLegOut.from_leg(leg) for name, leg in report.legs.items()},
-            kept_out=[ObstacleOut.from_obstacle(one) for one in report.kept_out],
+            kept_out=[ObstacleOut.from_obstacle(obstacle) for obstacle in report.kept_out],
             stands_for=[*report.stands_for],
             superseded_by=report.superseded_by,
             rerank=None if judged is None else RerankPlaceOut(**asdict(judged)),
@@ -144,7 +144,7 @@ class WhyOut(Shape):
             prior=self.prior,
             score=self.score,
             legs={name: leg.to_leg() for name, leg in self.legs.items()},
-            kept_out=tuple(one.to_obstacle() for one in self.kept_out),
+            kept_out=tuple(obstacle.to_obstacle() for obstacle in self.kept_out),
             stands_for=tuple(self.stands_for),
             superseded_by=self.superseded_by,
             rerank=None if self.rerank is None else RerankPlace(**dict(self.rerank)),

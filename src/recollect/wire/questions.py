@@ -1,4 +1,4 @@
-"""What is asked of the memory: recall, why, and the search through episodes."""
+"""Requests to the memory: recall, why, and the search of episodes."""
 
 from __future__ import annotations
 
@@ -24,31 +24,33 @@ REFERENCE = "^(-*[0-9a-fA-F]){4,32}-*$"
 
 
 class QuestionIn(Input):
-    """What a recall is asked, however its answer is shown."""
+    """A recall request, however its answer is shown."""
 
     query: str = Field(
-        description=f"Any text; what is past {MAX_QUERY_CHARS:,} characters is not looked at."
+        description=f"Any text; characters after the first {MAX_QUERY_CHARS:,} are ignored."
     )
-    expanded_query: str = Field(default="", description="Extra words for the lexical leg.")
+    expanded_query: str = Field(
+        default="", description="Extra words for the lexical leg to search."
+    )
     limit: Whole = Field(default=10, json_schema_extra={"minimum": 1, "maximum": MAX_LIMIT})
     sort_by: SortBy = "relevance"
     scope: ScopeIn = ScopeIn()
     exclude: list[Id] = Field(default=[], description="Memories that are already in the prompt.")
     weights: dict[LegName, Weight] = Field(
-        default={}, description="Weights for this recall only; 0 means the leg is not run."
+        default={}, description="Weights for this recall only; 0 turns a leg off."
     )
     is_sensitive: bool = Field(
         default=False,
-        description="The query's text is given to no model on another machine.",
+        description="Do not send the query to a model on another machine.",
     )
     as_of: Moment | None = Field(
         default=None,
-        description="Ask what was known at this moment, in the texts of then; found by words.",
+        description="Recall what was known at this time, as worded then; searches by words.",
     )
 
     @classmethod
     def from_request(cls, request: RecallRequest) -> Self:
-        # Unsaid is left out: a server of an earlier version knows no other moment than now.
+        # Unset values are left out: servers of earlier versions only know the present.
         then: dict[str, Any] = {} if request.as_of is None else {"as_of": request.as_of}
         return cls.model_construct(
             query=clean_query(request.query),
@@ -77,34 +79,34 @@ class QuestionIn(Input):
 
 
 class RecallIn(QuestionIn):
-    """A question to the memory."""
+    """A query to the memory."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{**_EXAMPLE, "explain": True}]})
 
-    explain: bool = Field(default=True, description="Say of each hit why it is there.")
+    explain: bool = Field(default=True, description="Explain why each hit is there.")
 
 
 class WhyIn(QuestionIn):
-    """A memory and a question: does the one answer to the other, and if not, why?"""
+    """A memory and a query: is it recalled for the query, and if not, why?"""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"id": "019cc2a7-4b59-7d3a-9a55-2f0e6b7c8d9e", **_EXAMPLE}]}
     )
 
     id: str = Field(
-        description="The memory's id, or its first digits (at least 4) when no other begins so.",
+        description="The memory's id, or a unique prefix of at least 4 digits.",
         json_schema_extra={"pattern": REFERENCE},
     )
 
 
 class EpisodesIn(Input):
-    """A search through conversations, as query parameters."""
+    """A search of conversations, as query parameters."""
 
-    q: str = Field(description="What to look for, in any words.")
+    q: str = Field(description="What to search for, in any words.")
     session_ids: list[Name] = Field(
         default=[],
-        description="Only these sessions; else all. Give the parameter once for each of them, or "
-        "all in one with commas between them. A name that holds a comma is found as a whole, too.",
+        description="Only these sessions; all by default. Repeat the parameter, or separate names "
+        "with commas. A name that contains a comma is matched as a whole, too.",
     )
     project: Name | SkipJsonSchema[None] = None
     since: Moment | SkipJsonSchema[None] = None
@@ -115,13 +117,13 @@ class EpisodesIn(Input):
     sort_by: SortBy = "relevance"
     is_sensitive: Annotated[bool, Strict(strict=False)] = Field(
         default=False,
-        description="The query's text is given to no model on another machine.",
+        description="Do not send the query to a model on another machine.",
     )
     as_of: Moment | SkipJsonSchema[None] = Field(
-        default=None, description="Ask what was known at this moment, in the texts of then."
+        default=None, description="Recall what was known at this time, as worded then."
     )
     explain: Annotated[bool, Strict(strict=False)] = Field(
-        default=False, description="Say of each hit why it is there."
+        default=False, description="Explain why each hit is there."
     )
 
     def to_request(self) -> RecallRequest:
@@ -142,8 +144,8 @@ class EpisodesIn(Input):
 
 
 def _sessions(named: Iterable[str]) -> Iterator[str]:
-    """Each as it is, and what is between its commas: a list is often written so in an address."""
-    for one in named:
-        yield checked_name(one, "session_ids")
-        if "," in one:
-            yield from filter(None, map(str.strip, one.split(",")))
+    """Each value as given, and split at its commas: lists in a URL are often written that way."""
+    for name in named:
+        yield checked_name(name, "session_ids")
+        if "," in name:
+            yield from filter(None, map(str.strip, name.split(",")))

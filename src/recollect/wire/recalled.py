@@ -1,4 +1,4 @@
-"""What a recall answers: the hits, why each is there, and what became of legs and stages."""
+"""The answer to a recall: the hits, why each is there, and what became of legs and stages."""
 
 from __future__ import annotations
 
@@ -30,16 +30,14 @@ class LegPlaceOut(Shape):
     graph's: ids of memories and names of concepts that led to it.
     """
 
-    rank: int | None = Field(
-        description="Null where the walk over the graph did not come to the memory."
-    )
+    rank: int | None = Field(description="Null if the graph walk did not reach the memory.")
     score: float
     contribution: float
     path: list[str] = Field(default=[])
 
 
 class LegReportOut(Shape):
-    """What became of one leg in this recall."""
+    """The outcome of one leg in this recall."""
 
     status: LegStatus
     weight: float
@@ -47,19 +45,19 @@ class LegReportOut(Shape):
     took_ms: float
     note: str | None
     reason: Reason | None = Field(
-        default=None, description="Why the leg had nothing to say to this query, if so."
+        default=None, description="Why the leg had nothing to contribute to this query."
     )
 
 
 class RerankPlaceOut(Shape):
-    """What the second stage said of a hit, and the place it had before."""
+    """How the second stage scored a hit, and its place before."""
 
     score: float
     former_place: int
 
 
 class RerankReportOut(Shape):
-    """What became of the second stage; unless it ran, the fused order stands."""
+    """The outcome of the second stage; unless it ran, the fused order stays."""
 
     status: StageStatus
     took_ms: float
@@ -69,8 +67,8 @@ class RerankReportOut(Shape):
 
 class ExplanationOut(Shape):
     """Why a hit is where it is: `score = fused × bonus × prior` when sorted by relevance. `bonus`
-    is above 1 for an exact match where that is rewarded; `rerank` is there for what the second
-    stage judged, and those hits are in the order of its score.
+    is above 1 for an exact match if that is rewarded; `rerank` is set for hits that the second
+    stage judged, which are ordered by its score.
     """
 
     fused: float
@@ -81,7 +79,7 @@ class ExplanationOut(Shape):
 
 
 class PointerOut(Shape):
-    """A memory that a hit leads to without showing it; `is_dangling` when there is none."""
+    """A memory that a hit links to without including it; `is_dangling` if it does not exist."""
 
     kind: str
     target: UUID
@@ -91,7 +89,7 @@ class PointerOut(Shape):
 class HitOut(Shape):
     """A recalled memory. It `stands_for` memories that it supersedes and that were found; with
     `ranked_as`, the score and its explanation are that memory's. `attached` are the memories that
-    resolve it, `pointers` name others that its links lead to.
+    resolve it; `pointers` name other link targets.
     """
 
     memory: MemoryOut
@@ -110,12 +108,12 @@ class HitOut(Shape):
             prior=hit.prior,
             legs={
                 name: LegPlaceOut(
-                    rank=one.rank,
-                    score=one.score,
-                    contribution=one.contribution,
-                    path=[*one.path],
+                    rank=place.rank,
+                    score=place.score,
+                    contribution=place.contribution,
+                    path=[*place.path],
                 )
-                for name, one in hit.legs.items()
+                for name, place in hit.legs.items()
             },
             rerank=None if hit.rerank is None else RerankPlaceOut(**asdict(hit.rerank)),
         )
@@ -139,8 +137,8 @@ class HitOut(Shape):
             fused=why.fused,
             prior=why.prior,
             legs={
-                name: LegPlace(one.rank, one.score, one.contribution, tuple(one.path))
-                for name, one in why.legs.items()
+                name: LegPlace(place.rank, place.score, place.contribution, tuple(place.path))
+                for name, place in why.legs.items()
             },
             bonus=why.bonus,
             rerank=None if why.rerank is None else RerankPlace(**dict(why.rerank)),
@@ -152,10 +150,10 @@ class HitOut(Shape):
 
 
 class RecollectionOut(Shape):
-    """The answer to a recall, best hit first. `degraded` names legs that should have answered and
-    did not; `legs` tells of every leg, and is left out unless the recall is explained. `rerank`
-    tells of the second stage where it is on. `note` says when the answer came from
-    elsewhere than was asked.
+    """The answer to a recall, best hit first. `degraded` lists legs that should have answered and
+    did not; `legs` reports on every leg, and is left out unless the recall is explained. `rerank`
+    reports on the second stage if it is on. `note` says if the answer came from somewhere else than
+    requested.
     """
 
     hits: list[HitOut]
@@ -166,9 +164,9 @@ class RecollectionOut(Shape):
     rerank: RerankReportOut | None
     note: str | None = None
     hint: str | None = Field(
-        default=None, description="How more would be found, where recall goes by words only."
+        default=None, description="How to find more, if recall uses words only."
     )
-    project: str | None = Field(default=None, description="The project it looked in, in full.")
+    project: str | None = Field(default=None, description="The searched project, in full.")
     with_global: bool = Field(default=False, description=WITH_GLOBAL)
 
     @classmethod
@@ -177,14 +175,14 @@ class RecollectionOut(Shape):
     ) -> RecollectionOut:
         reports = {
             name: LegReportOut(
-                status=one.status,
-                weight=one.weight,
-                found=one.found,
-                took_ms=one.took_ms,
-                note=one.note,
-                reason=one.reason,
+                status=report.status,
+                weight=report.weight,
+                found=report.found,
+                took_ms=report.took_ms,
+                note=report.note,
+                reason=report.reason,
             )
-            for name, one in recollection.legs.items()
+            for name, report in recollection.legs.items()
         }
         stage = recollection.rerank
         return cls(
@@ -205,9 +203,14 @@ class RecollectionOut(Shape):
             hits=tuple(hit.to_hit() for hit in self.hits),
             legs={
                 name: LegReport(
-                    one.status, one.weight, one.found, one.took_ms, one.note, one.reason
+                    report.status,
+                    report.weight,
+                    report.found,
+                    report.took_ms,
+                    report.note,
+                    report.reason,
                 )
-                for name, one in (self.legs or {}).items()
+                for name, report in (self.legs or {}).items()
             },
             fusion=self.fusion,
             took_ms=self.took_ms,

@@ -1,4 +1,4 @@
-"""The run-time settings, the changes to them, and the log of who changed what."""
+"""The run-time settings, changes to them, and the log of changes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SettingValue = bool | int | float | str
 
 
 class SettingsOut(Shape):
-    """How recall ranks, as the next request will obey it."""
+    """How recall ranks, starting with the next request."""
 
     lexical_weight: float
     dense_weight: float
@@ -43,8 +43,8 @@ class SettingsOut(Shape):
 
 
 class SettingsSaid(Shape):
-    """The same as a client reads it, whatever the server's version: a setting that one of them does
-    not know has this version's default.
+    """The settings as a client reads them from a server of any version: unknown settings have this
+    version's default.
     """
 
     model_config = ConfigDict(extra="allow")
@@ -61,7 +61,7 @@ def _legal(name: str) -> dict[str, Any]:
 
 
 class SettingsIn(Input):
-    """The settings to change; one that is not named stays as it is."""
+    """The settings to change; others stay as they are."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -91,8 +91,8 @@ class SettingsIn(Input):
 
 
 class SettingChangeOut(Shape):
-    """One change. `old` is null where the default held; `by` is the owner of the key that was
-    used, or of the local store, where a client of a server also has "the server".
+    """One change. `old` is null if it was the default; `by` is the owner of the key that was used,
+    or of the local store; a client of a server can also have "the server" there.
     """
 
     name: str
@@ -118,13 +118,13 @@ class SettingChangeOut(Shape):
 
 
 class SettingsLogOut(Shape):
-    """The latest changes of the settings, newest first."""
+    """The latest setting changes, newest first."""
 
     changes: list[SettingChangeOut]
 
 
 class SettingsLogIn(Input):
-    """How much of the log, as a query parameter."""
+    """How many entries of the log, as a query parameter."""
 
     limit: Annotated[int, Strict(strict=False)] = Field(
         default=DEFAULT_LOG, json_schema_extra={"minimum": 1, "maximum": MAX_SETTINGS_LOG}

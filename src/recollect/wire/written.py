@@ -1,7 +1,7 @@
-"""The answer to whoever wrote: the memory as it is now, and what its text did to it.
+"""The answer to a write: the memory as stored, and how its text affected it.
 
-A caller who said nothing about sensitivity must learn that the text decided, and why; otherwise a
-memory would quietly stop being found by meaning.
+A caller who did not set the sensitivity must learn that the text decided, and why; otherwise a
+memory would silently stop being found by meaning.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from dataclasses import replace
 from pydantic import Field
 
 from recollect.core.memory.memory import Changes, Draft, Memory
-from recollect.core.privacy.secrets.detect import Secret, told
+from recollect.core.privacy.secrets.detect import Secret, describe_secret
 from recollect.core.privacy.sensitivity import secret_in_changes, secret_in_draft
 from recollect.wire.answers import MemoryOut
 from recollect.wire.values import Shape
 
 
 class SecretOut(Shape):
-    """What a text looks like, and how sure that is, from 0 to 1. Never the text itself."""
+    """What a text looks like, and how certain that is, from 0 to 1. Never the text itself."""
 
     kind: str = Field(examples=["GitHub token"])
     confidence: float
 
     def __str__(self) -> str:
-        return told(self.kind, self.confidence)
+        return describe_secret(self.kind, self.confidence)
 
 
 def _is_absent(value: object) -> bool:
@@ -36,10 +36,9 @@ def _is_false(value: object) -> bool:
 
 
 class WrittenOut(MemoryOut):
-    """A memory as it is stored now. `already_remembered` is there when its text was stored before:
-    it is that memory, to which tags, keywords and links were added. `sensitive_because` is there
-    when nobody said whether it is sensitive and its text decided; `is_sensitive: false` overrules
-    that.
+    """A memory as stored now. `already_remembered` is set if its text was already stored: it is
+    that memory, with tags, keywords and links added. `sensitive_because` is set if its text made it
+    sensitive; `is_sensitive: false` overrides that.
     """
 
     already_remembered: bool = Field(default=False, exclude_if=_is_false)

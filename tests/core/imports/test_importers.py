@@ -237,7 +237,7 @@ def test_no_notes_take_longer_than_their_length(tmp_path: Path, part: str) -> No
     assert time.process_time() - began < 30
 
 
-def test_what_cannot_be_told_is_asked_for(tmp_path: Path) -> None:
+def test_undetectable_format_asks_for_format(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     path.write_text('{"a": 1}')
     with pytest.raises(InvalidInput, match="format"):

@@ -33,10 +33,10 @@ def test_links_are_shown_with_what_they_lead_to(cli: Cli) -> None:
     cli.json("forget", tides)
     shown = cli("recall", "floods").stdout
     assert f"resolved by {wall[:13]}: A wall␛[2J was built" in shown
-    assert f"see also {tides[:13]} (not here)" in shown
+    assert f"see also {tides[:13]} (missing)" in shown
     card = cli("show", trouble).stdout
     assert f"resolved by {wall[:13]}\n" in card
-    assert f"see also {tides[:13]} (not here)" in card
+    assert f"see also {tides[:13]} (missing)" in card
     again = cli.json("show", trouble)
     assert [one["kind"] for one in again["links"]] == ["resolved_by", "see_also"]
 

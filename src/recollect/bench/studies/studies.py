@@ -132,8 +132,8 @@ STUDIES: Final[tuple[Study, ...]] = (
     Study(
         slug="lexical",
         title="The lexical leg",
-        question="Which ranks best by words alone: our rarity ranking, SQLite's FTS5, or BM25 from a "
-        "third-party library as the yardstick?",
+        question="Which ranks best by words alone: our rarity ranking, SQLite's FTS5, or BM25 "
+        "from a third-party library as the yardstick?",
         configs="lexical,local-fts,bm25s",
         baseline="lexical",
         verdict="Rarity ranking beats plain `ts_rank` by 12.5 points of R@10 and 14.0 of nDCG@10, "

@@ -1,4 +1,4 @@
-"""Many memories stored at once, and what became of each."""
+"""Many memories stored at once, and the outcome for each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from recollect.core.errors import InvalidInput, RecollectError
 from recollect.core.memory.memory import Draft
 from recollect.core.privacy.secrets.detect import Secret
 
-# As many at once: one transaction of a moment, which no other writer waits for long.
+# Small enough for one short transaction, which blocks no other writer for long.
 MAX_BATCH: Final = 500
 
 Outcome = Literal["stored", "present", "refused"]
@@ -22,9 +22,9 @@ BatchItem = Draft | InvalidInput
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """What became of one memory of a batch. present: the same memory was stored before; `id` is
+    """The outcome for one memory of a batch. present: the same memory was already stored; `id` is
     its id. refused: `error` says why, and what to do. `secret` made it sensitive, unless the writer
-    said whether it is.
+    decided that.
     """
 
     id: UUID | None

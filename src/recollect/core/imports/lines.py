@@ -1,5 +1,5 @@
-"""Formats that hold one JSON object a line: our own export, and the graph of the reference memory
-server of MCP. A line that cannot be read is told and skipped.
+"""Formats with one JSON object per line: our own export, and the graph of MCP's reference memory
+server. An unreadable line is reported and skipped.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ def objects(lines: Lines) -> Iterator[tuple[str, dict[str, Any]] | Trouble]:
 
 
 def own_export(lines: Lines, owner: str) -> Iterator[Item]:
-    """Files that were put together have several first lines: each is looked at."""
+    """Concatenated files have several headers: each is checked."""
     is_first = True
-    for one in objects(lines):
-        if isinstance(one, Trouble):
-            yield one
+    for item in objects(lines):
+        if isinstance(item, Trouble):
+            yield item
             continue
-        place, values = one
+        place, values = item
         try:
             if is_first or "format" in values:
                 is_first = False
@@ -57,15 +57,15 @@ def own_export(lines: Lines, owner: str) -> Iterator[Item]:
         except InvalidInput as error:
             yield Trouble(place, str(error), error.remedy)
             if "format" in values:
-                return  # what follows is written in a way that is not known here
+                return  # the rest is in an unknown version
 
 
 def mcp_graph(lines: Lines) -> Iterator[Item]:
-    for one in objects(lines):
-        if isinstance(one, Trouble):
-            yield one
+    for item in objects(lines):
+        if isinstance(item, Trouble):
+            yield item
         else:
-            place, values = one
+            place, values = item
             yield from graph_node(place, values)
 
 
@@ -88,7 +88,9 @@ def _entity(place: str, values: dict[str, Any]) -> Iterator[Item]:
         return
     tags: tuple[str, ...] = (kind,) if isinstance(kind, str) and kind.strip() else ()
     named = values.get("tags")
-    tags += tuple(one for one in named if isinstance(one, str)) if isinstance(named, list) else ()
+    tags += (
+        tuple(label for label in named if isinstance(label, str)) if isinstance(named, list) else ()
+    )
     if not observations:
         yield Found(place, f"{name} is of the kind {kind or 'thing'}.", tags=tags)
     for number, text in enumerate(observations, 1):

@@ -1,5 +1,5 @@
-"""The simple format: a record with a content and what is known of it, one JSON object a line, a
-list of them, or a row of a CSV file.
+"""The simple format: a record with a content and what is known about it, as one JSON object per
+line, a list of them, or a row of a CSV file.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from recollect.core.memory.memory import DEFAULT_CATEGORY, DEFAULT_IMPORTANCE, S
 
 FIELDS: Final = (*STATED_FIELDS, "created_at", "id")
 _BOOLEANS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-_REMEDY: Final = f"Correct the line. The fields are: {', '.join(FIELDS)}."
+_REMEDY: Final = f"Fix the line. The fields are: {', '.join(FIELDS)}."
 
 
 class _Wrong(ValueError):
-    """A field with a value that it cannot have."""
+    """A field with an invalid value."""
 
 
 def records(lines: Lines, most: int) -> Iterator[Item]:
-    """One JSON object a line. A line that cannot be read is reported, and the rest is read."""
+    """One JSON object per line. An unreadable line is reported, and the rest is read."""
     yield from _read(objects(lines), most)
 
 
@@ -42,7 +42,7 @@ def rows(text: str, most: int) -> Iterator[Item]:
     if "content" not in names:
         yield Trouble(
             "line 1",
-            "the first line names no column `content`",
+            "the first line has no column `content`",
             f"Name the columns in the first line: content, and any of {', '.join(FIELDS[1:])}.",
         )
         return
@@ -63,7 +63,7 @@ def _cells(
         except StopIteration:
             return
         except csv.Error as error:
-            yield Trouble(f"line {line}", f"the row cannot be read: {error}", "Correct the row.")
+            yield Trouble(f"line {line}", f"the row could not be read: {error}", "Correct the row.")
             continue
         if not any(cell.strip() for cell in cells):
             continue
@@ -71,7 +71,7 @@ def _cells(
             yield Trouble(
                 f"line {line}",
                 f"the row has {len(cells)} cells, the header {len(names)}",
-                "Put a text that holds the separator into quotation marks.",
+                "Put text that contains the separator in quotation marks.",
             )
             continue
         named = zip(names, cells, strict=False)
@@ -92,9 +92,9 @@ def _cell(name: str, text: str) -> Any:  # noqa: ANN401  # a JSON value
 
 
 def _numbered(document: Iterable[Any]) -> Iterator[tuple[str, dict[str, Any]] | Trouble]:
-    for number, one in enumerate(document, 1):
-        if isinstance(one, dict):
-            yield f"item {number}", one
+    for number, item in enumerate(document, 1):
+        if isinstance(item, dict):
+            yield f"item {number}", item
         else:
             yield Trouble(
                 f"item {number}", "the item is not a JSON object", "Correct or remove it."
@@ -103,11 +103,11 @@ def _numbered(document: Iterable[Any]) -> Iterator[tuple[str, dict[str, Any]] | 
 
 def _read(given: Iterable[tuple[str, dict[str, Any]] | Trouble], most: int) -> Iterator[Item]:
     unknown: set[str] = set()
-    for one in given:
-        if isinstance(one, Trouble):
-            yield one
+    for item in given:
+        if isinstance(item, Trouble):
+            yield item
             continue
-        place, values = one
+        place, values = item
         if new := values.keys() - {*FIELDS} - unknown:
             unknown |= new
             names = ", ".join(repr(name[:60]) for name in sorted(new))
@@ -121,7 +121,7 @@ def _read(given: Iterable[tuple[str, dict[str, Any]] | Trouble], most: int) -> I
 def _found(place: str, values: Mapping[str, Any], most: int) -> Iterator[Item]:
     content = _text(values, "content")
     if content is None or not content.strip():
-        raise _Wrong("there is no `content`")
+        raise _Wrong("`content` is missing")
     moment = moment_of(values.get("created_at"))
     if moment is None and values.get("created_at") is not None:
         raise _Wrong("`created_at` is not a date such as 2026-01-31T09:30:00Z")
@@ -155,7 +155,7 @@ def _texts(values: Mapping[str, Any], name: str) -> tuple[str, ...]:
         return ()
     if isinstance(value, str):
         return (value,)
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise _Wrong(f"`{name}` is not a list of texts")
     return tuple(value)
 

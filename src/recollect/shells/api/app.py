@@ -1,4 +1,4 @@
-"""Puts the REST API together: routes, guards, problems, OpenAPI and the pages that show it."""
+"""Build the REST API: routes, guards, problems, OpenAPI and the documentation pages."""
 
 from __future__ import annotations
 
@@ -41,21 +41,23 @@ _DOCS_FILES: Final = {
         for name in ("docs.js", "element.js", "prose.js", "try.js", "docs.css")
     },
 }
-# What needs no key: whether the server lives, numbers without text or owner, and the manual.
+# What needs no key: health, metrics without text or owner, and the documentation.
 OPEN_PATHS: Final = frozenset(
     {f"{PREFIX}/{open_path}" for open_path in operations.OPEN} | {OPENAPI, *_DOCS_FILES}
 )
 
-# Only declares the scheme for the documentation: the guard has looked at the key before.
+# Only declares the scheme for the documentation: the guard has already checked the key.
 _documented_key = HTTPBearer(
-    auto_error=False, scheme_name="key", description="The key that the server printed once."
+    auto_error=False,
+    scheme_name="key",
+    description="A key that the server printed when it was created.",
 )
 
 
 def create_app(server: Server, also_closed: Collection[str] = ()) -> FastAPI:
-    """The API of one server, and the app that other shells are mounted on: what is added to its
-    routes stands behind the same Host check, body limit, log and metrics, and behind the same key
-    where its path is `also_closed`.
+    """Build the API of one server, and the app that other shells are mounted on: added routes get
+    the same Host check, body limit, log and metrics, and need the same key if their path is in
+    `also_closed`.
     """
     app = FastAPI(
         title="Recollect",

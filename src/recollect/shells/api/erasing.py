@@ -1,4 +1,4 @@
-"""Erase everything that the owner of the key has stored."""
+"""Erase everything that the key's owner has stored."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ router = APIRouter(prefix=PREFIX, tags=["Memories"])
     },
 )
 async def erase(sent: EraseIn, server: TheServer, key: TheKey) -> ErasedOut:
-    """Erase all memories of the key's owner, who must be named, and search the database for what
-    remains. Synced clients hear of it. The files of the database may keep the bytes: `unsearched`
-    says so, and which command of the operator removes them.
+    """Erase all memories of the key's owner, who must be named, and search the database for
+    anything that remains. Synced clients are notified. The database files may still contain the
+    bytes: `unsearched` says so, and which command of the operator removes them.
     """
     check_all_projects(key)
     if sent.owner != key.owner or server.light_eraser is None:
         raise Forbidden(
             "the key does not belong to that owner",
-            remedy="Name the owner of the key; an operator erases others with "
-            "`recollect erase --server`.",
+            remedy="Name the owner of the key. To erase another owner's memories, an operator "
+            "runs `recollect erase --server`.",
         )
     server.spend_writes(key)
     report = await erase_owner(server.context.store, server.light_eraser, key.owner)

@@ -1,4 +1,4 @@
-"""The answers that the documentation shows. They are built from the shapes, so they stay true."""
+"""Example answers for the documentation, built from the shapes so that they stay valid."""
 
 from __future__ import annotations
 
@@ -126,8 +126,8 @@ SETTINGS_LOG: Final = SettingsLogOut(
 )
 _BELOW: Final = ObstacleOut(
     kind="below_depth",
-    what="it has rank 112 in the lexical leg, which is asked for 100",
-    remedy="Ask more precisely, or within a narrower scope.",
+    what="it has rank 112 in the lexical leg, which returns 100",
+    remedy="Use a more specific query or a narrower scope.",
     leg="lexical",
 )
 WHY: Final = WhyOut(

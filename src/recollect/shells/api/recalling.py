@@ -1,4 +1,4 @@
-"""Recall, why, the search through episodes, and the settings that decide how recall ranks."""
+"""Recall, why, the search of episodes, and the settings that control how recall ranks."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ router = APIRouter(prefix=PREFIX, tags=["Recall"])
     },
 )
 async def recall(question: RecallIn, mine: Mine) -> RecollectionOut:
-    """Find the memories most useful for a query. A leg that fails or is late is named in
-    `degraded` and left out; `explain` says of each hit where every leg placed it.
+    """Find the memories most useful for a query. A leg that fails or is late is listed in
+    `degraded` and skipped; `explain` shows where each leg placed every hit.
     """
     recollection = await mine.recall(question.to_request())
     return RecollectionOut.from_recollection(recollection, explain=question.explain)
@@ -55,13 +55,13 @@ async def recall(question: RecallIn, mine: Mine) -> RecollectionOut:
     **READ,
     summary="Why this memory, or why not",
     responses={
-        200: examples.of(examples.WHY, "What each leg says of it, and what stood in the way."),
+        200: examples.of(examples.WHY, "What each leg says about it, and what kept it out."),
         **problems(*_BODY, KINDS[NotFound], KINDS[AmbiguousId]),
     },
 )
 async def why(question: WhyIn, mine: Mine) -> WhyOut:
-    """Say of any memory, recalled or not, its rank (down to 10,000) and score in each leg, what
-    kept it out, and what would bring it in.
+    """For any memory, recalled or not: its rank (down to 10,000) and score in each leg, what kept
+    it out, and what would bring it in.
     """
     return WhyOut.from_report(await mine.why(question.id, question.to_request()))
 
@@ -77,8 +77,8 @@ async def why(question: WhyIn, mine: Mine) -> WhyOut:
     },
 )
 async def search_episodes(search: Annotated[EpisodesIn, Query()], mine: Mine) -> RecollectionOut:
-    """A recall over the turns of conversations, of some sessions or of a project. A turn is stored
-    as any memory is, with category `episode` and its session.
+    """Recall over the turns of conversations, in some sessions or in a project. A turn is stored
+    like any memory, with the category `episode` and its session.
     """
     recollection = await mine.recall(search.to_request())
     return RecollectionOut.from_recollection(recollection, explain=search.explain)
@@ -92,7 +92,7 @@ async def search_episodes(search: Annotated[EpisodesIn, Query()], mine: Mine) ->
     responses={200: examples.of(examples.SETTINGS, "The settings."), **problems(*OWNED)},
 )
 async def get_settings(mine: Mine) -> SettingsOut:
-    """How recall ranks at this moment."""
+    """How recall ranks now."""
     return SettingsOut.from_settings(await mine.settings())
 
 
@@ -102,12 +102,12 @@ async def get_settings(mine: Mine) -> SettingsOut:
     **ADMIN,
     summary="Change the settings",
     responses={
-        200: examples.of(examples.SETTINGS, "The settings as they are now."),
+        200: examples.of(examples.SETTINGS, "The current settings."),
         **problems(*_BODY),
     },
 )
 async def change_settings(changes: SettingsIn, mine: Mine) -> SettingsOut:
-    """Change how recall ranks, for every key of this server; the next request obeys."""
+    """Change how recall ranks for every key of this server, starting with the next request."""
     return SettingsOut.from_settings(await mine.change_settings(changes.to_changes()))
 
 
@@ -122,8 +122,8 @@ async def change_settings(changes: SettingsIn, mine: Mine) -> SettingsOut:
     },
 )
 async def settings_audit(query: Annotated[SettingsLogIn, Query()], mine: Mine) -> SettingsLogOut:
-    """Who changed which setting, from what to what, and when. Settings are everybody's, and so is
-    this log: it names owners, and nothing of what they stored.
+    """Who changed which setting, from what to what, and when. Settings are shared, and so is this
+    log: it names owners, but nothing they stored.
     """
     changes = await mine.settings_log(query.limit)
-    return SettingsLogOut(changes=[SettingChangeOut.from_change(one) for one in changes])
+    return SettingsLogOut(changes=[SettingChangeOut.from_change(change) for change in changes])

@@ -1,4 +1,4 @@
-"""What a local store asks of its server: take these writes, tell me what changed."""
+"""Sync as a local store uses it: push writes, pull changes."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ router = APIRouter(prefix=PREFIX, tags=["Sync"])
     **WRITE,
     summary="Push",
     responses={
-        200: examples.of(PUSHED, "An answer to each write."),
+        200: examples.of(PUSHED, "An answer for each write."),
         **problems(*SENT, MALFORMED),
     },
 )
 async def sync_push(sent: PushIn, server: TheServer, key: TheKey) -> PushedOut:
-    """Apply each write that is based on the current version, and answer every one with what is
-    current now. Sending the same push again has no second effect. A write that can never be taken
-    is refused with its reason; the others are applied.
+    """Apply each write that is based on the current version, and answer each with the current
+    state. Sending the same push again has no further effect. A write that can never be accepted is
+    refused with the reason; the others are applied.
     """
     check_protocol(sent.protocol, by="client")
-    check_push_size(len(sent.memories), len(sent.revisions))  # what is refused is not counted
+    check_push_size(len(sent.memories), len(sent.revisions))  # refused writes are not counted
     server.spend_writes(key, len(sent.memories) + len(sent.revisions))
     pushed = await push(
         server.context_for(key),
         server.changes_for(key),
         key.owner,
         sent.store,
-        [one.to_outgoing() for one in sent.memories],
-        [one.to_revision() for one in sent.revisions],
+        [memory.to_outgoing() for memory in sent.memories],
+        [revision.to_revision() for revision in sent.revisions],
         sensitive=sent.sensitive,
         epoch=sent.epoch,
     )
@@ -60,8 +60,9 @@ async def sync_push(sent: PushIn, server: TheServer, key: TheKey) -> PushedOut:
 async def sync_pull(
     query: Annotated[PullIn, Query()], server: TheServer, key: TheKey
 ) -> ChangesOut:
-    """What changed behind a cursor, erased and forgotten memories too. No change is ever skipped,
-    however long its transaction took. Sensitive memories come without text unless asked for.
+    """What changed after a cursor, including erased and forgotten memories. No change is ever
+    skipped, however long its transaction took. Sensitive memories come without text unless
+    requested.
     """
     check_protocol(query.protocol, by="client")
     page = await pull(

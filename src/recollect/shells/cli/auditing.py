@@ -1,4 +1,4 @@
-"""The command that looks for memories that should be mended."""
+"""The command that finds memories that need attention."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import typer
 from recollect.core.curation.audit import KINDS, Finding, Kind, checked_kinds
 from recollect.core.errors import InvalidInput
 from recollect.core.memory.ids import short_ids
-from recollect.shells.cli.options import AsJson, Start, whose
+from recollect.shells.cli.options import AsJson, Start, owner_or_default
 from recollect.shells.cli.output import note, print_json, show
 from recollect.shells.cli.shell import ask_server, run_async
 
@@ -23,45 +23,46 @@ def audit(
     *,
     kind: Annotated[
         list[str] | None,
-        typer.Option("--kind", help=f"Only this kind; may be repeated: {', '.join(KINDS)}."),
+        typer.Option("--kind", help=f"Find only this kind; repeatable: {', '.join(KINDS)}."),
     ] = None,
     server: Annotated[
         bool,
-        typer.Option("--server", help="In the server's database, by meaning as well."),
+        typer.Option("--server", help="Audit the server's database, by meaning as well as words."),
     ] = False,
     owner: Annotated[
-        str | None, typer.Option("--owner", help="Whose memories; unsaid, RECOLLECT_OWNER's.")
+        str | None,
+        typer.Option("--owner", help="Owner whose memories to audit (default: RECOLLECT_OWNER)."),
     ] = None,
     start: Start = False,
     as_json: AsJson = False,
 ) -> None:
-    """Find duplicates, contradictions, stale and unused memories, and secrets."""
+    """Find duplicates, contradictions, stale or unused memories, and secrets."""
     kinds = checked_kinds(KINDS if kind is None else kind)
     if server:
-        found = ask_server(lambda there: _on_server(there, owner, kinds), start=start)
+        found = ask_server(lambda there: _audit_on_server(there, owner, kinds), start=start)
     else:
-        found = run_async(_here(owner, kinds))
+        found = run_async(_audit_local(owner, kinds))
     if as_json:
         findings = [
             {
-                "kind": one.kind,
-                "ids": [str(id) for id in one.ids],
-                "reason": one.reason,
-                "command": one.command,
+                "kind": item.kind,
+                "ids": [str(id) for id in item.ids],
+                "reason": item.reason,
+                "command": item.command,
             }
-            for one in found
+            for item in found
         ]
         print_json({"findings": findings})
         return
     if not found:
         note("nothing found")
-    shown = short_ids(id for one in found for id in one.ids)
-    for one in found:
-        show(f"{one.kind}: {', '.join(shown[id] for id in one.ids)}: {one.reason}")
-        show(f"  → {one.command}")
+    shown = short_ids(id for item in found for id in item.ids)
+    for item in found:
+        show(f"{item.kind}: {', '.join(shown[id] for id in item.ids)}: {item.reason}")
+        show(f"  → {item.command}")
 
 
-async def _here(owner: str | None, kinds: Sequence[Kind]) -> list[Finding]:
+async def _audit_local(owner: str | None, kinds: Sequence[Kind]) -> list[Finding]:
     from recollect.settings import load
     from recollect.shells.progress import counting_bar
     from recollect.usecases.curation.audit import audit as audited
@@ -70,33 +71,35 @@ async def _here(owner: str | None, kinds: Sequence[Kind]) -> list[Finding]:
     settings = load()
     if settings.mode == "remote" and owner is not None:
         raise InvalidInput(
-            "the memories are on a server, which shows those of the key's owner",
+            "the memories are on a server, which only shows those of the key's owner",
             field="owner",
-            remedy="Leave out --owner, or run it on the server's machine with --server.",
+            remedy="Omit --owner, or run this on the server's machine with --server.",
         )
     async with open_audit(settings) as (store, recalls):
-        with counting_bar("reading") as tell:
+        with counting_bar("reading") as report:
             return await audited(
                 store,
-                whose(owner, settings),
+                owner_or_default(owner, settings),
                 datetime.now(UTC),
                 kinds=kinds,
                 recalls=recalls,
-                progress=tell,
+                progress=report,
             )
 
 
-async def _on_server(server: Server, owner: str | None, kinds: Sequence[Kind]) -> list[Finding]:
+async def _audit_on_server(
+    server: Server, owner: str | None, kinds: Sequence[Kind]
+) -> list[Finding]:
     from recollect.shells.progress import counting_bar
     from recollect.usecases.curation.audit import audit as audited
 
-    with counting_bar("reading") as tell:
+    with counting_bar("reading") as report:
         return await audited(
             server.context.store,
-            whose(owner, server.settings),
+            owner_or_default(owner, server.settings),
             server.clock.now(),
             kinds=kinds,
             recalls=server.recalls,
             neighbours=server.recalls,
-            progress=tell,
+            progress=report,
         )

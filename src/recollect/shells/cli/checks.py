@@ -1,7 +1,7 @@
-"""What `doctor` looks at. Each check says what it found and, when that is not well, what to do.
+"""The checks of `doctor`. Each reports what it found and, if something is wrong, what to do.
 
-Nothing is made, started or installed unless the examination is a full one: a person runs the doctor
-when something is wrong already.
+Nothing is created, started or installed without `--full`: people run the doctor when something is
+already wrong.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PYTHON_NEEDED = (3, 11)
 
 
 def examine(settings: Settings, *, full: bool) -> Iterator[Check]:
-    """Every check is made, whatever became of the others."""
+    """Run every check, whatever the others found."""
     for name, check in _checks(settings, full=full):
         try:
             found = check()
@@ -80,22 +80,24 @@ def check_sqlite() -> Check:
         with closing(sqlite3.connect(":memory:")) as connection:
             connection.execute("create virtual table probe using fts5(text)")
     except sqlite3.OperationalError:
-        remedy = "Use a Python whose SQLite has FTS5; that of every Linux distribution has."
+        remedy = (
+            "Use a Python whose SQLite includes FTS5, such as the one of any Linux distribution."
+        )
         return Check("sqlite", "fail", f"{found} without FTS5", remedy)
     return Check("sqlite", "ok", f"{found} with FTS5")
 
 
 def check_home(home: Path) -> Check:
-    """The folder, or the nearest one above it that exists, must be writable. An unnamed file says
-    so: root may write to everything, also to /proc, where no folder can be made.
+    """The folder, or its nearest existing parent, must be writable. Creating an unnamed file is the
+    test: root may write anywhere, even to /proc, where no folder can be created.
     """
     nearest = next(folder for folder in (home, *home.absolute().parents) if folder.exists())
     try:
         TemporaryFile(dir=nearest).close()
     except OSError as error:
-        remedy = f"Make {nearest} writable for you, or set RECOLLECT_HOME to a folder that is."
-        return Check("home", "fail", f"{nearest} cannot be written ({error.strerror})", remedy)
-    state = "can be written" if nearest == home else "will be made when it is needed"
+        remedy = f"Make {nearest} writable for you, or set RECOLLECT_HOME to a writable folder."
+        return Check("home", "fail", f"{nearest} is not writable ({error.strerror})", remedy)
+    state = "is writable" if nearest == home else "will be created when needed"
     return Check("home", "ok", f"{home} {state}")
 
 
@@ -104,20 +106,20 @@ def check_local_store(settings: Settings, *, full: bool) -> Check:
 
     path = settings.sqlite_path
     if not path.exists():
-        return Check("local store", "ok", f"{path} does not exist yet; the first memory makes it")
+        return Check("local store", "ok", f"{path} does not exist yet; the first memory creates it")
     try:
         fault = find_store_fault(settings, full=full)
         memories = asyncio.run(_stats(_local(settings))).memories
     except RecollectError as error:
         return Check("local store", "fail", str(error), error.remedy)
     if fault is not None:
-        remedy = f"Restore a backup, or save what is left: sqlite3 {path} .recover"
+        remedy = f"Restore a backup, or recover what is left with `sqlite3 {path} .recover`."
         return Check("local store", "fail", f"{path} is damaged: {fault}", remedy)
-    return Check("local store", "ok", f"{path} is sound and holds {counted(memories, 'memory')}")
+    return Check("local store", "ok", f"{path} is intact and holds {counted(memories, 'memory')}")
 
 
 def check_recall() -> Check:
-    return Check("recall", "ok", "by words only: no server is named", MORE_THAN_WORDS)
+    return Check("recall", "ok", "by words only: no server is configured", MORE_THAN_WORDS)
 
 
 def check_server(settings: Settings) -> Check:
@@ -129,7 +131,7 @@ def check_server(settings: Settings) -> Check:
     parked = 0
     trouble: str | None = None
     if stats.embedding is None:
-        found += ", found by words"
+        found += ", found by words only"
     else:
         parked, trouble = stats.embedding.parked, stats.embedding.last_error
         found += f"; {stats.embedding.waiting} waiting to be embedded, {parked} parked"
@@ -140,31 +142,34 @@ def check_server(settings: Settings) -> Check:
         found += f"; {stats.graph.parked} parked that could not be read for the graph"
     if trouble is None:
         return Check("server", "ok", found)
-    by_itself = "Correct the cause on the server; what waits is then embedded by itself."
+    by_itself = "Fix the cause on the server; waiting memories are then embedded automatically."
     remedy = PARKED_REMEDY if parked else by_itself
     return Check("server", "warn", f"{found}; last error: {trouble}", remedy)
 
 
 def check_egress(settings: Settings) -> Check:
-    """What may leave this machine; docs/privacy.md has the whole table."""
+    """What may leave this machine; docs/privacy.md has the full table."""
     if settings.egress == "local":
-        return Check("egress", "ok", "local: no text leaves this machine for a model")
-    found = "hosted: queries, and memories that are not sensitive, may leave for a hosted model"
+        return Check("egress", "ok", "local: no text is sent to a model on another machine")
+    found = "hosted: queries and non-sensitive memories may be sent to a hosted model"
     return Check("egress", "ok", found)
 
 
 def check_database(settings: Settings, *, full: bool) -> Check:
     if not full:
-        found = "RECOLLECT_DATABASE_URL names a server; --full connects to it"
+        found = "RECOLLECT_DATABASE_URL is set; --full connects to it"
         return Check("database", "ok", found)
     try:
         vector_note = asyncio.run(_open_server(settings))
     except RecollectError as error:
         return Check("database", "fail", str(error), error.remedy)
-    found = "RECOLLECT_DATABASE_URL answers and is migrated"
+    found = "the database at RECOLLECT_DATABASE_URL answers and is migrated"
     if not vector_note:
-        return Check("database", "ok", f"{found}; pgvector is there, with halfvec")
-    remedy = "Recall is by words until pgvector 0.8 or newer is there: `create extension vector`."
+        return Check("database", "ok", f"{found}; pgvector with halfvec is available")
+    remedy = (
+        "Recall uses words only until pgvector 0.8 or newer is installed: `create "
+        "extension vector`."
+    )
     return Check("database", "warn", f"{found}; no vectors: {vector_note}", remedy)
 
 
@@ -178,14 +183,14 @@ def check_embedded_postgres(settings: Settings, *, full: bool) -> Check:
     except RecollectError as error:
         return Check(name, "fail", str(error), error.remedy)
     if verdict is None:
-        found = "not installed yet; `recollect serve` or `recollect doctor --full` does it"
+        found = "not installed yet; `recollect serve` or `recollect doctor --full` installs it"
         return Check(name, "ok", found)
     versions = f"Postgres {verdict.postgres}, pgvector {verdict.pgvector}"
     if verdict.available:
         return Check(name, "ok", f"{versions}; {verdict.reason}")
     remedy = (
-        "The server works, by words only. For recall by meaning, name a Postgres with pgvector in "
-        "RECOLLECT_DATABASE_URL."
+        "The server works, but recalls by words only. To recall by meaning, set "
+        "RECOLLECT_DATABASE_URL to a Postgres with pgvector."
     )
     return Check(name, "warn", f"{versions}; no halfvec: {verdict.reason}", remedy)
 

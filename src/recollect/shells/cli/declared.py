@@ -1,15 +1,15 @@
-"""How a command declares its options and arguments, without importing a command-line library.
+"""How a command declares its options and arguments without importing a command-line library.
 
-The annotations of a command's parameters are the one declaration. `direct` reads them to run a
-plainly written command at once; `typed` hands the same declaration to typer, which explains,
-completes and refuses.
+The annotations of a command's parameters are the only declaration. `direct` reads them to run a
+plain command at once; `typed` passes the same declaration to typer, which provides help, completion
+and error messages.
 """
 
 from __future__ import annotations
 
 
 class Option:
-    """An option: its name, or `--on/--off` for a flag that can be said either way."""
+    """An option: its name, or `--on/--off` for a flag that can be set either way."""
 
     __slots__ = ("help", "names")
 
@@ -19,7 +19,7 @@ class Option:
 
 
 class Argument:
-    """What follows the command's name. `metavar` is how the help shows it."""
+    """A positional argument. `metavar` is how the help shows it."""
 
     __slots__ = ("help", "metavar")
 

@@ -1,10 +1,10 @@
-"""Run a plainly written command at once, without the command-line library.
+"""Run a plain command at once, without the command-line library.
 
-Typer and what it imports take longer than most commands do. A command line that uses known options
-with values of the right type needs none of it: the command's module is imported, its declaration
-read (`declared`), and the command run. Whatever else was written (`--help`, an unknown option, a
-missing or malformed value, a completion) is left to typer, so that there is one place that
-explains and refuses. So this never prints and never fails; it runs a command, or leaves it alone.
+Importing typer takes longer than most commands do. A command line that uses known options with
+values of the right type does not need it: the command's module is imported, its declaration read
+(`declared`), and the command run. Anything else (`--help`, an unknown option, a missing or
+malformed value, a completion) is left to typer, so that only one place explains and rejects. This
+module never prints and never fails: it runs a command, or leaves it alone.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Annotated, Any, Final, get_args, get_origin
 
 from recollect.shells.cli.declared import Argument, Option
 
-# Where the commands are that start at once: a module of this package and its function.
+# The commands that start at once: a module of this package and its function.
 COMMANDS: Final = {
     "remember": ("memories", "remember"),
     "recall": ("find", "recall"),
@@ -33,13 +33,13 @@ COMMANDS: Final = {
     "status": ("status", "status"),
 }
 _COMPLETION: Final = "_RECOLLECT_COMPLETE"
-# Narrower than what typer takes: the rest is its to read.
+# Narrower than what typer accepts: typer reads the rest.
 _INTEGER: Final = re.compile(r"[0-9]{1,9}")
 _NUMBER: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 
 
 def command_for(arguments: Sequence[str]) -> Callable[[], object] | None:
-    """The command, ready to be run; None where typer has to read what was written."""
+    """The command, ready to run; None if typer has to parse it."""
     if not arguments or arguments[0] not in COMMANDS or os.environ.get(_COMPLETION):
         return None
     function = load(arguments[0])
@@ -56,7 +56,7 @@ def load(name: str) -> Callable[..., object]:
 
 
 def parsed(function: Callable[..., object], written: Sequence[str]) -> dict[str, Any] | None:
-    """The function's arguments; None where what was written is anything but plain."""
+    """The function's arguments; None if the command line is not plain."""
     try:
         return _Parser(inspect.signature(function, eval_str=True).parameters).read([*written])
     except _NotPlain:
@@ -64,16 +64,16 @@ def parsed(function: Callable[..., object], written: Sequence[str]) -> dict[str,
 
 
 class _NotPlain(Exception):
-    """Typer knows what to make of it."""
+    """Left to typer."""
 
 
 class _Parser:
     def __init__(self, parameters: Mapping[str, inspect.Parameter]) -> None:
         self._values: dict[str, Any] = {}
         self._defaults = {
-            name: one.default
-            for name, one in parameters.items()
-            if one.default is not inspect.Parameter.empty
+            name: parameter.default
+            for name, parameter in parameters.items()
+            if parameter.default is not inspect.Parameter.empty
         }
         self._options: dict[str, tuple[str, Any]] = {}
         self._flags: dict[str, tuple[str, bool]] = {}
@@ -146,10 +146,10 @@ class _Parser:
 
 
 def _declared(parameter: inspect.Parameter) -> tuple[object, Option | Argument]:
-    """A parameter's type, without None, and what was said of it."""
+    """A parameter's type, without None, and its declaration."""
     if get_origin(parameter.annotation) is Annotated:
         type, said, *others = get_args(parameter.annotation)
-        options = [one for one in get_args(type) if one is not None.__class__]
+        options = [arg for arg in get_args(type) if arg is not None.__class__]
         if isinstance(said, Option | Argument) and not others:
             is_optional = len(options) == 1 and get_origin(type) is not list
             return options[0] if is_optional else type, said

@@ -1,4 +1,4 @@
-"""The command that examines an installation."""
+"""The command that checks an installation."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ def doctor(
         bool,
         typer.Option(
             "--full",
-            help="Also install and probe the embedded Postgres, if missing, and "
-            "ask a server's database.",
+            help="Also install and probe the embedded Postgres if it is missing, and connect "
+            "to the server's database.",
         ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Examine this installation and say what to do about each fault."""
+    """Check this installation and suggest a fix for each problem."""
     from recollect.settings import load
     from recollect.shells.cli.checks import examine
 
     try:
         done = list(examine(load(), full=full))
-    except InvalidInput as error:  # without settings there is nothing else to look at
+    except InvalidInput as error:  # without settings there is nothing else to check
         done = [Check("settings", "fail", str(error), error.remedy)]
     healthy = all(check.status != "fail" for check in done)
     if as_json:

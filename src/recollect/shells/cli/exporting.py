@@ -1,4 +1,4 @@
-"""The command that takes memories out."""
+"""The command that exports memories."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from recollect.core.memory.memory import Scope
 from recollect.core.text.analysis import counted
 from recollect.shells.cli.option_groups import option_group
 from recollect.shells.cli.options import AsJson, scope
-from recollect.shells.cli.output import note, print_json, show, unwritten
+from recollect.shells.cli.output import note, print_json, show, write_error
 from recollect.shells.cli.shell import run_async
 
 if TYPE_CHECKING:
@@ -28,36 +28,41 @@ _STDOUT: Final = "-"
 @option_group(where=scope)
 def export(
     file: Annotated[
-        str, typer.Argument(metavar="[FILE]", help="Where to; without it, or with -, stdout.")
+        str, typer.Argument(metavar="[FILE]", help="File to write; omitted or -: stdout.")
     ] = _STDOUT,
     *,
     format: Annotated[
-        str, typer.Option("--format", help="jsonl, which can be imported again, or md for people.")
+        str,
+        typer.Option(
+            "--format", help="jsonl, which can be imported again, or md for people to read."
+        ),
     ] = "jsonl",
     where: Scope,
     sensitive: Annotated[
-        bool, typer.Option("--sensitive", help="Sensitive memories as well.")
+        bool, typer.Option("--sensitive", help="Include sensitive memories.")
     ] = False,
     forgotten: Annotated[
-        bool, typer.Option("--forgotten", help="Forgotten memories as well.")
+        bool, typer.Option("--forgotten", help="Include forgotten memories.")
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Overwrite the file if it exists.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write memories to a file: all of them, or those of a scope."""
+    """Export memories to a file: all of them, or those in a scope."""
     from recollect.shells.transfer.exporting import check_export_format
 
     check_export_format(format)
     if as_json and file == _STDOUT:
         raise InvalidInput(
-            "stdout cannot hold both the export and the JSON document",
+            "stdout cannot hold both the export and the JSON summary",
             field="file",
-            remedy="Name a file, or leave out --json: the export itself is JSON Lines.",
+            remedy="Name a file, or omit --json: the export itself is JSON Lines.",
         )
-    with _opened(file, force=force) as out:
+    with _open_output(file, force=force) as out:
         chosen = replace(where, forgotten=forgotten)
         taken = run_async(_write(out, chosen, format, sensitive=sensitive))
-    _tell(taken, file, as_json=as_json)
+    _report(taken, file, as_json=as_json)
 
 
 async def _write(out: IO[bytes], where: Scope, format: str, *, sensitive: bool) -> Taken:
@@ -67,26 +72,26 @@ async def _write(out: IO[bytes], where: Scope, format: str, *, sensitive: bool) 
     from recollect.wiring.transfer import open_transfer
 
     async with open_transfer(load()) as transfer:
-        with counting_bar("exporting") as tell:
+        with counting_bar("exporting") as report:
             return await write_export(
-                transfer.service, out, where, format, sensitive=sensitive, progress=tell
+                transfer.service, out, where, format, sensitive=sensitive, progress=report
             )
 
 
-def _tell(taken: Taken, file: str, *, as_json: bool) -> None:
+def _report(taken: Taken, file: str, *, as_json: bool) -> None:
     if as_json:
         print_json({"file": file, "exported": taken.exported, "left_out": taken.left_out})
         return
-    said = show if file != _STDOUT else note
+    write = show if file != _STDOUT else note
     if file != _STDOUT:
-        said(f"exported {counted(taken.exported, 'memory')} to {file}")
+        write(f"exported {counted(taken.exported, 'memory')} to {file}")
     if taken.left_out:
         left_out = counted(taken.left_out, "sensitive memory")
-        said(f"left out {left_out}; --sensitive exports them, too")
+        write(f"left out {left_out}; pass --sensitive to include them")
 
 
 @contextmanager
-def _opened(file: str, *, force: bool) -> Iterator[IO[bytes]]:
+def _open_output(file: str, *, force: bool) -> Iterator[IO[bytes]]:
     from recollect.shells.transfer.exporting import new_file
 
     if file != _STDOUT:
@@ -97,4 +102,4 @@ def _opened(file: str, *, force: bool) -> Iterator[IO[bytes]]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
     except OSError as error:
-        raise unwritten(error) from error
+        raise write_error(error) from error

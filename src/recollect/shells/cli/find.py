@@ -27,14 +27,14 @@ from recollect.shells.cli.declared import Argument, Option
 from recollect.shells.cli.option_groups import option_group
 from recollect.shells.cli.options import (
     AsJson,
-    moment,
+    parse_full_id,
+    parse_moment,
     resolve_project,
     scope_of_folder,
-    whole_id,
 )
 from recollect.shells.cli.output import note, print_json, show
 from recollect.shells.cli.shell import MOST_BYTES_A_CHARACTER, ask, clear_ids
-from recollect.shells.cli.where import in_scope, more_everywhere, tell_where
+from recollect.shells.cli.where import in_scope, more_everywhere, report_scope
 
 if TYPE_CHECKING:
     from recollect.core.recall.explain import WhyReport
@@ -44,22 +44,24 @@ _STDIN = "-"
 
 AsOf = Annotated[
     str | None,
-    Option("--as-of", help="What was known then, as it was then; written like --since."),
+    Option("--as-of", help="Recall what was known at this time; same formats as --since."),
 ]
-Limit = Annotated[int, Option("--limit", help=f"How many hits, 1 to {MAX_LIMIT}.")]
-SortedBy = Annotated[str, Option("--sort-by", help=f"One of: {', '.join(get_args(SortBy))}.")]
+Limit = Annotated[int, Option("--limit", help=f"Maximum number of hits, 1 to {MAX_LIMIT}.")]
+SortedBy = Annotated[
+    str, Option("--sort-by", help=f"Order of the hits: {', '.join(get_args(SortBy))}.")
+]
 Exclude = Annotated[
     list[str] | None,
-    Option("--exclude", help="A whole id to leave out; may be repeated."),
+    Option("--exclude", help="Full id of a memory to leave out; repeatable."),
 ]
 Weights = Annotated[
     list[str] | None,
-    Option("--weight", help="LEG=NUMBER for this recall, 0 to 5; may be repeated."),
+    Option("--weight", help="Weight of a leg for this recall as LEG=NUMBER, 0 to 5; repeatable."),
 ]
-Expanded = Annotated[str, Option("--expanded", help="Extra words for the lexical leg.")]
+Expanded = Annotated[str, Option("--expanded", help="Extra words for the lexical leg to search.")]
 SensitiveQuery = Annotated[
     bool,
-    Option("--sensitive", help="Give the query's text to no model on another machine."),
+    Option("--sensitive", help="Do not send the query to a model on another machine."),
 ]
 
 
@@ -75,14 +77,14 @@ def _request(
     sensitive: SensitiveQuery = False,
     as_of: AsOf = None,
 ) -> RecallRequest:
-    """What is asked, all but the query."""
+    """The request, without its query."""
     return RecallRequest(
         query="",
         expanded_query=expanded,
         limit=limit,
         sort_by=_sort_order(sort_by),
         scope=where,
-        exclude=frozenset(whole_id(one, "exclude") for one in exclude or ()),
+        exclude=frozenset(parse_full_id(text, "exclude") for text in exclude or ()),
         weights=_leg_weights(weight),
         is_sensitive=sensitive,
         as_of=_then(as_of),
@@ -91,10 +93,12 @@ def _request(
 
 @option_group(request=_request)
 def recall(
-    query: Annotated[str, Argument(metavar="QUERY", help="Any text; - reads it from stdin.")],
+    query: Annotated[
+        str, Argument(metavar="QUERY", help="The query, any text; - reads it from stdin.")
+    ],
     *,
     request: RecallRequest,
-    explain: Annotated[bool, Option("--explain", help="Say of each hit why it is there.")] = False,
+    explain: Annotated[bool, Option("--explain", help="Explain why each hit is there.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Find the memories most useful for a query, best first."""
@@ -116,15 +120,15 @@ def recall(
 
 @option_group(request=_request)
 def why(
-    id: Annotated[str, Argument(metavar="ID", help="An id, or the beginning of one.")],
+    id: Annotated[str, Argument(metavar="ID", help="The memory's id, or a unique prefix of it.")],
     *,
     query: Annotated[
-        str, Option("--query", help="The query it should answer; - reads it from stdin.")
+        str, Option("--query", help="The query it should match; - reads it from stdin.")
     ],
     request: RecallRequest,
     as_json: AsJson = False,
 ) -> None:
-    """Say why a memory is recalled for a query or is not, and what would bring it in."""
+    """Explain why a memory is or is not recalled for a query, and what would change that."""
     asked = replace(request, query=_query(query))
 
     async def explain(recollect: Service) -> WhyReport:
@@ -144,11 +148,11 @@ def why(
 
 
 def _then(text: str | None) -> datetime | None:
-    return moment(text, "as-of", datetime.now(UTC)) if text else None
+    return parse_moment(text, "as-of", datetime.now(UTC)) if text else None
 
 
 def _leg_weights(texts: list[str] | None) -> dict[LegName, float]:
-    """`lexical=1` for each leg named."""
+    """Parse `lexical=1` for each leg."""
     weights: dict[LegName, float] = {}
     for text in texts or ():
         name, _, number = text.partition("=")
@@ -158,15 +162,15 @@ def _leg_weights(texts: list[str] | None) -> dict[LegName, float]:
             weights[name] = float(number)
         except ValueError as error:
             raise InvalidInput(
-                f"{text[:60]!r} is not a weight",
+                f"{text[:60]!r} is not a valid weight",
                 field="weight",
-                remedy=f"Write --weight LEG=NUMBER with a leg of: {', '.join(LEGS)}.",
+                remedy=f"Write --weight LEG=NUMBER, where LEG is one of: {', '.join(LEGS)}.",
             ) from error
     return weights
 
 
 def _ids_of(hit: Hit) -> Iterator[UUID]:
-    """Every id that is shown with a hit."""
+    """Every id shown with a hit."""
     yield hit.memory.id
     yield from hit.stands_for
     yield from (memory.id for memory in hit.attached)
@@ -184,7 +188,7 @@ def _show_hits(found: Recollection, ids: Mapping[UUID, str], *, explain: bool) -
             *([legs(found)] if explain else []),
         )
     if found.hits:
-        tell_where(found.scope)
+        report_scope(found.scope)
     if found.note:
         note(found.note)
     if found.hint and not _was_shown_today(found.hint):
@@ -196,8 +200,8 @@ def _show_hits(found: Recollection, ids: Mapping[UUID, str], *, explain: bool) -
 
 
 def _was_shown_today(hint: str) -> bool:
-    """Whether this store's person has read it today; from now on he has. Where that cannot be
-    written down, it is shown again.
+    """Whether this hint was already shown today for this store; records it as shown. If that cannot
+    be saved, the hint is shown again.
     """
     from recollect.settings import load
 
@@ -233,7 +237,7 @@ def _sort_order(text: str) -> SortBy:
 
 
 def _query(text: str) -> str:
-    """The text, or as much of stdin as a recall looks at; any bytes are a legal query."""
+    """The text, or as much of stdin as recall reads; any bytes are a valid query."""
     if text != _STDIN:
         return text
     data = sys.stdin.buffer.read(MAX_QUERY_CHARS * MOST_BYTES_A_CHARACTER)

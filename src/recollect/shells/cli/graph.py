@@ -1,4 +1,4 @@
-"""The commands on the concept graph: see it, mend it, fill it."""
+"""The commands that show, correct and fill the concept graph."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import typer
 from recollect.core.errors import InvalidInput
 from recollect.core.text.analysis import counted
 from recollect.shells.cli.errors import ExitCode
-from recollect.shells.cli.options import AsJson, Start, moment, whose
+from recollect.shells.cli.options import AsJson, Start, owner_or_default, parse_moment
 from recollect.shells.cli.output import note, print_json, show
 from recollect.shells.cli.shell import ask_part, ask_server
 from recollect.shells.cli.typed import Commands
@@ -28,13 +28,17 @@ Answer = TypeVar("Answer")
 
 graph_app = Commands(
     invoke_without_command=True,
-    help="The concept graph of a server: what memories mention, and how it is connected.",
+    help="Show and edit the concept graph of a server: what memories mention, and how it "
+    "is connected.",
 )
 
 AsOf = Annotated[
-    str | None, typer.Option("--as-of", help="What was true then: 2026-01-31, or an age: 30d.")
+    str | None,
+    typer.Option(
+        "--as-of", help="Show what was true at this time: 2026-01-31, or an age such as 30d."
+    ),
 ]
-Name = Annotated[str, typer.Argument(metavar="CONCEPT", help="As memories write it.")]
+Name = Annotated[str, typer.Argument(metavar="CONCEPT", help="A concept, named as in memories.")]
 
 
 @graph_app.callback()
@@ -47,19 +51,26 @@ def graph(context: typer.Context, *, start: Start = False, as_json: AsJson = Fal
 def show_concept(
     name: Name,
     *,
-    limit: Annotated[int, typer.Option("--limit", help="How many of each kind, 1 to 100.")] = 20,
+    limit: Annotated[
+        int, typer.Option("--limit", help="Maximum number of each kind, 1 to 100.")
+    ] = 20,
     as_of: AsOf = None,
     history: Annotated[
-        bool, typer.Option("--history", help="Also what is no longer true or said.")
+        bool, typer.Option("--history", help="Include what is no longer true or stated.")
     ] = False,
-    svg: Annotated[Path | None, typer.Option("--svg", help="Draw it into this file.")] = None,
+    svg: Annotated[
+        Path | None, typer.Option("--svg", metavar="FILE", help="Write the graph as SVG to FILE.")
+    ] = None,
     png: Annotated[
-        Path | None, typer.Option("--png", help="Draw it into this file; needs matplotlib.")
+        Path | None,
+        typer.Option(
+            "--png", metavar="FILE", help="Write the graph as PNG to FILE; needs matplotlib."
+        ),
     ] = None,
     start: Start = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show what is around a concept."""
+    """Show a concept and its neighbours."""
 
     async def look(graph: Graph) -> Neighbourhood:
         return await graph.show(name, limit=limit, as_of=_moment(as_of), history=history)
@@ -78,14 +89,14 @@ def show_concept(
 
 @graph_app.command("path")
 def path(
-    source: Annotated[str, typer.Argument(metavar="FROM", help="A concept.")],
-    target: Annotated[str, typer.Argument(metavar="TO", help="Another one.")],
+    source: Annotated[str, typer.Argument(metavar="FROM", help="The concept to start from.")],
+    target: Annotated[str, typer.Argument(metavar="TO", help="The concept to reach.")],
     *,
     as_of: AsOf = None,
     start: Start = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say how two concepts connect, and which memories say so."""
+    """Show how two concepts connect, and which memories say so."""
 
     async def look(graph: Graph) -> GraphPath | None:
         return await graph.path(source, target, as_of=_moment(as_of))
@@ -103,7 +114,7 @@ def path(
 
 @graph_app.command("stats")
 def stats(*, start: Start = False, as_json: AsJson = False) -> None:
-    """Count what is in the graph."""
+    """Show the size of the graph."""
 
     async def look(graph: Graph) -> GraphStats:
         return await graph.stats()
@@ -122,49 +133,51 @@ def stats(*, start: Start = False, as_json: AsJson = False) -> None:
 
 @graph_app.command("merge")
 def merge(
-    into: Annotated[str, typer.Argument(metavar="CONCEPT", help="The one that stays.")],
-    other: Annotated[str, typer.Argument(metavar="OTHER", help="What means the same.")],
+    into: Annotated[str, typer.Argument(metavar="CONCEPT", help="The concept to keep.")],
+    other: Annotated[str, typer.Argument(metavar="OTHER", help="The concept to merge into it.")],
     *,
     start: Start = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make one concept of two, for good."""
+    """Merge two concepts into one, permanently."""
 
-    async def mend(graph: Graph) -> Concept:
+    async def edit(graph: Graph) -> Concept:
         return await graph.merge(into, other)
 
-    _say(_ask(mend, start=start), as_json=as_json)
+    _show_concept(_ask(edit, start=start), as_json=as_json)
 
 
 @graph_app.command("split")
 def split(
     concept: Name,
-    alias: Annotated[str, typer.Argument(metavar="ALIAS", help="The name that means another.")],
+    alias: Annotated[
+        str, typer.Argument(metavar="ALIAS", help="The name that means something else.")
+    ],
     *,
     start: Start = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make a concept of its own of one of a concept's names, for good."""
+    """Split one of a concept's names off into its own concept, permanently."""
 
-    async def mend(graph: Graph) -> Concept:
+    async def edit(graph: Graph) -> Concept:
         return await graph.split(concept, alias)
 
-    _say(_ask(mend, start=start), as_json=as_json)
+    _show_concept(_ask(edit, start=start), as_json=as_json)
 
 
 @graph_app.command("build")
 def build(
     *,
     again: Annotated[
-        bool, typer.Option("--again", help="Read every memory anew; imported facts stay.")
+        bool, typer.Option("--again", help="Read every memory again; imported facts stay.")
     ] = False,
     retry: Annotated[
-        bool, typer.Option("--retry", help="Also what failed, be it too often.")
+        bool, typer.Option("--retry", help="Also retry what failed, even if it failed too often.")
     ] = False,
     start: Start = False,
     as_json: AsJson = False,
 ) -> None:
-    """Read every memory of the server's database that waits, and compare new names."""
+    """Extract concepts from all waiting memories of the server's database and compare new names."""
     from recollect.shells.cli.graph_build import build as fill
 
     counts = ask_server(lambda server: fill(server, again=again, retry=retry), start=start)
@@ -180,14 +193,20 @@ def build(
 
 @graph_app.command("import")
 def import_file(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="JSON Lines; - for stdin.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="File of JSON Lines; - reads stdin.")
+    ],
     *,
     owner: Annotated[
-        str | None, typer.Option("--owner", help="Whose memories; default RECOLLECT_OWNER.")
+        str | None,
+        typer.Option("--owner", help="Owner of the memories (default: RECOLLECT_OWNER)."),
     ] = None,
     ids: Annotated[
         Path | None,
-        typer.Option("--ids", help='JSON Lines of {"doc": NAME, "memory": ID} for FILE\'s names.'),
+        typer.Option(
+            "--ids",
+            help='JSON Lines of {"doc": NAME, "memory": ID} that map FILE\'s names to memories.',
+        ),
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Check the file and change nothing.")
@@ -195,7 +214,7 @@ def import_file(
     start: Start = False,
     as_json: AsJson = False,
 ) -> None:
-    """Put ready-made facts into the graph of the server's database."""
+    """Import ready-made facts into the graph of the server's database."""
     from recollect.shells.cli.graph_build import import_into, read_ids, read_lines
 
     lines = read_lines(file)
@@ -203,13 +222,13 @@ def import_file(
 
     async def put_in(server: Server) -> Imported:
         return await import_into(
-            server, whose(owner, server.settings), lines, known, dry_run=dry_run
+            server, owner_or_default(owner, server.settings), lines, known, dry_run=dry_run
         )
 
     done = ask_server(put_in, start=start)
-    errors = [{"line": one.line, "reason": one.reason} for one in done.errors]
-    told = ("lines", "memories", "mentions", "facts", "left_out")
-    counts = {name: getattr(done, name) for name in told}
+    errors = [{"line": error.line, "reason": error.reason} for error in done.errors]
+    fields = ("lines", "memories", "mentions", "facts", "left_out")
+    counts = {name: getattr(done, name) for name in fields}
     if as_json:
         print_json({**counts, "errors": errors, "dry_run": dry_run})
     else:
@@ -235,10 +254,10 @@ def _ask(question: Callable[[Graph], Awaitable[Answer]], *, start: bool) -> Answ
 
 
 def _moment(text: str | None) -> datetime | None:
-    return None if text is None else moment(text, "as-of", datetime.now(UTC))
+    return None if text is None else parse_moment(text, "as-of", datetime.now(UTC))
 
 
-def _say(concept: Concept, *, as_json: bool) -> None:
+def _show_concept(concept: Concept, *, as_json: bool) -> None:
     if as_json:
         from recollect.wire.graph import ConceptOut
 
@@ -252,22 +271,22 @@ def _draw(found: Neighbourhood, svg: Path | None, png: Path | None) -> None:
     if svg is not None:
         from recollect.core.graph.drawing import svg as drawn
 
-        with _written(svg, "--svg"):
+        with _translate_write_errors(svg, "--svg"):
             svg.write_text(drawn(found), encoding="utf-8")
     if png is not None:
         from recollect.shells.cli.graph_png import draw
 
-        with _written(png, "--png"):
+        with _translate_write_errors(png, "--png"):
             draw(found, png)
 
 
 @contextmanager
-def _written(path: Path, option: str) -> Iterator[None]:
+def _translate_write_errors(path: Path, option: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
         raise InvalidInput(
-            f"{path} cannot be written: {error.strerror}",
+            f"{path} could not be written: {error.strerror}",
             field=option,
-            remedy="Name a file in a folder that exists and that you may write to.",
+            remedy="Name a file in an existing folder that you can write to.",
         ) from error

@@ -24,13 +24,13 @@ _MODEL_HUNDREDS = 999
 
 
 async def build(server: Server, *, again: bool, retry: bool) -> dict[str, float]:
-    """Read all that waits. It can be broken off and begun again at any time."""
+    """Extract from everything that waits. Can be interrupted and resumed at any time."""
     parts = server.graph
     if parts.mode == "off":
         raise InvalidInput(
-            "RECOLLECT_GRAPH=off says that nothing is to be read",
+            "RECOLLECT_GRAPH=off disables reading memories for the graph",
             field="RECOLLECT_GRAPH",
-            remedy="Set it to rules or llm, or unset it for the default.",
+            remedy="Set RECOLLECT_GRAPH to rules or llm, or unset it to use the default.",
         )
     if again:
         await parts.store.read_again(BY_MODEL + _MODEL_HUNDREDS)
@@ -43,7 +43,7 @@ async def build(server: Server, *, again: bool, retry: bool) -> dict[str, float]
     with counting_bar("reading") as bar:
         bar("reading", 0, waiting)
 
-        def tell(news: Extracted | Compared | Trouble) -> None:
+        def report(news: Extracted | Compared | Trouble) -> None:
             nonlocal last, comparing
             before, last = last, time.monotonic()
             if isinstance(news, Extracted):
@@ -56,12 +56,12 @@ async def build(server: Server, *, again: bool, retry: bool) -> dict[str, float]
                 comparing += last - before
                 bar("comparing names", news.names, None)
             else:
-                note(f"{news.error}; trying again in {news.seconds:.0f} s")
+                note(f"{news.error}; retrying in {news.seconds:.0f} s")
 
         try:
-            await Worker(GraphStep(parts, tell)).work_off()
+            await Worker(GraphStep(parts, report)).work_off()
         except ModelUnavailable as error:
-            note(f"{error} {error.remedy} What waits for it stays in the queue.")
+            note(f"{error} {error.remedy} Waiting memories stay in the queue.")
     counts["failing"] = (await parts.progress()).failing
     seconds = round(time.monotonic() - began, 1)
     return {**counts, "seconds": seconds, "comparing_seconds": round(comparing, 1)}
@@ -76,12 +76,12 @@ async def import_into(
     dry_run: bool,
 ) -> Imported:
     with counting_bar("importing") as bar:
-        told = 0
+        reported = 0
 
         def progress(done: int, of: int) -> None:
-            nonlocal told
-            bar("importing", done - told, of if told == 0 else None)
-            told = done
+            nonlocal reported
+            bar("importing", done - reported, of if reported == 0 else None)
+            reported = done
 
         return await import_facts(
             server.graph.store, owner, lines, ids=ids, dry_run=dry_run, progress=progress
@@ -89,36 +89,36 @@ async def import_into(
 
 
 def read_lines(file: Path) -> list[str]:
-    """The lines of a file of UTF-8 text, or of stdin."""
+    """The lines of a UTF-8 file, or of stdin."""
     try:
         data = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
         return data.decode("utf-8").split("\n")
     except OSError as error:
         raise InvalidInput(
-            f"{file} cannot be read: {error.strerror}",
+            f"{file} could not be read: {error.strerror}",
             field="FILE",
-            remedy="Name a file of JSON Lines; docs/graph.md says what a line holds.",
+            remedy="Name a file of JSON Lines; docs/graph.md describes the format.",
         ) from error
     except UnicodeDecodeError as error:
         raise InvalidInput(
-            f"{file} is not valid UTF-8: byte {error.start} cannot be read",
+            f"{file} is not valid UTF-8: byte {error.start} is invalid",
             field="FILE",
             remedy="Convert it first, for example with `iconv -f ISO-8859-1 -t UTF-8`.",
         ) from error
 
 
 def read_ids(file: Path) -> dict[str, UUID]:
-    """Which memory each name of a file means."""
+    """Which memory each name in the file stands for."""
     ids: dict[str, UUID] = {}
     for number, line in enumerate(read_lines(file), 1):
         if not line.strip():
             continue
         try:
-            one = json.loads(line)
-            ids[str(one["doc"])] = UUID(one["memory"])
+            entry = json.loads(line)
+            ids[str(entry["doc"])] = UUID(entry["memory"])
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise InvalidInput(
-                f"line {number} of {file} does not say which memory a name means",
+                f"line {number} of {file} does not map a name to a memory",
                 field="--ids",
                 remedy='Write each line as {"doc": "NAME", "memory": "ID"}.',
             ) from error

@@ -1,5 +1,5 @@
-"""A concept and what is around it as a PNG picture, where matplotlib is installed: the places and
-colours are those of the SVG.
+"""A concept and its neighbours as a PNG, if matplotlib is installed; positions and colours are
+those of the SVG.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ def draw(found: Neighbourhood, file: Path) -> None:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise InvalidInput(
-            "matplotlib, which draws PNG files, is not installed",
+            "PNG output needs matplotlib, which is not installed",
             field="--png",
-            remedy=f"Use --svg, which needs nothing. {how_to_install('bench')}",
+            remedy=f"Use --svg, which needs no extra packages. {how_to_install('bench')}",
         ) from error
     figure = Figure(figsize=(WIDTH / 100, HEIGHT / 100), dpi=100)
     axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
@@ -61,11 +61,11 @@ def draw(found: Neighbourhood, file: Path) -> None:
         axes.plot([24], [24 + 20 * place], "o", color=COLOURS[kind], markersize=7)
         axes.text(36, 24 + 20 * place, kind, va="center", fontsize=9)
     with warnings.catch_warnings():
-        # Of a letter that its font does not have it draws a box, and says so at length.
+        # For a character that its font lacks, matplotlib draws a box and prints a long warning.
         warnings.simplefilter("ignore", UserWarning)
         figure.savefig(file, format="png")
 
 
 def _plain(text: str) -> str:
-    """Dollar signs would be read as mathematics."""
+    """Dollar signs would be parsed as math."""
     return text.replace("$", r"\$")

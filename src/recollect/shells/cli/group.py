@@ -1,4 +1,4 @@
-"""The command group that typer runs: its errors and its help are told as all others are."""
+"""The command group that typer runs: errors and help are reported like all others."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EXIT_CODES = "\b\nExit codes:\n" + "\n".join(
 
 
 class Shell(TyperGroup):
-    """The command group whose errors are ours: see `errors.guarded`."""
+    """The command group whose errors go through `errors.guarded`."""
 
     def main(
         self,
@@ -60,14 +60,14 @@ class Shell(TyperGroup):
 
 
 def name_values(command: Command) -> None:
-    """Let the help show what a command takes by name, `--tag TAG`, not by its type in Python.
-    Choices are shown as they are.
+    """Show values by name in the help, `--tag TAG`, not by their Python type. Choices stay as they
+    are.
     """
-    for one in command.params:
-        if isinstance(one, TyperArgument | TyperOption) and not one.type_descriptor.is_choice:
-            one.metavar = one.metavar or max(one.opts, key=len).lstrip("-").upper()
-        if isinstance(one, TyperArgument):
-            one.display_type_rich = _nothing  # type: ignore[method-assign]  # no setting does it
+    for param in command.params:
+        if isinstance(param, TyperArgument | TyperOption) and not param.type_descriptor.is_choice:
+            param.metavar = param.metavar or max(param.opts, key=len).lstrip("-").upper()
+        if isinstance(param, TyperArgument):
+            param.display_type_rich = _nothing  # type: ignore[method-assign]  # no setting does it
     if isinstance(command, TyperGroup):
         for below in command.commands.values():
             name_values(below)
@@ -78,7 +78,7 @@ def _nothing(ctx: Context) -> None:  # noqa: ARG001  # typer's signature
 
 
 def _helping(run: Callable[[], object]) -> object:
-    """Typer writes help by itself; that stdout is full or gone, only `output` knows to tell."""
+    """Typer writes help itself; write errors of stdout are reported by `output`."""
     with redirect_stdout(StringIO()) as said:
         result = run()
     print_text(said.getvalue().removesuffix("\n"))
@@ -86,7 +86,7 @@ def _helping(run: Callable[[], object]) -> object:
 
 
 def _translated(run: Callable[[], object]) -> object:
-    """Typer's errors as ours."""
+    """Translate typer's errors into ours."""
     try:
         return run()
     except NoArgsIsHelpError as error:
@@ -99,10 +99,10 @@ def _translated(run: Callable[[], object]) -> object:
 
 
 def _misused(error: TyperException) -> InvalidInput:
-    """A value of the wrong kind in our own words; what else is wrong, in typer's."""
+    """A value of the wrong type in our own words; anything else in typer's."""
     from recollect.core.admin.value_kinds import TAKES, wrong_kind
 
-    see = f"See `{_command_of(error)} --help`."
+    see = f"Run `{_command_of(error)} --help` for usage."
     parameter = getattr(error, "param", None)
     name = getattr(parameter, "name", None) or ""
     is_missing = type(error) is not BadParameter  # typer's own kinds say what is missing, and where

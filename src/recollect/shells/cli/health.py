@@ -1,4 +1,4 @@
-"""What `doctor` looks at beside the stores: room, permissions, clock, key, sync, agents, speed."""
+"""The checks of `doctor` besides the stores: disk, permissions, clock, key, sync, agents, speed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _HOOK_SECONDS: Final = 60
 def check_room(home: Path) -> Check:
     nearest = next(folder for folder in (home, *home.absolute().parents) if folder.exists())
     free = shutil.disk_usage(nearest).free
-    found = f"{free / 1e9:.1f} GB free where {home} lies"
+    found = f"{free / 1e9:.1f} GB free on the disk of {home}"
     if free >= _LITTLE_ROOM:
         return Check("room", "ok", found)
     remedy = f"Free some space on the disk of {nearest}, or set RECOLLECT_HOME to another disk."
@@ -48,28 +48,30 @@ def check_room(home: Path) -> Check:
 
 
 def check_permissions(settings: Settings) -> Check:
-    """Memories are their owner's alone: no other account may read the file."""
+    """No other account may read the memories."""
     path = settings.sqlite_path
     files = [path, *path.parent.glob(f"{path.name}-*")] if path.exists() else []
     open_ones = [file for file in files if file.stat().st_mode & _OTHERS]
     if open_ones:
         names = " ".join(str(file) for file in open_ones)
-        found = f"other accounts may read {names}"
+        found = f"other accounts can read {names}"
         return Check("permissions", "warn", found, f"Run `chmod go-rwx {names}`.")
-    return Check("permissions", "ok", "the memories are readable for their owner alone")
+    return Check("permissions", "ok", "only the owner can read the memories")
 
 
 def check_clock(settings: Settings, now: datetime) -> Check:
-    """A clock that is wrong gives wrong dates; recency and sync's logs follow it."""
-    remedy = "Set the clock, or let the system keep it (for example `timedatectl set-ntp true`)."
+    """A wrong clock gives wrong dates; recency and the sync log depend on it."""
+    remedy = "Set the clock, or synchronize it (for example with `timedatectl set-ntp true`)."
     if now < _EARLIEST:
-        return Check("clock", "fail", f"it says {now:%Y-%m-%d}", remedy)
+        return Check("clock", "fail", f"the clock says {now:%Y-%m-%d}", remedy)
     try:
         newest = _newest(settings.sqlite_path) if settings.has_local_store else None
-    except (OSError, sqlite3.Error):  # what is wrong with the store, its own check says
+    except (OSError, sqlite3.Error):  # faults of the store are reported by its own check
         newest = None
     if newest is not None and newest > now + _SKEW:
-        found = f"it says {now:%Y-%m-%d %H:%M}, but a memory is from {newest:%Y-%m-%d %H:%M} UTC"
+        found = (
+            f"the clock says {now:%Y-%m-%d %H:%M}, but a memory is from {newest:%Y-%m-%d %H:%M} UTC"
+        )
         return Check("clock", "warn", found, remedy)
     return Check("clock", "ok", f"{now:%Y-%m-%d %H:%M} UTC")
 
@@ -83,29 +85,31 @@ def _newest(path: Path) -> datetime | None:
 
 
 def check_key(settings: Settings) -> Check:
-    """Of the key itself nothing is shown."""
-    remedy = "Set RECOLLECT_API_KEY to what `recollect keys create` printed on the server."
+    """Nothing of the key itself is shown."""
+    remedy = "Set RECOLLECT_API_KEY to the key that `recollect keys create` printed on the server."
     if settings.api_key is None:
-        return Check("key", "fail", "RECOLLECT_API_URL names a server without a key", remedy)
+        return Check(
+            "key", "fail", "RECOLLECT_API_URL is set, but RECOLLECT_API_KEY is not", remedy
+        )
     text = settings.api_key.get_secret_value().strip()
     if not text.startswith(PREFIX):
-        return Check("key", "warn", f"the key does not begin with {PREFIX}", remedy)
-    return Check("key", "ok", "there is a key; whether it is accepted says `server`")
+        return Check("key", "warn", f"the key does not start with {PREFIX}", remedy)
+    return Check("key", "ok", "a key is set; the `server` check shows whether it is accepted")
 
 
 def check_sync(settings: Settings) -> Check:
     status = asyncio.run(_sync_status(settings))
     found = f"{counted(status.waiting, 'write')} waiting, "
-    found += f"{counted(status.held, 'sensitive memory')} kept here"
+    found += f"{counted(status.held, 'sensitive memory')} kept on this machine"
     last = status.last_sync_at
-    found += f"; last equal {last:%Y-%m-%d %H:%M} UTC" if last else "; never equal yet"
+    found += f"; last synced {last:%Y-%m-%d %H:%M} UTC" if last else "; never synced yet"
     if status.trouble is not None:
         return Check("sync", "fail", f"{found}; {status.trouble}", status.remedy or "Try again.")
     if status.parked:
-        remedy = "See `recollect status` for the reasons, then `recollect sync --retry`."
+        remedy = "Run `recollect status` for the reasons, then `recollect sync --retry`."
         return Check("sync", "warn", f"{found}; {len(status.parked)} parked", remedy)
     if status.conflicts:
-        remedy = "See `recollect conflicts`, and resolve each of them."
+        remedy = "Run `recollect conflicts` and resolve each of them."
         return Check("sync", "warn", f"{found}; {counted(status.conflicts, 'conflict')}", remedy)
     return Check("sync", "ok", found)
 
@@ -118,7 +122,7 @@ async def _sync_status(settings: Settings) -> SyncStatus:
 
 
 def check_agents() -> Iterator[Check]:
-    """Where a client is on this machine: whether it starts Recollect."""
+    """For each client on this machine: whether it starts Recollect."""
     from recollect.wiring.agents import find_installed
 
     for found in find_installed():
@@ -129,30 +133,31 @@ def check_agents() -> Iterator[Check]:
         elif found.status == "absent" and not found.is_found:
             continue
         elif found.status == "absent":
-            yield Check(check, "ok", f"not installed; `recollect install {name}` does it")
+            yield Check(check, "ok", f"not installed; run `recollect install {name}` to install it")
         else:
-            first = "Mend the file, then run" if found.status == "unclear" else "Run"
-            remedy = f"{first} `recollect install {name}`; `--print` shows what belongs there."
+            first = "Fix the file, then run" if found.status == "unclear" else "Run"
+            remedy = f"{first} `recollect install {name}`; `--print` shows what to put there."
             yield Check(check, "warn", f"{found.status}: {found.detail}", remedy)
 
 
 def check_speed(settings: Settings, *, full: bool) -> Check:
-    """Recall as it answers here, against what a hook may take before each prompt."""
+    """How long recall takes here, compared with what a hook may take before each prompt."""
     budget = settings.hook_budget_ms
     if settings.has_local_store and not settings.sqlite_path.exists():
-        return Check("speed", "ok", "nothing is stored yet that could be recalled")
+        return Check("speed", "ok", "nothing is stored yet, so there is nothing to recall")
     warm = asyncio.run(_recall_times(settings))
     found = f"a recall takes {median(warm):.0f} ms (the hook's budget is {budget} ms)"
     slowest = median(warm)
     if full:
         cold = [_hook_time(settings) for _ in range(_RUNS)]
-        found += f"; a hook with its process takes {median(cold):.0f} ms"
+        found += f"; a hook including its process start takes {median(cold):.0f} ms"
         slowest = max(slowest, median(cold))
     if slowest <= budget:
         return Check("speed", "ok", found)
     remedy = (
-        "The hook leaves out what is late, so prompts are not held up. For hits in time raise "
-        "RECOLLECT_HOOK_BUDGET_MS, or see whether the machine or the server is busy."
+        "Prompts are not delayed: the hook skips late results. To get results in time, "
+        "raise RECOLLECT_HOOK_BUDGET_MS, or check whether the machine or the server is "
+        "busy."
     )
     return Check("speed", "warn", found, remedy)
 
@@ -163,15 +168,15 @@ async def _recall_times(settings: Settings) -> list[float]:
     times: list[float] = []
     async with open_service(settings) as recollect:
         for _ in range(_RUNS):
-            begun = time.perf_counter()
+            started = time.perf_counter()
             await recollect.recall(RecallRequest(_QUESTION))
-            times.append((time.perf_counter() - begun) * 1000)
+            times.append((time.perf_counter() - started) * 1000)
     return times
 
 
 def _hook_time(settings: Settings) -> float:
     event = {"hook_event_name": "UserPromptSubmit", "session_id": "doctor", "prompt": _QUESTION}
-    begun = time.perf_counter()
+    started = time.perf_counter()
     subprocess.run(
         [sys.executable, "-m", "recollect.main", "hook", "recall"],
         input=json.dumps(event).encode(),
@@ -180,12 +185,12 @@ def _hook_time(settings: Settings) -> float:
         timeout=_HOOK_SECONDS,
         check=False,
     )
-    return (time.perf_counter() - begun) * 1000
+    return (time.perf_counter() - started) * 1000
 
 
 def failed(name: str, error: Exception) -> Check:
-    """A check that could not be made is a finding, not the end of the examination."""
+    """A check that fails is a finding, not the end of the run."""
     if isinstance(error, RecollectError):
         return Check(name, "fail", str(error), error.remedy)
-    remedy = "Correct what it names; with RECOLLECT_DEBUG=1 other commands show where it fails."
-    return Check(name, "fail", f"it cannot be examined ({type(error).__name__})", remedy)
+    remedy = "Fix the cause named above; RECOLLECT_DEBUG=1 makes other commands show a traceback."
+    return Check(name, "fail", f"the check failed ({type(error).__name__})", remedy)

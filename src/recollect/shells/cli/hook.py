@@ -1,6 +1,7 @@
-"""`recollect hook`: the commands that agents run, explained to people, and what became of them.
+"""`recollect hook`: the commands that agents run, described for people, and their log.
 
-An agent never comes this way: `main` goes straight to the hooks, without a command line's imports.
+Agents never come this way: `main` goes straight to the hooks, without the imports of a command
+line.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ from recollect.shells.cli.output import print_json, show
 from recollect.shells.cli.typed import Commands
 
 AsText = Annotated[
-    bool, typer.Option("--text", help="Print the plain text instead of the hook's JSON.")
+    bool, typer.Option("--text", help="Print plain text instead of the hook's JSON.")
 ]
 _LINES: Final = 10
 _HELP: Final = {
-    "recall": "Before each prompt: print the memories that it needs, within the budget.",
+    "recall": "Before each prompt: print the memories it needs, within the time budget.",
     "brief": "When a session starts: print the project's most important memories.",
-    "capture": "When an answer ends: keep what the person said that lasts, in the background.",
-    "compact": "Before a compaction: keep what would be lost; `brief` brings it back after it.",
+    "capture": "When an answer ends: store what will matter later, in the background.",
+    "compact": "Before a compaction: store what would be lost; `brief` then brings it back.",
 }
 
 
@@ -33,7 +34,7 @@ def build(door: Callable[[list[str]], object]) -> typer.Typer:
         no_args_is_help=True,
         add_completion=False,
         rich_markup_mode=None,
-        help="For agents: each reads an event as JSON from stdin and always ends with exit code 0.",
+        help="Hooks for agents. Each reads an event as JSON from stdin and always exits with 0.",
     )
 
     def add(name: str, help: str) -> None:
@@ -48,7 +49,7 @@ def build(door: Callable[[list[str]], object]) -> typer.Typer:
 
 
 def status(*, as_json: AsJson = False) -> None:
-    """How many memories were captured today, of how many, and the latest lines of the log."""
+    """Show how many memories were captured today, the daily limit, and the end of the log."""
     from recollect.settings import load
     from recollect.wiring.hooks import open_hook_files, open_hook_log
 
@@ -67,6 +68,6 @@ def status(*, as_json: AsJson = False) -> None:
         )
         return
     show(f"captured today: {used} of {settings.capture_daily} (capture is {settings.capture})")
-    show(f"budget of recall: {settings.hook_budget_ms} ms")
+    show(f"recall budget: {settings.hook_budget_ms} ms")
     for line in lines:
         show(line)

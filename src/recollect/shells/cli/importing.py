@@ -1,4 +1,4 @@
-"""The command that brings memories in."""
+"""The command that imports memories."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ _SHOWN: Final = 20
 def import_memories(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE...", help="Files, or folders of them; - reads stdin."),
+        typer.Argument(metavar="FILE...", help="Files or folders to import; - reads stdin."),
     ],
     *,
     format: Annotated[
         str | None,
         typer.Option(
             "--format",
-            help="What the files are: "
+            help="Format of the files: "
             + ", ".join(FORMATS)
             + ". Detected from the content if omitted.",
         ),
     ] = None,
     project: Project = None,
     is_global: Annotated[
-        bool, typer.Option("--global", help="They belong to no project, whatever the files say.")
+        bool, typer.Option("--global", help="Store them in no project, whatever the files say.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would happen, and change nothing.")
+        bool, typer.Option("--dry-run", help="Show what would be imported, and change nothing.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Bring memories in from files: an export, or what other programs wrote."""
+    """Import memories from files: an export, or files of other programs."""
     from recollect.core.imports.formats import check_format
 
     check_format(format)
@@ -57,7 +57,7 @@ def import_memories(
     done = run_async(_import(files, format, project, is_global=is_global, dry_run=dry_run))
     if done.new and not dry_run:
         note_write()
-    _tell(done, as_json=as_json, dry_run=dry_run)
+    _report(done, as_json=as_json, dry_run=dry_run)
     if done.failures:
         raise typer.Exit(ExitCode.INVALID)
 
@@ -77,7 +77,7 @@ async def _import(
 
     async with open_transfer(load()) as transfer:
         project = await resolve_project(transfer.service, project)
-        with counting_bar("importing") as tell:
+        with counting_bar("importing") as report:
             return await import_files(
                 transfer,
                 paths,
@@ -85,62 +85,62 @@ async def _import(
                 project=project,
                 is_global=is_global,
                 dry_run=dry_run,
-                progress=tell,
+                progress=report,
             )
 
 
-def _formats(done: Imported) -> list[str]:
-    """What the files were read as, and what to do where that was guessed."""
-    counts = Counter((one.format, one.confidence) for one in done.formats)
+def _describe_formats(done: Imported) -> list[str]:
+    """What each file was read as, and what to do if that was a guess."""
+    counts = Counter((detected.format, detected.confidence) for detected in done.formats)
     lines: list[str] = []
     for (format, confidence), files in counts.items():
         of_these = [
-            one for one in done.formats if (one.format, one.confidence) == (format, confidence)
+            detected
+            for detected in done.formats
+            if (detected.format, detected.confidence) == (format, confidence)
         ]
         which = Path(of_these[0].file).name if files == 1 else f"{files} files"
         sure = "" if confidence == "named" else f" ({confidence}: {of_these[0].because})"
         lines.append(one_line(f"{which}: read as {format}{sure}"))
-    if any(one.confidence == "guess" for one in done.formats):
-        lines.append(
-            "  → If that is wrong, name the format with --format; --dry-run changes nothing."
-        )
+    if any(detected.confidence == "guess" for detected in done.formats):
+        lines.append("  → If that is wrong, pass --format; --dry-run changes nothing.")
     return lines
 
 
-def _told(one: Failure) -> str:
-    where = one.file if one.place == "file" else f"{one.file}, {one.place}"
-    return one_line(f"{where}: {one.reason}")
+def _describe_failure(failure: Failure) -> str:
+    where = failure.file if failure.place == "file" else f"{failure.file}, {failure.place}"
+    return one_line(f"{where}: {failure.reason}")
 
 
-def _tell(done: Imported, *, as_json: bool, dry_run: bool) -> None:
+def _report(done: Imported, *, as_json: bool, dry_run: bool) -> None:
     counts = {name: getattr(done, name) for name in ("new", "same", "kept", "sensitive")}
     if as_json:
-        failures = [asdict(one) for one in done.failures]
+        failures = [asdict(failure) for failure in done.failures]
         document = {"files": done.files, **counts, "failed": len(failures), "dry_run": dry_run}
-        formats = [asdict(one) for one in done.formats]
-        warnings = [asdict(one) for one in done.warnings]
-        told = {"formats": formats, "failures": failures, "warnings": warnings}
-        print_json({**document, **told, "skipped": done.skipped})
+        formats = [asdict(detected) for detected in done.formats]
+        warnings = [asdict(warning) for warning in done.warnings]
+        lists = {"formats": formats, "failures": failures, "warnings": warnings}
+        print_json({**document, **lists, "skipped": done.skipped})
         return
-    for line in _formats(done):
+    for line in _describe_formats(done):
         note(line)
     if done.skipped:
         names = ", ".join(Path(file).name for file in done.skipped[:_SHOWN])
         note(one_line(f"skipped {counted(len(done.skipped), 'file')}: {names}"))
         note("  → Name a file, or pass --format, to import it.")
-    for one in done.warnings[:_SHOWN]:
-        note(_told(one))
-    for one in done.failures[:_SHOWN]:
-        note(_told(one))
-        note(one_line(f"  → {one.remedy}"))
+    for warning in done.warnings[:_SHOWN]:
+        note(_describe_failure(warning))
+    for failure in done.failures[:_SHOWN]:
+        note(_describe_failure(failure))
+        note(one_line(f"  → {failure.remedy}"))
     if len(done.failures) > _SHOWN:
-        note(f"and {len(done.failures) - _SHOWN} more; --json lists all of them")
+        note(f"and {len(done.failures) - _SHOWN} more; --json lists them all")
     would = "would import" if dry_run else "imported"
     lines = [f"{would} {counted(counts['new'], 'memory')} from {counted(done.files, 'file')}"]
     lines += [f"already here: {counts['same']}"] if counts["same"] else []
     if counts["kept"]:
-        lines.append(f"here in another version, which stays: {counts['kept']}")
+        lines.append(f"already here in another version, kept: {counts['kept']}")
     if counts["sensitive"]:
         lines.append(f"sensitive among the new ones: {counts['sensitive']}")
-    lines += [f"{len(done.failures)} could not be read or kept"] if done.failures else []
+    lines += [f"{len(done.failures)} could not be read or stored"] if done.failures else []
     show(*lines)

@@ -1,4 +1,4 @@
-"""The command that puts Recollect into an agent's settings."""
+"""The command that adds Recollect to an agent's settings."""
 
 from __future__ import annotations
 
@@ -15,21 +15,27 @@ if TYPE_CHECKING:
 
 def install(
     client: Annotated[
-        str | None, typer.Argument(metavar="[CLIENT]", help="Without it, the clients are listed.")
+        str | None,
+        typer.Argument(
+            metavar="[CLIENT]", help="The client to set up; omit it to list the clients."
+        ),
     ] = None,
     *,
     print_only: Annotated[
         bool, typer.Option("--print", help="Show what would be written, and write nothing.")
     ] = False,
     uninstall: Annotated[
-        bool, typer.Option("--uninstall", help="Take Recollect out of the client again.")
+        bool, typer.Option("--uninstall", help="Remove Recollect from the client.")
     ] = False,
     scope: Annotated[
-        str, typer.Option("--scope", help="user, or project for the settings of this folder.")
+        str,
+        typer.Option(
+            "--scope", help="Which settings to change: user, or project for those of this folder."
+        ),
     ] = "user",
     as_json: AsJson = False,
 ) -> None:
-    """Put Recollect into an agent's settings: its MCP server and, for Claude Code, the hooks."""
+    """Add Recollect to an agent's settings: its MCP server and, for Claude Code, the hooks."""
     from recollect.wiring.agents import open_installer
 
     if client is None:
@@ -94,13 +100,13 @@ def _change(installer: Installer, *, uninstall: bool, as_json: bool) -> None:
         ]
         print_json({"client": client.name, "scope": installer.scope, "files": files})
         return
-    done = "taken out of" if uninstall else "put into"
+    done = "removed from" if uninstall else "added to"
     if not any(edit.changed for edit in edits):
         state = "not in" if uninstall else "already in"
         show(f"Recollect is {state} {client.title}: nothing was changed")
         return
     for edit in edits:
         if edit.changed:
-            kept = f" (before: {edit.backup})" if edit.backup else ""
+            kept = f" (backup: {edit.backup})" if edit.backup else ""
             show(f"{done} {edit.path}{kept}")
-    show(f"Restart {client.title} for it to take effect.")
+    show(f"Restart {client.title} to apply the change.")

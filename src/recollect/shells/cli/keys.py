@@ -1,4 +1,4 @@
-"""The commands on the keys of a server: create, list, rotate, revoke."""
+"""The commands that manage the keys of a server: create, list, rotate, revoke."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 
 from recollect.core.errors import InvalidInput
 from recollect.core.privacy.keys import ROLES, Key
-from recollect.shells.cli.options import AsJson, Start, duration, later, named_project
+from recollect.shells.cli.options import AsJson, Start, named_project, parse_duration, parse_future
 from recollect.shells.cli.output import note, print_json, show
 from recollect.shells.cli.shell import ask_part
 from recollect.shells.cli.typed import Commands
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from recollect.wiring import Server
 
 Answer = TypeVar("Answer")
-Id = Annotated[str, typer.Argument(metavar="ID", help="The key's id, or its beginning.")]
+Id = Annotated[str, typer.Argument(metavar="ID", help="The key's id, or a unique prefix of it.")]
 
 keys_app = Commands(
     no_args_is_help=True,
-    help="The keys of a server: over its API with an admin key when RECOLLECT_API_URL names it, "
-    "else on its database.",
+    help="Manage the keys of a server: through its API with an admin key if "
+    "RECOLLECT_API_URL is set, otherwise in its database.",
 )
 
 
@@ -36,23 +36,28 @@ def create_key(
         str | None,
         typer.Option(
             "--owner",
-            help="Whose memories it opens; default RECOLLECT_OWNER, or over the API the owner of "
-            "the key in use.",
+            help="Owner whose memories the key opens (default: RECOLLECT_OWNER; through the "
+            "API: the owner of the key in use).",
         ),
     ] = None,
-    label: Annotated[str, typer.Option("--label", help="Who or what will use it.")] = "",
-    role: Annotated[str, typer.Option("--role", help=f"One of: {', '.join(ROLES)}.")] = "member",
+    label: Annotated[str, typer.Option("--label", help="Who or what will use the key.")] = "",
+    role: Annotated[
+        str, typer.Option("--role", help=f"Role of the key: {', '.join(ROLES)}.")
+    ] = "member",
     project: Annotated[
-        str | None, typer.Option("--project", help="Limit it to the memories of this project.")
+        str | None, typer.Option("--project", help="Limit the key to this project.")
     ] = None,
     expires: Annotated[
-        str | None, typer.Option("--expires", help="When it ends: 2027-01-31, or from now: 90d.")
+        str | None,
+        typer.Option(
+            "--expires", help="When the key expires: 2027-01-31, or after a time such as 90d."
+        ),
     ] = None,
     start: Start = False,
     as_json: AsJson = False,
 ) -> None:
-    """Create a key. Its text is shown this once; the server keeps only a hash."""
-    expires_at = later(expires, "expires", datetime.now(UTC)) if expires else None
+    """Create a key. The key is shown only once; the server stores only a hash."""
+    expires_at = parse_future(expires, "expires", datetime.now(UTC)) if expires else None
     limited = named_project(project)
 
     async def create(keys: Keys) -> tuple[Key, str]:
@@ -63,7 +68,7 @@ def create_key(
 
 @keys_app.command("list")
 def list_keys(*, start: Start = False, as_json: AsJson = False) -> None:
-    """List the keys, never their texts."""
+    """List the keys, without their text."""
 
     async def known(keys: Keys) -> list[Key]:
         return list(await keys.list())
@@ -72,7 +77,7 @@ def list_keys(*, start: Start = False, as_json: AsJson = False) -> None:
     if as_json:
         from recollect.wire.keys import KeyOut, KeysOut
 
-        print_json(KeysOut(keys=[KeyOut.from_key(one) for one in found]))
+        print_json(KeysOut(keys=[KeyOut.from_key(item) for item in found]))
     else:
         from recollect.shells.cli.render import keys as table
 
@@ -89,8 +94,8 @@ def rotate_key(
     start: Start = False,
     as_json: AsJson = False,
 ) -> None:
-    """Replace a key by a new one with the same owner, role and project."""
-    period = duration(grace, "grace")
+    """Replace a key with a new one for the same owner, role and project."""
+    period = parse_duration(grace, "grace")
 
     async def rotate(keys: Keys) -> tuple[Key, str]:
         return await keys.rotate(id, period)
@@ -101,19 +106,19 @@ def rotate_key(
 @keys_app.command("revoke")
 def revoke_key(
     id: Annotated[
-        str | None, typer.Argument(metavar="ID", help="The key's id, or its beginning.")
+        str | None, typer.Argument(metavar="ID", help="The key's id, or a unique prefix of it.")
     ] = None,
     *,
     every: Annotated[
-        bool, typer.Option("--all", help="Every key, as after restoring a backup.")
+        bool, typer.Option("--all", help="Revoke all keys, for example after restoring a backup.")
     ] = False,
     start: Start = False,
     as_json: AsJson = False,
 ) -> None:
-    """Stop honouring a key, at once and for good."""
+    """Revoke a key, immediately and permanently."""
     if (id is None) != every:
         raise InvalidInput(
-            "name one key, or all of them",
+            "pass either one key or --all",
             field="id",
             remedy="Pass an id that `recollect keys list` shows, or --all.",
         )
@@ -129,7 +134,7 @@ def revoke_key(
     if as_json:
         print_json({"revoked": revoked if every else revoked[0]})
     else:
-        show(*(f"revoked {each}" for each in revoked))
+        show(*(f"revoked {id}" for id in revoked))
 
 
 def _ask(question: Callable[[Keys], Awaitable[Answer]], *, start: bool) -> Answer:
@@ -153,6 +158,6 @@ def _show_new(key: Key, text: str, *, as_json: bool) -> None:
     limit = f", limited to the project {key.project}" if key.project else ""
     until = f", until {key.expires_at.astimezone():%Y-%m-%d %H:%M}" if key.expires_at else ""
     note(
-        f"a {key.role} key of {key.owner}{limit}{until}; it is shown only now: put it into "
+        f"a {key.role} key of {key.owner}{limit}{until}; it is shown only once: save it in "
         "RECOLLECT_API_KEY"
     )

@@ -1,4 +1,4 @@
-"""The commands on links between memories, and how a memory's links are told."""
+"""The commands that link memories, and how links are shown."""
 
 from __future__ import annotations
 
@@ -14,30 +14,32 @@ from recollect.shells.cli.options import AsJson
 from recollect.shells.cli.output import print_json, show
 from recollect.shells.cli.shell import ask
 
-Id = Annotated[str, Argument(metavar="ID", help="An id, or the beginning of one.")]
-Kind = Annotated[str, Argument(metavar="KIND", help=f"One of: {', '.join(KINDS)}.")]
-Target = Annotated[str, Argument(metavar="TARGET", help="The other memory, like ID.")]
+Id = Annotated[str, Argument(metavar="ID", help="The memory's id, or a unique prefix of it.")]
+Kind = Annotated[str, Argument(metavar="KIND", help=f"Kind of link: {', '.join(KINDS)}.")]
+Target = Annotated[
+    str, Argument(metavar="TARGET", help="The other memory's id, or a unique prefix of it.")
+]
 
 
 def link(id: Id, kind: Kind, target: Target, *, as_json: AsJson = False) -> None:
-    """Let a memory say of another: it supersedes it, is resolved by it, part of it, or see also."""
-    _tell(ask(lambda recollect: recollect.link(id, kind, target)), as_json=as_json)
+    """Link a memory to one that it supersedes, is resolved by, is part of, or relates to."""
+    _report(ask(lambda recollect: recollect.link(id, kind, target)), as_json=as_json)
 
 
 def unlink(id: Id, kind: Kind, target: Target, *, as_json: AsJson = False) -> None:
-    """Take a link away; its target need not be there any more."""
-    _tell(ask(lambda recollect: recollect.unlink(id, kind, target)), as_json=as_json)
+    """Remove a link, even if its target no longer exists."""
+    _report(ask(lambda recollect: recollect.unlink(id, kind, target)), as_json=as_json)
 
 
-async def told_links(recollect: Service, memory: Memory) -> list[str]:
-    """Each link as a person reads it, and whether it leads to anything."""
+async def describe_links(recollect: Service, memory: Memory) -> list[str]:
+    """Describe each link, and whether its target exists."""
     return [
-        f"{named(link)}{'' if await _is_there(recollect, link) else ' (not here)'}"
+        f"{describe_link(link)}{'' if await _is_there(recollect, link) else ' (missing)'}"
         for link in memory.links
     ]
 
 
-def named(link: Link) -> str:
+def describe_link(link: Link) -> str:
     return f"{link.kind.replace('_', ' ')} {short(link.target)}"
 
 
@@ -49,11 +51,11 @@ async def _is_there(recollect: Service, link: Link) -> bool:
     return True
 
 
-def _tell(memory: Memory, *, as_json: bool) -> None:
+def _report(memory: Memory, *, as_json: bool) -> None:
     if as_json:
         from recollect.wire.answers import MemoryOut
 
         print_json(MemoryOut.from_memory(memory))
         return
-    links = ", ".join(map(named, memory.links)) or "no links"
+    links = ", ".join(map(describe_link, memory.links)) or "no links"
     show(f"{short(memory.id)} (version {memory.version}): {links}")

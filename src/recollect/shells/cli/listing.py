@@ -13,7 +13,7 @@ from recollect.shells.cli.option_groups import option_group
 from recollect.shells.cli.options import AsJson, resolve_project, scope_of_folder
 from recollect.shells.cli.output import note, print_json, show
 from recollect.shells.cli.shell import ask, clear_ids
-from recollect.shells.cli.where import in_scope, more_everywhere, tell_where
+from recollect.shells.cli.where import in_scope, more_everywhere, report_scope
 
 if TYPE_CHECKING:
     from recollect.ports.service import Service
@@ -25,8 +25,12 @@ _PAGE = 20
 def list_memories(
     *,
     where: Scope,
-    limit: Annotated[int, Option("--limit", help=f"How many memories, 1 to {MAX_PAGE}.")] = _PAGE,
-    cursor: Annotated[str | None, Option("--cursor", help="Where the previous page ended.")] = None,
+    limit: Annotated[
+        int, Option("--limit", help=f"Maximum number of memories, 1 to {MAX_PAGE}.")
+    ] = _PAGE,
+    cursor: Annotated[
+        str | None, Option("--cursor", help="Continue where the previous page ended.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """List memories, newest first."""
@@ -49,6 +53,6 @@ def list_memories(
     from recollect.shells.cli.render import listing
 
     show(listing(page.memories, ids))
-    tell_where(page.scope)
+    report_scope(page.scope)
     if page.next_cursor:
-        note(f"more: add --cursor {page.next_cursor}")
+        note(f"for more, add --cursor {page.next_cursor}")

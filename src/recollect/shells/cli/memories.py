@@ -1,4 +1,4 @@
-"""The commands on one memory: remember, show, update, forget."""
+"""The commands for single memories: remember, show, update, forget."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from recollect.core.memory.project import project_to_store_in
 from recollect.ports.service import Service
 from recollect.shells.cli.declared import Argument, Option
 from recollect.shells.cli.ending import Exit
-from recollect.shells.cli.errors import ExitCode, exit_code, tell
-from recollect.shells.cli.linking import told_links
+from recollect.shells.cli.errors import ExitCode, exit_code, report
+from recollect.shells.cli.linking import describe_links
 from recollect.shells.cli.options import (
     AsJson,
     Category,
@@ -34,9 +34,9 @@ from recollect.shells.cli.options import (
     Session,
     Tags,
     named_project,
+    parse_full_id,
     project_of_folder,
     resolve_project,
-    whole_id,
 )
 from recollect.shells.cli.output import print_json, show
 from recollect.shells.cli.shell import ask, read_stdin
@@ -46,13 +46,13 @@ if TYPE_CHECKING:
     from recollect.core.privacy.secrets.detect import Secret
 
 STDIN = "-"
-Id = Annotated[str, Argument(metavar="ID", help="An id, or the beginning of one.")]
+Id = Annotated[str, Argument(metavar="ID", help="The memory's id, or a unique prefix of it.")]
 
 
 def remember(
     text: Annotated[
         str | None,
-        Argument(metavar="[TEXT]", help="The memory; without it, or with -, stdin."),
+        Argument(metavar="[TEXT]", help="The text to remember; omitted or -: stdin."),
     ] = None,
     *,
     category: Category = DEFAULT_CATEGORY,
@@ -63,15 +63,18 @@ def remember(
     project: Project = None,
     is_global: Global = False,
     session: Session = None,
-    id: Annotated[str | None, Option("--id", help="Your own UUIDv7: makes a retry safe.")] = None,
+    id: Annotated[
+        str | None, Option("--id", help="Your own UUIDv7, which makes retries safe.")
+    ] = None,
     supersedes: Annotated[
         list[str] | None,
-        Option("--supersedes", help="A memory that it replaces; may be repeated."),
+        Option("--supersedes", help="Id of a memory that this one replaces; repeatable."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Store a memory: one self-contained statement. Unsaid, it belongs to the project of this
-    folder's repository, if there is one.
+    """Store a memory: one self-contained statement.
+
+    By default it belongs to the project of this folder's repository, if there is one.
     """
     draft = Draft(
         content=read_stdin("the memory") if text in (None, STDIN) else str(text),
@@ -84,11 +87,11 @@ def remember(
             named_project(project, has_global=True), project_of_folder(), is_global=is_global
         ),
         session=session,
-        id=whole_id(id, "id") if id else None,
+        id=parse_full_id(id, "id") if id else None,
     )
 
     async def remember_it(recollect: Service) -> Memory:
-        replaced = [(await recollect.get(one)).id for one in supersedes or ()]
+        replaced = [(await recollect.get(reference)).id for reference in supersedes or ()]
         links = tuple(Link(SUPERSEDES, id) for id in replaced)
         meant = await resolve_project(recollect, draft.project)
         return await recollect.remember(replace(draft, links=links, project=meant))
@@ -101,15 +104,15 @@ def remember(
     else:
         from recollect.core.privacy.sensitivity import secret_in_draft
 
-        _tell(memory, "remembered", lambda: secret_in_draft(draft))
+        _report(memory, "remembered", lambda: secret_in_draft(draft))
 
 
 def show_memory(id: Id, *, as_json: AsJson = False) -> None:
-    """Show one memory with all its fields."""
+    """Show a memory with all its fields."""
 
     async def get(recollect: Service) -> tuple[Memory, list[str]]:
         memory = await recollect.get(id)
-        return memory, [] if as_json else await told_links(recollect, memory)
+        return memory, [] if as_json else await describe_links(recollect, memory)
 
     memory, links = ask(get)
     if as_json:
@@ -138,11 +141,11 @@ def update(
     session: Session = None,
     based_on: Annotated[
         int | None,
-        Option("--based-on", help="Only if this version is still the current one."),
+        Option("--based-on", help="Update only if this is still the current version."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Change the named fields of a memory; an empty text empties a field (--tag "")."""
+    """Change the given fields of a memory; an empty value clears a field (--tag "")."""
     said = {
         "content": read_stdin("the new text") if content == STDIN else content,
         "category": category,
@@ -169,22 +172,26 @@ def update(
     else:
         from recollect.core.privacy.sensitivity import secret_in_changes
 
-        _tell(memory, "updated", lambda: secret_in_changes(changes))
+        _report(memory, "updated", lambda: secret_in_changes(changes))
 
 
 def forget(
-    ids: Annotated[list[str], Argument(metavar="ID...", help="Ids or beginnings of ids.")],
+    ids: Annotated[
+        list[str], Argument(metavar="ID...", help="Ids of memories, or unique prefixes of them.")
+    ],
     *,
     forever: Annotated[
-        bool, Option("--forever", help="Erase: no trace stays, and there is no way back.")
+        bool, Option("--forever", help="Erase permanently; this cannot be undone.")
     ] = False,
     search: Annotated[
-        bool, Option("--search", help="After erasing, search the store for what remains.")
+        bool, Option("--search", help="After erasing, search the store for anything that remains.")
     ] = False,
-    yes: Annotated[bool, Option("--yes", help="Do not ask before erasing.")] = False,
+    yes: Annotated[
+        bool, Option("--yes", help="Do not ask for confirmation before erasing.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Forget memories: no recall or listing shows them. Stops at the first that cannot be."""
+    """Forget memories: recall and listings no longer show them. Stops at the first error."""
     if forever and not yes:
         _confirm(len(ids), as_json=as_json)
     forgotten: list[str] = []
@@ -195,7 +202,7 @@ def forget(
         nonlocal failure
         for id in ids:
             try:
-                known.extend(await _known(recollect, id) if search else ())
+                known.extend(await _find_known(recollect, id) if search else ())
                 forgotten.append(str(await recollect.forget(id, forever=forever)))
             except RecollectError as error:
                 failure = error
@@ -205,21 +212,21 @@ def forget(
     if failure is not None and not forgotten:
         raise failure
     if forever and search:
-        from recollect.shells.cli.erasing import tell_search
+        from recollect.shells.cli.erasing import report_search
 
-        tell_search(known, forgotten, as_json=as_json)
+        report_search(known, forgotten, as_json=as_json)
     elif as_json:
         print_json({"forgotten": forgotten, "forever": forever})
     else:
         done = "erased" if forever else "forgot"
         show(*(f"{done} {id}" for id in forgotten))
     if failure is not None:
-        tell(failure, as_json=as_json)
+        report(failure, as_json=as_json)
         raise Exit(exit_code(failure))
 
 
-async def _known(recollect: Service, id: str) -> list[Memory]:
-    """One that was forgotten before is known by its id alone."""
+async def _find_known(recollect: Service, id: str) -> list[Memory]:
+    """A memory that was already forgotten is only known by its full id."""
     try:
         return [await recollect.get(id)]
     except NotFound:
@@ -229,26 +236,26 @@ async def _known(recollect: Service, id: str) -> list[Memory]:
 def _confirm(number: int, *, as_json: bool) -> None:
     if as_json or not sys.stdin.isatty():
         raise InvalidInput(
-            "erasing cannot be undone, and there is nobody to ask",
+            "erasing cannot be undone, and there is no terminal to confirm it",
             field="yes",
-            remedy="Add --yes to erase, or leave out --forever to forget.",
+            remedy="Pass --yes to erase, or omit --forever to forget.",
         )
     what = "this memory" if number == 1 else f"these {number} memories"
     import typer
 
     try:
-        typer.confirm(f"Erase {what} for ever?", abort=True, err=True)
+        typer.confirm(f"Erase {what} permanently?", abort=True, err=True)
     except typer.Abort as error:
         raise Exit(ExitCode.UNEXPECTED) from error
 
 
-def _tell(memory: Memory, done: str, find_secret: Callable[[], Secret | None]) -> None:
+def _report(memory: Memory, done: str, find_secret: Callable[[], Secret | None]) -> None:
     where = "" if memory.project is None else f" in {one_line(memory.project)}"
     if memory.was_known:
         done = "already remembered as"
     show(f"{done} {short(memory.id)}{where} (version {memory.version})")
     if memory.is_sensitive and (secret := find_secret()) is not None:
-        from recollect.core.privacy.secrets.detect import told
+        from recollect.core.privacy.secrets.detect import describe_secret
 
-        because = told(secret.kind, secret.confidence)
-        show(f"marked as sensitive: {because}; overrule it with --not-sensitive")
+        because = describe_secret(secret.kind, secret.confidence)
+        show(f"marked as sensitive: {because}; override with --not-sensitive")

@@ -1,4 +1,4 @@
-"""The command that does what a model asked of Anthropic's memory tool."""
+"""The command that runs one call of Anthropic's memory tool."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from recollect.shells.cli.shell import ask, read_stdin
 def memory_tool(
     command: Annotated[
         str | None,
-        typer.Argument(metavar="[COMMAND]", help="The tool's input as JSON; without it, stdin."),
+        typer.Argument(metavar="[COMMAND]", help="The tool's input as JSON; omitted or -: stdin."),
     ] = None,
     *,
     project: Project = None,
     as_json: AsJson = False,
 ) -> None:
-    """Do one command of Anthropic's memory tool: files under /memories, each of them a memory."""
+    """Run one command of Anthropic's memory tool on files under /memories, each a memory."""
     from recollect.usecases.agents.memory_tool import memory_tool as work
 
     named = named_project(project)
@@ -35,8 +35,8 @@ def memory_tool(
         raise InvalidInput(
             "the tool's input is not a JSON object",
             field="command",
-            remedy="Give the input that the model sent, such as "
-            """'{"command": "view", "path": "/memories"}'.""",
+            remedy="Pass the input that the model sent, such as "
+            '\'{"command": "view", "path": "/memories"}\'.',
         )
     answer = ask(lambda recollect: work(recollect, asked, project=named))
     if as_json:

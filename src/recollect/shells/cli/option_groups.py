@@ -1,7 +1,8 @@
-"""Options that several commands share, declared once: as the parameters of what is made of them.
+"""Options shared by several commands, declared once as the parameters of the function that reads
+them.
 
-A command asks for a scope, say, as one parameter; the options that describe a scope become options
-of the command, in the parameter's place.
+A command takes a scope, for example, as one parameter; the options that describe a scope replace
+that parameter on the command line.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ Result = TypeVar("Result")
 def option_group(
     **makers: Callable[..., object],
 ) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
-    """Hand over, for each parameter named, what its maker makes of the options that it takes."""
+    """For each named parameter, pass what its function makes of the options it takes."""
 
     def decorate(command: Callable[..., Result]) -> Callable[..., Result]:
         taken = {name: _parameters(maker) for name, maker in makers.items()}
@@ -25,7 +26,7 @@ def option_group(
         @functools.wraps(command)
         def run(**options: object) -> Result:
             for name, maker in makers.items():
-                options[name] = maker(**{one: options.pop(one) for one in taken[name]})
+                options[name] = maker(**{option: options.pop(option) for option in taken[name]})
             return command(**options)
 
         shown: list[inspect.Parameter] = []

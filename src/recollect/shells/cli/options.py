@@ -1,4 +1,4 @@
-"""The options that several commands share, and what their texts mean."""
+"""Options shared by several commands, and how their values are parsed."""
 
 from __future__ import annotations
 
@@ -22,47 +22,56 @@ if TYPE_CHECKING:
     from recollect.settings import Settings
 
 AsJson = Annotated[bool, Option("--json", help="Print one JSON document.")]
-Category = Annotated[str | None, Option("--category", help=f"One of: {', '.join(CATEGORIES)}.")]
+Category = Annotated[str | None, Option("--category", help=f"Category: {', '.join(CATEGORIES)}.")]
 Categories = Annotated[
-    list[str] | None, Option("--category", help="Only this category; may be repeated.")
+    list[str] | None, Option("--category", help="Only memories of this category; repeatable.")
 ]
-Tags = Annotated[list[str] | None, Option("--tag", help="A tag; may be repeated.")]
+Tags = Annotated[list[str] | None, Option("--tag", help="Add a tag; repeatable.")]
 TagsOfScope = Annotated[
-    list[str] | None, Option("--tag", help="Only with this tag; repeated: with all of them.")
+    list[str] | None,
+    Option("--tag", help="Only memories with this tag; repeat to require several."),
 ]
 Keywords = Annotated[
     list[str] | None,
-    Option("--keyword", help="An extra word to find it by; may be repeated."),
+    Option("--keyword", help="An extra word to find the memory by; repeatable."),
 ]
-Importance = Annotated[float | None, Option("--importance", help="From 0 (trivial) to 1 (vital).")]
+Importance = Annotated[
+    float | None, Option("--importance", help="Importance, from 0 (trivial) to 1 (vital).")
+]
 Sensitive = Annotated[
     bool | None,
     Option(
         "--sensitive/--not-sensitive",
-        help="Never sent to another machine; found by words only. Unsaid, a text that looks like a "
-        "credential is sensitive.",
+        help="Never send the memory to another machine; it is found by words only. By "
+        "default, texts that look like credentials are sensitive.",
     ),
 ]
 Project = Annotated[
-    str | None, Option("--project", help="The project it belongs to; a short name will do.")
+    str | None, Option("--project", help="Project of the memory; a short name is enough.")
 ]
-Global = Annotated[bool, Option("--global", help="It belongs to no project.")]
+Global = Annotated[bool, Option("--global", help="Store it in no project.")]
 ProjectOfScope = Annotated[
-    str | None, Option("--project", help="Only this project; a short name will do.")
+    str | None, Option("--project", help="Only memories of this project; a short name is enough.")
 ]
-GlobalOnly = Annotated[bool, Option("--global", help="Only memories of no project.")]
+GlobalOnly = Annotated[bool, Option("--global", help="Only memories without a project.")]
 Everywhere = Annotated[
-    bool, Option("--everywhere", help="In all projects, not only in that of this folder.")
+    bool, Option("--everywhere", help="Search all projects, not only that of this folder.")
 ]
-Session = Annotated[str | None, Option("--session", help="The conversation it was said in.")]
+Session = Annotated[str | None, Option("--session", help="The conversation the memory is from.")]
 Sessions = Annotated[
-    list[str] | None, Option("--session", help="Only this session; may be repeated.")
+    list[str] | None, Option("--session", help="Only memories of this session; repeatable.")
 ]
 Since = Annotated[
     str | None,
-    Option("--since", help="Stored at or after: 2026-01-31, 2026-01-31T09:30 or 7d."),
+    Option(
+        "--since",
+        help="Only memories stored at or after this time: 2026-01-31, 2026-01-31T09:30 or 7d.",
+    ),
 ]
-Until = Annotated[str | None, Option("--until", help="Stored before; written like --since.")]
+Until = Annotated[
+    str | None,
+    Option("--until", help="Only memories stored before this time; same formats as --since."),
+]
 Start = Annotated[
     bool,
     Option("--start", help="Start the server's database for this command if it is stopped."),
@@ -81,15 +90,15 @@ def scope(
     since: Since = None,
     until: Until = None,
 ) -> Scope:
-    """Which memories are meant, wherever the command runs."""
+    """Which memories to search, independent of the folder."""
     now = datetime.now(UTC)
     return Scope(
         project=named_project(project),
         sessions=tuple(session or ()),
         categories=tuple(category or ()),
         tags=tuple(tag or ()),
-        since=moment(since, "since", now) if since else None,
-        until=moment(until, "until", now) if until else None,
+        since=parse_moment(since, "since", now) if since else None,
+        until=parse_moment(until, "until", now) if until else None,
     )
 
 
@@ -97,12 +106,12 @@ def scope(
 def scope_of_folder(
     *, where: Scope, is_global: GlobalOnly = False, everywhere: Everywhere = False
 ) -> Scope:
-    """The same in a folder: where no project is named, its own and global memories."""
+    """The same for a folder: by default, its project and global memories."""
     if (where.project is not None) + is_global + everywhere > 1:
         raise InvalidInput(
             "use only one of --project, --global and --everywhere",
             field="project",
-            remedy="Leave all three out to search this folder's project and global memories.",
+            remedy="Omit all three to search this folder's project and global memories.",
         )
     if is_global:
         return replace(where, with_global=True)
@@ -116,26 +125,26 @@ def project_of_folder() -> str | None:
 
 
 def named_project(name: str | None, *, has_global: bool = False) -> str | None:
-    """What --project names, if it is there; InvalidInput for an empty name."""
+    """The value of --project, if given; InvalidInput if it is empty."""
     if name is not None and not name.strip():
         raise InvalidInput(
             "--project is empty",
             field="project",
-            remedy="Name a project, or leave --project out."
+            remedy="Name a project, or omit --project."
             + (" Use --global for no project." if has_global else ""),
         )
     return name
 
 
 async def resolve_project(recollect: Service, name: str | None) -> str | None:
-    """What a project's name means in this folder; a blank one means none."""
+    """Resolve a project's name in this folder; a blank name means no project."""
     if not name or not name.strip():
         return name
     return await recollect.resolve_project(name, project_of_folder())
 
 
-def moment(text: str, option: str, now: datetime) -> datetime:
-    """A date, a time (of the local zone unless it names another), or an age such as 7d."""
+def parse_moment(text: str, option: str, now: datetime) -> datetime:
+    """Parse a date, a time (local unless it has a zone), or an age such as 7d."""
     try:
         if age := _AGE.fullmatch(text):
             return now - _length(age)
@@ -148,8 +157,8 @@ def moment(text: str, option: str, now: datetime) -> datetime:
         ) from error
 
 
-def later(text: str, option: str, now: datetime) -> datetime:
-    """A date or time to come, or how long from now, such as 90d."""
+def parse_future(text: str, option: str, now: datetime) -> datetime:
+    """Parse a future date or time, or a time from now such as 90d."""
     try:
         if span := _AGE.fullmatch(text):
             return now + _length(span)
@@ -158,12 +167,13 @@ def later(text: str, option: str, now: datetime) -> datetime:
         raise InvalidInput(
             f"{text[:60]!r} is not a time",
             field=option,
-            remedy=f"Write --{option} as 2027-01-31, 2027-01-31T09:30, or from now such as 90d.",
+            remedy=f"Write --{option} as 2027-01-31, 2027-01-31T09:30, or a time from now such as "
+            "90d.",
         ) from error
 
 
-def duration(text: str, option: str) -> timedelta:
-    """How long, such as 12h; 0 needs no unit."""
+def parse_duration(text: str, option: str) -> timedelta:
+    """Parse a duration such as 12h; 0 needs no unit."""
     try:
         if text == "0":
             return timedelta(0)
@@ -174,7 +184,7 @@ def duration(text: str, option: str) -> timedelta:
     raise InvalidInput(
         f"{text[:60]!r} is not a duration",
         field=option,
-        remedy=f"Write --{option} as 30m, 12h, 7d or 2w, or 0.",
+        remedy=f"Write --{option} as 0, or as a duration such as 30m, 12h, 7d or 2w.",
     )
 
 
@@ -182,20 +192,20 @@ def _length(span: re.Match[str]) -> timedelta:
     return timedelta(**{_UNITS[span[2]]: int(span[1])})
 
 
-def whose(owner: str | None, settings: Settings) -> str:
-    """Whom --owner means; unsaid, the owner of this process. A name is trimmed as a key's is."""
+def owner_or_default(owner: str | None, settings: Settings) -> str:
+    """The owner that --owner names; by default the owner of this process. Trimmed like a key's."""
     if owner is None:
         return settings.owner
     check_owner(owner)
     return owner.strip()
 
 
-def whole_id(text: str, option: str) -> UUID:
+def parse_full_id(text: str, option: str) -> UUID:
     try:
         return UUID(text)
     except ValueError as error:
         raise InvalidInput(
-            f"{text[:60]!r} is not a whole id",
+            f"{text[:60]!r} is not a full id",
             field=option,
-            remedy=f"Give --{option} the 36 characters that `--json` shows.",
+            remedy=f"Pass --{option} a full id of 36 characters; `--json` shows it.",
         ) from error

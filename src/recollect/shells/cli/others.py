@@ -1,7 +1,7 @@
-"""The commands of the shells beside this one: serve, worker, mcp, bench.
+"""The commands of the other shells: serve, worker, mcp, bench.
 
-Shells do not import each other, so `main` hands their doors in; each is opened only when its
-command is called.
+Shells do not import each other, so `main` passes their entry points in; each is imported only when
+its command is called.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 
 class Serve(Protocol):
-    """Serve until told to stop; the file is written when requests are answered."""
+    """Serve until stopped; the ready file is written once requests are answered."""
 
     def __call__(self, settings: Settings, *, ready_file: Path | None, as_json: bool) -> None: ...
 
 
 class Work(Protocol):
-    """Embed until told to stop or, `once`, until nothing waits; `retry`, also what failed."""
+    """Embed until stopped or, with `once`, until nothing waits; `retry` includes failed ones."""
 
     def __call__(self, settings: Settings, *, once: bool, retry: bool, as_json: bool) -> None: ...
 
@@ -44,53 +44,58 @@ class EntryPoints:
     hook: Callable[[list[str]], object]
 
 
-def add_commands(app: typer.Typer, doors: EntryPoints) -> None:
+def add_commands(app: typer.Typer, entry_points: EntryPoints) -> None:
     @app.command()
     def serve(
         *,
         host: Annotated[
-            str | None, typer.Option("--host", help="The address to listen on; RECOLLECT_HOST.")
+            str | None,
+            typer.Option("--host", help="Address to listen on (default: RECOLLECT_HOST)."),
         ] = None,
         port: Annotated[
-            int | None, typer.Option("--port", help="0 takes a free one; RECOLLECT_PORT.")
+            int | None,
+            typer.Option(
+                "--port", help="Port to listen on; 0 picks a free one (default: RECOLLECT_PORT)."
+            ),
         ] = None,
         ready_file: Annotated[
             Path | None,
             typer.Option(
-                "--ready-file", help="Written with the address once requests are answered."
+                "--ready-file", help="Write the address to this file once requests are answered."
             ),
         ] = None,
         as_json: AsJson = False,
     ) -> None:
-        """Serve the REST API, the page and MCP over Postgres until stopped."""
+        """Serve the REST API, the web page and MCP over Postgres until stopped."""
         from recollect.settings import load
 
         named = {"host": host, "port": port}
         settings = load(**{name: value for name, value in named.items() if value is not None})
-        doors.serve(settings, ready_file=ready_file, as_json=as_json)
+        entry_points.serve(settings, ready_file=ready_file, as_json=as_json)
 
     @app.command()
     def worker(
         *,
-        once: Annotated[bool, typer.Option("--once", help="End when nothing waits.")] = False,
+        once: Annotated[bool, typer.Option("--once", help="Exit when nothing waits.")] = False,
         retry: Annotated[
-            bool, typer.Option("--retry", help="Also what failed, be it too often.")
+            bool,
+            typer.Option("--retry", help="Also retry what failed, even if it failed too often."),
         ] = False,
         as_json: AsJson = False,
     ) -> None:
-        """Embed memories as they are stored, until stopped; `serve` has a worker inside."""
+        """Embed memories as they are stored, until stopped; `serve` includes a worker."""
         from recollect.settings import load
 
         settings = load()
         require_own_database(settings)
-        doors.worker(settings, once=once, retry=retry, as_json=as_json)
+        entry_points.worker(settings, once=once, retry=retry, as_json=as_json)
 
     @app.command()
     def mcp() -> None:
         """Speak MCP over stdin and stdout until stdin closes."""
-        doors.mcp()
+        entry_points.mcp()
 
-    app.add_typer(hook.build(doors.hook), name="hook")
+    app.add_typer(hook.build(entry_points.hook), name="hook")
 
     @app.command(
         context_settings={
@@ -100,5 +105,5 @@ def add_commands(app: typer.Typer, doors: EntryPoints) -> None:
         },
     )
     def bench(context: typer.Context) -> object:
-        """Measure recall; see `recollect bench --help`."""
-        return doors.bench(context.args)
+        """Measure recall quality and speed; see `recollect bench --help`."""
+        return entry_points.bench(context.args)

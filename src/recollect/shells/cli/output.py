@@ -1,6 +1,6 @@
-"""The only way to stdout: one JSON document for scripts, or text for people.
+"""All output to stdout: one JSON document for scripts, or text for people.
 
-Rich is imported only for tables: neither JSON nor a plain sentence waits for it.
+Rich is imported only for tables, so that JSON and plain text need not wait for it.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
     from rich.console import RenderableType
 
-# Below this the tables would cut the ids; a narrower terminal folds the lines itself.
+# Narrower tables would cut the ids; a narrower terminal wraps the lines itself.
 _NARROWEST: Final = 60
 _WIDTH_WITHOUT_TERMINAL: Final = 100
 
 
 def print_json(document: BaseModel | Mapping[str, object]) -> None:
-    """Exactly one JSON document; times in ISO 8601, UTC."""
+    """Print exactly one JSON document; times in ISO 8601, UTC."""
     plain = document if isinstance(document, Mapping) else document.model_dump(mode="json")
     utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
     text = json.dumps(plain, indent=2, ensure_ascii=not utf8, default=str)
@@ -33,19 +33,19 @@ def print_json(document: BaseModel | Mapping[str, object]) -> None:
 
 
 def print_text(text: str) -> None:
-    """A text for another program, exactly as it is."""
+    """Print text for another program, unchanged."""
     _write(text + "\n")
 
 
 def show(*renderables: RenderableType) -> None:
-    """Text and tables for a person; colours only on a terminal, and never with NO_COLOR."""
-    # Rich fills lines up with blanks, which nobody wants to copy.
+    """Print text and tables for a person; colours only on a terminal, and never with NO_COLOR."""
+    # Rich pads lines with spaces, which would end up in copied text.
     lines = [line.rstrip(" ") for line in _rendered(renderables).splitlines()]
     _write("".join(f"{line}\n" for line in lines))
 
 
 def _rendered(renderables: Sequence[RenderableType]) -> str:
-    if all(isinstance(one, str) and one.isprintable() for one in renderables):
+    if all(isinstance(renderable, str) and renderable.isprintable() for renderable in renderables):
         return "\n".join(map(str, renderables))  # as rich would print them
     from rich.console import Console
 
@@ -54,7 +54,8 @@ def _rendered(renderables: Sequence[RenderableType]) -> str:
     console = Console(
         file=sys.stdout,
         width=max(width, _NARROWEST),
-        # Rich would also colour for FORCE_COLOR and the like: a file holds no escape sequences.
+        # Rich would also use colours for FORCE_COLOR and the like; a file must not get escape
+        # sequences.
         force_terminal=terminal,
         markup=False,
         highlight=False,
@@ -64,32 +65,33 @@ def _rendered(renderables: Sequence[RenderableType]) -> str:
         with console.capture() as captured:
             for renderable in renderables:
                 console.print(renderable, soft_wrap=isinstance(renderable, str))
-    except OSError as error:  # rich writes to the file, though nothing, when it has captured
-        raise unwritten(error) from error
+    except OSError as error:  # even when capturing, rich writes to the file, though nothing
+        raise write_error(error) from error
     return captured.get()
 
 
 def note(text: str) -> None:
-    """A remark that is not part of the answer."""
+    """Print a remark that is not part of the result."""
     sys.stderr.write(text + "\n")
 
 
 def _write(text: str) -> None:
-    """Write and flush; a reader that has gone (`| head`) has what it wanted: see `unwritten`."""
+    """Write and flush; see `unwritten` for a reader that is gone (`| head`)."""
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
     except OSError as error:
-        raise unwritten(error) from error
+        raise write_error(error) from error
 
 
-def unwritten(error: OSError) -> Exception:
-    """What to raise where stdout cannot take an answer. A reader that has gone is no error."""
-    # The interpreter flushes once more when it ends: give it somewhere to put the rest.
+def write_error(error: OSError) -> Exception:
+    """The error to raise if stdout cannot be written. A reader that is gone is no error."""
+    # The interpreter flushes again at exit: give it somewhere to write.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if isinstance(error, BrokenPipeError):
         return Exit(0)
     return RecollectError(
-        f"the answer could not be written to stdout ({error.strerror or type(error).__name__})",
-        remedy="Make room where the output goes. A change that was asked for is made.",
+        f"the output could not be written to stdout ({error.strerror or type(error).__name__})",
+        remedy="Free some space where the output goes. If the command was to change "
+        "something, it has.",
     )

@@ -1,7 +1,7 @@
 """Memories, hits and numbers as tables for people.
 
-Ids are never folded or cut, and a memory's text is always text: square brackets in it are not
-markup, escape sequences in it are not obeyed.
+Ids are never wrapped or cut, and a memory's text is only text: square brackets in it are not
+markup, and escape sequences are not executed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _STATUS_STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 
 
 def listing(memories: Sequence[Memory], ids: Mapping[UUID, str]) -> Table:
-    """`ids` are the memories' ids as they are shown."""
+    """`ids` are the memories' ids as shown."""
     projects = _project_cells(memories)
     table = _memory_table("id", "stored", "category", has_projects=any(projects))
     for memory, project in zip(memories, projects, strict=True):
@@ -47,7 +47,7 @@ def listing(memories: Sequence[Memory], ids: Mapping[UUID, str]) -> Table:
 
 
 def hits(recollection: Recollection, ids: Mapping[UUID, str], *, explain: bool) -> Table:
-    """`ids` are the ids of the hits and of what they link to, as they are shown."""
+    """`ids` are the ids of the hits and their link targets, as shown."""
     found = recollection.hits
     projects = _project_cells([hit.memory for hit in found])
     table = _memory_table("id", "score", "stored", "category", has_projects=any(projects))
@@ -65,15 +65,15 @@ def hits(recollection: Recollection, ids: Mapping[UUID, str], *, explain: bool) 
 
 
 def legs(recollection: Recollection) -> Text:
-    told = "; ".join(f"{name} {_leg(report)}" for name, report in recollection.legs.items())
+    reports = "; ".join(f"{name} {_leg(report)}" for name, report in recollection.legs.items())
     stage = recollection.rerank
     second = f"; rerank {_stage(stage)}" if stage is not None else ""
     whole = f"fusion {recollection.fusion}; {recollection.took_ms:.1f} ms"
-    return Text(f"legs: {told}{second}; {whole}")
+    return Text(f"legs: {reports}{second}; {whole}")
 
 
 def card(memory: Memory, links: Iterable[str] = ()) -> Table:
-    """One memory with all its fields; the id whole, to be copied."""
+    """One memory with all its fields and its full id."""
     rows = {
         "id": str(memory.id),
         "category": memory.category,
@@ -92,7 +92,7 @@ def card(memory: Memory, links: Iterable[str] = ()) -> Table:
 
 
 def facts(rows: Mapping[str, str]) -> Table:
-    """Names and values; those without a value are left out."""
+    """Names and values; empty values are left out."""
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
@@ -103,11 +103,11 @@ def facts(rows: Mapping[str, str]) -> Table:
 
 
 def rows(found: Iterable[Mapping[str, object]]) -> Table:
-    """Things with the same fields, one a row."""
+    """Items with the same fields, one per row."""
     listed = list(found)
     table = plain_table(*(name.replace("_", " ") for name in listed[0]))
-    for one in listed:
-        table.add_row(*(Text(_cell(value)) for value in one.values()))
+    for row in listed:
+        table.add_row(*(Text(_cell(value)) for value in row.values()))
     return table
 
 
@@ -159,9 +159,8 @@ def _end(key: Key, now: datetime) -> str:
 
 
 def amount(score: float) -> str:
-    """A fused score: from 1 to 100 when memories are told apart by how far they stand out, a few
-    hundredths when by reciprocal ranks. A walk over the graph leaves next to nothing on what it
-    does not come to, which is not the same as nothing.
+    """A fused score: 1 to 100 when ranked by standout, a few hundredths when by reciprocal ranks.
+    The graph walk leaves next to nothing on memories it does not reach, which is not zero.
     """
     if 0.0 < score < _LEAST_SHOWN:
         return f"<{_LEAST_SHOWN:.4f}"
@@ -177,7 +176,7 @@ def plain_table(*columns: str) -> Table:
 
 
 def _memory_table(*columns: str, has_projects: bool) -> Table:
-    """A table of memories. Of the columns before the text, only that of projects may be folded."""
+    """A table of memories. Of the columns before the text, only projects may wrap."""
     table = plain_table(*columns, *(["project"] if has_projects else []), "memory")
     if has_projects:
         projects = table.columns[-2]
@@ -186,12 +185,12 @@ def _memory_table(*columns: str, has_projects: bool) -> Table:
 
 
 def _project_cells(memories: Sequence[Memory]) -> list[tuple[Text, ...]]:
-    """The cell of each memory's project; none where all are of the same."""
+    """Each memory's project cell; none if all have the same project."""
     projects = {memory.project for memory in memories}
     if len(projects) < 2:
         return [()] * len(memories)
-    names = short_names(one for one in projects if one is not None)
-    shown = ("(global)" if one.project is None else names[one.project] for one in memories)
+    names = short_names(project for project in projects if project is not None)
+    shown = ("(global)" if memory.project is None else names[memory.project] for memory in memories)
     return [(Text(one_line(name)),) for name in shown]
 
 
@@ -203,13 +202,13 @@ def _content(memory: Memory) -> Text:
 
 
 def _linked(hit: Hit, ids: Mapping[UUID, str]) -> Iterator[str]:
-    """What the links of a hit lead to, a line each."""
+    """What the links of a hit lead to, one line each."""
     if hit.stands_for:
         yield f"stands for {', '.join(ids[id] for id in hit.stands_for)}, which it supersedes"
     for memory in hit.attached:
         yield f"resolved by {ids[memory.id]}: {one_line(memory.content)}"
     for pointer in hit.pointers:
-        gone = " (not here)" if pointer.is_dangling else ""
+        gone = " (missing)" if pointer.is_dangling else ""
         yield f"{one_line(pointer.kind).replace('_', ' ')} {ids[pointer.target]}{gone}"
 
 
@@ -231,7 +230,7 @@ def _where(place: LegPlace) -> str:
 
 
 def _path(path: Sequence[str]) -> str:
-    """What led to a hit, with ids as short as elsewhere; without a memory, the query itself did."""
+    """What led to a hit, with short ids; if no memory did, the query itself."""
     steps = [short(UUID(step)) if _is_id(step) else one_line(step) for step in path]
     return " → ".join([*([] if _is_id(path[0]) else ["the query"]), *steps])
 
@@ -270,12 +269,12 @@ def _graph_rows(reading: ExtractionProgress) -> dict[str, str]:
         f"{counted(reading.tokens_today, 'token')} today"
         if reading.calls_today
         else "",
-        "last error of the graph": _trouble(reading.last_error, reading.parked),
+        "last graph error": _trouble(reading.last_error, reading.parked),
     }
 
 
 def _trouble(error: str | None, parked: int) -> str:
-    """The last error, and the way back of what it has parked."""
+    """The last error, and how to retry what it parked."""
     return one_line(error or "") + (f"\n→ {PARKED_REMEDY}" if parked else "")
 
 

@@ -21,37 +21,37 @@ def neighbourhood(found: Neighbourhood) -> list[RenderableType]:
         "also called": ", ".join(concept.aliases),
         "mentioned by": counted(concept.mentions, "memory"),
         "latest": ", ".join(short(id) for id in found.memories[:5]),
-        "together with": ", ".join(f"{name} ({many})" for name, many in found.together),
+        "mentioned with": ", ".join(f"{name} ({many})" for name, many in found.together),
         "near": ", ".join(f"{name} ({near:.2f})" for name, near in found.near),
     }
     shown: list[RenderableType] = [facts(rows)]
     if found.relationships:
-        table = plain_table("from", "relation", "to", "since", "until", "said by")
-        for one in found.relationships:
+        table = plain_table("from", "relation", "to", "since", "until", "stated by")
+        for relationship in found.relationships:
             table.add_row(
-                harmless(found.labels[one.source]),
-                harmless(one.relation),
-                harmless(found.labels[one.target]),
-                local_time(one.valid_from),
-                _until(one),
-                ", ".join(short(id) for id in one.evidence[:3]),
+                harmless(found.labels[relationship.source]),
+                harmless(relationship.relation),
+                harmless(found.labels[relationship.target]),
+                local_time(relationship.valid_from),
+                _until(relationship),
+                ", ".join(short(id) for id in relationship.evidence[:3]),
             )
         shown += ["", table]
     return shown
 
 
-def _until(one: Relationship) -> str:
-    ends = [f"taken back {local_time(one.known_until)}"] if one.known_until else []
-    ends += [local_time(one.valid_to)] if one.valid_to else []
+def _until(relationship: Relationship) -> str:
+    ends = [f"withdrawn {local_time(relationship.known_until)}"] if relationship.known_until else []
+    ends += [local_time(relationship.valid_to)] if relationship.valid_to else []
     return ", ".join(ends)
 
 
 def path_lines(path: GraphPath | None, source: str, target: str) -> list[RenderableType]:
     if path is None:
-        return [f"nothing connects {harmless(source)} and {harmless(target)} within six steps"]
+        return [f"no path connects {harmless(source)} and {harmless(target)} within six steps"]
     if not path.steps:
-        return [f"{harmless(source)} and {harmless(target)} are one concept"]
-    table = plain_table("from", "relation", "to", "said by")
+        return [f"{harmless(source)} and {harmless(target)} are the same concept"]
+    table = plain_table("from", "relation", "to", "stated by")
     for step in path.steps:
         table.add_row(
             harmless(step.source_label),
@@ -67,12 +67,12 @@ def stats_rows(stats: GraphStats) -> dict[str, str]:
         "memories": str(stats.memories),
         "concepts": f"{stats.concepts}, and {counted(stats.aliases, 'other name')}",
         "mentions": str(stats.mentions),
-        "relationships": f"{stats.relationships}, {stats.ended} ended, "
-        f"{stats.withdrawn} no longer said",
+        "relationships": f"{stats.relationships}, {stats.ended} ended, {stats.withdrawn} no longer "
+        "stated",
         "near synonyms": str(stats.near),
         "kinds": _counts(stats.by_kind),
         "relations": _counts(stats.by_relation),
-        "mentioned most": _counts(stats.most_mentioned),
+        "most mentioned": _counts(stats.most_mentioned),
         "version": str(stats.version),
     }
 

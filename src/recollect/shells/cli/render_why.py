@@ -1,4 +1,4 @@
-"""Why a memory is recalled or is not, and who changed the settings: as tables for people."""
+"""Why a memory is or is not recalled, and who changed the settings, as tables for people."""
 
 from __future__ import annotations
 
@@ -20,20 +20,21 @@ def why(report: WhyReport) -> RenderableType:
     rows = {"memory": memory, "recalled": _verdict(report), "score": _score(report)}
     rows["second stage"] = _second_stage(report)
     obstacles = [
-        Text(f"\n- {one_line(one.what)}\n  → {one_line(one.remedy)}") for one in report.kept_out
+        Text(f"\n- {one_line(obstacle.what)}\n  → {one_line(obstacle.remedy)}")
+        for obstacle in report.kept_out
     ]
     return Group(facts(rows), Text(""), _legs(report), *obstacles)
 
 
 def settings_log(changes: Iterable[SettingChange]) -> Table:
-    """Each change as `settings set` shows it, also where the default held before."""
+    """Each change as `settings set` shows it, including those from a default."""
     table = plain_table("when", "by", "setting", "change")
     defaults = RecallSettings().as_dict()
-    for one in changes:
-        old = defaults.get(one.name) if one.old is None else one.old
-        change = f"{setting_value(old)} → {setting_value(one.new)}"
+    for entry in changes:
+        old = defaults.get(entry.name) if entry.old is None else entry.old
+        change = f"{setting_value(old)} → {setting_value(entry.new)}"
         table.add_row(
-            local_time(one.at), Text(one_line(one.by)), Text(one_line(one.name)), Text(change)
+            local_time(entry.at), Text(one_line(entry.by)), Text(one_line(entry.name)), Text(change)
         )
     return table
 
@@ -45,7 +46,7 @@ def _verdict(report: WhyReport) -> str:
         return f"yes, at place {report.place} of at most {report.limit}{standing}"
     if report.place is None:
         return "no"
-    return f"no; its place is, or would be, {report.place}, and {report.limit} were asked for"
+    return f"no; its place is or would be {report.place}, beyond the limit of {report.limit}"
 
 
 def _score(report: WhyReport) -> str:
@@ -64,7 +65,7 @@ def _second_stage(report: WhyReport) -> str:
         return f"{stage.status}: {stage.note}" if stage.note else stage.status
     if judged is None:
         return "did not judge it"
-    return f"scored it {judged.score:.3g}; before, it had place {judged.former_place}"
+    return f"scored it {judged.score:.3g}; previously at place {judged.former_place}"
 
 
 def _legs(report: WhyReport) -> Table:

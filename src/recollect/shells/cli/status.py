@@ -1,4 +1,4 @@
-"""The command that says which store is in use, and how the state of sync is told."""
+"""The command that shows which store is in use, and how sync status is shown."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
 
 
 def status(*, as_json: AsJson = False) -> None:
-    """Say which store is in use and what it holds."""
+    """Show which store is in use and what it holds."""
     from recollect.settings import load
 
     settings = load()
     stats, sync = ask(_look_at_both if settings.mode == "cached" else _look)
     store = "server" if settings.mode == "remote" else "local"
     location = str(settings.sqlite_path) if store == "local" else str(settings.api_url)
-    told: dict[str, object] = {"mode": settings.mode, "store": store, "location": location}
+    document: dict[str, object] = {"mode": settings.mode, "store": store, "location": location}
     if as_json:
         from recollect.wire.answers import StatsOut
 
-        told["stats"] = StatsOut.from_stats(stats).model_dump(mode="json")
+        document["stats"] = StatsOut.from_stats(stats).model_dump(mode="json")
         if sync is not None:
-            told |= {"server": settings.api_url, "sync": status_fields(sync)}
-        print_json({"version": __version__, **told})
+            document |= {"server": settings.api_url, "sync": status_fields(sync)}
+        print_json({"version": __version__, **document})
         return
     from recollect.shells.cli.render import facts, stats_rows
 
@@ -63,7 +63,8 @@ def status_fields(status: SyncStatus) -> dict[str, object]:
         "held": status.held,
         "conflicts": status.conflicts,
         "parked": [
-            {"id": str(one.id), "reason": one.reason, "remedy": one.remedy} for one in status.parked
+            {"id": str(write.id), "reason": write.reason, "remedy": write.remedy}
+            for write in status.parked
         ],
         "last_sync_at": status.last_sync_at and status.last_sync_at.isoformat(),
         "trouble": status.trouble,
@@ -74,13 +75,13 @@ def status_fields(status: SyncStatus) -> dict[str, object]:
 def status_rows(status: SyncStatus) -> dict[str, str]:
     from recollect.shells.cli.text import local_time
 
-    parked = [f"{short(one.id)}: {one.reason}\n→ {one.remedy}" for one in status.parked]
-    held = f", {status.held} sensitive kept here" if status.held else ""
-    conflicts = f"{status.conflicts}: see `recollect conflicts`" if status.conflicts else ""
+    parked = [f"{short(write.id)}: {write.reason}\n→ {write.remedy}" for write in status.parked]
+    held = f", {status.held} sensitive kept on this machine" if status.held else ""
+    conflicts = f"{status.conflicts}; run `recollect conflicts`" if status.conflicts else ""
     return {
         "waiting": f"{status.waiting} to be sent{held}",
         "last sync": local_time(status.last_sync_at) if status.last_sync_at else "never",
         "conflicts": conflicts,
         "parked": "\n".join(parked),
-        "sync waits": f"{status.trouble}\n→ {status.remedy}" if status.trouble else "",
+        "sync error": f"{status.trouble}\n→ {status.remedy}" if status.trouble else "",
     }

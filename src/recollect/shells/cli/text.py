@@ -1,7 +1,7 @@
-"""Memories are data: what they hold must not act on the terminal that shows them.
+"""Memories are data: they must not control the terminal that shows them.
 
-An escape sequence in a memory could recolour, retitle or overwrite what a person sees, and a
-direction override could show it backwards; both are made visible instead.
+An escape sequence in a memory could recolour, retitle or overwrite the screen, and a direction
+override could reverse text; both are made visible instead.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import Final
 
 _CONTROLS: Final = re.compile(
     "["
-    "\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 but for tab and line feed, DEL, C1
+    "\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 except tab and line feed, DEL, C1
     "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # direction marks and overrides
     "\u2028\u2029"  # line and paragraph separators
-    "\ud800-\udfff"  # halves of surrogate pairs: no terminal encoding has them
+    "\ud800-\udfff"  # lone surrogates: no terminal encoding has them
     "]"
 )
 _CONTROL_PICTURES: Final = 0x2400
@@ -23,7 +23,7 @@ _DEL: Final = 0x7F
 
 
 def harmless(text: str) -> str:
-    """The text with every character that could steer a terminal shown instead of obeyed."""
+    """The text with every character that could control a terminal made visible."""
     return _CONTROLS.sub(lambda match: _picture(ord(match[0])), text)
 
 
@@ -33,7 +33,7 @@ def one_line(text: str) -> str:
 
 
 def local_time(moment: datetime) -> str:
-    """For people: their own time zone, to the minute."""
+    """Local time zone, to the minute."""
     return moment.astimezone().strftime("%Y-%m-%d %H:%M")
 
 
@@ -43,7 +43,7 @@ def local_date(moment: datetime) -> str:
 
 
 def setting_value(value: object) -> str:
-    """As it would be typed; what is unset follows the default."""
+    """As it would be typed; an unset value follows the default."""
     if isinstance(value, bool):
         return "on" if value else "off"
     return "default" if value is None else harmless(str(value))

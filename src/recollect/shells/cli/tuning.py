@@ -1,4 +1,4 @@
-"""The commands on the run-time settings: show, set, log."""
+"""The commands for run-time settings: show, set, log."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from recollect.shells.cli.typed import Commands
 _LOG = 20
 
 settings_app = Commands(
-    invoke_without_command=True, help="Show or change how recall ranks; the next recall obeys."
+    invoke_without_command=True,
+    help="Show or change how recall ranks; changes apply from the next recall.",
 )
 
 
@@ -29,22 +30,26 @@ def show_settings(context: typer.Context, *, as_json: AsJson = False) -> None:
 
 @settings_app.command("set")
 def set_setting(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="As `recollect settings` shows it.")],
-    value: Annotated[str, typer.Argument(metavar="VALUE", help="A number, a name, on or off.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="A setting that `recollect settings` lists.")
+    ],
+    value: Annotated[
+        str, typer.Argument(metavar="VALUE", help="The new value: a number, a name, on or off.")
+    ],
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Change one setting, for every process on this store, and show what changed."""
+    """Change a setting for every process on this store, and show the change."""
 
     async def change(recollect: Service) -> tuple[RecallSettings, RecallSettings]:
         before = await recollect.settings()
         return before, await recollect.change_settings({name: value})
 
-    old, new = (one.as_dict()[name] for one in ask(change))
+    old, new = (settings.as_dict()[name] for settings in ask(change))
     if as_json:
         print_json({name: {"old": old, "new": new}})
     elif old == new:
-        show(f"{name} is {setting_value(new)} already")
+        show(f"{name} is already {setting_value(new)}")
     else:
         show(f"{name}: {setting_value(old)} → {setting_value(new)}")
 
@@ -53,7 +58,7 @@ def set_setting(
 def show_log(
     *,
     limit: Annotated[
-        int, typer.Option("--limit", help=f"How many changes, 1 to {MAX_SETTINGS_LOG}.")
+        int, typer.Option("--limit", help=f"Maximum number of changes, 1 to {MAX_SETTINGS_LOG}.")
     ] = _LOG,
     as_json: AsJson = False,
 ) -> None:
@@ -62,13 +67,15 @@ def show_log(
     if as_json:
         from recollect.wire.tuning import SettingChangeOut, SettingsLogOut
 
-        print_json(SettingsLogOut(changes=[SettingChangeOut.from_change(one) for one in changes]))
+        print_json(
+            SettingsLogOut(changes=[SettingChangeOut.from_change(change) for change in changes])
+        )
     elif changes:
         from recollect.shells.cli.render_why import settings_log
 
         show(settings_log(changes))
     else:
-        note("no setting was changed yet")
+        note("no setting has been changed yet")
 
 
 def _print_settings(settings: RecallSettings, *, as_json: bool) -> None:

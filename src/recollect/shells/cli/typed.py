@@ -1,4 +1,4 @@
-"""Commands for typer: what they declare (`declared`) becomes its own options and arguments."""
+"""Commands for typer: their declarations (`declared`) become typer's options and arguments."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Function = TypeVar("Function", bound=Callable[..., object])
 
 
 class Commands(typer.Typer):
-    """A group of commands that may declare themselves in either way: as `declared` or as typer."""
+    """A group of commands that are declared either with `declared` or with typer."""
 
     def command(self, name: str | None = None, **said: Any) -> Callable[[Function], Function]:  # noqa: ANN401  # typer's own
         return self._adding(super().command(name, **said))
@@ -33,7 +33,7 @@ class Commands(typer.Typer):
 
 
 def typed(command: Callable[..., object]) -> Callable[..., object]:
-    """The same command, declared as typer reads it."""
+    """The same command, declared for typer."""
 
     @functools.wraps(command)
     def run(*positional: object, **named: object) -> object:

@@ -1,4 +1,4 @@
-"""Tell people where a command looked: which project, and how to look everywhere."""
+"""Report where a command searched: which project, and how to search everywhere."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from recollect.shells.cli.output import note
 from recollect.shells.cli.text import one_line
 
 
-def tell_where(scope: Scope) -> None:
-    """Nobody is to take the memories of one project for all of them."""
+def report_scope(scope: Scope) -> None:
+    """Memories of one project must not pass for all memories."""
     if where := in_scope(scope):
         note(f"searched{where.removeprefix(' in')}{more_everywhere(scope)}")
 

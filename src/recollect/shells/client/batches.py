@@ -1,4 +1,4 @@
-"""Many memories from any iterable, in batches that a store takes at once."""
+"""Split any iterable of memories into batches that a store accepts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Rememberable = str | Draft | Mapping[str, Any]
 
 
 def batches(items: Iterable[Rememberable]) -> Iterator[list[Rememberable]]:
-    """Up to as many as a store takes at once, as they come: nothing is read ahead."""
+    """Batches of up to the store's limit, as they come: nothing is read ahead."""
     _check_several(items)
     remaining = iter(items)
     while batch := list(islice(remaining, MAX_BATCH)):
@@ -57,5 +57,5 @@ def _check_several(items: object) -> None:
         raise InvalidInput(
             "memories is one memory, not several",
             field="memories",
-            remedy="Put it into a list, or store it with `remember`.",
+            remedy="Put it in a list, or store it with `remember`.",
         )

@@ -1,4 +1,4 @@
-"""What the tools take: the shapes of `wire`, with what a model needs to know to fill them in."""
+"""What the tools take: the shapes of `wire`, described for a model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from recollect.wire.values import Input
 
 _REFERENCE = "Its id, or an unambiguous beginning of it."
 _SENSITIVE = "true: never leaves this machine."
-# A schema of conditions and examples is more than some clients accept for a tool.
+# A schema with conditions and examples is more than some clients accept for a tool.
 _PLAIN = ConfigDict(json_schema_extra={})
 
 
@@ -39,7 +39,7 @@ class RecallArguments(RecallIn):
     model_config = _PLAIN
 
     everywhere: bool = False
-    # Over REST a recall is explained unless told otherwise; here a model would read all of it.
+    # Over REST a recall is explained by default; here a model would read all of it.
     explain: bool = False
 
 
@@ -84,7 +84,7 @@ class DeleteArguments(Input):
 
     id: str = Field(description=_REFERENCE)
     forever: bool = Field(
-        default=False, description="Erase it for ever; only when the user asked for that."
+        default=False, description="Erase it permanently; only if the user asked for that."
     )
 
 
@@ -92,7 +92,7 @@ class StatsArguments(Input):
     """Nothing."""
 
 
-# Taken where given, but not told: no model can choose them sensibly.
+# Accepted but not advertised: no model can choose them sensibly.
 UNLISTED = {
     "memory_store": {"id"},
     "memory_list": {"with_global"},
@@ -102,7 +102,7 @@ UNLISTED = {
     },
 }
 
-# What a model is told of an argument, in the place of what a REST schema says.
+# The descriptions a model gets, instead of those of the REST schema.
 WORDS = {
     "as_of": "What was known at this time.",
     "based_on": "The version you read.",

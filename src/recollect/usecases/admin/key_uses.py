@@ -1,6 +1,6 @@
-"""Remember when each key was last used, without any request waiting for it.
+"""Record when each key was last used, without delaying any request.
 
-Uses are gathered here and written once a minute, and when the server stops. A crash loses at most
+Uses are collected here and written once a minute, and when the server stops. A crash loses at most
 the last minute.
 """
 
@@ -44,7 +44,7 @@ class KeyUses:
 
 @asynccontextmanager
 async def key_uses(keys: KeyStore, clock: Clock) -> AsyncIterator[KeyUses]:
-    """While entered, what is noted is written every minute; the rest at the end."""
+    """While entered, recorded uses are written every minute; the rest at the end."""
     uses = KeyUses(keys, clock)
     writing = asyncio.create_task(_write_every_minute(uses), name="note key uses")
     try:

@@ -12,7 +12,7 @@ import logging
 from contextlib import AsyncExitStack
 from typing import Final, Self
 
-from recollect.core.privacy.redaction import explained
+from recollect.core.privacy.redaction import safe_message
 from recollect.core.recall.space import EmbeddingStats
 from recollect.ports.embedding import EmbeddingQueue
 from recollect.usecases.memory.stats import embedding_stats
@@ -68,5 +68,5 @@ class Backlog:
             try:
                 await self.count()
             except Exception as error:  # noqa: BLE001  # the next count may succeed
-                log.warning("the embedding backlog was not counted: %s", explained(error))
+                log.warning("the embedding backlog was not counted: %s", safe_message(error))
             await asyncio.sleep(self._refresh_seconds)

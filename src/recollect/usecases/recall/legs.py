@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from recollect.core.privacy.redaction import explained
+from recollect.core.privacy.redaction import safe_message
 from recollect.core.recall.request import LEGS, Candidate, Declined, LegName, LegReport
 from recollect.usecases.workers.tasks import cancel, error_of, ms_since
 
@@ -38,7 +38,7 @@ class LegOutcome:
 
     @classmethod
     def failed(cls, error: BaseException, weight: float, took_ms: float) -> LegOutcome:
-        report = LegReport("failed", weight, took_ms=took_ms, note=explained(error))
+        report = LegReport("failed", weight, took_ms=took_ms, note=safe_message(error))
         return cls(report, error=error)
 
     @classmethod

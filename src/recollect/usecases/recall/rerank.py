@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from recollect.core.privacy.redaction import explained
+from recollect.core.privacy.redaction import safe_message
 from recollect.core.recall.decisions import uses_rerank
 from recollect.core.recall.ranking import Ranked, rearrange
 from recollect.core.recall.request import RerankReport
@@ -69,7 +69,7 @@ async def _rerank_first(
         note = f"not done within {seconds * 1000:.0f} ms: the fused order stands"
         return order, RerankReport("late", took_ms, note=note)
     if (error := error_of(scoring)) is not None:
-        return order, RerankReport("failed", took_ms, note=explained(error))
+        return order, RerankReport("failed", took_ms, note=safe_message(error))
     scores = scoring.result()
     if len(scores) != len(texts) or not all(map(isfinite, scores)):
         note = "the model did not answer with one number for each text"

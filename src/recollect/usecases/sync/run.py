@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from recollect.core.admin.timeouts import TIMEOUTS, Timeouts
 from recollect.core.errors import NotAllowed, RecollectError, StoreBusy
-from recollect.core.privacy.redaction import explained, locations
+from recollect.core.privacy.redaction import locations, safe_message
 from recollect.usecases.sync.sync import OnStep, pull_page, push_all, record_error, silent, sync
 from recollect.usecases.workers.tasks import end
 
@@ -100,7 +100,7 @@ class SyncRun:
                 if self.lock.acquire():
                     await engine.run()
             except Exception as error:  # noqa: BLE001  # a bug of ours must not end the syncing
-                log.error("the sync engine failed: %s at %s", explained(error), locations(error))  # noqa: TRY400  # its text may quote a memory
+                log.error("the sync engine failed: %s at %s", safe_message(error), locations(error))  # noqa: TRY400  # its text may quote a memory
             finally:
                 self.lock.release()
             await asyncio.sleep(_RESTART_SECONDS)

@@ -26,7 +26,7 @@ from recollect.core.errors import (
     RecollectError,
     StoreError,
 )
-from recollect.core.privacy.redaction import explained
+from recollect.core.privacy.redaction import safe_message
 from recollect.core.recall.space import EmbeddingJob, StoredSpace
 from recollect.ports.embedding import Embedder, Embedders, EmbeddingQueue
 from recollect.usecases.workers.backoff import Trouble
@@ -125,7 +125,7 @@ class _Batch:
                     return
                 await _probe(self.embedder)
                 if len(group) == 1:
-                    self.failed.append((group[0], explained(error)))
+                    self.failed.append((group[0], safe_message(error)))
                 else:
                     middle = len(group) // 2
                     waiting += [group[middle:], group[:middle]]

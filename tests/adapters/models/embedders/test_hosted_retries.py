@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from recollect.adapters.models.embedders.hosted import BYTES_PER_TOKEN, first_request
 from recollect.adapters.models.embedders.hosted_providers import OPENAI, VOYAGE
 from recollect.adapters.models.hosted.retries import (
-    DOCUMENT_PATIENCE,
+    DOCUMENT_RETRIES,
     LONGEST_SILENCE,
-    QUERY_PATIENCE,
-    Patience,
+    QUERY_RETRIES,
+    RetryPolicy,
     Silence,
     retry_after,
     wait_before,
@@ -27,7 +27,7 @@ from recollect.core.recall.settings import RecallSettings
 from recollect.usecases.workers.embed import BEGIN_SECONDS
 
 NOW = datetime(2026, 1, 5, 12, 0, 0, tzinfo=UTC)
-PATIENCE = Patience(
+RETRIES = RetryPolicy(
     request_seconds=1, attempts=9, total_seconds=100, first_wait=0.5, longest_wait=4
 )
 
@@ -46,7 +46,7 @@ PATIENCE = Patience(
     ],
 )
 def test_waits(retry: int, jitter: float, asked: float | None, wait: float) -> None:
-    assert wait_before(retry, PATIENCE, jitter, asked) == wait
+    assert wait_before(retry, RETRIES, jitter, asked) == wait
 
 
 @pytest.mark.parametrize(
@@ -95,14 +95,14 @@ def test_a_text_longer_than_the_api_takes_is_cut_between_characters() -> None:
 def test_a_query_is_given_up_while_its_leg_can_still_say_why() -> None:
     defaults: dict[str, Any] = {one.name: one.default for one in fields(RecallSettings)}
     legs = PhaseShares().legs * defaults["deadline_ms"] / 1000
-    assert QUERY_PATIENCE.total_seconds <= 0.8 * legs  # the store is asked before
-    assert QUERY_PATIENCE.request_seconds < DOCUMENT_PATIENCE.request_seconds
+    assert QUERY_RETRIES.total_seconds <= 0.8 * legs  # the store is asked before
+    assert QUERY_RETRIES.request_seconds < DOCUMENT_RETRIES.request_seconds
 
 
 def test_a_documents_text_is_sent_once_and_before_its_claim_lapses() -> None:
-    assert DOCUMENT_PATIENCE.attempts == 1
-    assert DOCUMENT_PATIENCE.total_seconds < BEGIN_SECONDS  # one text at fault can be told
-    assert BEGIN_SECONDS + DOCUMENT_PATIENCE.total_seconds <= Timeouts().lease - 10.0
+    assert DOCUMENT_RETRIES.attempts == 1
+    assert DOCUMENT_RETRIES.total_seconds < BEGIN_SECONDS  # one text at fault can be told
+    assert BEGIN_SECONDS + DOCUMENT_RETRIES.total_seconds <= Timeouts().lease - 10.0
 
 
 @pytest.mark.parametrize(

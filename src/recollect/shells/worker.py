@@ -16,7 +16,7 @@ from typing import Final
 import structlog
 
 from recollect.core.errors import InvalidInput, StoreError
-from recollect.core.privacy.redaction import locations
+from recollect.core.privacy.redaction import locations, safe_message
 from recollect.core.text.analysis import counted
 from recollect.settings import Settings
 from recollect.shells.logs import log_embedding, log_graph, log_steps, log_to_stderr

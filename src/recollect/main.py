@@ -4,7 +4,7 @@ The command line does not import the server, MCP or the benchmark; here it gets 
 
 Most of what a command takes is importing, so each way in imports no more than it needs: the version
 nothing, a hook and MCP over stdio nothing of the command line, a plainly written command its own
-module (`shells/cli/direct.py`), and only the rest the whole command line with typer
+module (`shells/cli/framework/direct.py`), and only the rest the whole command line with typer
 (`shells/cli/app.py`). `tests/shells/cli/test_imports.py` holds what each may import.
 """
 
@@ -41,8 +41,8 @@ def main() -> None:
     if sys.argv[1:2] == ["hook"] and _is_for_agents(sys.argv[2:]):
         _hook(sys.argv[2:])
     try:
-        from recollect.shells.cli.direct import command_for
-        from recollect.shells.cli.shell import finish, names, survive_any_locale
+        from recollect.shells.cli.framework.direct import command_for
+        from recollect.shells.cli.framework.shell import finish, names, survive_any_locale
 
         survive_any_locale()
         if (command := command_for(sys.argv[1:])) is not None:
@@ -72,8 +72,8 @@ def _is_for_agents(arguments: list[str]) -> bool:
 
 def build() -> typer.Typer:
     """The command with everything it can do."""
+    from recollect.shells.cli.admin.entry_points import EntryPoints
     from recollect.shells.cli.app import build as build_cli
-    from recollect.shells.cli.others import EntryPoints
 
     return build_cli(EntryPoints(_serve, _worker, _mcp, _bench, _hook))
 
@@ -110,7 +110,7 @@ def _bench(arguments: list[str]) -> object:
     from typer.main import get_command
 
     from recollect.bench.cli.app import app
-    from recollect.shells.cli.group import name_values
+    from recollect.shells.cli.framework.group import name_values
 
     gc.enable()
     command = get_command(app)

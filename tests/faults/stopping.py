@@ -19,7 +19,7 @@ from tests.faults.steps import stop_at
 
 import recollect.adapters.models.embedders.catalogue
 import recollect.adapters.models.embedders.hosted
-import recollect.shells.cli.embedding
+import recollect.shells.cli.admin.embedding
 import recollect.shells.progress
 import recollect.usecases.workers.reembed
 import recollect.wiring  # noqa: F401  # as above

@@ -17,7 +17,7 @@ from recollect.wire.inputs import DraftIn
 from recollect.wire.problems import Problem
 from recollect.wire.refusals import refusal
 from recollect.wire.values import Input, Shape
-from recollect.wire.written import SecretOut
+from recollect.wire.writes import SecretOut
 
 
 def read_draft(values: object) -> Draft:

@@ -13,7 +13,7 @@ from tests.shells.cli.commands import Cli
 from recollect import __version__
 from recollect.core.errors import InvalidInput
 from recollect.core.recall.settings import RecallSettings
-from recollect.shells.cli.options import parse_moment
+from recollect.shells.cli.framework.options import parse_moment
 
 SHORT_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}")
 

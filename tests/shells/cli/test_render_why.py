@@ -8,7 +8,7 @@ from tests.conformance.samples import memory
 
 from recollect.core.recall.explain import WhyReport
 from recollect.core.recall.request import RerankPlace, RerankReport
-from recollect.shells.cli.render_why import why
+from recollect.shells.cli.render.why import why
 
 JUDGED = RerankPlace(0.25, 3)
 CASES = [

@@ -107,7 +107,7 @@ class RemoteService:
     async def remember(self, draft: Draft) -> Memory:
         from recollect.core.privacy.sensitivity import secret_in_draft
         from recollect.wire.inputs import DraftIn
-        from recollect.wire.written import WrittenOut
+        from recollect.wire.writes import WrittenOut
 
         self._keep_home(said=draft.is_sensitive, secret=secret_in_draft(draft))
         answer = await self.ask(WrittenOut, "POST", "memories", body=DraftIn.from_draft(draft))
@@ -134,8 +134,8 @@ class RemoteService:
         return [results[place] for place in range(len(batch))]
 
     async def recall(self, request: RecallRequest) -> Recollection:
-        from recollect.wire.questions import RecallIn
-        from recollect.wire.recalled import RecollectionOut
+        from recollect.wire.recall import RecollectionOut
+        from recollect.wire.recall_inputs import RecallIn
 
         question = RecallIn.from_request(self._may_leave(request))
         question = question.model_copy(update={"explain": True})
@@ -143,8 +143,8 @@ class RemoteService:
         return answer.to_recollection()
 
     async def why(self, reference: str, request: RecallRequest) -> WhyReport:
-        from recollect.wire.explained import WhyOut
-        from recollect.wire.questions import WhyIn
+        from recollect.wire.recall_inputs import WhyIn
+        from recollect.wire.why import WhyOut
 
         id = IdPrefix.parse(reference).text
         question = WhyIn.from_request(self._may_leave(request)).model_copy(update={"id": id})
@@ -215,13 +215,13 @@ class RemoteService:
         return (await self.ask(StatsOut, "GET", "stats", is_short=True)).to_stats()
 
     async def settings(self) -> RecallSettings:
-        from recollect.wire.tuning import SettingsSaid
+        from recollect.wire.settings import SettingsSaid
 
         return (await self.ask(SettingsSaid, "GET", "settings", is_short=True)).to_settings()
 
     async def change_settings(self, changes: Mapping[str, object]) -> RecallSettings:
         from recollect.core.recall.settings import RecallSettings
-        from recollect.wire.tuning import SettingsSaid
+        from recollect.wire.settings import SettingsSaid
 
         # Checked here as well: values typed on a command line are text, and JSON needs numbers.
         checked = RecallSettings().changed(changes).as_dict()
@@ -231,7 +231,7 @@ class RemoteService:
 
     async def settings_log(self, limit: int) -> list[SettingChange]:
         from recollect.core.recall.settings import check_log_limit
-        from recollect.wire.tuning import SettingsLogOut
+        from recollect.wire.settings import SettingsLogOut
 
         check_log_limit(limit)
         query = {"limit": limit}

@@ -11,17 +11,10 @@ from fastapi.security import HTTPBearer
 
 from recollect import __version__
 from recollect.core.admin.admission import Admission
-from recollect.shells.api import (
-    conflicts,
-    erasing,
-    graph,
-    keys,
-    links,
-    memories,
-    operations,
-    recalling,
-    syncing,
-)
+from recollect.shells.api import conflicts, graph, keys, links, memories, operations
+from recollect.shells.api import erase as erasing
+from recollect.shells.api import recall as recalling
+from recollect.shells.api import sync as syncing
 from recollect.shells.api.errors import add_error_handlers
 from recollect.shells.api.metrics import Metrics
 from recollect.shells.api.openapi import PREFIX, completed

@@ -19,17 +19,17 @@ from recollect.wire.answers import (
     StatsOut,
 )
 from recollect.wire.batch import BatchItemOut, BatchOut
-from recollect.wire.explained import ObstacleOut, WhyLegOut, WhyOut
 from recollect.wire.problems import Problem
-from recollect.wire.recalled import (
+from recollect.wire.recall import (
     ExplanationOut,
     HitOut,
     LegPlaceOut,
     LegReportOut,
     RecollectionOut,
 )
-from recollect.wire.tuning import SettingChangeOut, SettingsLogOut, SettingsOut
+from recollect.wire.settings import SettingChangeOut, SettingsLogOut, SettingsOut
 from recollect.wire.values import LinkOut
+from recollect.wire.why import ObstacleOut, WhyLegOut, WhyOut
 
 _NOW: Final = datetime(2026, 3, 6, 9, 30, 12, 345678, UTC)
 _FUSED: Final = 1.0 + RecallSettings().vote  # alone in its leg, with its vote

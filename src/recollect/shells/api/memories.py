@@ -15,7 +15,7 @@ from recollect.wire.answers import ForgottenOut, MemoryOut, PageOut
 from recollect.wire.batch import BatchIn, BatchOut
 from recollect.wire.inputs import ChangesIn, DraftIn, ListIn
 from recollect.wire.problems import KINDS
-from recollect.wire.written import WrittenOut
+from recollect.wire.writes import WrittenOut
 
 router = APIRouter(prefix=PREFIX, tags=["Memories"])
 

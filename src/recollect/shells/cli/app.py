@@ -7,26 +7,22 @@ from typing import Annotated
 import typer
 
 from recollect import __version__
-from recollect.shells.cli import (
-    auditing,
-    doctor,
-    embedding,
-    erasing,
-    exporting,
-    graph,
-    importing,
-    installing,
-    keys,
-    memory_tool,
-    syncing,
-    tuning,
-)
-from recollect.shells.cli.direct import load
-from recollect.shells.cli.errors import ExitCode
-from recollect.shells.cli.group import EXIT_CODES, Shell
-from recollect.shells.cli.others import EntryPoints, add_commands
-from recollect.shells.cli.output import note, show
-from recollect.shells.cli.typed import Commands
+from recollect.shells.cli.admin import audit as auditing
+from recollect.shells.cli.admin import doctor, embedding, keys
+from recollect.shells.cli.admin import erase as erasing
+from recollect.shells.cli.admin.entry_points import EntryPoints, add_commands
+from recollect.shells.cli.agents import install as installing
+from recollect.shells.cli.agents import memory_tool
+from recollect.shells.cli.framework.direct import load
+from recollect.shells.cli.framework.errors import ExitCode
+from recollect.shells.cli.framework.group import EXIT_CODES, Shell
+from recollect.shells.cli.framework.output import note, show
+from recollect.shells.cli.framework.typed import Commands
+from recollect.shells.cli.graph import commands as graph
+from recollect.shells.cli.memory import export as exporting
+from recollect.shells.cli.memory import import_ as importing
+from recollect.shells.cli.recall import settings as tuning
+from recollect.shells.cli.sync import sync as syncing
 
 
 def build(entry_points: EntryPoints) -> typer.Typer:

@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field
 from recollect.core.memory.memory import Changes, Draft
 from recollect.core.memory.project import project_to_store_in
 from recollect.wire.inputs import ChangesIn, DraftIn, ListIn
-from recollect.wire.questions import RecallIn, WhyIn
+from recollect.wire.recall_inputs import RecallIn, WhyIn
 from recollect.wire.values import Input
 
 _REFERENCE = "Its id, or an unambiguous beginning of it."

@@ -27,9 +27,9 @@ from recollect.shells.mcp.arguments import (
     WhyArguments,
 )
 from recollect.wire.answers import ForgottenOut, MemoryOut, PageOut, StatsOut
-from recollect.wire.explained import WhyOut
-from recollect.wire.recalled import RecollectionOut
-from recollect.wire.written import WrittenOut
+from recollect.wire.recall import RecollectionOut
+from recollect.wire.why import WhyOut
+from recollect.wire.writes import WrittenOut
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,7 +125,7 @@ def test_only_what_is_asked_for_is_computed() -> None:
 
 
 def test_baseline_must_have_been_run() -> None:
-    with pytest.raises(InvalidInput, match="'c' is none") as told:
+    with pytest.raises(InvalidInput, match="'c' is not one") as told:
         make_report(score_runs([LARGE], RUNS), against="c", seed=1, provenance={})
     assert told.value.remedy == "Choose one of: a, b."
 

@@ -176,7 +176,7 @@ def test_settings_are_shown_and_changed(cli: Cli) -> None:
 
 def test_settings_set_shows_only_what_changed(cli: Cli) -> None:
     assert cli("settings", "set", "rerank", "on").stdout == "rerank: off → on\n"
-    assert cli("settings", "set", "rerank", "on").stdout == "rerank is on already\n"
+    assert cli("settings", "set", "rerank", "on").stdout == "rerank is already on\n"
 
 
 def test_a_setting_that_leaves_no_leg_is_refused(cli: Cli) -> None:
@@ -214,7 +214,8 @@ def test_doctor_warns_when_halfvec_crashes(cli: Cli) -> None:
     installation = cli.home / "postgres" / "installation"
     installation.mkdir(parents=True)
     (installation / "probe.json").write_text(
-        '{"postgres": "18.1", "pgvector": "0.8.5", "available": false, "reason": "signal 4"}'
+        '{"binaries": "18.1", "processor": "x", "postgres": "18.1", "pgvector": "0.8.5",'
+        ' "available": false, "reason": "signal 4"}'
     )
     told = cli.json("doctor")
     (check,) = (one for one in told["checks"] if one["name"] == "embedded postgres")

@@ -223,7 +223,7 @@ def test_models_are_listed_and_others_refused(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("settings", "status", "said"),
     [
-        ({}, "ok", "83 MB to fetch"),
+        ({}, "ok", "83 MB to download"),
         ({"RECOLLECT_EMBEDDER": "mpnet"}, "warn", "recollect models get mpnet"),
         ({"RECOLLECT_EMBEDDER": "none"}, "ok", "found by words"),
         ({"RECOLLECT_EMBEDDER": "nonsense"}, "fail", "Use minilm"),

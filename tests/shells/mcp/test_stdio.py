@@ -165,7 +165,7 @@ async def test_errors_reach_the_model_with_their_remedy(tmp_path: Path) -> None:
         unknown = await refusal(client, "memory_get", id="01890a5d")
         assert "no memory 01890a5d" in unknown
         # An agent has tools, and no command line.
-        assert "See memory_list for" in unknown
+        assert "Run memory_list" in unknown
         unread = await refusal(client, "memory_delete", id="everything")
         assert "not an id" in unread
         assert "the id that memory_list shows" in unread

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 from psycopg import AsyncConnection
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from tests.conftest import Cluster
 from tests.shells.cli.commands import COMMAND, Cli, environment
 
 from recollect.adapters.postgres.store import PostgresStore
@@ -47,12 +49,19 @@ class Killed(Exception):
     pass
 
 
+@pytest.fixture
+def urls(cluster: Cluster, database_url: str) -> tuple[str, str]:
+    """Of one database: for the store, and for the superuser, who fills it."""
+    name = conninfo_to_dict(database_url)["dbname"]
+    return database_url, make_conninfo(cluster.admin_url, dbname=name)
+
+
 @asynccontextmanager
-async def opened(url: str) -> AsyncIterator[tuple[Filler, AsyncConnection[Any]]]:
-    clusters = Clusters(1)
+async def opened(urls: tuple[str, str]) -> AsyncIterator[tuple[Filler, AsyncConnection[Any]]]:
+    clusters, (url, admin_url) = Clusters(1), urls
     async with (
         PostgresStore(url) as store,
-        await AsyncConnection.connect(url, autocommit=True) as connection,
+        await AsyncConnection.connect(admin_url, autocommit=True) as connection,
     ):
         assert store.vectors is not None, store.vector_note
         space = await store.vectors.open_space(NAME, clusters.space)
@@ -126,9 +135,9 @@ def test_vectors_lie_in_clusters() -> None:
 
 
 @pytest.mark.anyio
-async def test_a_fill_stores_every_owner_with_vectors_and_graph(database_url: str) -> None:
+async def test_a_fill_stores_every_owner_with_vectors_and_graph(urls: tuple[str, str]) -> None:
     population = Population.mixed(20, 200, seed=1)
-    async with opened(database_url) as (filler, connection):
+    async with opened(urls) as (filler, connection):
         before = await indexes_of(connection)
         filling = await filler.fill_to(population, population.rows, no_progress)
         wanted = {owner.name: owner.rows for owner in population.owners}
@@ -147,7 +156,9 @@ async def test_a_fill_stores_every_owner_with_vectors_and_graph(database_url: st
 
 
 @pytest.mark.anyio
-async def test_a_killed_fill_continues(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_killed_fill_continues(
+    urls: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("recollect.bench.scale.fill._BATCH", 50)
     population = Population.mixed(20, 200, seed=1)
 
@@ -159,10 +170,10 @@ async def test_a_killed_fill_continues(database_url: str, monkeypatch: pytest.Mo
         if what == "building memories_search":
             raise Killed
 
-    async with opened(database_url) as (_, connection):
+    async with opened(urls) as (_, connection):
         before = await indexes_of(connection)
     for kill in (kill_after_100, kill_while_building):
-        async with opened(database_url) as (filler, _):
+        async with opened(urls) as (filler, _):
             with pytest.raises(Killed):
                 await filler.fill_to(population, 200, kill)
     stored: list[int] = []
@@ -171,7 +182,7 @@ async def test_a_killed_fill_continues(database_url: str, monkeypatch: pytest.Mo
         if what.startswith("storing"):
             stored.append(done)
 
-    async with opened(database_url) as (filler, connection):
+    async with opened(urls) as (filler, connection):
         filling = await filler.fill_to(population, 200, record)
         assert stored == [], "all memories were stored before"
         counts = await count_by_owner(connection, "memories")
@@ -184,7 +195,7 @@ async def test_a_killed_fill_continues(database_url: str, monkeypatch: pytest.Mo
 
 @pytest.mark.anyio
 async def test_a_cancelled_fill_finishes_its_batch(
-    database_url: str, monkeypatch: pytest.MonkeyPatch
+    urls: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("recollect.bench.scale.fill._BATCH", 50)
     population = Population.single(200, seed=1)
@@ -193,7 +204,7 @@ async def test_a_cancelled_fill_finishes_its_batch(
         if what.startswith("storing"):
             filling.cancel()
 
-    async with opened(database_url) as (filler, connection):
+    async with opened(urls) as (filler, connection):
         filling = asyncio.create_task(filler.fill_to(population, 200, cancel))
         with pytest.raises(asyncio.CancelledError):
             await filling

@@ -168,7 +168,7 @@ async def test_errors_reach_the_model_with_their_remedy(tmp_path: Path) -> None:
         assert "Run memory_list" in unknown
         unread = await refusal(client, "memory_delete", id="everything")
         assert "not an id" in unread
-        assert "the id that memory_list shows" in unread
+        assert "an id that memory_list shows" in unread
         assert "no change" in await refusal(client, "memory_update", id=stored["id"])
         assert "version 1 is current" in await refusal(
             client, "memory_update", id=stored["id"], content="y", based_on=7

@@ -11,6 +11,7 @@ from recollect.bench.cli.hook import hook
 from recollect.bench.cli.load import load
 from recollect.bench.cli.own import own
 from recollect.bench.cli.run import run
+from recollect.bench.cli.scale import scale
 from recollect.bench.cli.speed import speed
 from recollect.bench.cli.startup import startup
 from recollect.bench.cli.study import study
@@ -33,6 +34,7 @@ def bench() -> None:
 app.command()(run)
 app.command()(study)
 app.command()(speed)
+app.command()(scale)
 app.command("graph-speed")(graph_speed)
 app.command()(sync)
 app.command()(load)

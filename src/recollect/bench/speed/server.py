@@ -71,8 +71,8 @@ def measure_server(
             embedder,
             round(healthy, 2),
             with_model,
-            _resident_mb(process.pid),
-            _proportional_mb([process.pid, *_postgres_pids(home)]),
+            resident_mb(process.pid),
+            proportional_mb([process.pid, *postgres_pids(home)]),
         )
 
 
@@ -160,7 +160,7 @@ def _until_dense_answers(client: httpx.Client, question: str) -> None:
         time.sleep(_LOOKS_AGAIN)
 
 
-def _resident_mb(pid: int) -> float:
+def resident_mb(pid: int) -> float:
     """As Linux tells it itself; elsewhere `ps` does."""
     status = Path(f"/proc/{pid}/status")
     if status.exists():
@@ -172,7 +172,7 @@ def _resident_mb(pid: int) -> float:
     return round(int(kilobytes) / 1024, 1)
 
 
-def _postgres_pids(home: Path) -> list[int]:
+def postgres_pids(home: Path) -> list[int]:
     """The embedded Postgres of this home and the processes that it has started."""
     postmaster = find_postmaster(EmbeddedPostgres(home).folder / "data")
     if postmaster is None or not Path("/proc/self/stat").exists():
@@ -189,7 +189,7 @@ def _parent(pid: int) -> int | None:
     return int(told.rpartition(")")[2].split()[1])
 
 
-def _proportional_mb(pids: Sequence[int]) -> float | None:
+def proportional_mb(pids: Sequence[int]) -> float | None:
     """What processes hold together: of what several share, each is counted its part."""
     kilobytes = 0
     for pid in pids:

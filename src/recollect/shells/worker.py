@@ -114,10 +114,10 @@ def embedding_of(server: Server) -> EmbeddingContext | None:
 def require_embedding(server: Server) -> EmbeddingContext:
     """What embedding needs, or the reason why this server does not embed."""
     if server.embedding is None:
-        raise StoreError("this Postgres has no place for vectors", remedy=f"{server.vector_note}.")
+        raise StoreError("this Postgres cannot store vectors", remedy=f"{server.vector_note}.")
     if server.embedding.default == NO_EMBEDDER:
         raise InvalidInput(
-            f"RECOLLECT_EMBEDDER={NO_EMBEDDER} says that nothing is to be embedded",
+            f"RECOLLECT_EMBEDDER={NO_EMBEDDER} disables embedding",
             field="RECOLLECT_EMBEDDER",
             remedy="Name a model, or unset it for the default.",
         )

@@ -17,7 +17,7 @@ def test_why_says_what_kept_a_memory_out_and_what_would_bring_it_in(cli: Cli) ->
     assert (report["recalled"], report["place"]) == (False, 1)
     assert [one["kind"] for one in report["kept_out"][:1]] == ["out_of_scope"]
     shown = cli("why", stored["id"], *options).stdout
-    assert "project is kitchen, and garden was asked for" in shown
+    assert "project is kitchen; the scope requires garden" in shown
     assert "→ Ask for project kitchen, or for no project." in shown
     assert re.search(r"lexical\s+1\s+1 ", shown)
     assert "[bold]noon" in shown

@@ -87,7 +87,7 @@ def test_conflicts_are_listed_shown_and_resolved(homes: list[Cli]) -> None:
     one("sync")
     assert one.json("conflicts", "list")["conflicts"][0]["id"] == conflict["id"]
     assert one.error("conflicts", "resolve", id, "--keep", "both")[0] == 2
-    assert "other side stands" in one("conflicts", "resolve", id, "--keep", "other").stdout
+    assert "kept the other side" in one("conflicts", "resolve", id, "--keep", "other").stdout
     assert one.error("conflicts", "resolve", id, "--keep", "other")[0] == 3
     two("sync")
     assert two.json("conflicts", "list")["conflicts"] == []

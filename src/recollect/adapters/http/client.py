@@ -356,7 +356,7 @@ class RemoteService:
     def _not_recollect(self, response: httpx.Response) -> StoreUnavailable:
         return StoreUnavailable(
             f"what answers at {self._url} (status {response.status_code}) is not a Recollect API",
-            remedy="Check RECOLLECT_API_URL, and what stands between here and the server.",
+            remedy="Check RECOLLECT_API_URL and any proxy in between.",
         )
 
 
@@ -440,7 +440,7 @@ def _checked_url(address: str) -> httpx.URL:
             f"a key would cross the network unencrypted to {url.host}",
             field="RECOLLECT_API_URL",
             remedy="Use https, or an ssh tunnel to a port on this machine. A tunnel counts as this "
-            "machine: what is sensitive may go through it.",
+            "machine, so sensitive memories are sent through it.",
         )
     return url
 

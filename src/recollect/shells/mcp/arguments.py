@@ -118,7 +118,7 @@ WORDS = {
     "importance": "0 trivial, 1 vital.",
     "is_sensitive": _SENSITIVE,
     "is_global": "In no project.",
-    "kind": "supersedes: served in its place.",
+    "kind": "supersedes: shown instead of the target.",
     "limit": "How many at most.",
     "links": "All its links.",
     "project": "Its repository.",

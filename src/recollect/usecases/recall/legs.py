@@ -43,7 +43,7 @@ class LegOutcome:
 
     @classmethod
     def late(cls, seconds: float, weight: float, took_ms: float) -> LegOutcome:
-        note = f"no answer within {seconds * 1000:.0f} ms, its share of the time"
+        note = f"no answer within {seconds * 1000:.0f} ms, its share of the deadline"
         return cls(LegReport("late", weight, took_ms=took_ms, note=note))
 
 

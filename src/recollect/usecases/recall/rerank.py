@@ -45,7 +45,7 @@ async def _rerank_first(
     """Sensitive memories are not shown to the model and keep their places."""
     request = context.request
     if reranker is None:
-        return order, RerankReport("absent", note="no model for it: RECOLLECT_RERANKER names one")
+        return order, RerankReport("absent", note="no reranking model; set RECOLLECT_RERANKER")
     if reranker.is_hosted and request.must_stay:
         note = "the query is sensitive, and the reranker runs on another machine"
         return order, RerankReport("skipped", note=note)

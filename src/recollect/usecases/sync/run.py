@@ -48,7 +48,7 @@ class SyncRun:
         """
         if not self.lock.acquire():
             raise StoreBusy(
-                "another process syncs this store",
+                "another process is syncing this store",
                 remedy="Let it finish: `recollect status` shows how far it is.",
             )
         try:

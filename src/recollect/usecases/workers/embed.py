@@ -214,7 +214,7 @@ async def _vectors(embedder: Embedder, texts: Sequence[str]) -> list[list[float]
             f"{embedder.space.model} made {len(vectors)} vectors of dimension "
             f"{sorted(dimensions)} for {len(texts)} texts, instead of dimension "
             f"{embedder.space.dimension}",
-            remedy="It is not the model that was named: correct its address or its files.",
+            remedy="Check the model's address or files: they belong to another model.",
         )
     if not all(
         isfinite(length) and length > 0.0 for length in (hypot(*vector) for vector in vectors)

@@ -148,7 +148,7 @@ class SpaceStore(StorePart):
                 return
             if state == "retired":  # its vectors may be on their way out already
                 raise Conflict(
-                    f"the space {space.space.name} was given up meanwhile",
+                    f"the space {space.space.name} was dropped in the meantime",
                     remedy="Run `recollect reembed` again: it opens the space again and fills it.",
                 )
             await connection.execute(_GIVE_UP_FORMER)
@@ -187,8 +187,8 @@ class SpaceStore(StorePart):
             if space.is_given_up and not current.is_given_up:
                 raise Conflict(
                     f"the space {space.space.name} is in use again",
-                    remedy="See `recollect reembed --status`; `recollect reembed --cancel` gives up"
-                    " what is being filled.",
+                    remedy="See `recollect reembed --status`; `recollect reembed --cancel` cancels"
+                    " the re-embedding.",
                 )
             if current.state == "active":
                 raise Conflict(

@@ -92,6 +92,6 @@ def write_error(error: OSError) -> Exception:
         return Exit(0)
     return RecollectError(
         f"the output could not be written to stdout ({error.strerror or type(error).__name__})",
-        remedy="Free some space where the output goes. If the command was to change "
-        "something, it has.",
+        remedy="Free some space where the output goes. Any change the command "
+        "makes has been applied.",
     )

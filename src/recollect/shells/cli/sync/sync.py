@@ -18,21 +18,30 @@ if TYPE_CHECKING:
     from recollect.core.sync.model import ConflictReport, Keep, SyncStatus
     from recollect.settings import Settings
 
-conflicts_app = Commands(
-    invoke_without_command=True, help="Conflicts that sync met: list, show, resolve."
-)
+ConflictId = Annotated[
+    str,
+    typer.Argument(
+        metavar="ID", help="The id of the conflict or of its memory, or a unique prefix."
+    ),
+]
+
+conflicts_app = Commands(invoke_without_command=True, help="List, show and resolve sync conflicts.")
 
 
 def sync(
     *,
-    retry: Annotated[bool, typer.Option("--retry", help="Also what the server refused.")] = False,
+    retry: Annotated[
+        bool, typer.Option("--retry", help="Also retry writes that the server refused.")
+    ] = False,
     relink: Annotated[
         bool,
-        typer.Option("--relink", help="Send all that is here to a server it does not belong to."),
+        typer.Option(
+            "--relink", help="Link this store to a different server and send everything to it."
+        ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Bring the local store and the server to the same state, to the end."""
+    """Sync the local store with the server until both are up to date."""
     from recollect.settings import load
 
     settings = load()
@@ -69,7 +78,7 @@ def conflicts(context: typer.Context, *, as_json: AsJson = False) -> None:
 
 @conflicts_app.command("list")
 def list_conflicts(*, as_json: AsJson = False) -> None:
-    """List the conflicts that nobody has resolved."""
+    """List unresolved conflicts."""
     found = ask(lambda recollect: recollect.conflicts())
     if as_json:
         from recollect.wire.conflicts import ConflictOut
@@ -104,7 +113,7 @@ def list_conflicts(*, as_json: AsJson = False) -> None:
 
 @conflicts_app.command("show")
 def show_conflict(
-    id: Annotated[str, typer.Argument(metavar="ID", help="Of the conflict or of the memory.")],
+    id: ConflictId,
     *,
     as_json: AsJson = False,
 ) -> None:
@@ -119,14 +128,17 @@ def show_conflict(
 
 @conflicts_app.command("resolve")
 def resolve_conflict(
-    id: Annotated[str, typer.Argument(metavar="ID", help="Of the conflict or of the memory.")],
+    id: ConflictId,
     *,
     keep: Annotated[
-        str, typer.Option("--keep", help="`current`, or `other`: the side that was kept aside.")
+        str,
+        typer.Option(
+            "--keep", help="Which side to keep: current, or other (the version that lost)."
+        ),
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Decide which side is to stand; the conflict is then over on every machine."""
+    """Resolve a conflict by choosing a side; this applies on every machine."""
     if keep not in ("current", "other"):
         raise InvalidInput(
             f"{keep[:60]!r} is not a side", field="keep", remedy="Choose current or other."
@@ -136,7 +148,7 @@ def resolve_conflict(
     if as_json:
         _show(report, as_json=True)
     else:
-        show(f"resolved {short(report.revision.id)}: the {keep} side stands")
+        show(f"resolved {short(report.revision.id)}: kept the {keep} side")
 
 
 def _show(report: ConflictReport, *, as_json: bool) -> None:

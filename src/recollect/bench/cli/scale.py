@@ -22,7 +22,7 @@ from recollect.bench.scale.stages import (
     plan_rows,
     run_stages,
 )
-from recollect.bench.temporary import signals_interrupt, throw_away_home
+from recollect.bench.temporary import signals_interrupt, temporary_home
 from recollect.settings import load
 from recollect.shells.progress import step_bar
 
@@ -93,7 +93,7 @@ def scale(
 @contextmanager
 def _home(folder: Path | None) -> Iterator[Path]:
     if folder is None:
-        with throw_away_home() as home:
+        with temporary_home() as home:
             yield home
     else:
         make_folder(folder)

@@ -245,10 +245,7 @@ class PostgresMemories(StorePart):
             return await lexical.search(
                 connection,
                 clean_query(f"{query.text} {query.expanded}"),
-                where=condition,
-                params=params,
-                depth=query.depth,
-                is_exhaustive=query.is_exhaustive,
+                lexical.LexicalSearch(condition, params, query.depth, query.is_exhaustive),
             )
 
     @retry_on_disconnect

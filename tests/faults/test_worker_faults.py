@@ -99,9 +99,9 @@ UNHURRIED_WORKER = """
 from recollect.main import main
 from recollect.usecases.workers import embed
 from recollect.usecases.graph import extract
-from recollect.usecases.workers import tasks
+from recollect.usecases import tasks
 embed._LAST_WORD_SECONDS = extract._LAST_WORD_SECONDS = 60
-tasks._AGAIN_SECONDS = 120
+tasks.cancel_and_wait.__kwdefaults__["cancel_again"] = 120
 main()
 """
 

@@ -30,15 +30,15 @@ from recollect.core.sync.backoff import pause
 
 if TYPE_CHECKING:
     from recollect.core.admin.stats import Stats
-    from recollect.core.imports.batch import BatchItem, Remembered
+    from recollect.core.memory.batch import BatchItem, Remembered
     from recollect.core.memory.memory import Changes, Draft, Memory, Scope
     from recollect.core.memory.paging import Page
     from recollect.core.privacy.erasure import ErasureReport
-    from recollect.core.privacy.secrets.detect import Secret
     from recollect.core.recall.explain import WhyReport
     from recollect.core.recall.request import RecallRequest, Recollection
     from recollect.core.recall.settings import RecallSettings, SettingChange
     from recollect.core.sync.model import ConflictReport, Keep
+    from recollect.core.text.secret import Secret
 
 _LAST_PORT: Final = 65535
 # A server ends an idle connection after five seconds; one that is used just then is lost.
@@ -114,7 +114,7 @@ class RemoteService:
         return answer.to_memory()
 
     async def remember_many(self, batch: Sequence[BatchItem]) -> list[Remembered]:
-        from recollect.core.imports.batch import Remembered, check_batch_size
+        from recollect.core.memory.batch import Remembered, check_batch_size
         from recollect.wire.batch import BatchOut
 
         check_batch_size(batch)

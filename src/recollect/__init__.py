@@ -65,9 +65,9 @@ __all__ = [
 if not TYPE_CHECKING:  # a type checker would take every name for one that is here
 
     def __getattr__(name: str) -> object:
-        from recollect.lazy import late
+        from recollect.lazy import lazy_getattr
 
-        return late(__name__, _HOMES)(name)
+        return lazy_getattr(__name__, _HOMES)(name)
 
     def __dir__() -> list[str]:
         return sorted({*globals(), *__all__})

@@ -23,7 +23,7 @@ from recollect.shells.logs import log_embedding, log_graph, log_steps, log_to_st
 from recollect.shells.progress import embedding_bar
 from recollect.usecases.graph.extract import Compared, Extracted, GraphContext
 from recollect.usecases.tasks import cancel_and_wait
-from recollect.usecases.workers.backoff import Trouble
+from recollect.usecases.workers.backoff import BackoffEvent
 from recollect.usecases.workers.embed import NO_EMBEDDER, Embedded, EmbeddingContext
 from recollect.usecases.workers.embedding import EmbeddingStep, retry_parked
 from recollect.usecases.workers.graph import GraphStep, OnGraph
@@ -55,13 +55,13 @@ async def _run(settings: Settings, *, once: bool, retry: bool) -> dict[str, int]
     counts = {"embedded": 0, "read": 0, "failed": 0}
     embedding_line, graph_line = log_embedding(), log_graph()
 
-    def on_embedding(event: Embedded | Trouble) -> None:
+    def on_embedding(event: Embedded | BackoffEvent) -> None:
         if isinstance(event, Embedded):
             counts["embedded"] += event.kept
             counts["failed"] += len(event.failed)
         embedding_line(event)
 
-    def on_graph(event: Extracted | Compared | Trouble) -> None:
+    def on_graph(event: Extracted | Compared | BackoffEvent) -> None:
         if isinstance(event, Extracted):
             counts["read"] += event.kept
             counts["failed"] += len(event.failed)

@@ -20,7 +20,7 @@ from uuid import UUID
 import httpx
 from pydantic import BaseModel, ValidationError
 
-from recollect.adapters.models.hosted.retries import retry_after
+from recollect.adapters.models.hosted.retries import parse_retry_after
 from recollect.core.admin.timeouts import TIMEOUTS, Timeouts
 from recollect.core.errors import InvalidInput, Overloaded, RecollectError, StoreUnavailable
 from recollect.core.memory.ids import IdPrefix
@@ -368,7 +368,7 @@ def _retry_pause(
     """
     if not isinstance(error, Overloaded):
         return None
-    asked = retry_after(response.headers.get("Retry-After"), datetime.now(UTC)) or 0.0
+    asked = parse_retry_after(response.headers.get("Retry-After"), datetime.now(UTC)) or 0.0
     return asked + pause(attempt, _MOST_WAIT, share)
 
 

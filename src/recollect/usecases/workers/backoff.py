@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class BackoffEvent:
     """Work of one kind stands still for `seconds`: that of a model, of a space, or of the store."""
 
     of: str
@@ -57,7 +57,7 @@ def is_transient(backoff: Backoff) -> bool:
 class Backoffs:
     """What is backing off, each kind of work by its key. `report` is called for each new one."""
 
-    def __init__(self, report: Callable[[Trouble], None], now: Callable[[], float]) -> None:
+    def __init__(self, report: Callable[[BackoffEvent], None], now: Callable[[], float]) -> None:
         self._report = report
         self._now = now
         self._by_key: dict[Hashable, Backoff] = {}
@@ -87,7 +87,7 @@ class Backoffs:
             raise
         except RecollectError as error:
             self._by_key[key] = backoff = backoff_after(error, before, self._now())
-            self._report(Trouble(of, error, backoff.seconds))
+            self._report(BackoffEvent(of, error, backoff.seconds))
             return None
         self._by_key.pop(key, None)
         return done

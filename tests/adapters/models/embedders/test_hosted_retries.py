@@ -16,9 +16,9 @@ from recollect.adapters.models.hosted.retries import (
     DOCUMENT_RETRIES,
     LONGEST_SILENCE,
     QUERY_RETRIES,
+    RetryAfter,
     RetryPolicy,
-    Silence,
-    retry_after,
+    parse_retry_after,
     wait_before,
 )
 from recollect.core.admin.timeouts import Timeouts
@@ -66,12 +66,12 @@ def test_waits(retry: int, jitter: float, asked: float | None, wait: float) -> N
     ],
 )
 def test_retry_after(header: str | None, seconds: float | None) -> None:
-    assert retry_after(header, NOW) == seconds
+    assert parse_retry_after(header, NOW) == seconds
 
 
 @given(st.text())
 def test_no_retry_after_header_raises(header: str) -> None:
-    retry_after(header, NOW)
+    parse_retry_after(header, NOW)
 
 
 @given(st.lists(st.text(min_size=1, alphabet=st.characters(codec="utf-8"), max_size=30)))
@@ -119,7 +119,7 @@ def test_a_documents_text_is_sent_once_and_before_its_claim_lapses() -> None:
 def test_a_silence_lasts_as_long_as_anybody_asked_for(
     asked: list[tuple[float, float]], left: float
 ) -> None:
-    silence = Silence()
+    retry_after = RetryAfter()
     for moment, seconds in asked:
-        silence.keep(seconds, moment)
-    assert silence.left(5.0) == left
+        retry_after.keep(seconds, moment)
+    assert retry_after.left(5.0) == left

@@ -39,7 +39,7 @@ LONGEST_SILENCE: Final = 3_600.0
 
 
 @dataclass(slots=True)
-class Silence:
+class RetryAfter:
     """Until when an account asked for no requests: shared by everything sent in its name."""
 
     until: float = -math.inf
@@ -64,7 +64,7 @@ def wait_before(retry: int, retries: RetryPolicy, jitter: float, asked: float | 
     return max(backoff * (0.5 + 0.5 * jitter), asked or 0.0)
 
 
-def retry_after(header: str | None, now: datetime) -> float | None:
+def parse_retry_after(header: str | None, now: datetime) -> float | None:
     """A Retry-After header in seconds: a number or a date, None if it is neither."""
     if header is None:
         return None

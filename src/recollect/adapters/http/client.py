@@ -22,11 +22,11 @@ from pydantic import BaseModel, ValidationError
 
 from recollect.adapters.models.hosted.retries import parse_retry_after
 from recollect.core.admin.timeouts import TIMEOUTS, Timeouts
+from recollect.core.backoff import backoff_seconds
 from recollect.core.errors import InvalidInput, Overloaded, RecollectError, StoreUnavailable
 from recollect.core.memory.ids import IdPrefix
 from recollect.core.memory.links import KINDS, unknown_kind
 from recollect.core.privacy.egress import is_loopback
-from recollect.core.sync.backoff import pause
 
 if TYPE_CHECKING:
     from recollect.core.admin.stats import Stats
@@ -59,6 +59,7 @@ _UNSENT: Final = (
 _TEXTS: Final = {"content", "tags", "expanded_keywords"}
 # An overloaded server is retried so often, and waited for so long in all.
 _MOST_ATTEMPTS: Final = 5
+_FIRST_WAIT: Final = 1.0
 _MOST_WAIT: Final = 10.0
 # A leading slash: the part before a colon would be taken for the scheme of a URL.
 _BATCH: Final = "/memories:batch"
@@ -369,7 +370,7 @@ def _retry_pause(
     if not isinstance(error, Overloaded):
         return None
     asked = parse_retry_after(response.headers.get("Retry-After"), datetime.now(UTC)) or 0.0
-    return asked + pause(attempt, _MOST_WAIT, share)
+    return asked + backoff_seconds(attempt, _FIRST_WAIT, _MOST_WAIT, share)
 
 
 def _path(reference: str) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Hashable, Iterator
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
+from recollect.core.backoff import backoff_seconds
 from recollect.core.errors import ModelBusy, ModelSlow, RecollectError, StoreError
 
 _FIRST_SECONDS: Final = 1.0
@@ -40,10 +41,13 @@ class Backoff:
 
 
 def backoff_after(error: RecollectError, before: Backoff | None, now: float) -> Backoff:
-    seconds = _FIRST_SECONDS if before is None else min(2 * before.seconds, _LONGEST_SECONDS)
+    if before is None:
+        number, seconds = 1, _FIRST_SECONDS
+    else:  # doubled from the last wait, which may be one that a busy model asked for
+        number, seconds = before.number + 1, backoff_seconds(2, before.seconds, _LONGEST_SECONDS)
     if isinstance(error, ModelBusy):
         seconds = max(seconds, error.seconds)
-    return Backoff(error, seconds, now + seconds, 1 if before is None else before.number + 1)
+    return Backoff(error, seconds, now + seconds, number)
 
 
 def is_transient(backoff: Backoff) -> bool:

@@ -14,7 +14,7 @@ from recollect.adapters.models.embedders.hosted import BYTES_PER_TOKEN, first_re
 from recollect.adapters.models.embedders.hosted_providers import OPENAI, VOYAGE
 from recollect.adapters.models.hosted.retries import (
     DOCUMENT_RETRIES,
-    LONGEST_SILENCE,
+    MAX_RETRY_AFTER,
     QUERY_RETRIES,
     RetryAfter,
     RetryPolicy,
@@ -113,7 +113,7 @@ def test_a_documents_text_is_sent_once_and_before_its_claim_lapses() -> None:
         ([(0.0, 4.0)], 0.0),
         ([(0.0, 9.0), (1.0, 2.0)], 9.0 - 5.0),
         ([(0.0, 7.0), (4.0, 7.0)], 4.0 + 7.0 - 5.0),
-        ([(0.0, 1e9)], LONGEST_SILENCE - 5.0),
+        ([(0.0, 1e9)], MAX_RETRY_AFTER - 5.0),
     ],
 )
 def test_a_silence_lasts_as_long_as_anybody_asked_for(

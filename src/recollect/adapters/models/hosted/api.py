@@ -20,7 +20,7 @@ import httpx
 
 from recollect.adapters.models.hosted.failures import BUSY, LATER, Failure, read_status
 from recollect.adapters.models.hosted.retries import (
-    LONGEST_SILENCE,
+    MAX_RETRY_AFTER,
     RetryAfter,
     RetryPolicy,
     parse_retry_after,
@@ -145,7 +145,7 @@ class HostedApi:
         tried = f" (tried {attempts} times)" if attempts > 1 else ""
         text = f"The {self._service} at {self.url} {failure.reason}{tried}."
         if failure.kind == "busy":
-            seconds = min(failure.asked_wait or 0.0, LONGEST_SILENCE)
+            seconds = min(failure.asked_wait or 0.0, MAX_RETRY_AFTER)
             return ModelBusy(text, seconds=seconds, remedy=failure.remedy)
         if failure.kind == "slow":
             return ModelSlow(text, remedy=failure.remedy)

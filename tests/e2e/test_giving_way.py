@@ -10,7 +10,7 @@ import pytest
 from recollect.core.memory.memory import Draft
 from recollect.settings import load
 from recollect.usecases.graph.extract import Extracted, extract_batch
-from recollect.usecases.priority import PATIENCE
+from recollect.usecases.priority import MAX_YIELD_SECONDS
 from recollect.wiring import open_server
 
 pytestmark = pytest.mark.anyio
@@ -35,5 +35,5 @@ async def test_server_background_work_yields_to_callers(
             embedded = clock()
             assert await extract_batch(server.graph) == Extracted(len(TEXTS))
             read = clock()
-    assert embedded - begun >= len(TEXTS) * PATIENCE
-    assert read - embedded >= len(TEXTS) * PATIENCE
+    assert embedded - begun >= len(TEXTS) * MAX_YIELD_SECONDS
+    assert read - embedded >= len(TEXTS) * MAX_YIELD_SECONDS

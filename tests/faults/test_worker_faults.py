@@ -31,7 +31,7 @@ from tests.waiting import SECONDS, wait_until
 
 from recollect.adapters.models.embedders.hosted import HostedEmbedder
 from recollect.adapters.models.embedders.hosted_providers import COMPATIBLE
-from recollect.adapters.models.hosted.retries import DOCUMENT_RETRIES, LONGEST_SILENCE
+from recollect.adapters.models.hosted.retries import DOCUMENT_RETRIES, MAX_RETRY_AFTER
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.core.admin.timeouts import Timeouts
 from recollect.core.errors import ModelUnavailable
@@ -99,9 +99,9 @@ UNHURRIED_WORKER = """
 from recollect.main import main
 from recollect.usecases.workers import embed
 from recollect.usecases.graph import extract
-from recollect.usecases.workers import tasks
+from recollect.usecases import tasks
 embed._LAST_WORD_SECONDS = extract._LAST_WORD_SECONDS = 60
-tasks._AGAIN_SECONDS = 120
+tasks.cancel_and_wait.__kwdefaults__["cancel_again"] = 120
 main()
 """
 
@@ -170,7 +170,7 @@ def test_a_hosted_model_that_fails_costs_no_memory_an_attempt(
             assert len(server.requests) == 1 + len(faults)
             (space,) = await context.queue.spaces()
             failed = await context.queue.progress(space)
-            await sleep(LONGEST_SILENCE)
+            await sleep(MAX_RETRY_AFTER)
             await Worker(EmbeddingStep(context), sleep=sleep, now=loop.time).work_off()
             return failed, await context.queue.progress(space)
 

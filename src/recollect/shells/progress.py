@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from recollect.core.errors import RecollectError
 from recollect.core.recall.space import StoredSpace
 from recollect.ports.embedding import EmbeddingQueue
-from recollect.usecases.workers.tasks import end
+from recollect.usecases.tasks import cancel_and_wait
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -64,7 +64,7 @@ async def embedding_bar(queue: EmbeddingQueue) -> AsyncIterator[None]:
         try:
             yield
         finally:
-            await end(following)
+            await cancel_and_wait(following)
 
 
 async def _follow(queue: EmbeddingQueue, bar: Progress) -> None:

@@ -10,7 +10,7 @@ from uuid import UUID
 from pydantic import ConfigDict, Field, ValidationError
 
 from recollect.core.errors import InvalidInput
-from recollect.core.imports.batch import MAX_BATCH, BatchItem, Outcome, Remembered
+from recollect.core.memory.batch import MAX_BATCH, BatchItem, Outcome, Remembered
 from recollect.core.memory.memory import Draft
 from recollect.core.privacy.sensitivity import secret_in_draft
 from recollect.wire.inputs import DraftIn

@@ -11,8 +11,9 @@ from dataclasses import replace
 from pydantic import Field
 
 from recollect.core.memory.memory import Changes, Draft, Memory
-from recollect.core.privacy.secrets.detect import Secret, describe_secret
+from recollect.core.privacy.secrets.detect import describe_secret
 from recollect.core.privacy.sensitivity import secret_in_changes, secret_in_draft
+from recollect.core.text.secret import Secret
 from recollect.wire.answers import MemoryOut
 from recollect.wire.values import Shape
 

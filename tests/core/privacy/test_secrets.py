@@ -14,10 +14,10 @@ from tests.strategies import any_text
 
 from recollect.core.privacy.secrets.detect import (
     SENSITIVE_CONFIDENCE,
-    Secret,
     find_secrets,
     looks_sensitive,
 )
+from recollect.core.text.secret import Secret
 
 
 def test_detector_is_right_about_every_labelled_text() -> None:

@@ -14,7 +14,7 @@ from tests.serving import Running, running
 from tests.strategies import new_id
 from tests.waiting import SECONDS, wait_until
 
-from recollect.core.imports.batch import MAX_BATCH
+from recollect.core.memory.batch import MAX_BATCH
 from recollect.core.sync.model import PROTOCOL
 
 MEMORY = {"content": "the harbour is closed"}

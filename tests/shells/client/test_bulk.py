@@ -17,7 +17,7 @@ from tests.strategies import new_id
 from tests.waiting import SECONDS
 
 from recollect import AsyncClient, Client, Draft, InvalidInput, NotAllowed, Remembered, Scope
-from recollect.core.imports.batch import MAX_BATCH
+from recollect.core.memory.batch import MAX_BATCH
 from recollect.shells.client.asynchronous import Options
 
 

@@ -6,7 +6,7 @@ import pytest
 from tests.strategies import new_id
 
 from recollect.core.errors import Conflict, InvalidInput
-from recollect.core.imports.batch import MAX_BATCH, BatchItem
+from recollect.core.memory.batch import MAX_BATCH, BatchItem
 from recollect.core.memory.memory import EVERYWHERE, Draft
 from recollect.usecases.context import Context
 from recollect.usecases.memory.find import get, page

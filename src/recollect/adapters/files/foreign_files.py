@@ -26,7 +26,7 @@ from recollect.core.imports.detect import (
     recognise_lines,
 )
 from recollect.core.imports.formats import FORMATS, STDIN, Format, Recognised
-from recollect.core.imports.found import Item, Trouble
+from recollect.core.imports.found import ImportProblem, Item
 
 # Far above the longest memory in its longest notation; a longer line is not from an export.
 _MOST_LINE: Final = 16_000_000
@@ -119,10 +119,10 @@ def items_of(
             file.seek(0)
             yield from _of_file(file, path, format, _Reader(owner, most, _projects_beside(path)))
     except FileNotFoundError:
-        yield Trouble("file", "there is no such file", "Check the path; `-` reads stdin.")
+        yield ImportProblem("file", "there is no such file", "Check the path; `-` reads stdin.")
     except OSError as error:
         reason = f"it could not be read ({error.strerror or type(error).__name__})"
-        yield Trouble("file", reason, "Check its permissions.")
+        yield ImportProblem("file", reason, "Check its permissions.")
 
 
 def _opened(path: Path) -> IO[bytes]:
@@ -150,15 +150,17 @@ def _of_archive(
             names = _projects_in(archive)
             found = [entry for entry in archive.infolist() if _name(entry) in _EXPORTED]
             if not found:
-                yield Trouble("file", f"the archive contains no {_EXPORTED[0]}", remedy)
+                yield ImportProblem("file", f"the archive contains no {_EXPORTED[0]}", remedy)
             for item in found:
                 if item.file_size > _MOST_DOCUMENT:
-                    yield Trouble("file", "its content is too large", "Unpack and split it.")
+                    yield ImportProblem("file", "its content is too large", "Unpack and split it.")
                     continue
                 inside = BytesIO(archive.read(item))
                 yield from _of_file(inside, Path(_name(item)), format, _Reader(owner, most, names))
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
-        yield Trouble("file", f"the archive could not be read ({type(error).__name__})", remedy)
+        yield ImportProblem(
+            "file", f"the archive could not be read ({type(error).__name__})", remedy
+        )
 
 
 def _name(member: zipfile.ZipInfo) -> str:
@@ -249,7 +251,7 @@ def _of_json(file: IO[bytes], format: Format, reader: _Reader) -> Iterator[Item]
         yield from documents.memory_lines(_lines(file), tag)
     elif document is None:
         remedy = f"Omit --format, or use another one: {', '.join(FORMATS)}."
-        yield Trouble("file", f"it is not JSON, as {format} requires", remedy)
+        yield ImportProblem("file", f"it is not JSON, as {format} requires", remedy)
     elif format == "mcp-memory" and isinstance(document, dict):
         yield from documents.graph(document)
     elif format == "chatgpt":

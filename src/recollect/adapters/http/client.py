@@ -20,25 +20,25 @@ from uuid import UUID
 import httpx
 from pydantic import BaseModel, ValidationError
 
-from recollect.adapters.models.hosted.retries import retry_after
+from recollect.adapters.models.hosted.retries import parse_retry_after
 from recollect.core.admin.timeouts import TIMEOUTS, Timeouts
+from recollect.core.backoff import backoff_seconds
 from recollect.core.errors import InvalidInput, Overloaded, RecollectError, StoreUnavailable
 from recollect.core.memory.ids import IdPrefix
 from recollect.core.memory.links import KINDS, unknown_kind
 from recollect.core.privacy.egress import is_loopback
-from recollect.core.sync.backoff import pause
 
 if TYPE_CHECKING:
     from recollect.core.admin.stats import Stats
-    from recollect.core.imports.batch import BatchItem, Remembered
+    from recollect.core.memory.batch import BatchItem, Remembered
     from recollect.core.memory.memory import Changes, Draft, Memory, Scope
     from recollect.core.memory.paging import Page
     from recollect.core.privacy.erasure import ErasureReport
-    from recollect.core.privacy.secrets.detect import Secret
     from recollect.core.recall.explain import WhyReport
     from recollect.core.recall.request import RecallRequest, Recollection
     from recollect.core.recall.settings import RecallSettings, SettingChange
     from recollect.core.sync.model import ConflictReport, Keep
+    from recollect.core.text.secret import Secret
 
 _LAST_PORT: Final = 65535
 # A server ends an idle connection after five seconds; one that is used just then is lost.
@@ -59,6 +59,7 @@ _UNSENT: Final = (
 _TEXTS: Final = {"content", "tags", "expanded_keywords"}
 # An overloaded server is retried so often, and waited for so long in all.
 _MOST_ATTEMPTS: Final = 5
+_FIRST_WAIT: Final = 1.0
 _MOST_WAIT: Final = 10.0
 # A leading slash: the part before a colon would be taken for the scheme of a URL.
 _BATCH: Final = "/memories:batch"
@@ -114,7 +115,7 @@ class RemoteService:
         return answer.to_memory()
 
     async def remember_many(self, batch: Sequence[BatchItem]) -> list[Remembered]:
-        from recollect.core.imports.batch import Remembered, check_batch_size
+        from recollect.core.memory.batch import Remembered, check_batch_size
         from recollect.wire.batch import BatchOut
 
         check_batch_size(batch)
@@ -368,8 +369,8 @@ def _retry_pause(
     """
     if not isinstance(error, Overloaded):
         return None
-    asked = retry_after(response.headers.get("Retry-After"), datetime.now(UTC)) or 0.0
-    return asked + pause(attempt, _MOST_WAIT, share)
+    asked = parse_retry_after(response.headers.get("Retry-After"), datetime.now(UTC)) or 0.0
+    return asked + backoff_seconds(attempt, _FIRST_WAIT, _MOST_WAIT, share)
 
 
 def _path(reference: str) -> str:

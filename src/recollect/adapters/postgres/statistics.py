@@ -16,7 +16,7 @@ from recollect.adapters.postgres.lexical import statistics as lexeme_stats
 from recollect.adapters.postgres.limits import Limits
 from recollect.adapters.postgres.pool import Connection, Pool
 from recollect.core.errors import StoreError
-from recollect.usecases.workers.tasks import end
+from recollect.usecases.tasks import cancel_and_wait
 
 _SET_LOCK_TIMEOUT: Final = f"set local lock_timeout = '{lexeme_stats.LOCK_TIMEOUT}'"
 _KNOWN_ROWS: Final = f"select ndoc from lexeme_stats where lexeme = '{lexeme_stats.STORED_KEY}'"  # noqa: S608  # a constant
@@ -46,7 +46,7 @@ class Statistics:
 
     async def close(self) -> None:
         if self._refresh is not None:
-            await end(self._refresh)
+            await cancel_and_wait(self._refresh)
 
     async def added(self, count: int) -> None:
         """Called after a write that Postgres has committed."""

@@ -42,7 +42,7 @@ from recollect.usecases.context import Context
 from recollect.usecases.service import LocalService
 from recollect.usecases.sync.pull import pull
 from recollect.usecases.sync.push import push
-from recollect.usecases.workers.tasks import ms_since
+from recollect.usecases.tasks import elapsed_ms
 
 WORDS, VECTORS, RECALL, WITH_GRAPH = "words", "vectors", "recall", "recall with graph"
 RARE, COMMON, MIXED, MEANING, NAMES = "rare words", "common words", "mixed", "meaning", "names"
@@ -211,7 +211,7 @@ async def measure_busy(rig: Rig, view: View, queries: int, progress: Progress) -
             owner = random.choice(view.owners)
             started = perf_counter()
             if await work(rig, owner, spare):
-                took[name].append(ms_since(started))
+                took[name].append(elapsed_ms(started))
 
     try:
         async with asyncio.TaskGroup() as tasks:
@@ -311,7 +311,7 @@ def _spare_text(rig: Rig, owner: Owner, spare: count[int]) -> str:
 async def _time(call: Callable[[Question], Awaitable[object]], question: Question) -> float:
     started = perf_counter()
     await call(question)
-    return ms_since(started)
+    return elapsed_ms(started)
 
 
 def _timing(whose: str, part: str, query: str, took: Sequence[float]) -> Timing:

@@ -32,7 +32,7 @@ from recollect.settings import Settings, load
 from recollect.usecases.recall.dense import dense_leg
 from recollect.usecases.recall.graph_leg import GraphLeg
 from recollect.usecases.service import LocalService
-from recollect.usecases.workers.tasks import end
+from recollect.usecases.tasks import cancel_and_wait
 from recollect.wiring import build_context, open_postgres
 
 STATE: Final = "scale.json"
@@ -268,4 +268,4 @@ async def _sampled_memory(home: Path) -> AsyncIterator[dict[str, float | None]]:
     try:
         yield peak
     finally:
-        await end(sampling)
+        await cancel_and_wait(sampling)

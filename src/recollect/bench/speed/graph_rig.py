@@ -36,7 +36,7 @@ from recollect.settings import Settings
 from recollect.usecases.recall.dense import dense_leg
 from recollect.usecases.recall.graph_leg import GraphLeg
 from recollect.usecases.service import LocalService
-from recollect.usecases.workers.tasks import ms_since
+from recollect.usecases.tasks import elapsed_ms
 from recollect.wiring import build_context, open_postgres
 
 _DEADLINE_MS: Final = 60_000
@@ -104,7 +104,7 @@ async def time_legs(
             graph, concepts = await _fill(connection, corpus)
             started = perf_counter()
             await pagerank.ready(OWNER)
-            read_ms = ms_since(started)
+            read_ms = elapsed_ms(started)
             questions = _questions(corpus, graph, concepts, queries)
             found.append(await _time(rig, graph, questions, read_ms, progress))
             stored = size

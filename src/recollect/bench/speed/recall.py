@@ -19,7 +19,7 @@ from recollect.bench.speed.corpus import KINDS, Corpus, QueryKind
 from recollect.bench.speed.rig import Filling, Progress, Rig
 from recollect.bench.speed.storing import WITH, WITHOUT, time_storing
 from recollect.core.recall.request import RecallRequest
-from recollect.usecases.workers.tasks import ms_since
+from recollect.usecases.tasks import elapsed_ms
 
 ROUNDS: Final = 3
 TOP: Final = 10
@@ -140,7 +140,7 @@ async def _time_recalls(
                 rounds.setdefault(part, []).append(ms)
             started = perf_counter()
             answer = await rig.recollect.recall(RecallRequest(question, limit=TOP))
-            rounds.setdefault("whole", []).append(ms_since(started))
+            rounds.setdefault("whole", []).append(elapsed_ms(started))
             degraded.update(f"{rows:,} rows, {leg}" for leg in answer.degraded)
         for part, times in rounds.items():
             took.setdefault(part, []).append(median(times))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from recollect.core.agents.transcript import answered, typed
-from recollect.core.imports.found import Item, Trouble, moment_of, turn
+from recollect.core.imports.found import ImportProblem, Item, moment_of, turn
 from recollect.core.imports.lines import Lines, objects
 from recollect.core.imports.notes import markdown
 
@@ -35,7 +35,7 @@ def claude_ai(document: Any, names: Mapping[str, str], most: int) -> Iterator[It
             yield from _memories(entry, names, most)
         else:
             place = f"conversation {number}"
-            yield Trouble(place, "not a conversation: it has no chat_messages", "Remove it.")
+            yield ImportProblem(place, "not a conversation: it has no chat_messages", "Remove it.")
 
 
 def project_names(document: Any) -> dict[str, str]:  # noqa: ANN401  # a JSON value
@@ -112,7 +112,7 @@ def is_transcript_entry(value: object) -> bool:
 def claude_code(lines: Lines, project_of: Callable[[str], str | None], most: int) -> Iterator[Item]:
     """What was typed and what was answered; tools, commands and subagents are left out."""
     for item in objects(lines):
-        if isinstance(item, Trouble):
+        if isinstance(item, ImportProblem):
             yield item
             continue
         place, entry = item

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from recollect.core.imports import claude, documents
 from recollect.core.imports.formats import Recognised, unrecognised
-from recollect.core.imports.found import Trouble
+from recollect.core.imports.found import ImportProblem
 from recollect.core.imports.jsonl import FORMAT
 from recollect.core.imports.records import FIELDS, delimiter_of
 
@@ -33,12 +33,12 @@ def is_json(head: bytes) -> bool:
     return head.removeprefix(_BOM).lstrip()[:1] in (b"{", b"[")
 
 
-def not_a_text(head: bytes) -> Trouble | None:
+def not_a_text(head: bytes) -> ImportProblem | None:
     """What is wrong with a file that starts like this, if it is empty or binary."""
     if not head.removeprefix(_BOM).strip():
-        return Trouble("file", "it is empty", "Name a file that contains memories.")
+        return ImportProblem("file", "it is empty", "Name a file that contains memories.")
     if _BINARY.search(head):
-        return Trouble(
+        return ImportProblem(
             "file",
             "it is binary, or a text that is not UTF-8",
             "Name a text file; convert one first, for example with `iconv -t UTF-8`.",

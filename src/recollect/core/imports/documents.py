@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from recollect.core.imports.found import Found, Item, Trouble, moment_of, turn
+from recollect.core.imports.found import Found, ImportProblem, Item, moment_of, turn
 from recollect.core.imports.lines import Lines, graph_node, objects
 from recollect.core.memory.memory import CATEGORIES, DEFAULT_CATEGORY
 
@@ -27,7 +27,7 @@ def memory_list(document: Any, tag: str) -> Iterator[Item]:  # noqa: ANN401  # a
     """mem0's export and API answers, and similar lists of memories."""
     listed = entries(document)
     if listed is None:
-        yield Trouble("document", "it contains no list of memories", "See docs/moving.md.")
+        yield ImportProblem("document", "it contains no list of memories", "See docs/moving.md.")
         return
     for number, item in enumerate(listed, 1):
         yield entry(f"item {number}", item, tag)
@@ -36,7 +36,7 @@ def memory_list(document: Any, tag: str) -> Iterator[Item]:  # noqa: ANN401  # a
 def memory_lines(lines: Lines, tag: str) -> Iterator[Item]:
     """The same, one per line; an unreadable line is reported, and the rest is read."""
     for item in objects(lines):
-        yield item if isinstance(item, Trouble) else entry(*item, tag)
+        yield item if isinstance(item, ImportProblem) else entry(*item, tag)
 
 
 def entries(document: Any) -> list[Any] | None:  # noqa: ANN401  # a JSON value
@@ -53,7 +53,7 @@ def entry(place: str, item: Any, tag: str) -> Item:  # noqa: ANN401  # a JSON va
     texts = (values.get(name) for name in _TEXTS) if isinstance(values, dict) else ()
     text = next((text for text in texts if isinstance(text, str) and text.strip()), None)
     if text is None:
-        return Trouble(place, "not a memory: it has no text", "Correct or remove it.")
+        return ImportProblem(place, "not a memory: it has no text", "Correct or remove it.")
     metadata = values.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
     category = str(values.get("category") or "")
@@ -88,7 +88,7 @@ def conversations(document: Any, most: int) -> Iterator[Item]:  # noqa: ANN401  
     for number, item in enumerate(listed, 1):
         place = f"conversation {number}"
         if not isinstance(item, dict) or not isinstance(item.get("mapping"), dict):
-            yield Trouble(place, "not a conversation: it has no mapping", "Remove it.")
+            yield ImportProblem(place, "not a conversation: it has no mapping", "Remove it.")
             continue
         yield from _turns(place, item, number, most)
 

@@ -63,7 +63,7 @@ class Exact:
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class ImportProblem:
     """A part of a file that could not be read, and what to do; the rest was read. A warning is
     about something that was ignored, and loses no memory.
     """
@@ -74,7 +74,7 @@ class Trouble:
     is_warning: bool = False
 
 
-Item = Found | Exact | Trouble
+Item = Found | Exact | ImportProblem
 
 
 def to_memory(found: Found, owner: str, mark: str, now: datetime, limits: Limits) -> Memory:

@@ -9,18 +9,20 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from recollect.core.errors import InvalidInput
-from recollect.core.imports.found import Exact, Found, Item, Trouble
+from recollect.core.imports.found import Exact, Found, ImportProblem, Item
 from recollect.core.imports.jsonl import check_header, from_values
 
 # A line number and what stands there, or None for a line too long to be read.
 Lines = Iterable[tuple[int, bytes | None]]
 
 
-def objects(lines: Lines) -> Iterator[tuple[str, dict[str, Any]] | Trouble]:
+def objects(lines: Lines) -> Iterator[tuple[str, dict[str, Any]] | ImportProblem]:
     for number, raw in lines:
         place = f"line {number}"
         if raw is None:
-            yield Trouble(place, "the line is longer than any memory", "Split or remove the line.")
+            yield ImportProblem(
+                place, "the line is longer than any memory", "Split or remove the line."
+            )
             continue
         data = raw.removeprefix(b"\xef\xbb\xbf") if number == 1 else raw
         if not data.strip():
@@ -29,22 +31,24 @@ def objects(lines: Lines) -> Iterator[tuple[str, dict[str, Any]] | Trouble]:
             value = json.loads(data.decode("utf-8"))
         except UnicodeDecodeError:
             remedy = "Convert the file first, for example with `iconv -t UTF-8`."
-            yield Trouble(place, "the line is not valid UTF-8", remedy)
+            yield ImportProblem(place, "the line is not valid UTF-8", remedy)
             continue
         except (ValueError, RecursionError):
-            yield Trouble(place, "the line is not JSON", "Correct or remove the line.")
+            yield ImportProblem(place, "the line is not JSON", "Correct or remove the line.")
             continue
         if isinstance(value, dict):
             yield place, value
         else:
-            yield Trouble(place, "the line is not a JSON object", "Correct or remove the line.")
+            yield ImportProblem(
+                place, "the line is not a JSON object", "Correct or remove the line."
+            )
 
 
 def own_export(lines: Lines, owner: str) -> Iterator[Item]:
     """Concatenated files have several headers: each is checked."""
     is_first = True
     for item in objects(lines):
-        if isinstance(item, Trouble):
+        if isinstance(item, ImportProblem):
             yield item
             continue
         place, values = item
@@ -55,14 +59,14 @@ def own_export(lines: Lines, owner: str) -> Iterator[Item]:
                 continue
             yield Exact(place, from_values(values, owner))
         except InvalidInput as error:
-            yield Trouble(place, str(error), error.remedy)
+            yield ImportProblem(place, str(error), error.remedy)
             if "format" in values:
                 return  # the rest is in an unknown version
 
 
 def mcp_graph(lines: Lines) -> Iterator[Item]:
     for item in objects(lines):
-        if isinstance(item, Trouble):
+        if isinstance(item, ImportProblem):
             yield item
         else:
             place, values = item
@@ -113,5 +117,5 @@ def _relation(place: str, values: dict[str, Any]) -> Iterator[Item]:
     yield Found(place, f"{source} {verb} {target}.", expanded_keywords=(source, target))
 
 
-def _unknown(place: str, what: str) -> Trouble:
-    return Trouble(place, f"this is {what}", "Correct or remove it.")
+def _unknown(place: str, what: str) -> ImportProblem:
+    return ImportProblem(place, f"this is {what}", "Correct or remove it.")

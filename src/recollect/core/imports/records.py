@@ -8,7 +8,7 @@ import csv
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from recollect.core.imports.found import Found, Item, Trouble, moment_of, pieces
+from recollect.core.imports.found import Found, ImportProblem, Item, moment_of, pieces
 from recollect.core.imports.lines import Lines, objects
 from recollect.core.memory.memory import DEFAULT_CATEGORY, DEFAULT_IMPORTANCE, STATED_FIELDS
 
@@ -40,7 +40,7 @@ def rows(text: str, most: int) -> Iterator[Item]:
     except csv.Error:
         names = []
     if "content" not in names:
-        yield Trouble(
+        yield ImportProblem(
             "line 1",
             "the first line has no column `content`",
             f"Name the columns in the first line: content, and any of {', '.join(FIELDS[1:])}.",
@@ -55,7 +55,7 @@ def delimiter_of(header: str) -> str:
 
 def _cells(
     reader: Iterator[list[str]], names: list[str]
-) -> Iterator[tuple[str, dict[str, Any]] | Trouble]:
+) -> Iterator[tuple[str, dict[str, Any]] | ImportProblem]:
     while True:
         line = getattr(reader, "line_num", 0) + 1
         try:
@@ -63,12 +63,14 @@ def _cells(
         except StopIteration:
             return
         except csv.Error as error:
-            yield Trouble(f"line {line}", f"the row could not be read: {error}", "Correct the row.")
+            yield ImportProblem(
+                f"line {line}", f"the row could not be read: {error}", "Correct the row."
+            )
             continue
         if not any(cell.strip() for cell in cells):
             continue
         if len(cells) > len(names):
-            yield Trouble(
+            yield ImportProblem(
                 f"line {line}",
                 f"the row has {len(cells)} cells, the header {len(names)}",
                 "Put text that contains the separator in quotation marks.",
@@ -91,31 +93,31 @@ def _cell(name: str, text: str) -> Any:  # noqa: ANN401  # a JSON value
     return text
 
 
-def _numbered(document: Iterable[Any]) -> Iterator[tuple[str, dict[str, Any]] | Trouble]:
+def _numbered(document: Iterable[Any]) -> Iterator[tuple[str, dict[str, Any]] | ImportProblem]:
     for number, item in enumerate(document, 1):
         if isinstance(item, dict):
             yield f"item {number}", item
         else:
-            yield Trouble(
+            yield ImportProblem(
                 f"item {number}", "the item is not a JSON object", "Correct or remove it."
             )
 
 
-def _read(given: Iterable[tuple[str, dict[str, Any]] | Trouble], most: int) -> Iterator[Item]:
+def _read(given: Iterable[tuple[str, dict[str, Any]] | ImportProblem], most: int) -> Iterator[Item]:
     unknown: set[str] = set()
     for item in given:
-        if isinstance(item, Trouble):
+        if isinstance(item, ImportProblem):
             yield item
             continue
         place, values = item
         if new := values.keys() - {*FIELDS} - unknown:
             unknown |= new
             names = ", ".join(repr(name[:60]) for name in sorted(new))
-            yield Trouble(place, f"unknown field {names} ignored", _REMEDY, is_warning=True)
+            yield ImportProblem(place, f"unknown field {names} ignored", _REMEDY, is_warning=True)
         try:
             yield from _found(place, values, most)
         except _Wrong as error:
-            yield Trouble(place, str(error), _REMEDY)
+            yield ImportProblem(place, str(error), _REMEDY)
 
 
 def _found(place: str, values: Mapping[str, Any], most: int) -> Iterator[Item]:

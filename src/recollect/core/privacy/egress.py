@@ -14,7 +14,6 @@ from typing import Final, Literal
 from recollect.core.errors import InvalidInput
 
 Egress = Literal["local", "hosted"]
-EGRESSES: Final[tuple[Egress, ...]] = ("local", "hosted")
 
 # Deliberately narrower than a valid URL: no user name, query, backslash or escape, so that no HTTP
 # client can see another host in the text than the one checked here.

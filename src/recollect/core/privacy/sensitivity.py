@@ -13,7 +13,8 @@ from collections.abc import Iterable, Mapping
 from typing import Final, Protocol
 
 from recollect.core.memory.memory import Changes, Draft, Memory
-from recollect.core.privacy.secrets.detect import Secret, looks_sensitive
+from recollect.core.privacy.secrets.detect import looks_sensitive
+from recollect.core.text.secret import Secret
 
 _TEXTS: Final = ("content", "tags", "expanded_keywords", "project", "session")
 

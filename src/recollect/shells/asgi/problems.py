@@ -30,16 +30,6 @@ WRONG_ORIGIN: Final = Kind(
     "wrong-origin", HTTPStatus.FORBIDDEN, "This server does not accept requests from that site"
 )
 UNEXPECTED: Final = Kind("unexpected", HTTPStatus.INTERNAL_SERVER_ERROR, "Internal server error")
-HTTP_KINDS: Final = (
-    MALFORMED,
-    NO_SUCH_PATH,
-    WRONG_METHOD,
-    TOO_SLOW,
-    TOO_LARGE,
-    WRONG_HOST,
-    WRONG_ORIGIN,
-    UNEXPECTED,
-)
 
 _PASSING: Final = {KINDS[StoreUnavailable].type, KINDS[StoreBusy].type}
 

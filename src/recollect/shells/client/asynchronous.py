@@ -30,7 +30,7 @@ from recollect.core.admin.value_kinds import check_kinds_of
 from recollect.core.curation.audit import KINDS as AUDIT_KINDS
 from recollect.core.curation.audit import Finding, checked_kinds
 from recollect.core.errors import InvalidInput
-from recollect.core.imports.batch import Remembered
+from recollect.core.memory.batch import Remembered
 from recollect.core.memory.memory import (
     DEFAULT_CATEGORY,
     DEFAULT_IMPORTANCE,

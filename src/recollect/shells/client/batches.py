@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from recollect.core.errors import InvalidInput
-from recollect.core.imports.batch import MAX_BATCH, BatchItem
+from recollect.core.memory.batch import MAX_BATCH, BatchItem
 from recollect.core.memory.memory import Draft
 
 # A text alone, a draft, or the fields of one by name.

@@ -21,7 +21,7 @@ from functools import update_wrapper, wraps
 from threading import Lock, Thread
 from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar, Unpack
 
-from recollect.core.imports.batch import Remembered
+from recollect.core.memory.batch import Remembered
 from recollect.shells.client.asynchronous import AsyncClient, Options, not_open
 from recollect.shells.client.batches import Rememberable, batches
 

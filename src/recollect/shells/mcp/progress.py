@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from mcp.server.context import ServerRequestContext
 
-from recollect.usecases.workers.tasks import end
+from recollect.usecases.tasks import cancel_and_wait
 
 INTERVAL_SECONDS: Final = 1.0
 
@@ -26,7 +26,7 @@ async def reported(context: ServerRequestContext[Any, Any], doing: str) -> Async
     try:
         yield
     finally:
-        await end(reporting)
+        await cancel_and_wait(reporting)
 
 
 async def _report(context: ServerRequestContext[Any, Any], doing: str) -> None:

@@ -16,7 +16,7 @@ from uuid import UUID
 from recollect.core.errors import StoreError
 from recollect.ports.keys import KeyStore
 from recollect.ports.stores import Clock
-from recollect.usecases.workers.tasks import end
+from recollect.usecases.tasks import cancel_and_wait
 
 _SECONDS: Final = 60.0
 
@@ -50,7 +50,7 @@ async def key_uses(keys: KeyStore, clock: Clock) -> AsyncIterator[KeyUses]:
     try:
         yield uses
     finally:
-        await end(writing)
+        await cancel_and_wait(writing)
         await uses.write()
 
 

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from recollect.core.admin.stats import Stats
 from recollect.core.errors import Forbidden, InvalidInput
-from recollect.core.imports.batch import BatchItem, Remembered, check_batch_size
+from recollect.core.memory.batch import BatchItem, Remembered, check_batch_size
 from recollect.core.memory.memory import Changes, Draft, Memory, Scope
 from recollect.core.memory.paging import Page
 from recollect.core.memory.project import names

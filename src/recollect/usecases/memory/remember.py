@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from recollect.core.errors import Conflict, InvalidInput, RecollectError
-from recollect.core.imports.batch import BatchItem, Remembered, check_batch_size
+from recollect.core.memory.batch import BatchItem, Remembered, check_batch_size
 from recollect.core.memory.duplicates import can_deduplicate, merge_draft
 from recollect.core.memory.ids import check_uuid7, uuid7
 from recollect.core.memory.links import check_kinds
 from recollect.core.memory.memory import Draft, Memory, checked
-from recollect.core.privacy.secrets.detect import Secret
 from recollect.core.privacy.sensitivity import secret_in_draft
+from recollect.core.text.secret import Secret
 from recollect.usecases.memory.projects import resolve_project
 from recollect.usecases.memory.rewrite import rewrite
 

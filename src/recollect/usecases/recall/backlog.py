@@ -16,7 +16,7 @@ from recollect.core.privacy.redaction import safe_message
 from recollect.core.recall.space import EmbeddingStats
 from recollect.ports.embedding import EmbeddingQueue
 from recollect.usecases.memory.stats import embedding_stats
-from recollect.usecases.workers.tasks import end
+from recollect.usecases.tasks import cancel_and_wait
 
 log = logging.getLogger(__name__)
 REFRESH_SECONDS: Final = 30.0
@@ -37,7 +37,7 @@ class Backlog:
 
     async def __aenter__(self) -> Self:
         counting = asyncio.create_task(self._count_when_wanted(), name="embedding backlog")
-        self._stack.push_async_callback(end, counting)
+        self._stack.push_async_callback(cancel_and_wait, counting)
         return self
 
     async def __aexit__(self, *_: object) -> None:

@@ -17,7 +17,7 @@ from recollect.core.recall.space import StoredSpace
 from recollect.core.text.analysis import clean_query
 from recollect.ports.embedding import Embedder, Embedders
 from recollect.ports.recall import Leg, VectorIndex, VectorQuery
-from recollect.usecases.workers.tasks import cancel
+from recollect.usecases.tasks import cancel
 
 _OF_NOW: Final = Declined(
     "skipped", "vectors exist only for current texts; --as-of searches by words", "past"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from recollect.core.privacy.redaction import safe_message
 from recollect.core.recall.request import LEGS, Candidate, Declined, LegName, LegReport
-from recollect.usecases.workers.tasks import cancel, error_of, ms_since
+from recollect.usecases.tasks import cancel, elapsed_ms, exception_of
 
 if TYPE_CHECKING:
     from recollect.core.recall.context import RecallContext
@@ -60,7 +60,7 @@ async def run_legs(
         try:
             found = await legs[name](context)
         finally:
-            took_ms[name] = ms_since(started)
+            took_ms[name] = elapsed_ms(started)
         if isinstance(found, Declined) or not exclude:
             return found
         # A leg that ignores `exclude` must not let an excluded memory cost a place.
@@ -86,7 +86,7 @@ async def run_legs(
             outcomes[name] = LegOutcome(LegReport("absent" if weight > 0.0 else "skipped", weight))
         elif not task.done():
             outcomes[name] = LegOutcome.late(seconds, weight, seconds * 1000)
-        elif (error := error_of(task)) is not None:
+        elif (error := exception_of(task)) is not None:
             outcomes[name] = LegOutcome.failed(error, weight, took_ms.get(name, 0.0))
         else:
             outcomes[name] = LegOutcome.answered(task.result(), weight, took_ms.get(name, 0.0))

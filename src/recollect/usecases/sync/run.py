@@ -15,7 +15,7 @@ from recollect.core.admin.timeouts import TIMEOUTS, Timeouts
 from recollect.core.errors import NotAllowed, RecollectError, StoreBusy
 from recollect.core.privacy.redaction import locations, safe_message
 from recollect.usecases.sync.sync import OnStep, pull_page, push_all, record_error, silent, sync
-from recollect.usecases.workers.tasks import end
+from recollect.usecases.tasks import cancel_and_wait
 
 if TYPE_CHECKING:
     from recollect.core.sync.model import SyncStatus
@@ -92,7 +92,7 @@ class SyncRun:
         try:
             yield
         finally:
-            await end(task)
+            await cancel_and_wait(task)
 
     async def _keep_running(self, engine: Engine) -> None:
         while True:

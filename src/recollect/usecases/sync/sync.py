@@ -20,7 +20,7 @@ from recollect.core.errors import (
     StoreBusy,
     StoreError,
 )
-from recollect.usecases.workers.tasks import end
+from recollect.usecases.tasks import cancel_and_wait
 
 if TYPE_CHECKING:
     from recollect.core.sync.model import Outgoing, Revision
@@ -82,7 +82,7 @@ async def _both(
     try:
         await asyncio.gather(pushing, pulling)
     finally:
-        await end(pushing, pulling)
+        await cancel_and_wait(pushing, pulling)
     return pushing.result()
 
 

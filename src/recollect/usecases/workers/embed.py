@@ -29,7 +29,7 @@ from recollect.core.errors import (
 from recollect.core.privacy.redaction import safe_message
 from recollect.core.recall.space import EmbeddingJob, StoredSpace
 from recollect.ports.embedding import Embedder, Embedders, EmbeddingQueue
-from recollect.usecases.workers.backoff import Trouble
+from recollect.usecases.workers.backoff import BackoffEvent
 
 # The name that stands for no model at all.
 NO_EMBEDDER: Final = "none"
@@ -61,7 +61,7 @@ class Embedded:
     failed: tuple[UUID, ...] = ()
 
 
-OnEmbedding = Callable[[Embedded | Trouble], None]
+OnEmbedding = Callable[[Embedded | BackoffEvent], None]
 
 
 async def embed_batch(

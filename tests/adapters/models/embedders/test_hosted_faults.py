@@ -13,7 +13,7 @@ from tests.loopback import Api, Cut, Fault, Garbage, Loopback, Request, Spoiled,
 
 from recollect.adapters.models.embedders.hosted import FIRST_TEXTS, HostedEmbedder
 from recollect.adapters.models.embedders.hosted_providers import PROVIDERS
-from recollect.adapters.models.hosted.retries import DOCUMENT_RETRIES, RetryPolicy, Silence
+from recollect.adapters.models.hosted.retries import DOCUMENT_RETRIES, RetryAfter, RetryPolicy
 from recollect.core.errors import ModelBusy, ModelSlow, ModelUnavailable
 
 APIS: tuple[Api, ...] = ("voyage", "openai", "cohere", "compatible")
@@ -251,8 +251,11 @@ def test_who_asks_for_silence_gets_it_from_all_of_an_account(server: Loopback, s
             loop.advance(seconds)
             await asyncio.sleep(0)
 
-        silence = Silence()
-        async with opened(server, silence=silence) as one, opened(server, silence=silence) as other:
+        retry_after = RetryAfter()
+        async with (
+            opened(server, retry_after=retry_after) as one,
+            opened(server, retry_after=retry_after) as other,
+        ):
             server.misbehave(Status(status, (("Retry-After", "600"),)))
             with pytest.raises(ModelBusy, match=f"status {status}") as caught:
                 await one.embed_documents([TEXT])

@@ -14,11 +14,11 @@ from recollect.adapters.models.embedders.hosted import BYTES_PER_TOKEN, first_re
 from recollect.adapters.models.embedders.hosted_providers import OPENAI, VOYAGE
 from recollect.adapters.models.hosted.retries import (
     DOCUMENT_RETRIES,
-    LONGEST_SILENCE,
+    MAX_RETRY_AFTER,
     QUERY_RETRIES,
+    RetryAfter,
     RetryPolicy,
-    Silence,
-    retry_after,
+    parse_retry_after,
     wait_before,
 )
 from recollect.core.admin.timeouts import Timeouts
@@ -66,12 +66,12 @@ def test_waits(retry: int, jitter: float, asked: float | None, wait: float) -> N
     ],
 )
 def test_retry_after(header: str | None, seconds: float | None) -> None:
-    assert retry_after(header, NOW) == seconds
+    assert parse_retry_after(header, NOW) == seconds
 
 
 @given(st.text())
 def test_no_retry_after_header_raises(header: str) -> None:
-    retry_after(header, NOW)
+    parse_retry_after(header, NOW)
 
 
 @given(st.lists(st.text(min_size=1, alphabet=st.characters(codec="utf-8"), max_size=30)))
@@ -113,13 +113,13 @@ def test_a_documents_text_is_sent_once_and_before_its_claim_lapses() -> None:
         ([(0.0, 4.0)], 0.0),
         ([(0.0, 9.0), (1.0, 2.0)], 9.0 - 5.0),
         ([(0.0, 7.0), (4.0, 7.0)], 4.0 + 7.0 - 5.0),
-        ([(0.0, 1e9)], LONGEST_SILENCE - 5.0),
+        ([(0.0, 1e9)], MAX_RETRY_AFTER - 5.0),
     ],
 )
 def test_a_silence_lasts_as_long_as_anybody_asked_for(
     asked: list[tuple[float, float]], left: float
 ) -> None:
-    silence = Silence()
+    retry_after = RetryAfter()
     for moment, seconds in asked:
-        silence.keep(seconds, moment)
-    assert silence.left(5.0) == left
+        retry_after.keep(seconds, moment)
+    assert retry_after.left(5.0) == left

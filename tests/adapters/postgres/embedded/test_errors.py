@@ -139,7 +139,7 @@ def test_a_lost_password(embed: Embed) -> None:
 def test_initdb_that_fails_is_quoted_and_leaves_no_data(
     embed: Embed, home: Path, installation: Path
 ) -> None:
-    embed().vector_support  # noqa: B018 (installs)
+    embed().verdict  # noqa: B018 (installs)
     broken = home / "broken"
     shutil.copytree(installation, broken, symlinks=True)
     broken.chmod(0o711)

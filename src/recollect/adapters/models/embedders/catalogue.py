@@ -26,7 +26,7 @@ from typing import Final, Self
 from recollect.adapters.models.embedders.local import LocalEmbedder, local_embedder
 from recollect.adapters.models.embedders.local_models import LOCAL_MODELS
 from recollect.adapters.models.embedders.weights import Progress
-from recollect.adapters.models.hosted.retries import Silence
+from recollect.adapters.models.hosted.retries import RetryAfter
 from recollect.core.admin.timeouts import TIMEOUTS, Timeouts
 from recollect.core.errors import InvalidInput, ModelUnavailable, RecollectError
 from recollect.core.privacy.egress import Egress
@@ -81,7 +81,7 @@ class Catalogue:
         self._makings: dict[str, _Making] = {}
         self._opened = AsyncExitStack()
         # When an account is asked to wait, that applies to all of its models.
-        self._silences: dict[str, Silence] = {}
+        self._retry_after: dict[str, RetryAfter] = {}
 
     async def __aenter__(self) -> Self:
         return self
@@ -157,7 +157,7 @@ class Catalogue:
             model=model,
             dimension=dimension,
             base_url=account.url,
-            silence=self._silences.setdefault(provider, Silence()),
+            retry_after=self._retry_after.setdefault(provider, RetryAfter()),
         )
         return await self._opened.enter_async_context(embedder)
 

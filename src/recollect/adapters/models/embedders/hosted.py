@@ -24,8 +24,8 @@ from recollect.adapters.models.hosted.failures import Failure
 from recollect.adapters.models.hosted.retries import (
     DOCUMENT_RETRIES,
     QUERY_RETRIES,
+    RetryAfter,
     RetryPolicy,
-    Silence,
 )
 from recollect.core.errors import InvalidInput, ModelSlow
 from recollect.core.privacy.egress import Egress
@@ -41,7 +41,7 @@ _QUICK_SHARE: Final = 0.25
 
 class HostedEmbedder:
     """An embedder whose model runs behind `provider`'s API. Embedders of one account share its
-    `silence`. Open it with `async with`.
+    `retry_after`. Open it with `async with`.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class HostedEmbedder:
         query_instruction: str = "",
         query_retries: RetryPolicy = QUERY_RETRIES,
         document_retries: RetryPolicy = DOCUMENT_RETRIES,
-        silence: Silence | None = None,
+        retry_after: RetryAfter | None = None,
         sleep: Sleep = asyncio.sleep,
         jitter: Callable[[], float] = random.random,
     ) -> None:
@@ -68,7 +68,7 @@ class HostedEmbedder:
             provider.path,
             egress=egress,
             key=key,
-            silence=silence,
+            retry_after=retry_after,
             sleep=sleep,
             jitter=jitter,
         )

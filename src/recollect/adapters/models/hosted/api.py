@@ -20,10 +20,10 @@ import httpx
 
 from recollect.adapters.models.hosted.failures import BUSY, LATER, Failure, read_status
 from recollect.adapters.models.hosted.retries import (
-    LONGEST_SILENCE,
+    MAX_RETRY_AFTER,
+    RetryAfter,
     RetryPolicy,
-    Silence,
-    retry_after,
+    parse_retry_after,
     wait_before,
 )
 from recollect.core.errors import ModelBusy, ModelSlow, ModelUnavailable
@@ -38,7 +38,7 @@ Answer = TypeVar("Answer")
 
 class HostedApi:
     """Calls one address; `service` names it in errors. Callers of the same account share its
-    `silence`. Open it with `async with`.
+    `retry_after`. Open it with `async with`.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class HostedApi:
         *,
         egress: Egress,
         key: str | None,
-        silence: Silence | None = None,
+        retry_after: RetryAfter | None = None,
         sleep: Sleep = asyncio.sleep,
         jitter: Callable[[], float] = random.random,
     ) -> None:
@@ -60,7 +60,7 @@ class HostedApi:
             self._headers["Authorization"] = f"Bearer {key}"
         self._service = service
         self.url = base_url + path
-        self._silence = silence or Silence()
+        self._retry_after = retry_after or RetryAfter()
         self._sleep = sleep
         self._jitter = jitter
         self._client: httpx.AsyncClient | None = None
@@ -110,7 +110,7 @@ class HostedApi:
             if not isinstance(outcome, Failure):
                 return outcome
             if outcome.asked_wait is not None:
-                self._silence.keep(outcome.asked_wait, clock())
+                self._retry_after.keep(outcome.asked_wait, clock())
             wait = wait_before(attempt, retries, self._jitter(), outcome.asked_wait)
             last = attempt == retries.attempts or clock() + wait >= cancel
             if last or not outcome.again:
@@ -145,14 +145,14 @@ class HostedApi:
         tried = f" (tried {attempts} times)" if attempts > 1 else ""
         text = f"The {self._service} at {self.url} {failure.reason}{tried}."
         if failure.kind == "busy":
-            seconds = min(failure.asked_wait or 0.0, LONGEST_SILENCE)
+            seconds = min(failure.asked_wait or 0.0, MAX_RETRY_AFTER)
             return ModelBusy(text, seconds=seconds, remedy=failure.remedy)
         if failure.kind == "slow":
             return ModelSlow(text, remedy=failure.remedy)
         return ModelUnavailable(text, remedy=failure.remedy)
 
     def _require_speech(self, now: float) -> None:
-        left = self._silence.left(now)
+        left = self._retry_after.left(now)
         if left > 0.0:
             raise ModelBusy(
                 f"The {self._service} at {self.url} asked to wait another {math.ceil(left)} s.",
@@ -167,5 +167,5 @@ def can_be_key(text: str) -> bool:
 
 def refusal(response: httpx.Response) -> Failure | None:
     """What the head of an answer says went wrong, if anything."""
-    asked_wait = retry_after(response.headers.get("retry-after"), datetime.now(UTC))
+    asked_wait = parse_retry_after(response.headers.get("retry-after"), datetime.now(UTC))
     return read_status(response.status_code, asked_wait)

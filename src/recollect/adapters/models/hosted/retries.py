@@ -14,6 +14,8 @@ from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Final
 
+from recollect.core.backoff import backoff_seconds
+
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
@@ -35,17 +37,17 @@ DOCUMENT_RETRIES: Final = RetryPolicy(
     request_seconds=20.0, attempts=1, total_seconds=20.0, first_wait=0.0, longest_wait=0.0
 )
 # A service that asks for a longer wait is asked once an hour whether it still means it.
-LONGEST_SILENCE: Final = 3_600.0
+MAX_RETRY_AFTER: Final = 3_600.0
 
 
 @dataclass(slots=True)
-class Silence:
+class RetryAfter:
     """Until when an account asked for no requests: shared by everything sent in its name."""
 
     until: float = -math.inf
 
     def keep(self, seconds: float, now: float) -> None:
-        self.until = max(self.until, now + min(seconds, LONGEST_SILENCE))
+        self.until = max(self.until, now + min(seconds, MAX_RETRY_AFTER))
 
     def left(self, now: float) -> float:
         return max(0.0, self.until - now)
@@ -60,11 +62,11 @@ def wait_before(retry: int, retries: RetryPolicy, jitter: float, asked: float | 
     """Seconds before retry number `retry` (from 1): doubling, with `jitter` (0..1) over the upper
     half so that many clients do not return at once; never less than requested.
     """
-    backoff = min(retries.longest_wait, retries.first_wait * 2.0 ** (retry - 1))
-    return max(backoff * (0.5 + 0.5 * jitter), asked or 0.0)
+    backoff = backoff_seconds(retry, retries.first_wait, retries.longest_wait, jitter)
+    return max(backoff, asked or 0.0)
 
 
-def retry_after(header: str | None, now: datetime) -> float | None:
+def parse_retry_after(header: str | None, now: datetime) -> float | None:
     """A Retry-After header in seconds: a number or a date, None if it is neither."""
     if header is None:
         return None

@@ -12,9 +12,9 @@ from uuid import UUID
 
 from psycopg import sql
 
+from recollect.adapters.postgres.component import PostgresComponent
 from recollect.adapters.postgres.graph.write import INCREMENT_VERSION, LOCK, RARE
 from recollect.adapters.postgres.limits import Limits
-from recollect.adapters.postgres.part import StorePart
 from recollect.adapters.postgres.pipeline import execute_many
 from recollect.adapters.postgres.pool import Connection, Pool
 from recollect.adapters.postgres.vectors.spaces import ACTIVE, to_active
@@ -100,7 +100,7 @@ on conflict (source, target) do update set similarity = excluded.similarity
 _COMPARED: Final = "update concepts set compared_in = %(space)s where id = any(%(ids)s)"
 
 
-class ConceptComparison(StorePart):
+class ConceptComparison(PostgresComponent):
     """Implements the `ConceptNames` port, but for `merge`."""
 
     def __init__(self, pool: Pool, limits: Limits, *, has_vectors: bool) -> None:

@@ -18,9 +18,9 @@ from operator import itemgetter
 from typing import Any, Final
 from uuid import UUID
 
+from recollect.adapters.postgres.component import PostgresComponent
 from recollect.adapters.postgres.limits import Limits
 from recollect.adapters.postgres.listener import Listener
-from recollect.adapters.postgres.part import StorePart
 from recollect.adapters.postgres.pool import Connection, Pool
 from recollect.adapters.postgres.vectors.spaces import CHANNEL, notify
 from recollect.adapters.postgres.vectors.text import vector_text
@@ -244,7 +244,7 @@ where e.memory_id = %(id)s and e.vector is null and e.due_at = 'infinity'
 """
 
 
-class EmbeddingQueue(StorePart):
+class EmbeddingQueue(PostgresComponent):
     """Implements the queue of the `EmbeddingQueue` port."""
 
     def __init__(self, pool: Pool, limits: Limits) -> None:

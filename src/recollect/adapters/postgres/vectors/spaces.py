@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from recollect.adapters.postgres.part import StorePart
+from recollect.adapters.postgres.component import PostgresComponent
 from recollect.adapters.postgres.pool import Connection
 from recollect.adapters.postgres.vectors.hnsw import SpaceIndex, create_index
 from recollect.core.errors import Conflict, InvalidInput
@@ -93,7 +93,7 @@ where s.state = 'active' and e.vector is null
 """
 
 
-class SpaceStore(StorePart):
+class SpaceStore(PostgresComponent):
     """Implements the `Spaces` port."""
 
     async def spaces(self) -> list[StoredSpace]:

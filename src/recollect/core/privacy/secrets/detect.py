@@ -8,32 +8,19 @@ where.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from recollect.core.privacy.secrets.normalize import readable
 from recollect.core.privacy.secrets.phrases import find_phrases
 from recollect.core.privacy.secrets.rules import RULES
+from recollect.core.text.secret import Secret
 
 # From this confidence on, a memory becomes sensitive. A missed secret may leave the machine
 # permanently; a false alarm only keeps one memory from being found by meaning, and can be
 # overridden. So the threshold is below the weakest form that is usually real (a short password in
 # an assignment) and above words, names and numbers in the same place (0.4).
 SENSITIVE_CONFIDENCE: Final = 0.7
-
-
-@dataclass(frozen=True, slots=True)
-class Secret:
-    """Where a credential is in a text, `text[start:end]`, and its kind."""
-
-    kind: str
-    start: int
-    end: int
-    confidence: float
-
-    @property
-    def span(self) -> tuple[int, int]:
-        return self.start, self.end
 
 
 def describe_secret(kind: str, confidence: float) -> str:

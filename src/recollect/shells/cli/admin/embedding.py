@@ -15,7 +15,7 @@ from recollect.shells.cli.framework.typed import Commands
 
 if TYPE_CHECKING:
     from recollect.core.recall.space import StoredSpace
-    from recollect.usecases.workers.backoff import Trouble
+    from recollect.usecases.workers.backoff import BackoffEvent
     from recollect.usecases.workers.embed import Embedded, EmbeddingContext
     from recollect.usecases.workers.reembed import SpaceStatus
     from recollect.wiring import Server
@@ -132,10 +132,10 @@ async def _cancel(server: Server) -> StoredSpace:
 async def _change(server: Server, model: str | None, *, accept_parked: bool) -> StoredSpace:
     from recollect.shells.progress import embedding_bar
     from recollect.usecases.workers import reembed
-    from recollect.usecases.workers.backoff import Trouble
+    from recollect.usecases.workers.backoff import BackoffEvent
 
-    def report(news: Embedded | Trouble) -> None:
-        if isinstance(news, Trouble):
+    def report(news: Embedded | BackoffEvent) -> None:
+        if isinstance(news, BackoffEvent):
             note(f"{news.error}; retrying in {news.seconds:.0f} s")
 
     context = _embedding(server)

@@ -117,7 +117,7 @@ async def clear_ids(recollect: Service, ids: Iterable[UUID]) -> dict[UUID, str]:
         recollect = recollect.local if isinstance(recollect, OfflineFirstService) else recollect
     for length in SHORT_LENGTHS[:-1]:
         shown = short_ids(listed, length)
-        if not any([await _is_ambiguous(recollect, one) for one in shown.values()]):
+        if not any([await _is_ambiguous(recollect, id) for id in shown.values()]):
             return shown
     return short_ids(listed, SHORT_LENGTHS[-1])
 

@@ -15,7 +15,7 @@ from recollect.shells.cli.framework.output import note
 from recollect.shells.progress import counting_bar
 from recollect.usecases.graph.extract import Compared, Extracted
 from recollect.usecases.graph.import_facts import Imported, import_facts
-from recollect.usecases.workers.backoff import Trouble
+from recollect.usecases.workers.backoff import BackoffEvent
 from recollect.usecases.workers.graph import GraphStep
 from recollect.usecases.workers.worker import Worker
 from recollect.wiring import Server
@@ -43,7 +43,7 @@ async def build(server: Server, *, again: bool, retry: bool) -> dict[str, float]
     with counting_bar("reading") as bar:
         bar("reading", 0, waiting)
 
-        def report(news: Extracted | Compared | Trouble) -> None:
+        def report(news: Extracted | Compared | BackoffEvent) -> None:
             nonlocal last, comparing
             before, last = last, time.monotonic()
             if isinstance(news, Extracted):

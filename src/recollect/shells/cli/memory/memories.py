@@ -43,7 +43,7 @@ from recollect.shells.cli.framework.text import one_line
 from recollect.shells.cli.memory.link import describe_links
 
 if TYPE_CHECKING:
-    from recollect.core.privacy.secrets.detect import Secret
+    from recollect.core.text.secret import Secret
 
 STDIN = "-"
 Id = Annotated[str, Argument(metavar="ID", help="The memory's id, or a unique prefix of it.")]

@@ -6,7 +6,7 @@ from recollect.adapters.postgres.limits import Limits
 from recollect.adapters.postgres.pool import Pool
 
 
-class StorePart:
+class PostgresComponent:
     """Each method is made of transactions or reads on the pool, and nothing outlives them, so all
     of it works behind a transaction-pooling PgBouncer.
     """

@@ -6,12 +6,12 @@ import asyncio
 
 import pytest
 
-from recollect.usecases.workers import tasks
+from recollect.usecases import tasks
 
 pytestmark = pytest.mark.anyio
 
 
-async def test_end_cancels_a_task_again_that_lost_a_cancellation() -> None:
+async def test_cancel_and_wait_cancels_a_task_again_that_lost_a_cancellation() -> None:
     cancelled = 0
 
     async def lose_cancellations() -> None:
@@ -24,14 +24,14 @@ async def test_end_cancels_a_task_again_that_lost_a_cancellation() -> None:
 
     task = asyncio.create_task(lose_cancellations())
     await asyncio.sleep(0)
-    await tasks.end(task, cancel_again=0.01)
+    await tasks.cancel_and_wait(task, cancel_again=0.01)
     assert task.done()
     assert cancelled == 3
 
 
-async def test_end_does_not_wait_for_what_has_ended() -> None:
+async def test_cancel_and_wait_ignores_what_has_ended() -> None:
     task = asyncio.create_task(asyncio.sleep(0, "answer"))
     await task
-    await tasks.end(task)
+    await tasks.cancel_and_wait(task)
     assert task.result() == "answer"
-    await tasks.end()
+    await tasks.cancel_and_wait()

@@ -63,7 +63,7 @@ class Place:
         return server != self.server or (applied or 0) < self.applied
 
 
-class ErasureMemory:
+class ErasureLedger:
     """Without logs nothing is recorded."""
 
     def __init__(self, logs: ErasureLogs | None, pool: Pool) -> None:

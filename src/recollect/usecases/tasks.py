@@ -1,4 +1,4 @@
-"""How tasks that no one waits for are ended, and how long work took."""
+"""Cancelling background tasks, and measuring how long work took."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from recollect.core.errors import StoreUnavailable
 _CANCEL_AGAIN_SECONDS: Final = 10.0
 
 
-async def end(*tasks: asyncio.Task[Any], cancel_again: float = _CANCEL_AGAIN_SECONDS) -> None:
+async def cancel_and_wait(
+    *tasks: asyncio.Task[Any], cancel_again: float = _CANCEL_AGAIN_SECONDS
+) -> None:
     """Cancel tasks that run for ever, and wait until they have ended. They are cancelled again
     while they go on: before Python 3.12 `asyncio.wait_for`, by which libraries wait, loses a
     cancellation that comes together with what it waits for.
@@ -27,14 +29,14 @@ async def end(*tasks: asyncio.Task[Any], cancel_again: float = _CANCEL_AGAIN_SEC
 def cancel(task: asyncio.Future[Any]) -> None:
     """Cancel a task, and retrieve its error: asyncio logs errors that are never retrieved."""
     task.cancel()
-    task.add_done_callback(error_of)
+    task.add_done_callback(exception_of)
 
 
-def error_of(task: asyncio.Future[Any]) -> BaseException | None:
+def exception_of(task: asyncio.Future[Any]) -> BaseException | None:
     if task.cancelled():
         return StoreUnavailable("it was interrupted", remedy="Try again.")
     return task.exception()
 
 
-def ms_since(started: float) -> float:
+def elapsed_ms(started: float) -> float:
     return (perf_counter() - started) * 1000

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from recollect.core.errors import InvalidInput, RecollectError
 from recollect.core.memory.memory import Draft
-from recollect.core.privacy.secrets.detect import Secret
+from recollect.core.text.secret import Secret
 
 # Small enough for one short transaction, which blocks no other writer for long.
 MAX_BATCH: Final = 500

@@ -52,7 +52,7 @@ class Chat:
 
 def answer(_text: str, remembered: Iterable[Memory]) -> str:
     """Where a model would be asked."""
-    told = [one.content for one in remembered if one.content.startswith("The user said: ")]
+    told = [memory.content for memory in remembered if memory.content.startswith("The user said: ")]
     if not told:
         return "I know nothing of that yet."
     return f"You told me: {told[0].removeprefix('The user said: ')}"

@@ -40,7 +40,7 @@ def says(*triples: tuple[str, str, str]) -> Callable[[str], list[dict[str, Any]]
 def model(read: Callable[[str], list[dict[str, Any]]]) -> Model:
     """A well-behaved model that reads each text by a function."""
     return lambda sent: json.dumps(
-        {"memories": [{"id": one["id"], "triples": read(one["text"])} for one in sent]}
+        {"memories": [{"id": message["id"], "triples": read(message["text"])} for message in sent]}
     )
 
 

@@ -99,7 +99,7 @@ def unhurried() -> Iterator[None]:
     a recall leave a leg out, a store refuse or a model be "not ready". Tests of a limit set it.
     """
     longest: dict[str, object] = {"deadline_ms": 60_000, "rerank_timeout_ms": 10_000}
-    defaults = tuple(longest.get(one.name, one.default) for one in fields(RecallSettings))
+    defaults = tuple(longest.get(field.name, field.default) for field in fields(RecallSettings))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(RecallSettings.__init__, "__defaults__", defaults)
         patch.setenv("RECOLLECT_TIMEOUT_FACTOR", "60")

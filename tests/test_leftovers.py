@@ -32,7 +32,7 @@ with ended_with_us(Path(sys.argv[1])):
     not Path("/proc/self/environ").exists(),
     reason="this system has no /proc: run `make test` on Linux",
 )
-def test_what_a_killed_run_has_started_is_ended(tmp_path: Path) -> None:
+def test_leftover_processes_of_a_killed_run_are_ended(tmp_path: Path) -> None:
     run = subprocess.run(
         [sys.executable, "-c", KILLED, str(tmp_path)],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},

@@ -51,7 +51,7 @@ def test_a_value_that_cannot_be_used_is_named(
     assert caught.value.field == f"RECOLLECT_{name}"
 
 
-def test_nothing_leaves_unless_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_egress_is_local_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RECOLLECT_EGRESS", raising=False)
     assert load().egress == "local"
 
@@ -96,7 +96,7 @@ def test_the_error_says_what_should_be_there(
     monkeypatch.setenv(f"RECOLLECT_{name}", value)
     with pytest.raises(InvalidInput) as caught:
         load()
-    assert str(caught.value) == f"RECOLLECT_{name} cannot be used: Input should be {message}"
+    assert str(caught.value) == f"RECOLLECT_{name} is invalid: Input should be {message}"
 
 
 def test_the_case_of_a_variable_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,19 +108,19 @@ def test_the_case_of_a_variable_does_not_matter(monkeypatch: pytest.MonkeyPatch)
     ("given", "named"),
     [({"port": 70_000}, "PORT"), ({"embedder": ""}, "EMBEDDER"), ({"bogus": 1}, "BOGUS")],
 )
-def test_what_a_program_gives_is_checked_too(given: dict[str, object], named: str) -> None:
+def test_settings_passed_in_code_are_validated(given: dict[str, object], named: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         load(**given)
     assert caught.value.field == f"RECOLLECT_{named}"
 
 
-def test_what_is_given_comes_before_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arguments_override_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RECOLLECT_API_URL", "https://memory.example")
     assert load(api_url=None).api_url is None
     assert load(api_key="rk_x").api_key == SecretStr("rk_x")
 
 
 def test_no_secret_shows_in_the_settings() -> None:
-    secrets = [one.name for one in fields(Settings) if "SecretStr" in str(one.type)]
+    secrets = [field.name for field in fields(Settings) if "SecretStr" in str(field.type)]
     assert "database_url" in secrets
     assert "hidden" not in str(load(**dict.fromkeys(secrets, "hidden")))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
         RecollectError,
         StoreError,
     )
-    from recollect.core.imports.batch import Remembered
+    from recollect.core.memory.batch import Remembered
     from recollect.core.memory.memory import Draft, Memory, Scope
     from recollect.core.recall.request import Hit, Recollection
     from recollect.shells.client.asynchronous import AsyncClient
@@ -39,7 +39,7 @@ _HOMES = {
     "Scope": "recollect.core.memory.memory",
     "Hit": "recollect.core.recall.request",
     "Recollection": "recollect.core.recall.request",
-    "Remembered": "recollect.core.imports.batch",
+    "Remembered": "recollect.core.memory.batch",
 }
 
 __all__ = [
@@ -65,9 +65,9 @@ __all__ = [
 if not TYPE_CHECKING:  # a type checker would take every name for one that is here
 
     def __getattr__(name: str) -> object:
-        from recollect.lazy import late
+        from recollect.lazy import lazy_getattr
 
-        return late(__name__, _HOMES)(name)
+        return lazy_getattr(__name__, _HOMES)(name)
 
     def __dir__() -> list[str]:
         return sorted({*globals(), *__all__})

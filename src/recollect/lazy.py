@@ -1,7 +1,7 @@
 """Names of a package that are imported when they are first asked for.
 
 Importing is most of what a short command does. A package that offers much, of which a process needs
-little, says where each name is and hands out `late(__name__, homes)` as its `__getattr__`.
+little, says where each name is and hands out `lazy_getattr(__name__, homes)` as its `__getattr__`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 
-def late(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
+def lazy_getattr(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
     """`homes` names the module of each name."""
 
     def get(name: str) -> object:

@@ -1,10 +1,10 @@
 """The `recollect` command: where the shells meet.
 
-The command line knows nothing of the server, MCP or the benchmark; here it gets the doors to them.
+The command line does not import the server, MCP or the benchmark; here it gets their entry points.
 
 Most of what a command takes is importing, so each way in imports no more than it needs: the version
 nothing, a hook and MCP over stdio nothing of the command line, a plainly written command its own
-module (`shells/cli/direct.py`), and only the rest the whole command line with typer
+module (`shells/cli/framework/direct.py`), and only the rest the whole command line with typer
 (`shells/cli/app.py`). `tests/shells/cli/test_imports.py` holds what each may import.
 """
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 
 def main() -> None:
-    # Importing makes very many objects that all stay: looking for garbage among them costs a
-    # tenth of the start-up. What runs for long turns the collector on again.
+    # Imports create many objects that all stay: searching them for garbage costs a tenth of the
+    # start-up. Long-running commands turn the collector on again.
     gc.disable()
     if sys.argv[1:] == ["--version"] and _wrote_version():
         return
     # Pydantic would look through every installed package for plugins; Recollect uses none.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
-    # Httpx would import a command line of its own, with everything that this one needs.
+    # Httpx would import its own command line, with everything that this one needs.
     sys.modules["httpx._main"] = None  # type: ignore[assignment]  # how Python says "not here"
     if sys.argv[1:] == ["mcp"]:
         _mcp()
@@ -41,8 +41,8 @@ def main() -> None:
     if sys.argv[1:2] == ["hook"] and _is_for_agents(sys.argv[2:]):
         _hook(sys.argv[2:])
     try:
-        from recollect.shells.cli.direct import command_for
-        from recollect.shells.cli.shell import finish, names, survive_any_locale
+        from recollect.shells.cli.framework.direct import command_for
+        from recollect.shells.cli.framework.shell import finish, names, survive_any_locale
 
         survive_any_locale()
         if (command := command_for(sys.argv[1:])) is not None:
@@ -72,8 +72,8 @@ def _is_for_agents(arguments: list[str]) -> bool:
 
 def build() -> typer.Typer:
     """The command with everything it can do."""
+    from recollect.shells.cli.admin.entry_points import EntryPoints
     from recollect.shells.cli.app import build as build_cli
-    from recollect.shells.cli.others import EntryPoints
 
     return build_cli(EntryPoints(_serve, _worker, _mcp, _bench, _hook))
 
@@ -110,7 +110,7 @@ def _bench(arguments: list[str]) -> object:
     from typer.main import get_command
 
     from recollect.bench.cli.app import app
-    from recollect.shells.cli.group import name_values
+    from recollect.shells.cli.framework.group import name_values
 
     gc.enable()
     command = get_command(app)

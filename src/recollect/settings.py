@@ -1,6 +1,6 @@
 """The settings of a process, read from the environment in this one place.
 
-What can change while Recollect runs is not here but in `core/recall/settings.py`.
+Settings that can change while Recollect runs are in `core/recall/settings.py`.
 """
 
 from __future__ import annotations
@@ -96,22 +96,22 @@ class Settings:
 
     def __post_init__(self) -> None:
         check_owner(self.owner, field="RECOLLECT_OWNER")
-        # The same folder from wherever a command is run, and for both stores.
+        # The same folder wherever a command runs, and for both stores.
         object.__setattr__(self, "home", self.home.expanduser().absolute())
         if self.trusted_proxies:
             _check_networks(self.trusted_proxies)
 
     @property
     def mode(self) -> Mode:
-        """Where memories are: here, here with a server behind, or on the server alone."""
+        """Where memories are: local, local with a server behind, or only on the server."""
         if self.api_url is None:
             return "local"
         return "cached" if self.sync == "on" else "remote"
 
     @property
     def slots(self) -> int:
-        """How many requests a server works on at once. More than a few for each core only take
-        turns, and each waits for one of twelve connections to Postgres.
+        """How many requests a server works on at once. More than a few per core only take turns,
+        and each waits for one of twelve connections to Postgres.
         """
         return self.concurrency or min(4 * (os.cpu_count() or 1), 12)
 
@@ -133,15 +133,15 @@ class Settings:
 
     @property
     def sqlite_path(self) -> Path:
-        """The local store. In remote mode there is none: a file that is there holds memories of
-        other days, which this process has no business with.
+        """The local store. In remote mode there is none: an existing file contains old memories
+        that this process must not touch.
         """
         if not self.has_local_store:
             raise InvalidInput(
                 "the memories are on a server, and the local store is not used",
                 field="RECOLLECT_SYNC",
                 remedy="Unset RECOLLECT_SYNC to keep a local copy, or unset RECOLLECT_API_URL to "
-                "work with the local store alone.",
+                "use only the local store.",
             )
         return self.home / "memories.db"
 
@@ -161,13 +161,13 @@ def _check_networks(values: tuple[str, ...]) -> None:
 
 
 def load(**overrides: object) -> Settings:
-    """The settings of this process; InvalidInput names the variable that cannot be used."""
+    """Load the settings of this process; InvalidInput names the variable that is invalid."""
     try:
         return read(Settings, "RECOLLECT_", os.environ, overrides)
     except Unusable as error:
         name = f"RECOLLECT_{error.name.upper()}"
         raise InvalidInput(
-            f"{name} cannot be used: {error}",
+            f"{name} is invalid: {error}",
             field=name,
-            remedy=f"Correct {name} in the environment, or unset it for the default.",
+            remedy=f"Fix {name} in the environment, or unset it to use the default.",
         ) from error

@@ -14,11 +14,13 @@ def evaluation_set(name: str, strata: Sequence[str]) -> EvaluationSet:
     numbers = range(len(strata))
     return EvaluationSet(
         name=name,
-        documents=tuple(Document(f"d{one}", f"fact number {one} of {name}") for one in numbers),
-        questions=tuple(
-            Question(f"q{one}", f"what is fact {one}?", strata[one]) for one in numbers
+        documents=tuple(
+            Document(f"d{number}", f"fact number {number} of {name}") for number in numbers
         ),
-        gold={f"q{one}": {f"d{one}": 1} for one in numbers},
+        questions=tuple(
+            Question(f"q{number}", f"what is fact {number}?", strata[number]) for number in numbers
+        ),
+        gold={f"q{number}": {f"d{number}": 1} for number in numbers},
         digest="0" * 64,
     )
 

@@ -20,7 +20,7 @@ SPEED = (*COMMAND, "bench", "speed", "--rows", "100", "--queries", "2", "--no-de
 # As a command does that opens its store inside the event loop.
 OPENING = """
 import asyncio
-from recollect.bench.temporary import throw_away_home
+from recollect.bench.temporary import temporary_home
 from recollect.settings import load
 from recollect.wiring import open_postgres
 
@@ -28,7 +28,7 @@ async def measure(home):
     async with open_postgres(load(home=home)):
         await asyncio.Event().wait()
 
-with throw_away_home() as home:
+with temporary_home() as home:
     asyncio.run(measure(home))
 """
 
@@ -100,7 +100,7 @@ def has_ended(number: int) -> bool:
     ],
     ids=["while it starts", "while a server is measured", "inside the event loop"],
 )
-def test_a_signal_ends_everything_it_started(
+def test_temporary_home_is_removed_after_a_signal(
     command: tuple[str, ...],
     reached: Callable[[Path], set[int]],
     number: signal.Signals,

@@ -43,8 +43,8 @@ def ids(*numbers: int) -> list[UUID]:
 
 
 async def fill(store: MemoryStore, *memories: Memory) -> None:
-    for one in memories:
-        await store.add(one)
+    for memory in memories:
+        await store.add(memory)
 
 
 async def fill_background(store: MemoryStore) -> None:
@@ -59,4 +59,4 @@ async def search(
 
 
 async def listed(store: MemoryStore, scope: Scope = EVERYWHERE, owner: str = OWNER) -> list[UUID]:
-    return [one.id for one in await store.page(owner, scope, None, 100)]
+    return [memory.id for memory in await store.page(owner, scope, None, 100)]

@@ -45,15 +45,15 @@ async def known(store: Store, query: str, minutes: float, **asked: Any) -> list[
     return [hit.memory for hit in (await recall(context(store), OWNER, request)).hits]
 
 
-async def test_what_was_stored_later_is_left_out(store: Store) -> None:
+async def test_as_of_excludes_memories_stored_later(store: Store) -> None:
     first, second = memory(1, "the harbour"), memory(5, "the harbour again")
     await fill(store, first, second)
     assert await known(store, "harbour", 0.5) == []
     assert await known(store, "harbour", 1) == [first]
-    assert sorted(await known(store, "harbour", 5), key=lambda one: one.id) == [first, second]
+    assert sorted(await known(store, "harbour", 5), key=lambda memory: memory.id) == [first, second]
 
 
-async def test_an_edited_memory_is_found_by_and_shown_in_its_text_of_then(store: Store) -> None:
+async def test_as_of_finds_and_shows_the_former_text(store: Store) -> None:
     first = memory(1, "the harbour is shallow", tags=("sea",), links=links(see_also=9))
     await store.add(first)
     second = await changed(store, 1, 10, content="the port is deep", tags=(), links=())
@@ -67,7 +67,7 @@ async def test_an_edited_memory_is_found_by_and_shown_in_its_text_of_then(store:
     assert await known(store, "harbour port", 15, scope=Scope(tags=("sea",))) == []
 
 
-async def test_what_was_forgotten_since_is_there(store: Store) -> None:
+async def test_as_of_includes_memories_forgotten_later(store: Store) -> None:
     first = memory(1, "the harbour")
     await store.add(first)
     await changed(store, 1, 10, deleted_at=at(10))
@@ -77,7 +77,7 @@ async def test_what_was_forgotten_since_is_there(store: Store) -> None:
     assert await known(store, "harbour", 25) == [back]
 
 
-async def test_what_is_erased_leaves_no_version(store: Store) -> None:
+async def test_erasing_a_memory_erases_its_versions(store: Store) -> None:
     await store.add(memory(1, "the harbour"))
     await changed(store, 1, 10, content="the port")
     assert await store.erase(OWNER, UUID(int=1))
@@ -116,7 +116,7 @@ async def test_before_the_successor_existed_the_old_one_is_served(store: Store) 
     assert await known(store, "harbour", 25) == [old]
     request = RecallRequest("dredged", as_of=at(25))
     (hit,) = (await recall(context(store), OWNER, request)).hits
-    assert [one.id for one in hit.attached] == ids(11)
+    assert [memory.id for memory in hit.attached] == ids(11)
 
 
 async def test_a_clock_that_went_back_hides_no_state_of_the_present(store: Store) -> None:
@@ -125,10 +125,10 @@ async def test_a_clock_that_went_back_hides_no_state_of_the_present(store: Store
     last = await changed(store, 8, 9, content="the quay")
     assert await known(store, "quay", 9.5) == [last]
     assert await known(store, "harbour port quay", 9.5) == [last]
-    assert [one.content for one in await known(store, "harbour", 8.5)] == ["the harbour"]
+    assert [memory.content for memory in await known(store, "harbour", 8.5)] == ["the harbour"]
 
 
-async def test_why_knows_what_was_not_known_then(store: Store) -> None:
+async def test_why_as_of_explains_a_memory_stored_later(store: Store) -> None:
     await store.add(memory(1, "the harbour"))
     await changed(store, 1, 10, content="the port")
     early = RecallRequest("harbour", as_of=at(0))
@@ -138,10 +138,10 @@ async def test_why_knows_what_was_not_known_then(store: Store) -> None:
     assert (report.recalled, report.memory.content) == (True, "the harbour")
 
 
-async def test_so_many_versions_are_kept_and_no_more(store: Store) -> None:
+async def test_number_of_kept_versions_is_limited(store: Store) -> None:
     await store.add(memory(1, "state 0"))
     for number in range(1, 106):
         await changed(store, 1, 1 + number, content=f"state {number}")
     assert await known(store, "state", 5.5) == []
-    assert [one.content for one in await known(store, "state", 6.5)] == ["state 5"]
-    assert [one.content for one in await known(store, "state", 105.5)] == ["state 104"]
+    assert [memory.content for memory in await known(store, "state", 6.5)] == ["state 5"]
+    assert [memory.content for memory in await known(store, "state", 105.5)] == ["state 104"]

@@ -53,7 +53,7 @@ OPERATORS = {
 
 
 @pytest.mark.parametrize("query", OPERATORS.values(), ids=OPERATORS.keys())
-async def test_operators_are_only_text(store: MemoryStore, query: str) -> None:
+async def test_query_operators_are_treated_as_text(store: MemoryStore, query: str) -> None:
     await fill(store, memory(1, "the harbour"), memory(2, "the bridge"))
     await fill(store, memory(3, "the harbour", owner="eve"), memory(4, "harbour", project="other"))
     assert sorted(await search(store, query)) == ids(1, 4)

@@ -83,21 +83,23 @@ async def test_a_chain_is_followed_to_its_end(store: Store, length: int) -> None
 
 
 @pytest.mark.parametrize("length", [1, 2, 3, 5])
-async def test_in_a_circle_everybody_stands_for_himself(store: Store, length: int) -> None:
+async def test_memories_in_a_supersede_cycle_stand_for_themselves(
+    store: Store, length: int
+) -> None:
     for number in range(1, length + 1):
         before = number - 1 or length
         await store.add(memory(number, "the harbour", links=links(supersedes=before)))
     assert sorted(await shown(store)) == ids(*range(1, length + 1))
 
 
-async def test_what_leads_into_a_circle_stays(store: Store) -> None:
+async def test_memory_leading_into_a_cycle_is_served(store: Store) -> None:
     await store.add(memory(1, "the harbour"))
     await store.add(memory(2, "dredged", links=links(supersedes=(1, 3))))
     await store.add(memory(3, "dredged", links=links(supersedes=2)))
     assert await shown(store) == ids(1)
 
 
-async def test_of_two_successors_the_newest_stands(store: Store) -> None:
+async def test_newest_of_two_successors_is_served(store: Store) -> None:
     """A diamond: 1 is superseded by 2 and 3, both of them by 4."""
     await fill(
         store,
@@ -113,7 +115,7 @@ async def test_of_two_successors_the_newest_stands(store: Store) -> None:
     assert await shown(store) == ids(2)
 
 
-async def test_places_that_became_one_are_filled_from_below(store: Store) -> None:
+async def test_collapsed_ranks_are_filled_from_below(store: Store) -> None:
     for number in range(1, 9):
         before = links(supersedes=number - 1) if 1 < number < 6 else ()
         await store.add(memory(number, "the harbour", links=before))
@@ -138,7 +140,7 @@ async def test_when_the_successor_goes_the_old_one_is_served_again(store: Store)
     assert await shown(store) == ids(1)
 
 
-async def test_another_owners_word_moves_nothing_and_shows_nothing(store: Store) -> None:
+async def test_another_owners_links_have_no_effect(store: Store) -> None:
     theirs = memory(2, "their own harbour", owner="bob", links=links(supersedes=1))
     mine = memory(1, "the harbour", links=links(resolved_by=2, see_also=2))
     await fill(store, mine, theirs)
@@ -148,13 +150,13 @@ async def test_another_owners_word_moves_nothing_and_shows_nothing(store: Store)
     assert [*hit.pointers] == dangling
 
 
-async def test_another_owners_newer_word_does_not_hide_ones_own(store: Store) -> None:
+async def test_another_owners_successor_does_not_hide_ones_own(store: Store) -> None:
     await chain(store, 1, 2)
     await store.add(memory(3, "theirs", owner="bob", links=links(supersedes=1)))
     assert await shown(store) == ids(2)
 
 
-async def test_what_resolves_a_memory_is_attached(store: Store) -> None:
+async def test_recall_attaches_the_memory_that_resolves_a_hit(store: Store) -> None:
     await fill(
         store,
         memory(1, "the harbour floods", links=links(resolved_by=2, see_also=(4, 5), part_of=6)),
@@ -164,7 +166,7 @@ async def test_what_resolves_a_memory_is_attached(store: Store) -> None:
         memory(6, "the coast", deleted_at=memory(6).created_at),
     )
     (hit,) = (await recalled(store)).hits
-    assert [one.id for one in hit.attached] == ids(3)
+    assert [memory.id for memory in hit.attached] == ids(3)
     assert hit.pointers == (
         Pointer("part_of", UUID(int=6), is_dangling=True),
         Pointer("see_also", UUID(int=4)),
@@ -179,11 +181,11 @@ async def test_a_successors_own_links_are_followed(store: Store) -> None:
     await store.add(memory(3, "dredged", links=links(supersedes=2, resolved_by=4, see_also=1)))
     await store.add(memory(4, "a wall"))
     (hit,) = (await recalled(store)).hits
-    assert (hit.memory.id, [one.id for one in hit.attached]) == (*ids(3), ids(4))
+    assert (hit.memory.id, [memory.id for memory in hit.attached]) == (*ids(3), ids(4))
     assert hit.pointers == (Pointer("see_also", UUID(int=1)),)
 
 
-async def test_why_tells_what_stands_in_a_memorys_place(store: Store) -> None:
+async def test_why_names_the_successor_of_a_memory(store: Store) -> None:
     await chain(store, 1, 2, 3)
     request = RecallRequest("harbour")
     old = await why(context(store), OWNER, str(UUID(int=1)), request)
@@ -195,7 +197,7 @@ async def test_why_tells_what_stands_in_a_memorys_place(store: Store) -> None:
     assert new.kept_out == ()
 
 
-async def test_nothing_more_is_asked_where_there_is_nothing_to_follow(store: Store) -> None:
+async def test_recall_sends_no_extra_query_without_links(store: Store) -> None:
     asked: list[object] = []
 
     class Watched:

@@ -95,7 +95,7 @@ async def test_the_same_id_under_two_owners_is_two_memories(store: MemoryStore) 
     assert (await store.fetch(OWNER, ids(2))).superseded == set(ids(2))
 
 
-async def test_what_is_not_there_is_not_found(store: MemoryStore) -> None:
+async def test_missing_memory_is_not_found(store: MemoryStore) -> None:
     assert await store.get(OWNER, UUID(int=1)) is None
     assert await store.get_many(OWNER, []) == {}
     assert await store.get_many(OWNER, ids(1, 2)) == {}
@@ -211,15 +211,15 @@ async def test_stats_count_what_an_owner_has(store: MemoryStore) -> None:
     assert await store.stats("nobody") == Stats(memories=0, forgotten=0, sensitive=0)
 
 
-async def test_many_at_once(store: MemoryStore) -> None:
+async def test_concurrent_writes_are_all_stored(store: MemoryStore) -> None:
     """Reads and writes of one store at the same time: all are served, none is lost."""
     wanted = [memory(number, f"harbour {number}") for number in range(1, 41)]
     await asyncio.gather(
-        *(store.add(one) for one in wanted), *(search(store, "harbour") for _ in wanted)
+        *(store.add(memory) for memory in wanted), *(search(store, "harbour") for _ in wanted)
     )
     assert await listed(store) == ids(*range(40, 0, -1))
-    changed = [replace(one, content=f"bridge {one.id}", version=2) for one in wanted]
-    assert all(await asyncio.gather(*(store.replace(one, based_on=1) for one in changed)))
+    changed = [replace(memory, content=f"bridge {memory.id}", version=2) for memory in wanted]
+    assert all(await asyncio.gather(*(store.replace(memory, based_on=1) for memory in changed)))
     assert await search(store, "harbour") == []
 
 

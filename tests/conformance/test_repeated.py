@@ -52,7 +52,7 @@ async def test_of_several_writers_one_stores_the_text(store: MemoryStore) -> Non
     assert {known.id for known in answers if known is not None} == {kept}
 
 
-async def test_what_says_the_same_is_found_for_many_at_once(store: MemoryStore) -> None:
+async def test_repeated_texts_are_found_in_bulk(store: MemoryStore) -> None:
     first, second = memory(1, TEXT, project="alpha"), memory(2, "Soup at noon")
     await fill(store, first, second, memory(3, TEXT, owner="eve"))
     again = memory(11, TEXT.replace(" ", "\n"), project="alpha")

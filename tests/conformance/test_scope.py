@@ -78,7 +78,7 @@ async def test_a_scope_covers_exactly(
     assert await listed(store, scope) == ids(*reversed(expected))
 
 
-async def test_no_owner_sees_another_ones(store: MemoryStore) -> None:
+async def test_owners_do_not_see_each_others_memories(store: MemoryStore) -> None:
     await fill(store, *MEMORIES)
     assert await search(store, "harbour", owner="eve") == ids(8)
     assert await listed(store, owner="eve") == ids(8)
@@ -105,7 +105,7 @@ async def test_pages_follow_each_other_without_gap_or_repeat(store: MemoryStore)
     after = None
     while page := await store.page(OWNER, EVERYWHERE, after, 4):
         assert len(page) <= 4
-        seen += [one.id for one in page]
+        seen += [memory.id for memory in page]
         after = Cursor.after(page[-1])
         await store.add(memory(100 + len(seen)))
     assert seen == ids(13, 12, *range(11, 0, -1))
@@ -115,7 +115,7 @@ async def test_pages_stay_inside_the_scope(store: MemoryStore) -> None:
     await fill(store, *MEMORIES)
     first = await store.page(OWNER, Scope(project="alpha"), None, 1)
     rest = await store.page(OWNER, Scope(project="alpha"), Cursor.after(first[0]), 10)
-    assert [one.id for one in (*first, *rest)] == ids(3, 2)
+    assert [memory.id for memory in (*first, *rest)] == ids(3, 2)
 
 
 async def test_projects_are_those_of_memories_that_are_not_forgotten(store: MemoryStore) -> None:

@@ -63,7 +63,7 @@ async def test_the_log_says_who_changed_what_newest_first(store: SettingsStore) 
 async def test_setting_the_same_value_again_is_no_change(store: SettingsStore) -> None:
     await store.write_settings({"rrf_k": 10}, by="ada", at=MOMENT)
     await store.write_settings({"rrf_k": 10, "depth": 80}, by="bob", at=MOMENT)
-    assert [(one.name, one.by) for one in await store.settings_log(10)] == [
+    assert [(entry.name, entry.by) for entry in await store.settings_log(10)] == [
         ("depth", "bob"),
         ("rrf_k", "ada"),
     ]
@@ -75,8 +75,8 @@ async def test_each_change_logs_the_value_it_really_replaced(store: SettingsStor
     writes = (store.write_settings({"rrf_k": n}, by=str(n), at=MOMENT) for n in numbers)
     await asyncio.gather(*writes)
     chain = list(reversed(await store.settings_log(100)))
-    assert [one.old for one in chain] == [None, *(one.new for one in chain[:-1])]
-    assert sorted(one.new for one in chain if isinstance(one.new, int)) == list(numbers)
+    assert [entry.old for entry in chain] == [None, *(entry.new for entry in chain[:-1])]
+    assert sorted(entry.new for entry in chain if isinstance(entry.new, int)) == list(numbers)
     assert (await store.read_settings())["rrf_k"] == chain[-1].new
 
 
@@ -125,7 +125,7 @@ async def test_a_key_keeps_what_it_may_do(key_store: KeyStore) -> None:
     await key_store.add_key(limited)
     await key_store.add_key(replace(key(2), role="admin"))
     assert await key_store.find_key(digest("rk_1")) == limited
-    assert [one.role for one in await key_store.list_keys()] == ["admin", "read-only"]
+    assert [key.role for key in await key_store.list_keys()] == ["admin", "read-only"]
 
 
 async def test_a_grace_period_can_be_ended_sooner_and_not_later(key_store: KeyStore) -> None:
@@ -155,9 +155,9 @@ async def test_the_last_use_of_each_key_is_kept(key_store: KeyStore) -> None:
     for number in (1, 2):
         await key_store.add_key(key(number))
     await key_store.note_key_uses({UUID(int=1): MOMENT, UUID(int=7): MOMENT})
-    by_id = {one.id.int: one.last_used_at for one in await key_store.list_keys()}
+    by_id = {key.id.int: key.last_used_at for key in await key_store.list_keys()}
     assert by_id == {1: MOMENT, 2: None}
     later = MOMENT + timedelta(minutes=1)
     await key_store.note_key_uses({UUID(int=1): later, UUID(int=2): MOMENT})
-    by_id = {one.id.int: one.last_used_at for one in await key_store.list_keys()}
+    by_id = {key.id.int: key.last_used_at for key in await key_store.list_keys()}
     assert by_id == {1: later, 2: MOMENT}

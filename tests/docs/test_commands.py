@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from tests.waiting import SECONDS
 
-from recollect.bench.cli.sync import throw_away_server
+from recollect.bench.cli.sync import temporary_server
 
 DOCS = Path(__file__).parents[2] / "docs"
 # What the settings default to; the person's home is another in every test.
@@ -38,7 +38,7 @@ def started(open_folder: Path) -> Iterator[Started]:
     (person / DATA).parent.mkdir(parents=True)
     for folder in (person, person / ".local", person / ".local" / "share"):
         folder.chmod(0o711)
-    with throw_away_server(person / DATA) as (url, key):
+    with temporary_server(person / DATA) as (url, key):
         yield Started(person, url, key)
 
 
@@ -82,7 +82,7 @@ def test_the_quick_start_of_the_api_runs(started: Started, tmp_path: Path) -> No
     assert [hit["memory"]["content"] for hit in recalled["hits"]] == [
         "The ledger is deployed on Fridays."
     ]
-    assert [one["id"] for one in listed["memories"]] == [changed["id"]]
+    assert [memory["id"] for memory in listed["memories"]] == [changed["id"]]
     assert (changed["version"], read["content"]) == (2, "The ledger is deployed on Thursdays.")
     assert stats["memories"] == 1
     assert forgotten["id"] == changed["id"]

@@ -10,7 +10,7 @@ import pytest
 
 from recollect.core.recall.settings import RecallSettings
 from recollect.settings import Settings
-from recollect.shells.cli.text import setting_value
+from recollect.shells.cli.framework.text import setting_value
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -59,7 +59,7 @@ def test_plain_defaults_are_the_ones_in_the_table() -> None:
 
 def test_every_setting_of_recall_is_explained_with_its_default() -> None:
     rows = table((DOCS / "operations.md").read_text(), "name")
-    defaults = {one.name: setting_value(one.default) for one in fields(RecallSettings)}
+    defaults = {field.name: setting_value(field.default) for field in fields(RecallSettings)}
     assert {name.strip("`"): cells[0].strip("`") for name, cells in rows.items()} == defaults
 
 

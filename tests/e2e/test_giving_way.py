@@ -10,14 +10,16 @@ import pytest
 from recollect.core.memory.memory import Draft
 from recollect.settings import load
 from recollect.usecases.graph.extract import Extracted, extract_batch
-from recollect.usecases.priority import PATIENCE
+from recollect.usecases.priority import MAX_YIELD_SECONDS
 from recollect.wiring import open_server
 
 pytestmark = pytest.mark.anyio
 TEXTS = ["the harbour freezes in January", "Ana Lund repairs the pier", "the pier is closed"]
 
 
-async def test_a_servers_work_gives_way(database_url: str, home_with_model: Path) -> None:
+async def test_server_background_work_yields_to_callers(
+    database_url: str, home_with_model: Path
+) -> None:
     settings = load(database_url=database_url, home=home_with_model, worker="off")
     clock = asyncio.get_running_loop().time
     async with open_server(settings) as server:
@@ -33,5 +35,5 @@ async def test_a_servers_work_gives_way(database_url: str, home_with_model: Path
             embedded = clock()
             assert await extract_batch(server.graph) == Extracted(len(TEXTS))
             read = clock()
-    assert embedded - begun >= len(TEXTS) * PATIENCE
-    assert read - embedded >= len(TEXTS) * PATIENCE
+    assert embedded - begun >= len(TEXTS) * MAX_YIELD_SECONDS
+    assert read - embedded >= len(TEXTS) * MAX_YIELD_SECONDS

@@ -68,7 +68,7 @@ def program(open_folder: Path) -> Iterator[Program]:
     assert not list((prefix / "bin").iterdir())
 
 
-def test_it_remembers_and_recalls(program: Program) -> None:
+def test_installed_command_remembers_and_recalls(program: Program) -> None:
     stored = program("remember", "Deployments go out with make release.")
     assert stored.returncode == 0, stored.stderr
     found = program("recall", "how do deployments go out?", "--json")
@@ -77,7 +77,7 @@ def test_it_remembers_and_recalls(program: Program) -> None:
 
 
 @pytest.mark.anyio
-async def test_it_speaks_mcp(program: Program) -> None:
+async def test_installed_command_serves_mcp(program: Program) -> None:
     parameters = StdioServerParameters(
         command=str(program.path), args=["mcp"], env=program.environment
     )
@@ -86,7 +86,7 @@ async def test_it_speaks_mcp(program: Program) -> None:
     assert {"memory_store", "memory_recall"} <= tools
 
 
-def test_it_serves_the_api_and_its_page(program: Program) -> None:
+def test_installed_command_serves_the_api_and_web_page(program: Program) -> None:
     with _serving(program) as url:
         page = httpx.get(url, trust_env=False, timeout=SECONDS)
         assert page.status_code == 200
@@ -123,7 +123,7 @@ def test_agents_get_the_link_that_survives_an_upgrade(program: Program) -> None:
     assert str(program.path.resolve()) not in printed.stdout
 
 
-def test_bench_says_what_to_install(program: Program) -> None:
+def test_installed_bench_says_what_to_install(program: Program) -> None:
     refused = program("bench", "run")
     assert refused.returncode != 0
     assert "make install EXTRAS=bench" in refused.stderr

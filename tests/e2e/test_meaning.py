@@ -114,12 +114,12 @@ def test_a_paraphrase_with_no_shared_word_is_found_until_the_text_says_something
         for query in (QUERY, NEW_QUERY):
             assert id not in [hit["memory"]["id"] for hit in recalled(mine, query)["hits"]]
         stale = mine.post("why", json={"id": id, "query": QUERY}).json()
-        assert [one["kind"] for one in stale["kept_out"] if one["leg"] == "dense"] == [
+        assert [reason["kind"] for reason in stale["kept_out"] if reason["leg"] == "dense"] == [
             "not_embedded"
         ]
         park(database_url, "infinity")
         parked = mine.post("why", json={"id": id, "query": QUERY}).json()
-        (told,) = (one for one in parked["kept_out"] if one["leg"] == "dense")
+        (told,) = (reason for reason in parked["kept_out"] if reason["leg"] == "dense")
         assert (told["kind"], parked["legs"]["dense"]["parked"]) == ("parked", "it choked")
         assert "it choked" in told["what"]
         park(database_url, "now")
@@ -140,11 +140,13 @@ def test_sensitive_memories_and_other_owners_are_not_found_by_meaning(server: Ru
         work_off(server)
         assert id not in [hit["memory"]["id"] for hit in recalled(mine, QUERY)["hits"]]
         why = mine.post("why", json={"id": id, "query": QUERY}).json()
-        assert [one["kind"] for one in why["kept_out"] if one["leg"] == "dense"] == ["sensitive"]
+        assert [reason["kind"] for reason in why["kept_out"] if reason["leg"] == "dense"] == [
+            "sensitive"
+        ]
         assert recalled(mine, "automobile")["hits"][0]["memory"]["id"] == id
 
 
-def test_what_is_excluded_costs_no_place_and_weight_0_runs_no_leg(server: Running) -> None:
+def test_excluded_memories_take_no_place_and_weight_0_skips_a_leg(server: Running) -> None:
     with server.client() as mine:
         mine.patch("settings", json={"deadline_ms": 60_000, "depth": 1})
         best = store(mine, CAR)
@@ -168,7 +170,7 @@ def test_at_any_depth_why_knows_the_rank_in_the_dense_leg(server: Running) -> No
         work_off(server)
         why = mine.post("why", json={"id": far, "query": QUERY, "limit": 1}).json()
         assert why["legs"]["dense"]["rank"] in range(2, 6)
-        kinds = {one["leg"]: one["kind"] for one in why["kept_out"]}
+        kinds = {reason["leg"]: reason["kind"] for reason in why["kept_out"]}
         assert kinds["dense"] == "below_depth"
 
 

@@ -80,10 +80,10 @@ async def test_a_text_left_in_a_file_is_found(embedded: EmbeddedPostgres) -> Non
         left.write_text(TEXTS[0])
         report = await erase_owner(store, store.eraser, OWNER)
         left.unlink()
-        assert [one.where for one in report.remains] == [str(left)]
+        assert [remain.where for remain in report.remains] == [str(left)]
 
 
-def test_on_another_postgres_it_is_said_what_stays(tmp_path: Path, database_url: str) -> None:
+def test_erase_on_external_postgres_reports_what_stays(tmp_path: Path, database_url: str) -> None:
     operator = Cli(tmp_path / "operator", {"RECOLLECT_DATABASE_URL": database_url})
     shown = operator("erase", "--owner", "ada", "--server", "--yes")
     assert shown.exit_code == 0

@@ -55,7 +55,7 @@ kinds = pytest.mark.parametrize("kind", ["sqlite", "postgres"])
 
 @kinds
 @pytest.mark.parametrize("with_another", [False, True])
-async def test_everything_of_an_owner_goes(
+async def test_erase_owner_removes_everything(
     kind: str, tmp_path: Path, database_url: str, *, with_another: bool
 ) -> None:
     async with opened(kind, tmp_path, database_url) as (store, eraser):
@@ -84,11 +84,11 @@ async def test_the_search_finds_what_was_not_erased(
         marks = marks_of(MINE)
         _, remains = await eraser.remains(marks)
         # Live memories are not an owner's remains, so texts of theirs are nobody's business.
-        assert {one.where for one in remains} >= {"memories.id"}
+        assert {remain.where for remain in remains} >= {"memories.id"}
 
 
 @kinds
-async def test_a_table_that_nobody_thought_of_is_searched(
+async def test_erasure_search_covers_unknown_tables(
     kind: str, tmp_path: Path, database_url: str
 ) -> None:
     async with opened(kind, tmp_path, database_url) as (store, eraser):
@@ -103,7 +103,7 @@ async def test_a_table_that_nobody_thought_of_is_searched(
                 other_connection.execute("create table unthought_of (memory uuid, evidence jsonb)")
                 other_connection.execute("insert into unthought_of values (%s, %s)", values)
         report = await erase_owner(store, eraser, OWNER)
-        found = {one.where for one in report.remains}
+        found = {remain.where for remain in report.remains}
         assert {"unthought_of.memory", "unthought_of.evidence"} <= found
 
 
@@ -128,7 +128,7 @@ async def test_former_texts_links_and_concepts_go_too(
             with psycopg.connect(database_url, autocommit=True) as other:
                 other.execute("analyze")
         marks = marks_of([first, second])
-        before = {one.where for one in (await eraser.remains(marks))[1]}
+        before = {remain.where for remain in (await eraser.remains(marks))[1]}
         assert {"memory_versions.content", "memory_links.memory_id"} <= before
         if kind == "postgres":
             assert {"concept_names.name", "concepts.name", "memory_concepts.memory_id"} <= before
@@ -145,7 +145,7 @@ async def test_words_left_in_the_index_are_found(tmp_path: Path) -> None:
         with closing(sqlite3.connect(tmp_path / "memories.db")) as other, other:
             other.execute("DROP TRIGGER unindex_erased")
         report = await erase_owner(store, eraser, OWNER)
-        assert "memory_words" in {one.where for one in report.remains}
+        assert "memory_words" in {remain.where for remain in report.remains}
 
 
 async def test_words_left_among_the_frequencies_are_found(database_url: str) -> None:
@@ -155,10 +155,10 @@ async def test_words_left_among_the_frequencies_are_found(database_url: str) -> 
             other.execute("insert into lexeme_stats values (%s, 'xylophon', 1)", (OWNER,))
             other.execute("delete from memories")
         _, remains = await store.eraser.remains(Marks(owner=OWNER, words=frozenset({"xylophones"})))
-        assert [one.where for one in remains] == ["lexeme_stats.lexeme"]
+        assert [remain.where for remain in remains] == ["lexeme_stats.lexeme"]
 
 
-async def test_the_planner_forgets_as_well(database_url: str) -> None:
+async def test_erase_owner_clears_planner_statistics(database_url: str) -> None:
     async with PostgresStore(database_url) as store:
         await fill(store, *MINE, *(memory(n, f"cormorant number {n}") for n in range(100, 400)))
         with psycopg.connect(database_url, autocommit=True) as other:
@@ -175,7 +175,7 @@ async def test_the_planner_forgets_as_well(database_url: str) -> None:
             assert other.execute("select count(*) from memories").fetchone() == (0,)
 
 
-def test_the_command_and_what_synced_clients_hear(tmp_path: Path, database_url: str) -> None:
+def test_erase_command_reaches_synced_clients(tmp_path: Path, database_url: str) -> None:
     with running(database_url, tmp_path / "server") as server:
         key = server.new_key("ada")
         named = {"RECOLLECT_API_URL": server.url, "RECOLLECT_API_KEY": key}
@@ -211,7 +211,7 @@ def test_erasing_the_local_store_reaches_the_server(tmp_path: Path, database_url
             assert there.execute("select count(*) from memories").fetchone() == (0,)
 
 
-def test_an_owner_erases_his_own_over_the_api(tmp_path: Path, database_url: str) -> None:
+def test_owner_erases_own_memories_over_the_api(tmp_path: Path, database_url: str) -> None:
     with running(database_url, tmp_path / "server") as server:
         mine = client_of(server, tmp_path / "mine", server.new_key("ada"))
         theirs = client_of(server, tmp_path / "theirs", server.new_key("bob"))
@@ -269,7 +269,7 @@ def test_a_local_erasure_leaves_no_bytes(tmp_path: Path) -> None:
         assert file_again.execute("SELECT count(*) FROM outbox").fetchone() == (0,)
 
 
-def test_forgetting_for_ever_can_search(tmp_path: Path) -> None:
+def test_erasing_a_memory_can_search_for_leftovers(tmp_path: Path) -> None:
     cli = Cli(tmp_path / "home")
     kept = cli.json("remember", "the lighthouse keeper drinks elderflower")
     report = cli.json("forget", kept["id"], "--forever", "--yes", "--search")
@@ -287,5 +287,5 @@ def test_marks_are_bounded_and_telling() -> None:
     assert len(marks.ids) == 499
     assert len(marks.texts) <= 100
     assert len(marks.words) <= 200
-    assert all('"' not in one for one in marks.texts)
+    assert all('"' not in text for text in marks.texts)
     assert UUID(int=1) in marks.ids

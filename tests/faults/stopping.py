@@ -19,7 +19,7 @@ from tests.faults.steps import stop_at
 
 import recollect.adapters.models.embedders.catalogue
 import recollect.adapters.models.embedders.hosted
-import recollect.shells.cli.embedding
+import recollect.shells.cli.admin.embedding
 import recollect.shells.progress
 import recollect.usecases.workers.reembed
 import recollect.wiring  # noqa: F401  # as above
@@ -44,7 +44,7 @@ def configure_stores() -> None:
     timeouts, limits = Timeouts(database_connect=60, acquire=60, lease=1.0), Limits(drop_batch=25)
 
     def configured(self: PostgresStore, url: str, **options: Any) -> None:
-        real(self, url, timeouts=timeouts, limits=limits, **options)
+        real(self, url, **{**options, "timeouts": timeouts, "limits": limits})
 
     PostgresStore.__init__ = configured  # type: ignore[method-assign]  # the command makes its own
 

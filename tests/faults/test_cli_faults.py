@@ -27,8 +27,8 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
 @pytest.mark.parametrize(
     ("arguments", "code", "remedy"),
     [
-        (("remember", ""), 2, "Write what should be remembered"),
-        (("remember", "  \n "), 2, "Write what should be remembered"),
+        (("remember", ""), 2, "Write what to remember"),
+        (("remember", "  \n "), 2, "Write what to remember"),
         (("remember", "x" * 8_001), 2, "RECOLLECT_MAX_CONTENT"),
         (("remember", "x", "--importance", "1.01"), 2, "from 0"),
         (("remember", "x", "--importance", "nan"), 2, "from 0"),

@@ -18,11 +18,11 @@ from tests.usecases.queues import InMemoryQueue
 
 from recollect.adapters.models.embedders.hosted import FIRST_TEXTS, HostedEmbedder
 from recollect.adapters.models.embedders.hosted_providers import COMPATIBLE
-from recollect.adapters.models.hosted.retries import DOCUMENT_PATIENCE
+from recollect.adapters.models.hosted.retries import DOCUMENT_RETRIES
 from recollect.core.admin.timeouts import Timeouts
 from recollect.core.errors import ModelBusy
 from recollect.core.recall.space import EmbeddingJob, StoredSpace
-from recollect.usecases.workers.backoff import Trouble
+from recollect.usecases.workers.backoff import BackoffEvent
 from recollect.usecases.workers.embed import Embedded, EmbeddingContext, OnEmbedding
 from recollect.usecases.workers.embedding import EmbeddingStep
 from recollect.usecases.workers.worker import Worker
@@ -102,11 +102,11 @@ def test_a_slow_server_gets_its_work_done(seconds: float, in_vain: list[int]) ->
     async def run(loop: AdvancingClock) -> list[float]:
         def slowly(request: Request) -> Fault:
             takes = seconds * len(request.body["input"])
-            if takes < DOCUMENT_PATIENCE.request_seconds:
+            if takes < DOCUMENT_RETRIES.request_seconds:
                 loop.advance(takes)
                 return FINE
             gave_up.append(len(request.body["input"]))
-            return Stall(lambda: loop.advance(DOCUMENT_PATIENCE.request_seconds))
+            return Stall(lambda: loop.advance(DOCUMENT_RETRIES.request_seconds))
 
         server.misbehave(*[slowly] * 1000)
         async with working(loop, server) as (queue, worker, _):
@@ -124,16 +124,16 @@ def test_a_slow_server_gets_its_work_done(seconds: float, in_vain: list[int]) ->
 
 def test_a_service_that_asks_to_be_left_alone_is_left_alone() -> None:
     """By the next round, by the probe and by queries; and afterwards the work goes on."""
-    troubles: list[Trouble] = []
+    troubles: list[BackoffEvent] = []
     came: list[float] = []
 
     async def run(loop: AdvancingClock) -> None:
         in_trouble, all_kept = asyncio.Event(), asyncio.Event()
         kept = 0
 
-        def tell(note: Embedded | Trouble) -> None:
+        def tell(note: Embedded | BackoffEvent) -> None:
             nonlocal kept
-            if isinstance(note, Trouble):
+            if isinstance(note, BackoffEvent):
                 troubles.append(note)
                 in_trouble.set()
             else:

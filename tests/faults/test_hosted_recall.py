@@ -83,7 +83,7 @@ def test_a_service_that_asks_for_silence_is_sent_no_query(
         sent = len(hosted.requests)
         found = recalled(client)
         assert found["degraded"] == ["dense"]
-        assert "asked to be sent nothing for another" in found["legs"]["dense"]["note"]
+        assert "asked to wait another" in found["legs"]["dense"]["note"]
         # Nor is it sent a memory; it waits, and the figures say for what.
         assert client.post("memories", json={"content": "a new one"}).is_success
         wait_until(lambda: client.get("stats").json()["embedding"]["last_error"])

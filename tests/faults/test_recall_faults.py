@@ -40,6 +40,7 @@ def serving_both_legs(url: str, home: Path) -> Iterator[httpx.Client]:
             url,
             home,
             worker="inside",
+            timeout_factor=1.0,  # the tests measure how long a recall waits
             embedder="compatible/words@8",
             compatible_url=model.base_url,
         ) as up,

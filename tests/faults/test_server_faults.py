@@ -304,7 +304,7 @@ def test_an_embedded_postgres_that_is_killed_is_started_again(open_folder: Path)
     assert was_stopped(home)
 
 
-def test_a_taken_port_is_told_with_its_remedy(database_url: str, tmp_path: Path) -> None:
+def test_serve_names_a_port_in_use_with_a_remedy(database_url: str, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         variables = os.environ | {
@@ -317,7 +317,7 @@ def test_a_taken_port_is_told_with_its_remedy(database_url: str, tmp_path: Path)
         )
     assert run.returncode != 0
     told = " ".join(run.stderr.split())
-    assert f"port {port} of 127.0.0.1 is taken" in told
+    assert f"port {port} of 127.0.0.1 is in use by another program" in told
     assert "RECOLLECT_PORT" in told
     assert "Traceback" not in run.stderr
 

@@ -31,7 +31,7 @@ from tests.waiting import SECONDS, wait_until
 
 from recollect.adapters.models.embedders.hosted import HostedEmbedder
 from recollect.adapters.models.embedders.hosted_providers import COMPATIBLE
-from recollect.adapters.models.hosted.retries import DOCUMENT_PATIENCE, LONGEST_SILENCE
+from recollect.adapters.models.hosted.retries import DOCUMENT_RETRIES, MAX_RETRY_AFTER
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.core.admin.timeouts import Timeouts
 from recollect.core.errors import ModelUnavailable
@@ -99,9 +99,9 @@ UNHURRIED_WORKER = """
 from recollect.main import main
 from recollect.usecases.workers import embed
 from recollect.usecases.graph import extract
-from recollect.usecases.workers import tasks
+from recollect.usecases import tasks
 embed._LAST_WORD_SECONDS = extract._LAST_WORD_SECONDS = 60
-tasks._AGAIN_SECONDS = 120
+tasks.cancel_and_wait.__kwdefaults__["cancel_again"] = 120
 main()
 """
 
@@ -162,7 +162,7 @@ def test_a_hosted_model_that_fails_costs_no_memory_an_attempt(
             loop.advance(seconds)
             await asyncio.sleep(0)
 
-        hang = Stall(lambda: loop.advance(DOCUMENT_PATIENCE.request_seconds))
+        hang = Stall(lambda: loop.advance(DOCUMENT_RETRIES.request_seconds))
         server.misbehave(FINE, *(hang if isinstance(one, Stall) else one for one in faults))
         async with build_context(database_url, server) as context:
             with pytest.raises(ModelUnavailable):
@@ -170,7 +170,7 @@ def test_a_hosted_model_that_fails_costs_no_memory_an_attempt(
             assert len(server.requests) == 1 + len(faults)
             (space,) = await context.queue.spaces()
             failed = await context.queue.progress(space)
-            await sleep(LONGEST_SILENCE)
+            await sleep(MAX_RETRY_AFTER)
             await Worker(EmbeddingStep(context), sleep=sleep, now=loop.time).work_off()
             return failed, await context.queue.progress(space)
 
@@ -235,11 +235,11 @@ def test_damaged_model_files_leave_recall_by_words_and_are_told(
             client.post("memories", json={"content": "Anna prefers tea over coffee"})
             told = wait_for_embedding(client, "last_error")
             assert told["waiting"] == 1
-            assert "could not be fetched" in told["last_error"]
+            assert "could not be downloaded" in told["last_error"]
             found = client.post("recall", json={"query": "coffee", "explain": True}).json()
             assert len(found["hits"]) == 1
             assert found["degraded"] == ["dense"]
-            assert "could not be fetched" in found["legs"]["dense"]["note"]
+            assert "could not be downloaded" in found["legs"]["dense"]["note"]
     with (
         running(database_url, home_with_model, worker="inside") as up,
         up.client(key) as client,

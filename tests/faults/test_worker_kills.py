@@ -30,7 +30,7 @@ from recollect.adapters.postgres.store import PostgresStore
 from recollect.core.admin.timeouts import Timeouts
 from recollect.core.errors import ModelUnavailable
 from recollect.core.recall.space import Space
-from recollect.usecases.workers.backoff import Trouble
+from recollect.usecases.workers.backoff import BackoffEvent
 from recollect.usecases.workers.embed import BATCH, Embedded, EmbeddingContext
 from recollect.usecases.workers.embedding import EmbeddingStep, retry_parked
 from recollect.usecases.workers.worker import Worker
@@ -197,9 +197,9 @@ class Moody:
         return self
 
 
-def embedded_by(url: str, model: Moody) -> list[Embedded | Trouble]:
+def embedded_by(url: str, model: Moody) -> list[Embedded | BackoffEvent]:
     """What a worker tells until all is embedded; its claims lapse at once."""
-    told: list[Embedded | Trouble] = []
+    told: list[Embedded | BackoffEvent] = []
 
     async def run() -> None:
         async with opened(url, timeouts=Timeouts(lease=0)) as (store, vectors):
@@ -243,7 +243,7 @@ def test_a_worker_whose_connection_is_cut_in_the_midst_of_a_step_goes_on(
     act_before_commit(step, cut_once, monkeypatch.setattr)
     told = embedded_by(database_url, Moody(**moods))
     assert cut
-    assert any(isinstance(one, Trouble) and one.of == "store" for one in told)
+    assert any(isinstance(one, BackoffEvent) and one.of == "store" for one in told)
 
 
 def test_a_worker_that_loses_every_connection_while_its_model_works_goes_on(

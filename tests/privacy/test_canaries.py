@@ -34,7 +34,7 @@ def test_other_text_is_left_alone() -> None:
     assert birds_in(base64.b64encode(b"a canary, an ordinary one" * 9)) == []
 
 
-def test_an_aviary_tells_which_way_it_got_out() -> None:
+def test_aviary_names_the_leak() -> None:
     aviary = Aviary()
     aviary.keep("log", "all is well")
     aviary.check()

@@ -117,7 +117,7 @@ def stored(client: httpx.Client, content: str, **more: Any) -> dict[str, Any]:
     return memory
 
 
-def test_no_canary_gets_out(house: House, open_folder: Path) -> None:
+def test_no_canary_leaks(house: House, open_folder: Path) -> None:
     with house.serving() as client:
         # On a busy machine a leg must not be left out for being late.
         assert client.patch("settings", json={"deadline_ms": 30_000}).is_success
@@ -167,7 +167,7 @@ def test_no_canary_gets_out(house: House, open_folder: Path) -> None:
     house.aviary.check()
 
 
-def test_what_becomes_sensitive_while_its_request_fails_is_not_sent_again(house: House) -> None:
+def test_text_that_becomes_sensitive_during_a_failed_request_is_not_resent(house: House) -> None:
     """A turn of a conversation, while the service has it together with the turn after it."""
     said, answered = f"the safe opens with {canary('said')}", "thanks, that is all"
     reached: list[int] = []
@@ -188,7 +188,7 @@ def test_what_becomes_sensitive_while_its_request_fails_is_not_sent_again(house:
         stored(client, answered, **turn)
         assert house.run("worker", "--once").returncode == 0
     (when,) = reached
-    assert birds_in("".join(text for one in house.hosted.requests for text in _texts(one)))
+    assert birds_in("".join(text for request in house.hosted.requests for text in _texts(request)))
     later = [text for request in house.hosted.requests[when:] for text in _texts(request)]
     assert answered in later
     assert birds_in("".join(later)) == []
@@ -266,8 +266,8 @@ def _provoke_errors(house: House, client: httpx.Client, taken: str) -> None:
         house.aviary.keep("error answers", answer.content + repr(answer.headers).encode())
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
     arguments: list[Any] = [{"content": bird, "importance": 9}, {"content": [bird]}, bird]
-    for one in arguments:
-        call = {**message, "params": {"name": "memory_store", "arguments": one}}
+    for argument in arguments:
+        call = {**message, "params": {"name": "memory_store", "arguments": argument}}
         house.aviary.keep("mcp", _mcp(house, json.dumps(call)))
     for body in (f'{{"jsonrpc": "{bird}', json.dumps({"jsonrpc": "2.0", "method": bird})):
         house.aviary.keep("mcp", _mcp(house, body))

@@ -59,7 +59,9 @@ def test_local_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("provider", HOSTED)
-def test_no_hosted_model_can_be_had(provider: str, watched: Loopback, tmp_path: Path) -> None:
+def test_hosted_models_are_refused_by_default(
+    provider: str, watched: Loopback, tmp_path: Path
+) -> None:
     settings = load(home=tmp_path, **SETTINGS)
 
     async def attempt() -> None:
@@ -75,7 +77,7 @@ def test_no_hosted_model_can_be_had(provider: str, watched: Loopback, tmp_path: 
 
 
 @pytest.mark.parametrize("provider", HOSTED)
-def test_when_it_is_opened_the_request_would_go_through_the_watched_proxy(
+def test_hosted_egress_goes_through_the_watched_proxy(
     provider: str, watched: Loopback, tmp_path: Path
 ) -> None:
     """Otherwise the silence above would prove nothing."""
@@ -95,7 +97,7 @@ def test_when_it_is_opened_the_request_would_go_through_the_watched_proxy(
 
 
 @pytest.mark.parametrize("provider", HOSTED)
-def test_recall_goes_on_by_words_and_says_why(
+def test_recall_continues_by_words_and_says_why(
     provider: Api, watched: Loopback, database_url: str, tmp_path: Path
 ) -> None:
     """The memories were embedded by a service on this machine; then its address was lost."""
@@ -135,7 +137,7 @@ def test_the_doctor_says_why(provider: str, watched: Loopback, tmp_path: Path) -
     variables = {f"RECOLLECT_{name.upper()}": str(value) for name, value in SETTINGS.items()}
     asked = Cli(tmp_path, {**variables, "RECOLLECT_EMBEDDER": NAMES[provider]})("doctor", "--json")
     checks = {check["name"]: check for check in json.loads(asked.stdout)["checks"]}
-    assert checks["egress"]["detail"].startswith("local: no text leaves")
+    assert checks["egress"]["detail"].startswith("local: no text is sent")
     assert checks["embedder"]["status"] == "fail"
     assert "RECOLLECT_EGRESS=local" in checks["embedder"]["detail"]
     assert "RECOLLECT_EGRESS=hosted" in checks["embedder"]["remedy"]

@@ -37,7 +37,7 @@ async def store(database_url: str) -> AsyncIterator[PostgresStore]:
 
 async def scores(store: PostgresStore, owner: str, text: str) -> dict[UUID, float]:
     found = await store.search_words(owner, EVERYWHERE, WordQuery(text))
-    return {one.id: one.score for one in found}
+    return {hit.id: hit.score for hit in found}
 
 
 async def test_words_of_a_memory_that_became_sensitive_are_not_kept(database_url: str) -> None:
@@ -46,8 +46,8 @@ async def test_words_of_a_memory_that_became_sensitive_are_not_kept(database_url
     async with PostgresStore(database_url, limits=Limits(live_words=0)) as store:
         await store.add_many(plain)
         assert frequencies(database_url, VICTIM)[PIN] == 3
-        for one in plain:
-            hidden = replace(one, version=2, is_sensitive=True)
+        for memo in plain:
+            hidden = replace(memo, version=2, is_sensitive=True)
             assert await store.replace(hidden, based_on=1)
         assert PIN not in frequencies(database_url, VICTIM)
 

@@ -47,7 +47,7 @@ def server(database_url: str, tmp_path: Path) -> Iterator[Running]:
         yield up
 
 
-def test_the_use_cases_obey_the_caller_and_else_the_text() -> None:
+def test_use_cases_obey_the_caller_before_the_text() -> None:
     store = InMemoryStore()
     mine = LocalService(Context(store, store, SystemClock(), {}), "me")
 
@@ -74,13 +74,13 @@ def test_the_use_cases_obey_the_caller_and_else_the_text() -> None:
     asyncio.run(life())
 
 
-def test_the_command_line_says_so(cli: Cli) -> None:
+def test_cli_reports_a_detected_secret(cli: Cli) -> None:
     stored = cli.json("remember", NOTE)
     assert (stored["is_sensitive"], stored["sensitive_because"]) == (True, BECAUSE)
     said = cli("remember", NOTE).stdout
     assert (
         "marked as sensitive: its text looks like a secret (GitHub token, confidence 0.97); "
-        "overrule it with --not-sensitive"
+        "override with --not-sensitive"
     ) in said
     assert TOKEN not in said
     overruled = cli.json("remember", f"{NOTE}, or not", "--not-sensitive")
@@ -95,7 +95,7 @@ def test_the_command_line_says_so(cli: Cli) -> None:
     assert not cli.json("update", overruled["id"], "--not-sensitive")["is_sensitive"]
 
 
-def test_the_api_and_its_client_say_so(server: Running, tmp_path: Path) -> None:
+def test_api_and_client_report_a_detected_secret(server: Running, tmp_path: Path) -> None:
     with server.client() as client:
         stored = client.post("memories", json={"content": NOTE}).json()
         assert (stored["is_sensitive"], stored["sensitive_because"]) == (True, BECAUSE)
@@ -122,7 +122,7 @@ def test_the_page_leaves_the_decision_to_the_server() -> None:
     assert 'is_sensitive: at("sensitive").checked || null' in script
 
 
-def test_mcp_says_so(tmp_path: Path) -> None:
+def test_mcp_reports_a_detected_secret(tmp_path: Path) -> None:
     parameters = StdioServerParameters(
         command=COMMAND[0],
         args=[*COMMAND[1:], "mcp"],
@@ -133,7 +133,7 @@ def test_mcp_says_so(tmp_path: Path) -> None:
         result = await client.call_tool(tool, arguments)
         assert isinstance(result, CallToolResult)
         assert not result.is_error
-        return result.structured_content, [getattr(one, "text", "") for one in result.content]
+        return result.structured_content, [getattr(part, "text", "") for part in result.content]
 
     async def life() -> None:
         # The newer handshake would give a server that starts slowly ten seconds and no more.

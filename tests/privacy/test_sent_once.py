@@ -22,7 +22,7 @@ from tests.privacy.canaries import birds_in, canary
 from tests.waiting import SECONDS
 
 from recollect.adapters.models.embedders.catalogue import Account, Catalogue
-from recollect.adapters.models.hosted.retries import DOCUMENT_PATIENCE
+from recollect.adapters.models.hosted.retries import DOCUMENT_RETRIES
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.core.memory.memory import EPISODE, Memory
 from recollect.usecases.workers.embed import EmbeddingContext
@@ -38,20 +38,20 @@ ANSWERED = memory(2, "and what then", category=EPISODE, session="chat")
 Change = Callable[[PostgresStore, Memory], Coroutine[None, None, None]]
 
 
-async def hide(store: PostgresStore, one: Memory) -> None:
-    assert await store.replace(replace(one, is_sensitive=True, version=2), based_on=1)
+async def hide(store: PostgresStore, memory: Memory) -> None:
+    assert await store.replace(replace(memory, is_sensitive=True, version=2), based_on=1)
 
 
-async def edit(store: PostgresStore, one: Memory) -> None:
-    assert await store.replace(replace(one, content="moulting", version=2), based_on=1)
+async def edit(store: PostgresStore, memory: Memory) -> None:
+    assert await store.replace(replace(memory, content="moulting", version=2), based_on=1)
 
 
-async def forget(store: PostgresStore, one: Memory) -> None:
-    assert await store.replace(replace(one, deleted_at=one.updated_at, version=2), based_on=1)
+async def forget(store: PostgresStore, memory: Memory) -> None:
+    assert await store.replace(replace(memory, deleted_at=memory.updated_at, version=2), based_on=1)
 
 
-async def erase(store: PostgresStore, one: Memory) -> None:
-    assert await store.erase(OWNER, one.id)
+async def erase(store: PostgresStore, memory: Memory) -> None:
+    assert await store.erase(OWNER, memory.id)
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def embed_while(
                 asyncio.run_coroutine_threadsafe(change(store, memories[0]), loop).result(SECONDS)
                 reached.append(len(hosted.requests))
                 if isinstance(fault, Stall):
-                    return Stall(lambda: loop.advance(DOCUMENT_PATIENCE.request_seconds))
+                    return Stall(lambda: loop.advance(DOCUMENT_RETRIES.request_seconds))
                 return fault
 
             hosted.misbehave(meanwhile)
@@ -113,27 +113,27 @@ FAULTS: dict[str, Fault] = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_what_became_sensitive_is_not_sent_again(
+def test_text_that_became_sensitive_is_not_sent_again(
     database_url: str, hosted: Loopback, fault: str
 ) -> None:
     when = embed_while(database_url, hosted, [BIRD, *FREE], hide, FAULTS[fault])
     assert birds_in(hosted.received)  # the look-out is not blind
     assert birds_in("\n".join(texts_since(hosted, when))) == []
-    assert {one.content for one in FREE} <= set(texts_since(hosted, 0))
+    assert {memory.content for memory in FREE} <= set(texts_since(hosted, 0))
 
 
-def test_what_became_sensitive_while_others_were_embedded_is_not_sent_at_all(
+def test_text_that_became_sensitive_before_its_request_is_never_sent(
     database_url: str, hosted: Loopback
 ) -> None:
     behind = [replace(BIRD, id=UUID(int=99)), *FREE]
     embed_while(database_url, hosted, behind, hide, FAULTS["answered"])
     assert birds_in(hosted.received) == []
     sent = [text for text in texts_since(hosted, 0) if text.startswith("sparrow")]
-    assert sorted(sent) == sorted(one.content for one in FREE)  # each once
+    assert sorted(sent) == sorted(memory.content for memory in FREE)  # each once
 
 
 @pytest.mark.parametrize("change", [edit, forget, erase])
-def test_nor_is_what_was_changed_forgotten_or_erased(
+def test_changed_forgotten_or_erased_texts_are_not_sent_again(
     database_url: str, hosted: Loopback, change: Change
 ) -> None:
     when = embed_while(database_url, hosted, [BIRD, *FREE], change, FAULTS["refused"])
@@ -145,9 +145,12 @@ def test_nor_is_what_was_changed_forgotten_or_erased(
 
 @pytest.mark.parametrize(
     ("fault", "change"),
-    [*((fault, hide) for fault in FAULTS), *(("refused", one) for one in (edit, forget, erase))],
+    [
+        *((fault, hide) for fault in FAULTS),
+        *(("refused", change) for change in (edit, forget, erase)),
+    ],
 )
-def test_nor_are_its_words_sent_with_the_turn_after_it(
+def test_sensitive_words_are_not_sent_with_the_following_turn(
     database_url: str, hosted: Loopback, fault: str, change: Change
 ) -> None:
     when = embed_while(database_url, hosted, [SAID, ANSWERED], change, FAULTS[fault])

@@ -19,7 +19,7 @@ from tests.privacy.canaries import birds_in, canary
 from tests.shells.cli.commands import Cli
 
 from recollect.ports.service import Service
-from recollect.shells.cli.errors import guarded
+from recollect.shells.cli.framework.errors import guarded
 from recollect.shells.mcp.server import Context, build_server
 
 BIRD = canary("told")

@@ -51,7 +51,7 @@ class History(RuleBasedStateMachine):
         self.clock = count(1)
 
     def current(self) -> list[Memory]:
-        return [one for one in self.model.values() if one.deleted_at is None]
+        return [memory for memory in self.model.values() if memory.deleted_at is None]
 
     @rule(target=stored, content=contents, tags=tags, project=projects, sensitive=st.booleans())
     def add(
@@ -113,13 +113,15 @@ class History(RuleBasedStateMachine):
         current = self.current()
         assert counted.memories == len(current)
         assert counted.forgotten == len(self.model) - len(current)
-        assert counted.sensitive == sum(one.is_sensitive for one in current)
+        assert counted.sensitive == sum(memory.is_sensitive for memory in current)
         assert sum(counted.by_category.values()) == len(current)
 
     @invariant()
     def the_listing_has_every_field_and_no_duplicate(self) -> None:
         listed = self.wait(self.store.page(self.owner, EVERYWHERE, None, 100))
-        by_age = sorted(self.current(), key=lambda one: (one.created_at, one.id), reverse=True)
+        by_age = sorted(
+            self.current(), key=lambda memory: (memory.created_at, memory.id), reverse=True
+        )
         assert listed == by_age
 
     @invariant()
@@ -127,7 +129,7 @@ class History(RuleBasedStateMachine):
         for word in WORDS:
             query = WordQuery(word, depth=100)
             found = self.wait(self.store.search_words(self.owner, EVERYWHERE, query))
-            holding = [one.id for one in self.current() if word in _words_of(one)]
+            holding = [memory.id for memory in self.current() if word in _words_of(memory)]
             assert sorted(candidate.id for candidate in found) == sorted(holding)
 
     def teardown(self) -> None:
@@ -136,11 +138,11 @@ class History(RuleBasedStateMachine):
             self.wait(self.store.threads.writer.run(lambda writer: writer.execute(check)))
 
 
-def _words_of(one: Memory) -> set[str]:
-    return {*one.content.split(), *" ".join(one.tags).split()}
+def _words_of(memory: Memory) -> set[str]:
+    return {*memory.content.split(), *" ".join(memory.tags).split()}
 
 
-def test_a_history_leaves_what_a_dict_would_hold(opened: OpenStore) -> None:
+def test_store_matches_a_dict_after_any_history(opened: OpenStore) -> None:
     class HistoryOfThisStore(History):
         pass
 

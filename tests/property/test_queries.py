@@ -37,7 +37,7 @@ MEMORIES = tuple(
     )
     for number in range(1, 61)
 )
-BY_ID = {one.id: one for one in MEMORIES}
+BY_ID = {memory.id: memory for memory in MEMORIES}
 
 # Words that are stored, pieces of both query languages, and anything at all.
 pieces = st.sampled_from(
@@ -65,13 +65,13 @@ scopes = st.builds(
 
 @pytest.fixture(scope="module")
 def filled(opened: OpenStore) -> OpenStore:
-    for one in MEMORIES:
-        opened.wait(opened.store.add(one))
+    for stored in MEMORIES:
+        opened.wait(opened.store.add(stored))
     return opened
 
 
-def inside(one: Memory, owner: str, scope: Scope) -> bool:
-    return one.owner == owner and scope.covers(one)
+def inside(memory: Memory, owner: str, scope: Scope) -> bool:
+    return memory.owner == owner and scope.covers(memory)
 
 
 word_queries = st.builds(
@@ -92,7 +92,7 @@ word_queries = st.builds(
 @example(owner=OWNER, scope=Scope(), query=WordQuery("harbour", depth=60))
 @example(owner=OWNER, scope=Scope(), query=WordQuery("the", expanded="and", depth=60))
 @example(owner=OWNER, scope=Scope(project="%"), query=WordQuery("a" * 30_000, expanded="\x00"))
-def test_a_search_stays_inside(
+def test_search_stays_inside_the_scope(
     filled: OpenStore, owner: str, scope: Scope, query: WordQuery
 ) -> None:
     found: list[Candidate] = filled.wait(filled.store.search_words(owner, scope, query))
@@ -113,8 +113,10 @@ def test_a_listing_is_exactly_what_the_scope_covers(
     filled: OpenStore, owner: str, scope: Scope
 ) -> None:
     listed = filled.wait(filled.store.page(owner, scope, None, 100))
-    covered = [one for one in MEMORIES if inside(one, owner, scope)]
-    assert listed == sorted(covered, key=lambda one: (one.created_at, one.id), reverse=True)
+    covered = [memory for memory in MEMORIES if inside(memory, owner, scope)]
+    assert listed == sorted(
+        covered, key=lambda memory: (memory.created_at, memory.id), reverse=True
+    )
 
 
 @hypothesis_settings(max_examples=60)
@@ -122,5 +124,5 @@ def test_a_listing_is_exactly_what_the_scope_covers(
 def test_a_word_that_all_hold_finds_exactly_the_scope(filled: OpenStore, scope: Scope) -> None:
     categories = WordQuery("fact lesson", depth=100)
     found = filled.wait(filled.store.search_words(OWNER, scope, categories))
-    covered = {one.id for one in MEMORIES if inside(one, OWNER, scope)}
+    covered = {memory.id for memory in MEMORIES if inside(memory, OWNER, scope)}
     assert {candidate.id for candidate in found} == covered

@@ -15,7 +15,7 @@ from recollect.core.errors import ModelUnavailable
 from recollect.core.recall.space import EmbeddingProgress, StoredSpace
 from recollect.shells.logs import log_embedding, log_steps
 from recollect.shells.progress import embedding_bar, step_bar
-from recollect.usecases.workers.backoff import Trouble
+from recollect.usecases.workers.backoff import BackoffEvent
 from recollect.usecases.workers.embed import Embedded
 
 SPACE = StoredSpace(1, "m", Model("m").space, "active")
@@ -77,8 +77,8 @@ def test_the_log_has_a_line_now_and_then_and_every_trouble() -> None:
         tell = log_embedding(lambda: clock[0])
         for clock[0] in (0.0, 1.0, 2.0, 11.0, 12.0):
             tell(Embedded(SPACE, 10, (UUID(int=1),)))
-        tell(Trouble("m@1/2", ModelUnavailable("gone", remedy="look"), 4.0))
-        tell(Trouble("store", ModelUnavailable("gone", remedy="look"), 4.0))
+        tell(BackoffEvent("m@1/2", ModelUnavailable("gone", remedy="look"), 4.0))
+        tell(BackoffEvent("store", ModelUnavailable("gone", remedy="look"), 4.0))
     counted = [(one["memories"], one["failed"]) for one in lines if one["event"] == "embedded"]
     assert counted == [(10, 1), (30, 3)]
     troubles = [(one["of"], one["reason"]) for one in lines if one["log_level"] == "warning"]

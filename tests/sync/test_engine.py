@@ -22,7 +22,6 @@ from recollect.adapters.files.sync_lock import SyncLock
 from recollect.adapters.sqlite.store import SqliteStore
 from recollect.core.errors import NotAllowed, RecollectError
 from recollect.core.memory.memory import Draft
-from recollect.core.sync.backoff import pause
 from recollect.settings import load
 from recollect.usecases.service import LocalService
 from recollect.usecases.sync.engine import Engine
@@ -187,14 +186,6 @@ async def test_a_body_that_is_too_large_is_sent_in_parts(
         assert await nothing_waits(one)
         assert (await one.remote.stats()).memories == 140
         assert max(len(items) for items, _ in one.faults.pushes) == 140
-
-
-@pytest.mark.parametrize(
-    ("failures", "share", "seconds"),
-    [(1, 0.0, 0.5), (1, 1.0, 1.0), (3, 0.0, 2.0), (3, 1.0, 4.0), (99, 0.0, 30.0), (99, 1.0, 60.0)],
-)
-def test_pauses_grow_and_differ(failures: int, share: float, seconds: float) -> None:
-    assert pause(failures, 60.0, share) == pytest.approx(seconds)
 
 
 HOLDER = """

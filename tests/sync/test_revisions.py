@@ -171,7 +171,7 @@ async def test_an_erasure_that_waits_while_the_server_is_set_back_comes_to_an_en
         await one.service.forget(str(memory.id), forever=True)
         ahead = "UPDATE synced SET change = change + 1000000"
         await one.store.threads.writer.run(lambda writer: writer.execute(ahead).rowcount)
-        with pytest.raises(StoreError, match="do not settle"):
+        with pytest.raises(StoreError, match="did not confirm"):
             await one.push()
         await one.sync_store.reset()
         await one.sync()

@@ -126,7 +126,7 @@ def the_error(done: subprocess.CompletedProcess[str]) -> str:
 
 
 @pytest.mark.parametrize("installer", INSTALLERS)
-def test_no_network(clone: Path, closed_port: int, installer: str) -> None:
+def test_set_up_reports_a_missing_network(clone: Path, closed_port: int, installer: str) -> None:
     variables = index(f"http://127.0.0.1:{closed_port}/simple")
     line = the_error(set_up(clone, installer=installer, **variables))
     assert "the package index cannot be reached" in line
@@ -134,7 +134,7 @@ def test_no_network(clone: Path, closed_port: int, installer: str) -> None:
 
 
 @pytest.mark.parametrize("installer", INSTALLERS)
-def test_an_index_without_a_pin(clone: Path, installer: str) -> None:
+def test_set_up_reports_a_pin_missing_from_the_index(clone: Path, installer: str) -> None:
     handler = partial(SimpleHTTPRequestHandler, directory=clone)
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         Thread(target=server.serve_forever, daemon=True).start()
@@ -144,7 +144,7 @@ def test_an_index_without_a_pin(clone: Path, installer: str) -> None:
     assert "no wheel of pluggy" in line
 
 
-def test_a_pins_file_is_missing(clone: Path) -> None:
+def test_set_up_reports_a_missing_pins_file(clone: Path) -> None:
     (clone / "requirements-dev.txt").unlink()
     line = the_error(set_up(clone, "--dev"))
     assert "requirements-dev.txt is missing" in line
@@ -182,7 +182,7 @@ def test_an_old_python_is_refused(tool: str) -> None:
         ("ERROR: No matching distribution found for numpy==2.4.6", "no wheel of numpy for"),
     ],
 )  # fmt: skip
-def test_what_installers_say_becomes_one_line(output: str, meaning: str) -> None:
+def test_set_up_summarises_installer_errors_in_one_line(output: str, meaning: str) -> None:
     assert meaning in environment.explain(output)
 
 
@@ -194,7 +194,7 @@ def test_what_installers_say_becomes_one_line(output: str, meaning: str) -> None
         (errno.EACCES, "no permission to write (/clone/.venv)"),
     ],
 )
-def test_what_the_system_says_becomes_one_line(
+def test_set_up_summarises_system_errors_in_one_line(
     number: int, meaning: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fail() -> None:

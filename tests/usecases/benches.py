@@ -12,7 +12,7 @@ from tests.usecases.queues import InMemoryQueue, Model, Time, parts_with
 
 from recollect.core.errors import ModelUnavailable
 from recollect.core.recall.space import StoredSpace
-from recollect.usecases.workers.backoff import Trouble
+from recollect.usecases.workers.backoff import BackoffEvent
 from recollect.usecases.workers.embed import Embedded, EmbeddingContext
 from recollect.usecases.workers.embedding import EmbeddingStep
 from recollect.usecases.workers.worker import Worker
@@ -31,7 +31,7 @@ class Bench:
     context: EmbeddingContext
     queue: InMemoryQueue
     time: Time = field(default_factory=Time)
-    told: list[Embedded | Trouble] = field(default_factory=list)
+    told: list[Embedded | BackoffEvent] = field(default_factory=list)
 
     @property
     def worker(self) -> Worker:

@@ -15,7 +15,7 @@ from recollect.core.memory.memory import Draft, Memory, Scope
 from recollect.core.recall.request import Candidate, RecallRequest
 from recollect.core.recall.settings import WordQuery
 from recollect.ports.service import Service
-from recollect.usecases.priority import PATIENCE, Callers
+from recollect.usecases.priority import MAX_YIELD_SECONDS, Callers
 from recollect.usecases.service import LocalService
 
 pytestmark = pytest.mark.anyio
@@ -64,7 +64,7 @@ async def test_calls_that_follow_each_other_closely_hold_up_no_step_for_ever() -
 
     calling = asyncio.create_task(storing())
     await asyncio.sleep(0)
-    assert await waited(callers.yield_to_callers()) == pytest.approx(PATIENCE, abs=0.011)
+    assert await waited(callers.yield_to_callers()) == pytest.approx(MAX_YIELD_SECONDS, abs=0.011)
     calling.cancel()
 
 

@@ -197,15 +197,19 @@ class InMemoryStore:
             key=_best_first,
         )
         # A memory with every word has its place before one with only some of them is considered.
-        full = [one for one in found if every and every <= self._words[owner, one.id].keys()]
+        full = [
+            memory for memory in found if every and every <= self._words[owner, memory.id].keys()
+        ]
         kept = list(dict.fromkeys((*full, *found)))[: query.depth]
         return sorted(kept, key=_best_first)
 
     async def projects(self, owner: str) -> list[str]:
-        return sorted({one.project for one in self._current(owner) if one.project is not None})
+        return sorted(
+            {memory.project for memory in self._current(owner) if memory.project is not None}
+        )
 
     async def stats(self, owner: str, project: str | None = None) -> Stats:
-        current = [one for one in self._current(owner) if project in (None, one.project)]
+        current = [memory for memory in self._current(owner) if project in (None, memory.project)]
         everything = sum(
             memory.owner == owner and project in (None, memory.project)
             for memory in self._memories.values()

@@ -19,7 +19,7 @@ _ALSO_END: Final = (signal.SIGTERM, signal.SIGHUP)
 
 
 @contextmanager
-def throw_away_home() -> Iterator[Path]:
+def temporary_home() -> Iterator[Path]:
     """An empty folder for Recollect's data, removed at the end.
 
     Inside, SIGTERM and SIGHUP do what Ctrl-C does: `asyncio.run` cancels its task, so that every
@@ -27,7 +27,7 @@ def throw_away_home() -> Iterator[Path]:
     """
     from recollect.adapters.postgres.embedded import EmbeddedPostgres
 
-    with _signals_interrupt(), tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder:
+    with signals_interrupt(), tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder:
         home = Path(folder)
         # As root, Postgres runs as another account, which must be able to pass through.
         home.chmod(0o711)
@@ -39,7 +39,9 @@ def throw_away_home() -> Iterator[Path]:
 
 
 @contextmanager
-def _signals_interrupt() -> Iterator[None]:
+def signals_interrupt() -> Iterator[None]:
+    """Inside, SIGTERM and SIGHUP do what Ctrl-C does."""
+
     def interrupt(_number: int, _frame: FrameType | None) -> None:
         for number in _ALSO_END:
             signal.signal(number, signal.SIG_IGN)  # the first one is being obeyed

@@ -2,7 +2,7 @@
 
     RecollectError
     ├── InvalidInput          what was sent cannot be accepted; `field` names the culprit
-    │   └── AmbiguousId       a prefix that fits several memories
+    │   └── AmbiguousId       a prefix that matches several memories
     ├── NotFound              no such memory for this owner
     ├── Conflict              the memory changed meanwhile, or its id is taken
     ├── NotAllowed            no key, or one that is not known
@@ -34,7 +34,7 @@ class RecollectError(Exception):
 
 
 class InvalidInput(RecollectError):
-    """What was sent cannot be accepted as it is."""
+    """The input cannot be accepted."""
 
     def __init__(self, message: str, *, field: str, remedy: str) -> None:
         super().__init__(message, remedy=remedy)
@@ -42,7 +42,7 @@ class InvalidInput(RecollectError):
 
 
 class AmbiguousId(InvalidInput):
-    """An id prefix that fits more than one memory."""
+    """An id prefix that matches more than one memory."""
 
 
 class NotFound(RecollectError):
@@ -50,11 +50,11 @@ class NotFound(RecollectError):
 
 
 class Conflict(RecollectError):
-    """Somebody else changed the memory first, or the id belongs to another memory."""
+    """Someone else changed the memory first, or the id belongs to another memory."""
 
 
 class NotAllowed(RecollectError):
-    """The caller did not show a key that is known here."""
+    """The caller did not send a known key."""
 
 
 class Forbidden(NotAllowed):
@@ -62,11 +62,11 @@ class Forbidden(NotAllowed):
 
 
 class ModelUnavailable(RecollectError):
-    """A model cannot be loaded or reached, or does not answer as it must."""
+    """A model cannot be loaded or reached, or gives an invalid answer."""
 
 
 class ModelBusy(ModelUnavailable):
-    """Whoever runs the model asks to be left alone, for `seconds` where he says how long."""
+    """The model's service asks to wait, for `seconds` if it says how long."""
 
     def __init__(self, message: str, *, seconds: float = 0.0, remedy: str) -> None:
         super().__init__(message, remedy=remedy)
@@ -74,11 +74,11 @@ class ModelBusy(ModelUnavailable):
 
 
 class ModelSlow(ModelUnavailable):
-    """A model did not answer in time; fewer texts at once may suit it."""
+    """A model did not answer in time; fewer texts at once may help."""
 
 
 class StoreError(RecollectError):
-    """The store could not do its work; nothing that was acknowledged is lost."""
+    """The store failed; nothing that was acknowledged is lost."""
 
 
 class StoreUnavailable(StoreError):
@@ -90,8 +90,8 @@ class StoreBusy(StoreError):
 
 
 class Overloaded(StoreBusy):
-    """A server has more to do than it can answer in time, or a key asks for more than its share. It
-    did nothing of what was asked: try again after `seconds`.
+    """A server has more work than it can answer in time, or a key uses more than its share. Nothing
+    was done: try again after `seconds`.
     """
 
     def __init__(self, message: str, *, seconds: float = 1.0, remedy: str) -> None:
@@ -100,7 +100,7 @@ class Overloaded(StoreBusy):
 
 
 class RateLimited(Overloaded):
-    """A key has made more requests of a kind than it may in a while."""
+    """A key has exceeded its rate limit."""
 
 
 class StoreReadOnly(StoreError):

@@ -8,7 +8,7 @@ from uuid import UUID
 
 if TYPE_CHECKING:
     from recollect.core.admin.stats import Stats
-    from recollect.core.imports.batch import BatchItem, Remembered
+    from recollect.core.memory.batch import BatchItem, Remembered
     from recollect.core.memory.memory import Changes, Draft, Memory, Scope
     from recollect.core.memory.paging import Page
     from recollect.core.recall.explain import WhyReport

@@ -13,9 +13,9 @@ from typing import Final
 
 import structlog
 
-from recollect.core.privacy.redaction import explained, locations
+from recollect.core.privacy.redaction import locations, safe_message
 from recollect.usecases.graph.extract import Compared, Extracted
-from recollect.usecases.workers.backoff import Trouble
+from recollect.usecases.workers.backoff import BackoffEvent
 from recollect.usecases.workers.embed import Embedded, OnEmbedding
 from recollect.usecases.workers.graph import OnGraph
 
@@ -49,14 +49,14 @@ class _OtherLoggers(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         if isinstance(record.args, tuple):
             record.args = tuple(
-                explained(value) if isinstance(value, BaseException) else value
+                safe_message(value) if isinstance(value, BaseException) else value
                 for value in record.args
             )
         event, _, _ = record.getMessage().strip().partition("\n")
         facts: dict[str, object] = {"logger": record.name}
         error = record.exc_info[1] if record.exc_info else None
         if error is not None:
-            facts |= {"kind": explained(error), "at": locations(error)}
+            facts |= {"kind": safe_message(error), "at": locations(error)}
         write = log.error if record.levelno >= logging.ERROR else log.warning
         write(event, **facts)
 
@@ -79,9 +79,9 @@ def log_embedding(now: Callable[[], float] = time.monotonic) -> OnEmbedding:
     kept = failed = 0
     logged_at = -_LINE_SECONDS
 
-    def on_event(event: Embedded | Trouble) -> None:
+    def on_event(event: Embedded | BackoffEvent) -> None:
         nonlocal kept, failed, logged_at
-        if isinstance(event, Trouble):
+        if isinstance(event, BackoffEvent):
             log.warning(
                 "embedding backs off",
                 of=event.of,
@@ -102,9 +102,9 @@ def log_graph(now: Callable[[], float] = time.monotonic) -> OnGraph:
     counts = dict.fromkeys(("memories", "failed", "names", "merged"), 0)
     logged_at = -_LINE_SECONDS
 
-    def on_event(event: Extracted | Compared | Trouble) -> None:
+    def on_event(event: Extracted | Compared | BackoffEvent) -> None:
         nonlocal logged_at
-        if isinstance(event, Trouble):
+        if isinstance(event, BackoffEvent):
             log.warning(
                 "graph backs off",
                 of=event.of,

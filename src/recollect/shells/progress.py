@@ -1,6 +1,6 @@
-"""How work that takes long shows a person how far it is: a bar, where there is a terminal.
+"""Progress bars for long work, if there is a terminal.
 
-It goes to stderr: stdout is for what a command answers.
+They go to stderr: stdout is for a command's output.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from recollect.core.errors import RecollectError
 from recollect.core.recall.space import StoredSpace
 from recollect.ports.embedding import EmbeddingQueue
-from recollect.usecases.workers.tasks import end
+from recollect.usecases.tasks import cancel_and_wait
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -26,7 +26,7 @@ Steps = Callable[[str, float], None]
 
 @contextmanager
 def step_bar() -> Iterator[Steps]:
-    """A bar that follows one piece of work step by step; lines where there is no terminal."""
+    """A bar that follows one task step by step; lines if there is no terminal."""
     if not sys.stderr.isatty():
         yield _step_lines()
         return
@@ -37,25 +37,25 @@ def step_bar() -> Iterator[Steps]:
 
 @contextmanager
 def counting_bar(description: str) -> Iterator[Callable[[str, int, int | None], None]]:
-    """A bar for work whose amount is learned on the way; nothing where there is no terminal."""
+    """A bar for work whose amount becomes known on the way; nothing if there is no terminal."""
     if not sys.stderr.isatty():
         yield lambda _what, _done, _left: None
         return
     with _bar("{task.completed:,.0f} of {task.total:,.0f}") as bar:
         task = bar.add_task(description, total=0)
 
-        def tell(what: str, done: int, left: int | None) -> None:
+        def report(what: str, done: int, left: int | None) -> None:
             total = bar.tasks[0].total or 0
             completed = bar.tasks[0].completed + done
             total = max(completed, total if left is None else total + left)
             bar.update(task, description=what, completed=completed, total=total)
 
-        yield tell
+        yield report
 
 
 @asynccontextmanager
 async def embedding_bar(queue: EmbeddingQueue) -> AsyncIterator[None]:
-    """While entered, a bar for each space that is being filled, whoever fills it."""
+    """While entered, a bar for each space that is being filled, whichever process fills it."""
     if not sys.stderr.isatty():
         yield
         return
@@ -64,18 +64,18 @@ async def embedding_bar(queue: EmbeddingQueue) -> AsyncIterator[None]:
         try:
             yield
         finally:
-            await end(following)
+            await cancel_and_wait(following)
 
 
 async def _follow(queue: EmbeddingQueue, bar: Progress) -> None:
     tasks: dict[int, object] = {}
     while True:
         try:
-            spaces = [one for one in await queue.spaces() if one.state != "retired"]
+            spaces = [space for space in await queue.spaces() if space.state != "retired"]
             for space in spaces:
                 await _show(queue, space, bar, tasks)
         except RecollectError:
-            pass  # whoever does the work tells of it
+            pass  # the process that does the work reports it
         await asyncio.sleep(_LOOK_SECONDS)
 
 

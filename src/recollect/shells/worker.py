@@ -16,17 +16,17 @@ from typing import Final
 import structlog
 
 from recollect.core.errors import InvalidInput, StoreError
-from recollect.core.privacy.redaction import explained, locations
+from recollect.core.privacy.redaction import locations, safe_message
 from recollect.core.text.analysis import counted
 from recollect.settings import Settings
 from recollect.shells.logs import log_embedding, log_graph, log_steps, log_to_stderr
 from recollect.shells.progress import embedding_bar
 from recollect.usecases.graph.extract import Compared, Extracted, GraphContext
-from recollect.usecases.workers.backoff import Trouble
+from recollect.usecases.tasks import cancel_and_wait
+from recollect.usecases.workers.backoff import BackoffEvent
 from recollect.usecases.workers.embed import NO_EMBEDDER, Embedded, EmbeddingContext
 from recollect.usecases.workers.embedding import EmbeddingStep, retry_parked
 from recollect.usecases.workers.graph import GraphStep, OnGraph
-from recollect.usecases.workers.tasks import end
 from recollect.usecases.workers.worker import Sleep, Step, Worker
 from recollect.wiring import Server, open_server
 
@@ -55,13 +55,13 @@ async def _run(settings: Settings, *, once: bool, retry: bool) -> dict[str, int]
     counts = {"embedded": 0, "read": 0, "failed": 0}
     embedding_line, graph_line = log_embedding(), log_graph()
 
-    def on_embedding(event: Embedded | Trouble) -> None:
+    def on_embedding(event: Embedded | BackoffEvent) -> None:
         if isinstance(event, Embedded):
             counts["embedded"] += event.kept
             counts["failed"] += len(event.failed)
         embedding_line(event)
 
-    def on_graph(event: Extracted | Compared | Trouble) -> None:
+    def on_graph(event: Extracted | Compared | BackoffEvent) -> None:
         if isinstance(event, Extracted):
             counts["read"] += event.kept
             counts["failed"] += len(event.failed)
@@ -79,7 +79,7 @@ async def _run(settings: Settings, *, once: bool, retry: bool) -> dict[str, int]
             working = asyncio.create_task(_work(workers, once=once))
             stopped = asyncio.create_task(stopping.wait())
             await asyncio.wait([working, stopped], return_when=asyncio.FIRST_COMPLETED)
-            await end(working, stopped)
+            await cancel_and_wait(working, stopped)
         if not working.cancelled():
             counts["failing"] = working.result()
     return counts
@@ -114,10 +114,10 @@ def embedding_of(server: Server) -> EmbeddingContext | None:
 def require_embedding(server: Server) -> EmbeddingContext:
     """What embedding needs, or the reason why this server does not embed."""
     if server.embedding is None:
-        raise StoreError("this Postgres has no place for vectors", remedy=f"{server.vector_note}.")
+        raise StoreError("this Postgres cannot store vectors", remedy=f"{server.vector_note}.")
     if server.embedding.default == NO_EMBEDDER:
         raise InvalidInput(
-            f"RECOLLECT_EMBEDDER={NO_EMBEDDER} says that nothing is to be embedded",
+            f"RECOLLECT_EMBEDDER={NO_EMBEDDER} disables embedding",
             field="RECOLLECT_EMBEDDER",
             remedy="Name a model, or unset it for the default.",
         )
@@ -139,7 +139,7 @@ async def working_inside(server: Server) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        await end(*tasks)
+        await cancel_and_wait(*tasks)
 
 
 async def persist(step: Step, sleep: Sleep = asyncio.sleep) -> None:
@@ -148,5 +148,5 @@ async def persist(step: Step, sleep: Sleep = asyncio.sleep) -> None:
         try:
             await Worker(step).run()
         except Exception as error:  # noqa: BLE001  # a bug in a worker must not end the server
-            log.error("worker failed", reason=explained(error), locations=locations(error))  # noqa: TRY400  # `exception` would log the error's text
+            log.error("worker failed", reason=safe_message(error), locations=locations(error))  # noqa: TRY400  # `exception` would log the error's text
             await sleep(_AFTER_A_BUG)

@@ -17,7 +17,7 @@ from typing import Final
 Yield = Callable[[], Awaitable[None]]
 """Awaited before each small step of work that can wait."""
 
-PATIENCE: Final = 0.2
+MAX_YIELD_SECONDS: Final = 0.2
 """Seconds that a step waits at the most."""
 # Calls that follow each other as closely as this are one caller at work.
 _QUIET: Final = 0.01
@@ -47,6 +47,6 @@ class Callers:
     async def yield_to_callers(self) -> None:
         """Return when no caller has waited for a moment, or when this step has waited enough."""
         clock = asyncio.get_running_loop().time
-        until = clock() + PATIENCE
+        until = clock() + MAX_YIELD_SECONDS
         while (self._calls or clock() - self._last < _QUIET) and clock() < until:  # noqa: ASYNC110  # no event tells that a moment was quiet
             await asyncio.sleep(_QUIET)

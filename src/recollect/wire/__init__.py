@@ -1,5 +1,5 @@
-"""The JSON shapes that leave and enter a process: one definition for every shell.
+"""The JSON formats that enter and leave a process: one definition for every shell.
 
-The REST API answers with them, the remote client reads them, `--json` prints them and MCP calls
-them structured content. They say what is sent; what is allowed is said by `core`.
+The REST API answers with them, the remote client reads them, `--json` prints them and MCP returns
+them as structured content. They define what is sent; what is allowed is defined in `core`.
 """

@@ -1,4 +1,4 @@
-"""What is sent out: memories, pages, numbers."""
+"""Outputs: memories, pages, statistics."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from recollect.wire.values import WITH_GLOBAL, LinkOut, Moment, Shape
 
 
 class MemoryOut(Shape):
-    """A memory as it is stored."""
+    """A memory as stored."""
 
     id: UUID
     owner: str
@@ -33,7 +33,7 @@ class MemoryOut(Shape):
     created_at: Moment
     updated_at: Moment
     deleted_at: Moment | None = None
-    links: list[LinkOut] = Field(default=[], description="What it says of other memories.")
+    links: list[LinkOut] = Field(default=[], description="Links to other memories.")
 
     @classmethod
     def from_memory(cls, memory: Memory) -> MemoryOut:
@@ -67,8 +67,10 @@ class PageOut(Shape):
     """One page of a listing, newest first."""
 
     memories: list[MemoryOut]
-    next_cursor: str | None = Field(description="Pass it on for the next page; null on the last.")
-    project: str | None = Field(default=None, description="The project it lists, in full.")
+    next_cursor: str | None = Field(
+        description="Pass it to get the next page; null on the last one."
+    )
+    project: str | None = Field(default=None, description="The listed project, in full.")
     with_global: bool = Field(default=False, description=WITH_GLOBAL)
 
     @classmethod
@@ -82,12 +84,12 @@ class PageOut(Shape):
 
     def to_page(self) -> Page:
         scope = Scope(project=self.project, with_global=self.with_global)
-        return Page(tuple(one.to_memory() for one in self.memories), self.next_cursor, scope)
+        return Page(tuple(memory.to_memory() for memory in self.memories), self.next_cursor, scope)
 
 
 class EmbeddingOut(Shape):
-    """How far the embedding of the owner's memories is. `parked` ones failed too often;
-    `last_error` is the latest thing that stands in the way.
+    """Progress of embedding the owner's memories. `parked` ones failed too often; `last_error` is
+    the latest error.
     """
 
     space: str
@@ -105,9 +107,9 @@ class EmbeddingOut(Shape):
 
 
 class ReadingOut(Shape):
-    """How far the reading of the owner's memories for the concept graph is; `to_compare` names wait
-    to be compared with the others. Calls and tokens are those of a language model, where one is
-    asked, for all owners of the server together.
+    """Progress of reading the owner's memories for the concept graph; `to_compare` names wait to be
+    compared with others. Calls and tokens are those of a language model, if one is used, for all
+    owners of the server together.
     """
 
     extracted: int
@@ -120,8 +122,8 @@ class ReadingOut(Shape):
 
 
 class StatsOut(Shape):
-    """What an owner has stored, in numbers. Without `embedding`, recall is by words alone; without
-    `graph`, no concept graph is kept.
+    """What an owner has stored, in numbers. Without `embedding`, recall uses words only; without
+    `graph`, there is no concept graph.
     """
 
     memories: int
@@ -159,6 +161,6 @@ class ForgottenOut(Shape):
 
 
 class HealthOut(Shape):
-    """A probe's answer when all is well; otherwise it is a problem."""
+    """The answer of a health check that passed; otherwise it is a problem."""
 
     status: Literal["ok"]

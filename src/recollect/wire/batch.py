@@ -1,4 +1,4 @@
-"""Many memories in one request, and what became of each."""
+"""Many memories in one request, and the outcome for each."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from uuid import UUID
 from pydantic import ConfigDict, Field, ValidationError
 
 from recollect.core.errors import InvalidInput
-from recollect.core.imports.batch import MAX_BATCH, BatchItem, Outcome, Remembered
+from recollect.core.memory.batch import MAX_BATCH, BatchItem, Outcome, Remembered
 from recollect.core.memory.memory import Draft
 from recollect.core.privacy.sensitivity import secret_in_draft
 from recollect.wire.inputs import DraftIn
 from recollect.wire.problems import Problem
 from recollect.wire.refusals import refusal
 from recollect.wire.values import Input, Shape
-from recollect.wire.written import SecretOut
+from recollect.wire.writes import SecretOut
 
 
 def read_draft(values: object) -> Draft:
-    """The draft that these values are; or InvalidInput."""
+    """Read a draft; or InvalidInput."""
     try:
         return DraftIn.model_validate(values).to_draft()
     except ValidationError as error:
@@ -30,7 +30,7 @@ def read_draft(values: object) -> Draft:
 
 
 def read_item(values: object) -> BatchItem:
-    """A draft, or the reason why it is none."""
+    """Read a draft, or the reason why it is invalid."""
     try:
         return read_draft(values)
     except InvalidInput as error:
@@ -38,7 +38,7 @@ def read_item(values: object) -> BatchItem:
 
 
 class BatchIn(Input):
-    """Memories to store together. Each is checked on its own: one that is wrong is refused, and the
+    """Memories to store together. Each is checked separately: an invalid one is refused, and the
     others are stored.
     """
 
@@ -56,13 +56,13 @@ class BatchIn(Input):
     )
 
     memories: list[dict[str, Any]] = Field(
-        description="In the order they were said. With ids of your own, repeating the request is "
-        "harmless.",
+        description="In the order they were said. With your own ids, repeating the request is "
+        "safe.",
         json_schema_extra={"maxItems": MAX_BATCH},
     )
 
     def to_batch(self) -> list[BatchItem]:
-        return [read_item(one) for one in self.memories]
+        return [read_item(memory) for memory in self.memories]
 
 
 def _is_absent(value: object) -> bool:
@@ -70,9 +70,9 @@ def _is_absent(value: object) -> bool:
 
 
 class BatchItemOut(Shape):
-    """What became of one memory. stored: it is kept, and survives a crash; present: the same memory
-    was stored before, and `id` is its id; refused: `problem` says why, and what to do.
-    `sensitive_because` is there when its text made it sensitive.
+    """The outcome for one memory. stored: it is durably stored; present: the same memory was
+    already stored, and `id` is its id; refused: `problem` says why, and what to do.
+    `sensitive_because` is set if its text made it sensitive.
     """
 
     id: UUID | None
@@ -81,19 +81,19 @@ class BatchItemOut(Shape):
     sensitive_because: SecretOut | None = Field(default=None, exclude_if=_is_absent)
 
     @classmethod
-    def from_result(cls, one: Remembered) -> BatchItemOut:
-        secret = one.secret
+    def from_result(cls, result: Remembered) -> BatchItemOut:
+        secret = result.secret
         return cls(
-            id=one.id,
-            outcome=one.outcome,
-            problem=None if one.error is None else Problem.from_error(one.error),
+            id=result.id,
+            outcome=result.outcome,
+            problem=None if result.error is None else Problem.from_error(result.error),
             sensitive_because=None
             if secret is None
             else SecretOut(kind=secret.kind, confidence=secret.confidence),
         )
 
     def to_result(self, draft: Draft) -> Remembered:
-        """As `draft` was answered, whose text says why it is sensitive."""
+        """The result for `draft`, whose text says why it is sensitive."""
         if self.problem is not None:
             return Remembered(self.id, self.outcome, self.problem.to_error())
         secret = None if self.sensitive_because is None else secret_in_draft(draft)
@@ -101,7 +101,7 @@ class BatchItemOut(Shape):
 
 
 class BatchOut(Shape):
-    """One result for each memory that was sent, in their order, and how many there are of each."""
+    """One result for each memory, in the order sent, and the count of each outcome."""
 
     stored: int
     present: int
@@ -110,10 +110,10 @@ class BatchOut(Shape):
 
     @classmethod
     def from_results(cls, results: Sequence[Remembered]) -> BatchOut:
-        counts = Counter(one.outcome for one in results)
+        counts = Counter(result.outcome for result in results)
         return cls(
             stored=counts["stored"],
             present=counts["present"],
             refused=counts["refused"],
-            results=[BatchItemOut.from_result(one) for one in results],
+            results=[BatchItemOut.from_result(result) for result in results],
         )

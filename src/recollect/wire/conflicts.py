@@ -1,4 +1,4 @@
-"""Conflicts that sync met, as people and scripts see them."""
+"""Sync conflicts as people and scripts see them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from recollect.wire.values import Input, Moment, Shape
 
 
 class ConflictOut(Shape):
-    """A conflict: what was kept of the side that lost, and the memory as it is now."""
+    """A conflict: what was kept of the losing side, and the current memory."""
 
     id: UUID
     memory_id: UUID
@@ -43,7 +43,7 @@ class ConflictsOut(Shape):
 
 
 class ResolveIn(Input):
-    """Which side is to stand: the `current` one, or the `other` one that was kept."""
+    """Which side to keep: the `current` one, or the `other` one that was kept."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"keep": "current"}]})
 

@@ -1,4 +1,4 @@
-"""The erasure of all that an owner has, as it is asked for and reported."""
+"""The request to erase an owner's data, and its report."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from recollect.wire.values import Input, Name, Shape
 
 
 class EraseIn(Input):
-    """Whose memories: the owner of the key, named so that nobody erases by mistake."""
+    """Whose memories to erase: the owner of the key, named to prevent mistakes."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"owner": "ada"}]})
 
@@ -17,9 +17,9 @@ class EraseIn(Input):
 
 
 class ErasedOut(Shape):
-    """How much was erased; `told`: ids that stay until synced clients have heard of it; `keys` of
-    the owner that still work; where was searched, and whether anything remains there. `unsearched`:
-    where bytes stay although no query finds them, and what the operator does about it.
+    """How much was erased; `told`: ids kept until synced clients know; `keys` of the owner that
+    still work; where was searched, and whether anything remains there. `unsearched`: where bytes
+    remain although no query finds them, and what the operator can do about it.
     """
 
     owner: str

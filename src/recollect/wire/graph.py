@@ -1,4 +1,4 @@
-"""The concept graph as shells send it."""
+"""The concept graph as JSON."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ConceptName = Annotated[
 
 
 class ConceptOut(Shape):
-    """A concept: its name, what else it is called, and how many memories mention it."""
+    """A concept: its name, its other names, and how many memories mention it."""
 
     id: UUID
     key: str
@@ -34,16 +34,16 @@ class ConceptOut(Shape):
     mentions: int
 
     @classmethod
-    def from_concept(cls, one: Concept) -> ConceptOut:
-        return cls(**asdict(one))
+    def from_concept(cls, concept: Concept) -> ConceptOut:
+        return cls(**asdict(concept))
 
     def to_concept(self) -> Concept:
         return Concept(**(dict(self) | {"aliases": tuple(self.aliases)}))
 
 
 class RelationshipOut(Shape):
-    """A relationship with its dates and the memories that say so. It was true from `valid_from`
-    until `valid_to`, and held for true from `learned_at` until `known_until`.
+    """A relationship with its dates and the memories that state it. It was true from `valid_from`
+    until `valid_to`, and believed from `learned_at` until `known_until`.
     """
 
     id: UUID
@@ -60,20 +60,22 @@ class RelationshipOut(Shape):
     evidence: list[UUID]
 
     @classmethod
-    def from_relationship(cls, one: Relationship, labels: dict[UUID, str]) -> RelationshipOut:
+    def from_relationship(
+        cls, relationship: Relationship, labels: dict[UUID, str]
+    ) -> RelationshipOut:
         return cls(
-            id=one.id,
-            source=one.source,
-            source_name=labels[one.source],
-            relation=one.relation,
-            target=one.target,
-            target_name=labels[one.target],
-            weight=one.weight,
-            learned_at=one.learned_at,
-            valid_from=one.valid_from,
-            valid_to=one.valid_to,
-            known_until=one.known_until,
-            evidence=list(one.evidence),
+            id=relationship.id,
+            source=relationship.source,
+            source_name=labels[relationship.source],
+            relation=relationship.relation,
+            target=relationship.target,
+            target_name=labels[relationship.target],
+            weight=relationship.weight,
+            learned_at=relationship.learned_at,
+            valid_from=relationship.valid_from,
+            valid_to=relationship.valid_to,
+            known_until=relationship.known_until,
+            evidence=list(relationship.evidence),
         )
 
     def to_relationship(self) -> Relationship:
@@ -92,7 +94,7 @@ class RelationshipOut(Shape):
 
 
 class NearOut(Shape):
-    """A concept of nearly the same name."""
+    """A concept with a similar name."""
 
     name: str
     similarity: float
@@ -106,7 +108,7 @@ class TogetherOut(Shape):
 
 
 class NeighbourhoodOut(Shape):
-    """A concept and what is around it."""
+    """A concept and its neighbours."""
 
     concept: ConceptOut
     relationships: list[RelationshipOut]
@@ -119,7 +121,8 @@ class NeighbourhoodOut(Shape):
         return cls(
             concept=ConceptOut.from_concept(found.concept),
             relationships=[
-                RelationshipOut.from_relationship(one, found.labels) for one in found.relationships
+                RelationshipOut.from_relationship(relationship, found.labels)
+                for relationship in found.relationships
             ],
             near=[NearOut(name=name, similarity=near) for name, near in found.near],
             together=[TogetherOut(name=name, memories=many) for name, many in found.together],
@@ -127,20 +130,26 @@ class NeighbourhoodOut(Shape):
         )
 
     def to_neighbourhood(self) -> Neighbourhood:
-        labels = {one.source: one.source_name for one in self.relationships}
-        labels |= {one.target: one.target_name for one in self.relationships}
+        labels = {
+            relationship.source: relationship.source_name for relationship in self.relationships
+        }
+        labels |= {
+            relationship.target: relationship.target_name for relationship in self.relationships
+        }
         return Neighbourhood(
             concept=self.concept.to_concept(),
-            relationships=tuple(one.to_relationship() for one in self.relationships),
+            relationships=tuple(
+                relationship.to_relationship() for relationship in self.relationships
+            ),
             labels=labels,
-            near=tuple((one.name, one.similarity) for one in self.near),
-            together=tuple((one.name, one.memories) for one in self.together),
+            near=tuple((near_name.name, near_name.similarity) for near_name in self.near),
+            together=tuple((neighbour.name, neighbour.memories) for neighbour in self.together),
             memories=tuple(self.memories),
         )
 
 
 class StepOut(Shape):
-    """One step of a path, as it is stated, with memories that say so."""
+    """One step of a path, as stated, with memories that state it."""
 
     source: UUID
     source_label: str
@@ -158,7 +167,7 @@ class StepOut(Shape):
 
 
 class PathOut(Shape):
-    """How two concepts connect; without a path, `connected` is false."""
+    """How two concepts connect; `connected` is false if there is no path."""
 
     connected: bool
     steps: list[StepOut]
@@ -166,17 +175,17 @@ class PathOut(Shape):
     @classmethod
     def from_path(cls, path: GraphPath | None) -> PathOut:
         steps = () if path is None else path.steps
-        return cls(connected=path is not None, steps=[StepOut.from_step(one) for one in steps])
+        return cls(connected=path is not None, steps=[StepOut.from_step(step) for step in steps])
 
     def to_path(self) -> GraphPath | None:
         if not self.connected:
             return None
-        return GraphPath(tuple(one.to_step() for one in self.steps))
+        return GraphPath(tuple(step.to_step() for step in self.steps))
 
 
 class GraphStatsOut(Shape):
     """A graph in numbers. Of the relationships, `ended` are no longer true and `withdrawn` are no
-    longer said by any text.
+    longer stated by any text.
     """
 
     version: int
@@ -201,7 +210,7 @@ class GraphStatsOut(Shape):
 
 
 class MergeIn(Input):
-    """Two concepts that are one: names of the `other` mean `into` from now on."""
+    """Two concepts that are the same: names of `other` mean `into` from now on."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"into": "PostgreSQL", "other": "Postgres"}]}
@@ -212,7 +221,7 @@ class MergeIn(Input):
 
 
 class SplitIn(Input):
-    """A name that means something else than the concept it was taken for."""
+    """A name that means something other than its concept."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"concept": "Python", "alias": "Monty Python"}]}

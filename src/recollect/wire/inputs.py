@@ -1,7 +1,7 @@
-"""What is taken in: drafts, changes, scopes.
+"""Inputs: drafts, changes, scopes.
 
-The `from_…` makers skip pydantic's checks on purpose: what they build is sent to a server, and the
-server refuses it in the words of `core`.
+The `from_…` constructors skip pydantic's checks on purpose: what they build is sent to a server,
+which rejects it with the messages of `core`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _EPISODES_HAVE_A_SESSION: dict[str, Any] = {
 
 
 class DraftIn(Input):
-    """A new memory. With an id of your own, repeating the request is harmless."""
+    """A new memory. With your own id, repeating the request is safe."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -70,22 +70,22 @@ class DraftIn(Input):
 
     content: Content
     category: Category = DEFAULT_CATEGORY
-    tags: Words = Field(default=[], description="What it is filed under.")
-    expanded_keywords: Words = Field(default=[], description="Extra words to find it by.")
+    tags: Words = Field(default=[], description="Labels for filtering.")
+    expanded_keywords: Words = Field(default=[], description="Extra words to find the memory by.")
     importance: Importance = DEFAULT_IMPORTANCE
     is_sensitive: bool | None = Field(
         default=None,
-        description="Never embedded, extracted from, or sent to another machine. Unsaid, a text "
-        "that looks like a credential makes it so; false overrules that.",
+        description="Never embedded, extracted from, or sent to another machine. If unset, a text "
+        "that looks like a credential makes it sensitive; false overrides that.",
     )
     project: Label | None = Field(default=None, description=PROJECT)
     session: Label | None = None
-    id: NewId | None = Field(default=None, description="A UUIDv7 made by the writer.")
-    links: Links = Field(default=[], description="What it says of other memories.")
+    id: NewId | None = Field(default=None, description="A UUIDv7 created by the writer.")
+    links: Links = Field(default=[], description="Links to other memories.")
 
     @classmethod
     def from_draft(cls, draft: Draft) -> DraftIn:
-        # Unsaid is left out: a server of an earlier version knows no third value, and no links.
+        # Unset values are left out: servers of earlier versions know no third value, and no links.
         said: dict[str, Any] = {}
         if draft.is_sensitive is not None:
             said["is_sensitive"] = draft.is_sensitive
@@ -112,9 +112,9 @@ class DraftIn(Input):
 
 
 class ChangesIn(Input):
-    """The fields to change; a field that is not named stays as it is. With `based_on`, the change
-    is made only if that version is still the current one. A new text that looks like a credential
-    makes the memory sensitive, unless `is_sensitive` is named.
+    """The fields to change; other fields stay as they are. With `based_on`, the change is applied
+    only if that version is still current. A new text that looks like a credential makes the memory
+    sensitive, unless `is_sensitive` is given.
     """
 
     model_config = ConfigDict(
@@ -124,7 +124,7 @@ class ChangesIn(Input):
         }
     )
 
-    # A factory gives a default that the schema does not show: there is none, a field is unnamed.
+    # A factory sets a default that the schema does not show: without a value, the field is unset.
     content: Content = Field(default_factory=str)
     category: Category = Field(default_factory=str)
     tags: Words = Field(default_factory=list)
@@ -133,9 +133,9 @@ class ChangesIn(Input):
     is_sensitive: bool = Field(default_factory=bool)
     project: Label | None = None
     session: Label | None = None
-    links: Links = Field(default_factory=list, description="All of its links from now on.")
+    links: Links = Field(default_factory=list, description="All links of the memory from now on.")
     based_on: Whole | None = Field(
-        default=None, description="The version the change was made from."
+        default=None, description="The version that the change is based on."
     )
 
     @classmethod
@@ -159,8 +159,8 @@ class ChangesIn(Input):
 
 
 class ScopeIn(Input):
-    """Which memories take part. Sessions and categories: any of those named; tags: all of them;
-    time: `since` is included, `until` is not.
+    """Which memories to search. Sessions and categories: any of those named; tags: all of them;
+    time: `since` is inclusive, `until` exclusive.
     """
 
     project: Name | None = Field(default=None, description=PROJECT)
@@ -173,7 +173,7 @@ class ScopeIn(Input):
 
     @classmethod
     def from_scope(cls, scope: Scope) -> ScopeIn:
-        # Unsaid is left out: a server of an earlier version does not know it.
+        # Unset values are left out: servers of earlier versions do not know them.
         newer: dict[str, Any] = {"with_global": True} if scope.with_global else {}
         return cls.model_construct(
             project=scope.project,
@@ -198,7 +198,7 @@ class ScopeIn(Input):
 
 
 class ListIn(ScopeIn):
-    """A page of a listing, as query parameters: there, a value is given or not, never null."""
+    """A page of a listing, as query parameters: a value is given or not, never null."""
 
     project: Name | SkipJsonSchema[None] = Field(default=None, description=PROJECT)
     since: Moment | SkipJsonSchema[None] = None
@@ -207,7 +207,7 @@ class ListIn(ScopeIn):
         default=False, description=WITH_GLOBAL
     )
     forgotten: Annotated[bool, Strict(strict=False)] = Field(
-        default=False, description="List forgotten memories as well."
+        default=False, description="Include forgotten memories."
     )
     cursor: str | SkipJsonSchema[None] = Field(
         default=None,

@@ -16,8 +16,8 @@ _Name = Annotated[Name, Field(json_schema_extra={"maxLength": MAX_NAME})]
 
 
 class KeyOut(Shape):
-    """A key, never its text. `last_used_at` is a minute late at most; a `revoked_at` in the future
-    is the end of a grace period.
+    """A key, without its text. `last_used_at` is at most a minute late; a `revoked_at` in the
+    future is the end of a grace period.
     """
 
     id: UUID
@@ -39,9 +39,9 @@ class KeyOut(Shape):
 
 
 class NewKeyOut(KeyOut):
-    """A new key with its text, which is shown this once."""
+    """A new key with its text, which is shown only once."""
 
-    key: str = Field(description="The text; the server keeps only a hash of it.")
+    key: str = Field(description="The key's text; the server stores only a hash of it.")
 
     @classmethod
     def from_new(cls, key: Key, text: str) -> NewKeyOut:
@@ -62,23 +62,24 @@ class KeyIn(Input):
     )
 
     owner: _Name | None = Field(
-        default=None, description="Whose memories it opens; left out: those of the key in use."
+        default=None,
+        description="Owner whose memories it opens; by default the owner of the key in use.",
     )
     label: str = Field(
         default="",
-        description="Who or what will use it.",
+        description="Who or what will use the key.",
         json_schema_extra={"maxLength": MAX_NAME, "pattern": r"^[^\x00]*$"},
     )
     role: str = Field(
         default="member",
-        description="read-only: recall, list, get; member: also write; admin: also settings, keys "
-        "and models.",
+        description="read-only: recall, list, get; member: also write; admin: also manage "
+        "settings, keys and models.",
         json_schema_extra={"enum": [*ROLES]},
     )
-    project: Name | None = Field(
-        default=None, description="Limits the key to the memories of this project."
+    project: Name | None = Field(default=None, description="Limit the key to this project.")
+    expires_at: Moment | None = Field(
+        default=None, description="If omitted, the key does not expire."
     )
-    expires_at: Moment | None = Field(default=None, description="Left out: it does not expire.")
 
 
 class RotateIn(Input):
@@ -97,6 +98,6 @@ class RotateIn(Input):
 
 
 class RevokedOut(Shape):
-    """Which key it was."""
+    """The key that was revoked."""
 
     revoked: UUID

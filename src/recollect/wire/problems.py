@@ -1,6 +1,6 @@
 """Errors as RFC 9457 problem details: the one table from an error's class to its status.
 
-`type` tells the kinds apart, so that a client can raise the very error the server met.
+`type` identifies the kind, so that a client can raise the same error as the server.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ URN: Final = "urn:recollect:problem:"
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How one class of errors is told over HTTP."""
+    """How one class of errors is reported over HTTP."""
 
     name: str
     status: HTTPStatus
@@ -49,12 +49,12 @@ class Kind:
 
 
 KINDS: Final[dict[type[RecollectError], Kind]] = {
-    InvalidInput: Kind("invalid-input", HTTPStatus(422), "What was sent cannot be accepted"),
-    AmbiguousId: Kind("ambiguous-id", HTTPStatus.CONFLICT, "The id fits several memories"),
-    NotFound: Kind("not-found", HTTPStatus.NOT_FOUND, "There is no such thing"),
-    Conflict: Kind("conflict", HTTPStatus.CONFLICT, "It was changed meanwhile, or the id is taken"),
-    NotAllowed: Kind("not-allowed", HTTPStatus.UNAUTHORIZED, "A known key is needed"),
-    Forbidden: Kind("forbidden", HTTPStatus.FORBIDDEN, "This key may not do that"),
+    InvalidInput: Kind("invalid-input", HTTPStatus(422), "Invalid input"),
+    AmbiguousId: Kind("ambiguous-id", HTTPStatus.CONFLICT, "The id matches several memories"),
+    NotFound: Kind("not-found", HTTPStatus.NOT_FOUND, "Not found"),
+    Conflict: Kind("conflict", HTTPStatus.CONFLICT, "Changed since, or the id is taken"),
+    NotAllowed: Kind("not-allowed", HTTPStatus.UNAUTHORIZED, "A valid key is required"),
+    Forbidden: Kind("forbidden", HTTPStatus.FORBIDDEN, "This key lacks permission"),
     ModelUnavailable: Kind(
         "model-unavailable", HTTPStatus.SERVICE_UNAVAILABLE, "The model cannot be used"
     ),
@@ -89,7 +89,7 @@ class Problem(Shape):
 
     @classmethod
     def from_error(cls, error: RecollectError) -> Problem:
-        """The problem of the nearest class in the table: subclasses may come later."""
+        """The problem for the nearest class in the table: subclasses may be added later."""
         kind = next(KINDS[cls_] for cls_ in type(error).__mro__ if cls_ in KINDS)
         return cls(
             type=kind.type,
@@ -101,7 +101,7 @@ class Problem(Shape):
         )
 
     def to_error(self) -> RecollectError:
-        """The error as the other side raised it; an unknown kind is told apart by its status."""
+        """The error as the other side raised it; an unknown kind is chosen by its status."""
         unknown = InvalidInput if self.status < HTTPStatus.INTERNAL_SERVER_ERROR else StoreError
         cls = _CLASSES.get(self.type, unknown)
         if issubclass(cls, InvalidInput):

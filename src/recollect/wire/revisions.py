@@ -1,4 +1,4 @@
-"""Fields of a memory as they travel, and the losing sides of conflicts, which are made of them."""
+"""Fields of a memory as they travel, and the losing sides of conflicts, which consist of them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from recollect.wire.values import Id, Input, LinkIn, Moment, Shape
 
 
 class FieldsIn(BaseModel):
-    """Some or all fields of a memory. Unknown ones are kept for whoever knows them. What a memory
-    may hold is judged write by write, so that one bad write does not hold up the others.
+    """Some or all fields of a memory. Unknown ones are kept for versions that know them. Values are
+    validated write by write, so that one bad write does not block the others.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow", strict=True)
@@ -40,7 +40,7 @@ class FieldsIn(BaseModel):
 
 
 class RevisionIn(Input):
-    """The losing side of a conflict. Kinds that are not known are kept for whoever knows them."""
+    """The losing side of a conflict. Unknown kinds are kept for versions that know them."""
 
     id: Id
     memory_id: Id
@@ -61,7 +61,7 @@ class RevisionIn(Input):
 
 
 def revision_body(revision: Revision) -> dict[str, Any]:
-    """A revision as a client sends it; the server checks it."""
+    """A revision as a client sends it; the server validates it."""
     resolved = revision.resolved_at
     return {
         "id": str(revision.id),

@@ -1,7 +1,7 @@
-"""What local store and server send each other, and conflicts as people see them.
+"""What the local store and the server exchange, and conflicts as people see them.
 
-A memory's fields travel as one flat object. Names that this version does not know are taken in and
-given back unchanged: the other side may be newer.
+A memory's fields travel as one flat object. Unknown names are kept and returned unchanged: the
+other side may be newer.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Version = Annotated[
 
 
 class StateShape(Shape):
-    """A memory as the server has it, unknown fields beside the known ones."""
+    """A memory as the server has it, including unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
@@ -56,7 +56,7 @@ class StateShape(Shape):
     project: str | None
     session: str | None
     deleted_at: Moment | None
-    links: list[LinkOut] = Field(default=[])  # an older server has none
+    links: list[LinkOut] = Field(default=[])  # older servers do not send it
 
     @classmethod
     def from_state(cls, state: State) -> StateShape:
@@ -88,8 +88,8 @@ class StateShape(Shape):
 
 
 class OutgoingIn(Input):
-    """One write. Without `fields` it erases; `based_on` is the version it was made from, 0 when it
-    is new, and `earlier` an edit of the same store that may or may not have arrived.
+    """One write. Without `fields` it erases; `based_on` is the version it was made from, 0 if new,
+    and `earlier` is an edit of the same store that may or may not have arrived.
     """
 
     id: Id
@@ -111,9 +111,9 @@ _STORE_EXAMPLE = "019cc2a7-0000-7000-8000-00000000aaaa"
 
 
 class PushIn(Input):
-    """What a store wrote while it was away, at most one write of each memory. `sensitive`: answers
-    may hold the text of sensitive memories. `epoch`: the server's when the store last pulled; in
-    another one nothing is written, and the answer names it.
+    """What a store wrote while offline, at most one write per memory. `sensitive`: answers may
+    contain the text of sensitive memories. `epoch`: the server's at the last pull; in another epoch
+    nothing is written, and the answer names it.
     """
 
     model_config = ConfigDict(
@@ -155,14 +155,14 @@ def push_body(
     epoch: UUID | None,
     protocol: int,
 ) -> dict[str, object]:
-    """A push as the client sends it; the server checks it."""
+    """A push as the client sends it; the server validates it."""
     return {
         "protocol": protocol,
         "store": str(store),
         "epoch": None if epoch is None else str(epoch),
         "sensitive": sensitive,
         "memories": [outgoing_body(item) for item in items],
-        "revisions": [revision_body(one) for one in revisions],
+        "revisions": [revision_body(revision) for revision in revisions],
     }
 
 
@@ -180,7 +180,7 @@ def outgoing_body(item: Outgoing) -> dict[str, object]:
 
 
 class PullIn(Input):
-    """Where to go on, as query parameters."""
+    """Where to continue, as query parameters."""
 
     protocol: Annotated[int, Strict(strict=False)] = Field(json_schema_extra={"const": PROTOCOL})
     store: Id
@@ -193,8 +193,8 @@ class PullIn(Input):
 
 
 class RemoteOut(Shape):
-    """What the server has of one memory: its state, or that it is `erased`; neither when it is
-    sensitive and stays there. `edit` is the asking store's last edit in it.
+    """What the server has of one memory: its state, or `erased`; neither if it is sensitive and
+    stays there. `edit` is the last edit of the requesting store in it.
     """
 
     id: UUID
@@ -233,14 +233,14 @@ class RemoteOut(Shape):
 
 
 class RefusalOut(Shape):
-    """Why a write will never be taken as it is."""
+    """Why a write will never be accepted."""
 
     reason: str
     remedy: str
 
 
 class AnswerOut(Shape):
-    """What became of one write: what is current now, or why it was refused."""
+    """The outcome of one write: the current state, or why it was refused."""
 
     id: UUID
     current: RemoteOut | None
@@ -266,7 +266,9 @@ class AnswerOut(Shape):
 
 
 class PeerOut(Shape):
-    """Who answers, and for whom. A server that was restored from a backup is in another `epoch`."""
+    """The answering server, and the owner it answers for. A server restored from a backup is in
+    another `epoch`.
+    """
 
     protocol: int
     server: UUID
@@ -278,7 +280,7 @@ class PeerOut(Shape):
 
 
 class PushedOut(PeerOut):
-    """An answer to each write, in the order they were sent."""
+    """An answer for each write, in the order sent."""
 
     answers: list[AnswerOut]
     revisions: list[RevisionOut]
@@ -290,21 +292,22 @@ class PushedOut(PeerOut):
             server=pushed.peer.server,
             owner=pushed.peer.owner,
             epoch=pushed.peer.epoch,
-            answers=[AnswerOut.from_answer(one) for one in pushed.answers],
-            revisions=[RevisionOut.from_remote(one) for one in pushed.revisions],
+            answers=[AnswerOut.from_answer(answer) for answer in pushed.answers],
+            revisions=[RevisionOut.from_remote(revision) for revision in pushed.revisions],
         )
 
     def to_pushed(self, owner: str) -> Pushed:
         return Pushed(
             self.to_peer(),
-            tuple(one.to_answer(owner) for one in self.answers),
-            tuple(one.to_remote() for one in self.revisions),
+            tuple(answer.to_answer(owner) for answer in self.answers),
+            tuple(revision.to_remote() for revision in self.revisions),
         )
 
 
 class ChangesOut(PeerOut):
-    """One page of changes; go on from `cursor` while there is more. `reset`: the cursor lies beyond
-    everything, for the server was set back; compare all anew. `settings` are how recall ranks here.
+    """One page of changes; continue from `cursor` while there is more. `reset`: the cursor is ahead
+    of the server, which was restored; compare everything again. `settings` are how recall ranks
+    here.
     """
 
     memories: list[RemoteOut]
@@ -313,7 +316,7 @@ class ChangesOut(PeerOut):
     has_more: bool
     remaining: int | None
     reset: bool
-    # Whatever a newer server has among them: what cannot be used is left out, not refused.
+    # May include those of a newer server: what cannot be used is ignored, not rejected.
     settings: dict[str, Any] | None = None
 
     @classmethod
@@ -323,8 +326,8 @@ class ChangesOut(PeerOut):
             server=page.peer.server,
             owner=page.peer.owner,
             epoch=page.peer.epoch,
-            memories=[RemoteOut.from_remote(one) for one in page.memories],
-            revisions=[RevisionOut.from_remote(one) for one in page.revisions],
+            memories=[RemoteOut.from_remote(memory) for memory in page.memories],
+            revisions=[RevisionOut.from_remote(revision) for revision in page.revisions],
             cursor=page.cursor,
             has_more=page.has_more,
             remaining=page.remaining,
@@ -335,8 +338,8 @@ class ChangesOut(PeerOut):
     def to_page(self, owner: str) -> ChangePage:
         return ChangePage(
             self.to_peer(),
-            tuple(one.to_remote(owner) for one in self.memories),
-            tuple(one.to_remote() for one in self.revisions),
+            tuple(memory.to_remote(owner) for memory in self.memories),
+            tuple(revision.to_remote() for revision in self.revisions),
             self.cursor,
             self.has_more,
             self.remaining,

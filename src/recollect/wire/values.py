@@ -1,7 +1,7 @@
-"""The values that shapes are made of.
+"""The values that shapes consist of.
 
-The limits in the schemas document the rules of `core`; they are not checked here, so that a value
-is refused in the same words whichever way it came in.
+The limits in the schemas document the rules of `core`; they are not checked here, so that every way
+in rejects a value with the same message.
 """
 
 from __future__ import annotations
@@ -27,16 +27,14 @@ from recollect.core.memory.memory import CATEGORIES, Limits
 from recollect.core.recall.request import MAX_WEIGHT
 
 _LIMITS = Limits()
-# What Python strips, also where a reader of the schema does not count it as space.
+# What Python strips, even if a reader of the schema does not count it as space.
 NOT_BLANK = r"^[^\x00]*[^\x00\s\x1c-\x1f\x85][^\x00]*$"
 _NO_NUL = r"^[^\x00]*$"
 PROJECT = (
-    "A project's name, or the end of it: `shop` means `github.com/ada/shop` where no other project "
-    "is called so."
+    "A project's name, or the end of it: `shop` means `github.com/ada/shop` if no other "
+    "project has that name."
 )
-WITH_GLOBAL = (
-    "Memories of no project take part beside the project's; where no project is named, they alone."
-)
+WITH_GLOBAL = "Include memories without a project; if no project is named, only those."
 _DATE = re.compile(r"\d{4}-\d\d-\d\d[Tt ]")
 
 
@@ -44,18 +42,18 @@ def _written_as_a_date(value: object) -> object:
     """Numbers would be read as seconds since 1970, which the schema does not offer."""
     if isinstance(value, datetime) or (isinstance(value, str) and _DATE.match(value)):
         return value
-    raise ValueError("should be a date and time with its zone, such as 2026-01-31T09:30:00Z")
+    raise ValueError("should be a date and time with a time zone, such as 2026-01-31T09:30:00Z")
 
 
 def _in_utc(moment: datetime) -> datetime:
     try:
         return moment.astimezone(UTC)
     except OverflowError as error:
-        raise ValueError("is too far from the present to be a date") from error
+        raise ValueError("is out of range for a date") from error
 
 
 def _whole(value: object) -> object:
-    """To JSON, 47 and 47.0 are the same number."""
+    """In JSON, 47 and 47.0 are the same number."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -96,7 +94,7 @@ Name = Annotated[str, Field(json_schema_extra={"pattern": NOT_BLANK})]
 Importance = Annotated[
     float,
     Field(
-        description="From 0 (trivial) to 1 (vital).",
+        description="Importance, from 0 (trivial) to 1 (vital).",
         json_schema_extra={"minimum": 0, "maximum": 1},
     ),
 ]
@@ -104,26 +102,26 @@ Weight = Annotated[float, Field(json_schema_extra={"minimum": 0, "maximum": MAX_
 
 
 class Shape(BaseModel):
-    """What is sent out. A reader skips fields it does not know: the writer may be newer."""
+    """An outgoing object. Readers skip unknown fields: the writer may be newer."""
 
     model_config = ConfigDict(frozen=True)
 
 
 class Input(BaseModel):
-    """What is taken in. A misspelt field is refused, and nothing is guessed from another type."""
+    """An incoming object. Misspelt fields are rejected, and types are not converted."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
 class LinkIn(Input):
-    """A link to another memory, whole id. The target may be one that is not here yet."""
+    """A link to another memory, by its full id. The target need not exist yet."""
 
     kind: str = Field(
-        description="supersedes: served in the target's place; resolved_by: the target is attached "
-        "when this one is recalled; part_of, see_also: the target is named.",
+        description="supersedes: returned in the target's place; resolved_by: the target is "
+        "attached when this one is recalled; part_of, see_also: the target is listed.",
         json_schema_extra={"enum": [*KINDS]},
     )
-    target: Id = Field(description="The whole id of the other memory.")
+    target: Id = Field(description="The full id of the other memory.")
 
     @classmethod
     def from_link(cls, link: Link) -> LinkIn:
@@ -134,7 +132,7 @@ class LinkIn(Input):
 
 
 class LinkOut(Shape):
-    """A link to another memory. A kind that is not known is to be kept, and not followed."""
+    """A link to another memory. Keep unknown kinds, but do not follow them."""
 
     kind: str
     target: UUID

@@ -61,6 +61,6 @@ __all__ = [
 
 
 if not TYPE_CHECKING:  # a type checker would take every name for one that is here
-    from recollect.lazy import late
+    from recollect.lazy import lazy_getattr
 
-    __getattr__ = late(__name__, _HOMES)
+    __getattr__ = lazy_getattr(__name__, _HOMES)

@@ -58,11 +58,11 @@ def home_folder(environ: Mapping[str, str]) -> Path:
 
 
 def read_settings(environ: Mapping[str, str]) -> FastSettings:
-    """InvalidInput names the variable that cannot be used."""
+    """InvalidInput names the variable that is invalid."""
     sync = environ.get("RECOLLECT_SYNC") or "on"
     if sync not in ("on", "off"):
         raise InvalidInput(
-            "RECOLLECT_SYNC cannot be used", field="RECOLLECT_SYNC", remedy="Say on or off."
+            "RECOLLECT_SYNC is invalid", field="RECOLLECT_SYNC", remedy="Set it to on or off."
         )
     owner = environ.get("RECOLLECT_OWNER") or "me"
     check_owner(owner, field="RECOLLECT_OWNER")
@@ -94,7 +94,7 @@ def _number(
         value = low - 1
     if not low <= value <= high:
         raise InvalidInput(
-            f"{name} cannot be used",
+            f"{name} is invalid",
             field=name,
             remedy=f"Give a number from {low:g} to {high:g}, or unset it.",
         )

@@ -105,7 +105,7 @@ class Server:
         if seconds > 0:
             allowed = self.settings.writes_per_minute
             raise RateLimited(
-                f"this key may write {allowed} times a minute, and has",
+                f"this key has reached its limit of {allowed} writes per minute",
                 seconds=seconds,
                 remedy=f"Try again in {ceil(seconds)} seconds, or ask for a higher "
                 "RECOLLECT_WRITES_PER_MINUTE on the server.",

@@ -108,7 +108,7 @@ def test_what_another_program_writes_meanwhile_is_not_lost(tmp_path: Path) -> No
     assert len(folder_texts(tmp_path)) == 2
 
 
-def test_a_file_that_never_stands_still_is_given_up(tmp_path: Path) -> None:
+def test_edit_stops_when_the_file_keeps_changing(tmp_path: Path) -> None:
     path = tmp_path / "settings"
     path.write_text("0")
 

@@ -69,7 +69,7 @@ def test_removing_keeps_every_comment(name: str, expected: str) -> None:
     assert remove(text, (name,), comments=True) == expected
 
 
-def test_a_value_is_replaced_where_it_stands() -> None:
+def test_put_replaces_a_value_in_place() -> None:
     text = '{"a": {"b": [1, 2,3]} }'
     assert put(text, ("a", "b", 1), "two") == '{"a": {"b": [1, "two",3]} }'
 

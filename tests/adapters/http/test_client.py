@@ -195,7 +195,7 @@ def test_errors_are_those_of_the_server(server: Running) -> None:
             return str(caught.value)
 
         assert "there is no memory" in await refused(NotFound, remote.get(str(uuid4())))
-        assert "fits several" in await refused(AmbiguousId, remote.get(str(one.id)[:4]))
+        assert "matches several" in await refused(AmbiguousId, remote.get(str(one.id)[:4]))
         late = remote.update(str(one.id), {"content": "x"}, based_on=7)
         assert "version 1 is current" in await refused(Conflict, late)
         await refused(Conflict, remote.remember(Draft("third", id=other.id)))

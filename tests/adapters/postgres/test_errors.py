@@ -97,7 +97,7 @@ def test_a_postgres_without_a_connection_left_is_not_called_unreachable(
     with psycopg.connect(emptied_database_url, autocommit=True) as connection:
         connection.execute(limit.format(sql.Identifier(str(name)), 0))
         try:
-            with pytest.raises(StoreBusy, match="no connection left"), translate_errors():
+            with pytest.raises(StoreBusy, match="no free connections"), translate_errors():
                 psycopg.connect(emptied_database_url).close()
         finally:
             connection.execute(limit.format(sql.Identifier(str(name)), -1))

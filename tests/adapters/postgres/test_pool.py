@@ -162,7 +162,7 @@ async def test_acquire_reports_why_postgres_refuses_connections(emptied_database
             while "too many" not in pool.last_error:
                 with suppress(StoreUnavailable, StoreBusy):
                     await backend(pool)
-            with pytest.raises(StoreBusy, match="no connection left"):
+            with pytest.raises(StoreBusy, match="no free connections"):
                 await backend(pool)
 
 

@@ -102,7 +102,7 @@ def published(tmp_path: Path) -> Callable[[object], Path]:
 
 
 def gold(converted: Converted) -> dict[str, tuple[str, ...]]:
-    return {each.question.id: each.gold for each in converted.asked}
+    return {labelled.question.id: labelled.gold for labelled in converted.asked}
 
 
 def test_locomo_becomes_turns_in_scopes(published: Callable[[object], Path]) -> None:
@@ -113,7 +113,7 @@ def test_locomo_becomes_turns_in_scopes(published: Callable[[object], Path]) -> 
         Document("conv-1|D1:2", "Bo: Look! [image: a pier]", scope="conv-1", time=time),
         Document("conv-1|D2:1", "Bo: Größer ist besser.", scope="conv-1"),
     )
-    assert [each.question for each in found.asked] == [
+    assert [labelled.question for labelled in found.asked] == [
         Question("conv-1|q0", "What was sold?", "single-hop", "conv-1"),
         Question("conv-1|q1", "How many?", "multi-hop", "conv-1"),
         Question("conv-1|q4", "Did Bo sell it?", "adversarial", "conv-1"),
@@ -123,7 +123,7 @@ def test_locomo_becomes_turns_in_scopes(published: Callable[[object], Path]) -> 
         "conv-1|q1": ("conv-1|D2:1", "conv-1|D1:2"),
         "conv-1|q4": ("conv-1|D1:1",),
     }
-    assert [each.answer for each in found.asked] == ["a boat", 2, "yes"]
+    assert [labelled.answer for labelled in found.asked] == ["a boat", 2, "yes"]
     assert (found.labels, found.left_out) == (4, 2)
 
 
@@ -146,17 +146,19 @@ def test_longmemeval_becomes_sessions_or_turns(published: Callable[[object], Pat
     asked = Question(
         "q1", "When did my train leave?", "temporal-reasoning", time=LONGMEMEVAL[0]["question_date"]
     )
-    for each in (sessions, turns):
-        assert [(one.question, one.answer) for one in each.asked] == [(asked, "8")]
-        assert each.left_out == 1
+    for converted in (sessions, turns):
+        assert [(labelled.question, labelled.answer) for labelled in converted.asked] == [
+            (asked, "8")
+        ]
+        assert converted.left_out == 1
 
 
-def test_what_is_written_is_read_back(published: Callable[[object], Path], tmp_path: Path) -> None:
+def test_converted_set_round_trips(published: Callable[[object], Path], tmp_path: Path) -> None:
     found = locomo(published(LOCOMO))
     write_set(found, tmp_path / "deep" / "set")
     read = read_set(tmp_path / "deep" / "set")
     assert read.documents == found.documents
-    assert read.questions == tuple(each.question for each in found.asked)
+    assert read.questions == tuple(labelled.question for labelled in found.asked)
     assert {id: tuple(labels) for id, labels in read.gold.items()} == gold(found)
     assert "Größer" in (tmp_path / "deep" / "set" / CORPUS).read_text(encoding="utf-8")
 
@@ -170,39 +172,37 @@ def _without(content: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("content", "what"),
     [
-        ({}, "not as LoCoMo is published"),
+        ({}, "not the published LoCoMo"),
         (_without(LOCOMO, "sample_id"), "0.sample_id: Field required"),
         (LONGMEMEVAL, "0.sample_id: Field required"),
         ([{**LOCOMO[0], "qa": [{**LOCOMO[0]["qa"][0], "category": 6}]}], "0.qa.0.category"),
     ],
 )
-def test_another_file_is_refused(
+def test_convert_rejects_a_different_file(
     published: Callable[[object], Path], content: object, what: str
 ) -> None:
     with pytest.raises(InvalidInput) as raised:
         locomo(published(content))
     assert what in str(raised.value)
-    assert "as its authors publish it" in raised.value.remedy
+    assert "as published" in raised.value.remedy
 
 
 def test_sessions_without_a_date_are_refused(published: Callable[[object], Path]) -> None:
-    with pytest.raises(InvalidInput, match=r"question 'q1' .* differ in number"):
+    with pytest.raises(InvalidInput, match=r"question 'q1' has different numbers"):
         longmemeval(published([{**LONGMEMEVAL[0], "haystack_dates": []}]), "turn")
 
 
 def run(*arguments: object) -> Result:
     app = typer.Typer()
     cli_data.register(app)
-    return CliRunner().invoke(app, [str(each) for each in arguments])
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
-def test_the_command_converts_and_says_what_it_made(
-    published: Callable[[object], Path], tmp_path: Path
-) -> None:
+def test_convert_prints_what_it_wrote(published: Callable[[object], Path], tmp_path: Path) -> None:
     out = tmp_path / "out"
     done = run("convert", "longmemeval", published(LONGMEMEVAL), out, "--unit", "turn")
     assert done.exit_code == 0, done.output
-    assert "3 memories, 1 questions, 1 labels; 1 questions without gold left out" in done.stdout
+    assert "3 memories, 1 questions, 1 labels; skipped 1 questions without labels" in done.stdout
     assert [len((out / name).read_text().splitlines()) for name in FILES] == [3, 1, 2]
     listed = run("sets", "--data", out)
     assert listed.exit_code == 0, listed.output
@@ -227,14 +227,14 @@ def test_a_folder_in_use_is_replaced_only_by_force(
     assert (out / "notes.txt").read_text() == "mine"
 
 
-def test_a_place_that_cannot_be_written_is_told(
+def test_convert_reports_an_unwritable_target(
     published: Callable[[object], Path], tmp_path: Path
 ) -> None:
     file = published(LOCOMO)
-    for out, what in ((file, "is a file"), (file / "below", "cannot be written")):
+    for out, what in ((file, "is a file"), (file / "below", "cannot write")):
         with pytest.raises(InvalidInput, match=what):
             write_set(locomo(file), out)
-    with pytest.raises(InvalidInput, match="cannot be read"):
+    with pytest.raises(InvalidInput, match="cannot read"):
         locomo(tmp_path / "nowhere.json")
 
 
@@ -282,4 +282,4 @@ def _questions(folder: Path) -> list[dict[str, Any]]:
     lines = (folder / QUERIES).read_text(encoding="utf-8").split("\n")
     added = ("audit", "audit_evidence")
     entries = (json.loads(line) for line in lines if line)
-    return [{key: one[key] for key in one if key not in added} for one in entries]
+    return [{key: entry[key] for key in entry if key not in added} for entry in entries]

@@ -47,7 +47,7 @@ def folder(place: Path, **changed: str | bytes) -> Path:
     return place
 
 
-def test_a_set_is_read_whole(tmp_path: Path) -> None:
+def test_read_set_reads_documents_questions_and_labels(tmp_path: Path) -> None:
     found = read_set(folder(tmp_path / "ducks"))
     assert found.name == "ducks"
     assert found.documents == (
@@ -85,7 +85,7 @@ def test_any_byte_changes_the_digest(tmp_path: Path) -> None:
     assert one.digest != other.digest
 
 
-def test_files_of_another_system_are_read(tmp_path: Path) -> None:
+def test_read_set_accepts_files_from_another_system(tmp_path: Path) -> None:
     crlf = {name.partition(".")[0]: text.replace("\n", "\r\n") for name, text in GOOD.items()}
     found = read_set(folder(tmp_path / "crlf", **{**crlf, "corpus": "\ufeff" + crlf["corpus"]}))
     good = read_set(folder(tmp_path / "good"))
@@ -142,7 +142,7 @@ def test_numbers_are_read_as_their_digits_and_a_blank_scope_as_none(tmp_path: Pa
         (QRELS, "query-id\tcorpus-id\tscore\nq1\td1\t1\nq1\td1\t2\n", 3, "another score"),
     ],
 )
-def test_a_fault_is_told_with_its_place(
+def test_read_set_reports_the_line_of_an_error(
     tmp_path: Path, file: str, content: str | bytes, line: int, what: str
 ) -> None:
     place = folder(tmp_path / "faulty", **{file.partition(".")[0]: content})
@@ -153,9 +153,9 @@ def test_a_fault_is_told_with_its_place(
     assert raised.value.remedy
 
 
-def test_a_missing_file_is_told(tmp_path: Path) -> None:
+def test_read_set_reports_a_missing_file(tmp_path: Path) -> None:
     (folder(tmp_path) / QRELS).unlink()
-    with pytest.raises(InvalidInput, match=r"qrels\.tsv cannot be read"):
+    with pytest.raises(InvalidInput, match=r"cannot read .*qrels\.tsv"):
         read_set(tmp_path)
 
 
@@ -202,9 +202,7 @@ def test_sets_are_found_by_name_or_all_of_them(tmp_path: Path) -> None:
     assert find_sets(a, ["a"]) == [a]
 
 
-def test_a_set_is_called_as_its_folder_is_called_here(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_set_is_named_after_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for version in ("old", "new"):
         folder(tmp_path / version / "ducks")
         (tmp_path / "data").mkdir(exist_ok=True)
@@ -223,12 +221,12 @@ def test_a_set_is_called_as_its_folder_is_called_here(
     ("within", "names", "what"),
     [
         ("nowhere", None, "there is no folder"),
-        ("empty", None, "no folder in"),
-        (".", ["a", "c"], "no evaluation set is called 'c'"),
-        (".", ["empty"], "no evaluation set is called 'empty'"),
+        ("empty", None, "contains no evaluation set"),
+        (".", ["a", "c"], "there is no evaluation set named 'c'"),
+        (".", ["empty"], "there is no evaluation set named 'empty'"),
     ],
 )
-def test_sets_that_are_not_there_are_told(
+def test_find_sets_reports_missing_sets(
     tmp_path: Path, within: str, names: list[str] | None, what: str
 ) -> None:
     folder(tmp_path / "a")

@@ -26,14 +26,14 @@ HUNDRED = Frequencies(100, {"rain": 80, "heron": 1, "weir": 1, "otter": 1, "mars
         ("pass passes passed passing", "pass"),
     ],
 )
-def test_the_forms_of_a_word_meet(forms: str, expected: str) -> None:
+def test_stem_maps_word_forms_to_one_stem(forms: str, expected: str) -> None:
     assert {stem(form) for form in forms.split()} == {expected}
 
 
 @pytest.mark.parametrize(
     "word", ["red", "bus", "glass", "status", "ring", "need", "rt4127", "日本"]
 )
-def test_what_only_looks_like_an_ending_stays(word: str) -> None:
+def test_stem_keeps_false_suffixes(word: str) -> None:
     assert stem(word) == word
 
 

@@ -30,7 +30,7 @@ def test_the_same_seed_makes_the_same_set_everywhere(made: EvaluationSet) -> Non
     assert made.digest == "59e4b72d0264fba716c639704273dfa75f36aee4db2e45d97e1154346db730e0"
 
 
-def test_it_is_small_and_has_every_stratum(made: EvaluationSet) -> None:
+def test_synthetic_set_is_small_and_has_every_stratum(made: EvaluationSet) -> None:
     assert len(made.documents) == 216
     strata = Counter(question.stratum for question in made.questions)
     assert strata == {"exact": 38, "paraphrase": 42, "multi-hop": 20}
@@ -75,8 +75,10 @@ async def test_words_answer_what_is_exact_and_no_paraphrase(
     found = Counter[str]()
     async with open_service(load(home=tmp_path, database_url=None, api_url=None)) as recollect:
         kept = {
-            (await recollect.remember(Draft(each.content, project=each.scope))).id: each.id
-            for each in made.documents
+            (
+                await recollect.remember(Draft(document.content, project=document.scope))
+            ).id: document.id
+            for document in made.documents
         }
         for question in made.questions:
             request = RecallRequest(question.text, limit=10, scope=Scope(project=question.scope))

@@ -15,13 +15,13 @@ from tests.bench.memories import filler, memory
 from recollect.bench.own.labels import (
     FILE,
     Label,
+    accept_all,
     content_digest,
-    judged,
-    present_labels,
+    judge_labels,
+    read_current_labels,
     read_labels,
-    struck,
-    taken,
-    topped_up,
+    strike,
+    top_up,
     write_labels,
 )
 from recollect.bench.own.private import private_folder
@@ -29,19 +29,19 @@ from recollect.bench.own.words import OwnWords
 from recollect.core.errors import InvalidInput
 from recollect.core.memory.memory import Memory
 
-MEMORIES = {str(one.id): one for one in filler(1, 12)}
+MEMORIES = {str(memory.id): memory for memory in filler(1, 12)}
 OWN = OwnWords.of(MEMORIES.values())
 
 
 def _labels(count: int) -> list[Label]:
-    return topped_up([], OWN, count, 1, ask=False)
+    return top_up([], OWN, count, 1, ask=False)
 
 
 def _mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_the_folder_and_all_in_it_are_for_the_owner_alone(tmp_path: Path) -> None:
+def test_private_folder_is_readable_by_its_owner_only(tmp_path: Path) -> None:
     folder = private_folder(tmp_path / "home")
     write_labels(folder, _labels(2))
     assert folder == tmp_path / "home" / "bench" / "own"
@@ -53,7 +53,7 @@ def test_the_folder_and_all_in_it_are_for_the_owner_alone(tmp_path: Path) -> Non
     assert (folder / ".gitignore").read_text() == "*\n"
 
 
-def test_a_folder_that_others_could_read_is_closed(tmp_path: Path) -> None:
+def test_private_folder_restricts_existing_permissions(tmp_path: Path) -> None:
     folder = tmp_path / "bench" / "own"
     folder.mkdir(parents=True)
     folder.chmod(0o755)
@@ -61,7 +61,7 @@ def test_a_folder_that_others_could_read_is_closed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["folder", "file"])
-def test_it_is_refused_inside_a_git_work_tree(tmp_path: Path, kind: str) -> None:
+def test_private_folder_is_refused_inside_a_git_work_tree(tmp_path: Path, kind: str) -> None:
     git = tmp_path / ".git"
     if kind == "folder":
         git.mkdir()
@@ -73,7 +73,7 @@ def test_it_is_refused_inside_a_git_work_tree(tmp_path: Path, kind: str) -> None
     assert not home.exists()
 
 
-def test_a_link_into_a_work_tree_is_refused_too(tmp_path: Path) -> None:
+def test_private_folder_is_refused_through_a_symlink_into_a_work_tree(tmp_path: Path) -> None:
     (tmp_path / "tree" / ".git").mkdir(parents=True)
     (tmp_path / "tree" / "inside").mkdir()
     home = tmp_path / "home"
@@ -82,7 +82,7 @@ def test_a_link_into_a_work_tree_is_refused_too(tmp_path: Path) -> None:
         private_folder(home)
 
 
-def test_throw_away_copies_in_a_work_tree_are_refused(
+def test_temporary_copies_inside_a_work_tree_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "tree" / ".git").mkdir(parents=True)
@@ -96,8 +96,8 @@ def _file_with(**fields: object) -> str:
     return json.dumps({"format": 1, "questions": [label]})
 
 
-def test_labels_are_read_as_they_were_written(tmp_path: Path) -> None:
-    labels = [replace(one, state="confirmed", text="wörds “quoted”\n") for one in _labels(3)]
+def test_labels_round_trip_through_the_file(tmp_path: Path) -> None:
+    labels = [replace(label, state="confirmed", text="wörds “quoted”\n") for label in _labels(3)]
     write_labels(tmp_path, labels)
     assert read_labels(tmp_path) == labels
     assert read_labels(tmp_path / "nowhere") == []
@@ -117,7 +117,7 @@ def test_labels_are_read_as_they_were_written(tmp_path: Path) -> None:
         _file_with(gold=["b"]),
     ],
 )
-def test_a_file_that_is_no_private_set_is_told(tmp_path: Path, content: str) -> None:
+def test_read_labels_reports_an_invalid_file(tmp_path: Path, content: str) -> None:
     (tmp_path / FILE).write_text(content)
     with pytest.raises(InvalidInput, match="not a private set"):
         read_labels(tmp_path)
@@ -132,34 +132,34 @@ def _changed(memories: dict[str, Memory], id: str) -> None:
 
 
 @pytest.mark.parametrize("happens", [_forgotten, _changed])
-def test_a_question_goes_with_what_it_was_made_of(tmp_path: Path, happens: object) -> None:
+def test_labels_are_dropped_when_their_memory_changes(tmp_path: Path, happens: object) -> None:
     labels = _labels(3)
     write_labels(tmp_path, labels)
     memories = dict(MEMORIES)
     (gone,) = labels[0].gold
     happens(memories, gone)  # type: ignore[operator]  # one of the two above
-    assert present_labels(tmp_path, memories) == labels[1:]
+    assert read_current_labels(tmp_path, memories) == labels[1:]
     assert labels[0].text not in (tmp_path / FILE).read_text()
 
 
-def test_what_is_missing_is_proposed_and_what_was_struck_is_not() -> None:
+def test_top_up_proposes_missing_questions_but_no_discarded_ones() -> None:
     labels = _labels(3)
-    assert Counter(one.stratum for one in labels) == {"exact": 3}
-    after = topped_up([struck(labels[0]), *labels[1:]], OWN, 3, 1, ask=False)
+    assert Counter(label.stratum for label in labels) == {"exact": 3}
+    after = top_up([strike(labels[0]), *labels[1:]], OWN, 3, 1, ask=False)
     assert len(after) == 4
-    assert len({one.id for one in after}) == 4
-    assert [one.state for one in after] == ["struck", "proposed", "proposed", "proposed"]
-    assert topped_up(after, OWN, 3, 1, ask=False) == after
+    assert len({label.id for label in after}) == 4
+    assert [label.state for label in after] == ["struck", "proposed", "proposed", "proposed"]
+    assert top_up(after, OWN, 3, 1, ask=False) == after
 
 
-def test_what_nobody_wrote_waits_only_while_somebody_is_asked() -> None:
-    asked = topped_up([], OWN, 2, 1, ask=True)
-    assert Counter(one.stratum for one in asked if not one.text) == {"paraphrase": 2}
-    assert [one.state for one in taken(asked) if not one.text] == ["proposed"] * 2
-    assert all(one.text for one in topped_up(asked, OWN, 2, 1, ask=False))
+def test_blank_paraphrases_are_kept_only_with_ask() -> None:
+    asked = top_up([], OWN, 2, 1, ask=True)
+    assert Counter(label.stratum for label in asked if not label.text) == {"paraphrase": 2}
+    assert [label.state for label in accept_all(asked) if not label.text] == ["proposed"] * 2
+    assert all(label.text for label in top_up(asked, OWN, 2, 1, ask=False))
 
 
-def test_every_answer_is_saved_at_once_and_asking_goes_on_where_it_stopped(tmp_path: Path) -> None:
+def test_judge_labels_saves_every_answer_and_resumes(tmp_path: Path) -> None:
     labels = _labels(4)
     told: list[tuple[str, int, int]] = []
 
@@ -167,29 +167,29 @@ def test_every_answer_is_saved_at_once_and_asking_goes_on_where_it_stopped(tmp_p
         told.append((label.id, number, total))
         if len(told) == 3:
             raise KeyboardInterrupt
-        return replace(label, state="confirmed") if number == 1 else struck(label)
+        return replace(label, state="confirmed") if number == 1 else strike(label)
 
     with pytest.raises(KeyboardInterrupt):
-        judged(labels, judge, lambda now: write_labels(tmp_path, now))
+        judge_labels(labels, judge, lambda now: write_labels(tmp_path, now))
     kept = read_labels(tmp_path)
-    assert [one.state for one in kept] == ["confirmed", "struck", "proposed", "proposed"]
+    assert [label.state for label in kept] == ["confirmed", "struck", "proposed", "proposed"]
     assert kept[1].text == ""
-    judged(kept, judge, lambda now: write_labels(tmp_path, now))
-    ids = [one.id for one in labels]
+    judge_labels(kept, judge, lambda now: write_labels(tmp_path, now))
+    ids = [label.id for label in labels]
     assert told[3:] == [(ids[2], 1, 2), (ids[3], 2, 2)]
 
 
-def test_enough_ends_the_asking_and_what_was_taken_is_asked_about_again() -> None:
-    labels = taken(_labels(3))
+def test_judge_labels_stops_on_quit_and_asks_again_about_accepted_ones() -> None:
+    labels = accept_all(_labels(3))
     asked: list[str] = []
 
     def judge(label: Label, _number: int, _total: int) -> Label | None:
         asked.append(label.id)
         return None if len(asked) == 2 else replace(label, state="confirmed")
 
-    after = judged(labels, judge, lambda _: None)
-    assert [one.state for one in after] == ["confirmed", "taken", "taken"]
-    assert [one.counts for one in (*after, struck(after[0]))] == [True, True, True, False]
+    after = judge_labels(labels, judge, lambda _: None)
+    assert [label.state for label in after] == ["confirmed", "taken", "taken"]
+    assert [label.counts for label in (*after, strike(after[0]))] == [True, True, True, False]
 
 
 def test_the_file_names_memories_by_id_and_digest() -> None:

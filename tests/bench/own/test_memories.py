@@ -14,8 +14,7 @@ from tests.privacy.canaries import BIRD, birds_in, canary
 from tests.shells.cli.commands import Cli
 
 from recollect.adapters.in_memory import InMemoryStore
-from recollect.bench.own import memories as own_module
-from recollect.bench.own.labels import taken, topped_up
+from recollect.bench.own.labels import accept_all, top_up
 from recollect.bench.own.memories import evaluation_set, read_own
 from recollect.bench.own.words import OwnWords
 from recollect.settings import load
@@ -60,8 +59,7 @@ def _fill(cli: Cli) -> None:
         assert cli("remember", text, *labels).exit_code == 0
 
 
-async def test_sensitive_memories_and_secrets_take_no_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(own_module, "MAX_PAGE", 2)  # several pages, also of a few memories
+async def test_own_leaves_out_sensitive_memories_and_secrets() -> None:
     kept = filler(1, 5)
     left_out = [
         memory(11, "private matters", is_sensitive=True),
@@ -70,19 +68,21 @@ async def test_sensitive_memories_and_secrets_take_no_part(monkeypatch: pytest.M
         memory(14, "another harmless text", expanded_keywords=(SECRET,)),
     ]
     store = InMemoryStore()
-    for one in (*kept, *left_out):
-        await store.add(one)
-    found = await read_own(LocalService(build_context(store, load()), "me"))
-    assert found.memories == {str(one.id): one for one in kept}
+    for stored in (*kept, *left_out):
+        await store.add(stored)
+    found = await read_own(LocalService(build_context(store, load()), "me"), page_size=2)
+    assert found.memories == {str(memory.id): memory for memory in kept}
     assert found.sensitive == len(left_out)
-    labels = taken(topped_up([], OwnWords.of(found.memories.values()), 9, 1, ask=False))
+    labels = accept_all(top_up([], OwnWords.of(found.memories.values()), 9, 1, ask=False))
     data = evaluation_set(found, labels)
-    assert {one.content for one in data.documents} == {one.content for one in kept}
+    assert {document.content for document in data.documents} == {memory.content for memory in kept}
     assert len(data.questions) == 5
     assert all(gold.keys() <= found.memories.keys() for gold in data.gold.values())
 
 
-def test_no_memory_text_leaves_the_private_set(cli: Cli, private: Path, tmp_path: Path) -> None:
+def test_own_writes_memory_text_only_to_the_private_set(
+    cli: Cli, private: Path, tmp_path: Path
+) -> None:
     _fill(cli)
     hidden = "hiddenqqbird"
     assert cli("remember", f"never ask about {hidden}one", "--sensitive").exit_code == 0
@@ -106,7 +106,7 @@ def test_no_memory_text_leaves_the_private_set(cli: Cli, private: Path, tmp_path
     held = (private / "questions.json").read_text()
     assert typed in held
     assert hidden not in held
-    ids = [id for one in _questions(private) for id in (one["id"], *one["gold"])]
+    ids = [id for question in _questions(private) for id in (question["id"], *question["gold"])]
     elsewhere = [
         file
         for file in (*cli.home.rglob("*"), outcome)
@@ -120,7 +120,7 @@ def test_no_memory_text_leaves_the_private_set(cli: Cli, private: Path, tmp_path
         assert hidden.encode() not in text, file
 
 
-def test_the_report_has_every_stratum_and_says_what_its_labels_are_worth(
+def test_own_report_covers_every_stratum_and_counts_confirmed_labels(
     cli: Cli, private: Path
 ) -> None:
     _fill(cli)
@@ -143,50 +143,50 @@ def test_the_report_has_every_stratum_and_says_what_its_labels_are_worth(
     assert cli("bench", "own", "--configs", CONFIGS, "--questions", "3", "--yes").exit_code == 0
     report = json.loads((private / "report.json").read_text())
     assert report["provenance"]["confirmed"] == 1
-    strata = {one["stratum"]: one["queries"] for one in report["results"]}
+    strata = {result["stratum"]: result["queries"] for result in report["results"]}
     assert strata["exact"] == 3
     assert strata["paraphrase"] == 3
     assert strata["multi-hop"] == 1
     assert strata["overall"] == 7
     found = {
-        one["stratum"]: one["value"]
-        for one in report["results"]
-        if (one["config"], one["metric"]) == ("local-fts", "R@10")
+        result["stratum"]: result["value"]
+        for result in report["results"]
+        if (result["config"], result["metric"]) == ("local-fts", "R@10")
     }
     assert found["exact"] == 1.0, "words find what is quoted"
     assert found["paraphrase"] == 0.0, "and not what is said in other words"
     assert (private / "report.md").read_text().startswith("# Recall on your own memories")
 
 
-def test_labelling_goes_on_where_it_was_left(cli: Cli, private: Path) -> None:
+def test_own_resumes_labelling_after_an_interruption(cli: Cli, private: Path) -> None:
     _fill(cli)
     options = ("bench", "own", "--configs", "local-fts", "--questions", "2")
     done = cli(*options, input="y\n")
     assert done.exit_code == 2
-    assert "nobody answered question 2 of 4" in done.stderr
-    assert [one["state"] for one in _questions(private)].count("confirmed") == 1
+    assert "no answer to question 2 of 4" in done.stderr
+    assert [question["state"] for question in _questions(private)].count("confirmed") == 1
     assert not (private / "report.json").exists()
     done = cli(*options, input="y\ny\ny\n")
     assert done.exit_code == 0, done.stderr
     assert "1 of 3" in done.stderr
-    assert [one["state"] for one in _questions(private)] == ["confirmed"] * 4
+    assert [question["state"] for question in _questions(private)] == ["confirmed"] * 4
 
 
-def test_a_person_writes_what_cannot_be_made_without_the_memorys_own_words(
-    cli: Cli, private: Path
-) -> None:
+def test_own_ask_rejects_a_paraphrase_that_gives_the_answer_away(cli: Cli, private: Path) -> None:
     for number in range(3):
         cli("remember", f"Parcel {number} waits behind door{number} of shed{number}")
     options = ("bench", "own", "--configs", "local-fts", "--questions", "1", "--ask")
     given_away = "is it door0, door1 or door2?"
     done = cli(*options, input=f"y\n{given_away}\nwhere did the delivery go?\n")
-    assert "give it away" in done.stderr
+    assert "gives the answer away" in done.stderr
     assert done.exit_code == 0, done.stderr
-    (one,) = (one for one in _questions(private) if one["stratum"] == "paraphrase")
+    (one,) = (question for question in _questions(private) if question["stratum"] == "paraphrase")
     assert (one["text"], one["state"]) == ("where did the delivery go?", "confirmed")
 
 
-def test_a_memory_that_becomes_sensitive_takes_its_questions_along(cli: Cli, private: Path) -> None:
+def test_own_drops_the_questions_of_a_memory_that_becomes_sensitive(
+    cli: Cli, private: Path
+) -> None:
     _fill(cli)
     assert cli("bench", "own", "--yes", "--configs", "local-fts").exit_code == 0
     before = _questions(private)
@@ -195,19 +195,19 @@ def test_a_memory_that_becomes_sensitive_takes_its_questions_along(cli: Cli, pri
     assert cli("bench", "own", "--yes", "--configs", "local-fts").exit_code == 0
     after = _questions(private)
     assert len(after) < len(before)
-    assert not [one for one in after if gone in one["gold"]]
+    assert not [question for question in after if gone in question["gold"]]
 
 
 @pytest.mark.parametrize("stored", [(), ("--sensitive",)])
-def test_a_store_that_has_nothing_to_ask_about_is_told(cli: Cli, stored: tuple[str, ...]) -> None:
+def test_own_reports_a_store_without_usable_memories(cli: Cli, stored: tuple[str, ...]) -> None:
     if stored:
         cli("remember", "only this", *stored)
     done = cli("bench", "own", "--yes")
     assert done.exit_code == 2
-    assert "no memory that can take part" in done.stderr
+    assert "no memory to ask about" in done.stderr
 
 
-def test_the_users_store_is_only_read(cli: Cli) -> None:
+def test_own_does_not_change_the_users_store(cli: Cli) -> None:
     _fill(cli)
     before = cli.json("list"), cli.json("settings"), cli.json("status")
     assert cli("bench", "own", "--yes", "--configs", CONFIGS).exit_code == 0
@@ -215,7 +215,7 @@ def test_the_users_store_is_only_read(cli: Cli) -> None:
     assert BIRD in json.dumps(before[0])
 
 
-def test_what_the_user_has_takes_part_and_missing_paraphrases_are_reported(
+def test_own_compares_current_settings_and_reports_missing_paraphrases(
     cli: Cli, private: Path
 ) -> None:
     for number in range(3):
@@ -223,16 +223,16 @@ def test_what_the_user_has_takes_part_and_missing_paraphrases_are_reported(
         assert cli("remember", text).exit_code == 0
     done = cli("bench", "own", "--yes", "--configs", "local-fts")
     assert done.exit_code == 0, done.stderr
-    assert "No paraphrase could be made" in " ".join(done.stdout.split())
-    assert "local-fts is what you have now" in done.stdout
+    assert "No paraphrases could be generated" in " ".join(done.stdout.split())
+    assert "local-fts: your current settings" in done.stdout
     assert cli("settings", "set", "exact_bonus", "0.5").exit_code == 0
     again = cli("bench", "own", "--yes", "--configs", "local-fts")
-    assert "current is what you have now" in again.stdout
+    assert "current: your current settings" in again.stdout
     report = json.loads((private / "report.json").read_text())
     assert report["provenance"]["current_configuration"] == "current"
     assert report["against"] == "current"
-    assert {one["config"] for one in report["results"]} == {"current", "local-fts"}
+    assert {result["config"] for result in report["results"]} == {"current", "local-fts"}
     labelled = "A note on tides and their causes"
     assert cli("remember", labelled, "--keyword", "moon", "--keyword", "gravity").exit_code == 0
     told = cli("bench", "own", "--yes", "--configs", "local-fts").stdout
-    assert "No paraphrase could be made" not in " ".join(told.split())
+    assert "No paraphrases could be generated" not in " ".join(told.split())

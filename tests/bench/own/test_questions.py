@@ -6,7 +6,7 @@ import pytest
 from tests.bench.memories import filler, memory
 
 from recollect.bench.data.strata import stems
-from recollect.bench.own.questions import Proposal, proposals
+from recollect.bench.own.questions import Proposal, propose_questions
 from recollect.bench.own.words import OwnStratum, OwnWords, names
 from recollect.core.memory.memory import Memory
 
@@ -26,21 +26,21 @@ OWN = OwnWords.of(STORE)
 
 
 def _made(stratum: OwnStratum, own: OwnWords = OWN, count: int = 100) -> list[Proposal]:
-    return proposals(own, {stratum: count}, 1, frozenset(), ask=False)
+    return propose_questions(own, {stratum: count}, 1, frozenset(), ask=False)
 
 
 def _about(found: list[Proposal], *about: Memory) -> Proposal | None:
-    gold = {str(one.id) for one in about}
-    return next((one for one in found if set(one.gold) == gold), None)
+    gold = {str(memory.id) for memory in about}
+    return next((proposal for proposal in found if set(proposal.gold) == gold), None)
 
 
 def test_exact_questions_are_word_for_word_and_fit_one_memory_only() -> None:
     found = _made("exact")
-    for one in found:
-        (id,) = one.gold
-        assert one.text in OWN.memories[id].content
-        assert 1 <= len(one.text.split()) <= 5
-        fitting = [m for m in STORE if stems(one.text) <= stems(m.content)]
+    for proposal in found:
+        (id,) = proposal.gold
+        assert proposal.text in OWN.memories[id].content
+        assert 1 <= len(proposal.text.split()) <= 5
+        fitting = [m for m in STORE if stems(proposal.text) <= stems(m.content)]
         assert [str(m.id) for m in fitting] == [id]
     assert _about(found, KESTREL)
     assert _about(found, TWIN) is None, "two memories say the same: neither is the answer"
@@ -92,10 +92,10 @@ def test_multi_hop_names_both_contexts_and_not_what_they_share() -> None:
     one = _about(found, KESTREL, NOTEBOOK)
     assert one is not None
     assert "kestrel" not in one.text.lower()
-    for each in (KESTREL, NOTEBOOK):
-        assert stems(one.text) & OWN.rare(str(each.id))
+    for target in (KESTREL, NOTEBOOK):
+        assert stems(one.text) & OWN.rare(str(target.id))
     # The twins share everything: there is no context that leads to one of them alone.
-    assert [set(each.gold) for each in found] == [{str(KESTREL.id), str(NOTEBOOK.id)}]
+    assert [set(proposal.gold) for proposal in found] == [{str(KESTREL.id), str(NOTEBOOK.id)}]
 
 
 def test_multi_hop_needs_a_name_that_exactly_two_memories_share() -> None:
@@ -110,7 +110,7 @@ def test_a_tag_links_two_memories_as_a_name_does() -> None:
         *filler(100, 10),
     ]
     (one,) = _made("multi-hop", OwnWords.of(tagged))
-    assert set(one.gold) == {str(each.id) for each in tagged[:2]}
+    assert set(one.gold) == {str(memory.id) for memory in tagged[:2]}
     assert "orchard" not in one.text
 
 
@@ -124,32 +124,32 @@ def test_a_tag_links_two_memories_as_a_name_does() -> None:
         ("nothing to see in 2024", set()),
     ],
 )
-def test_names_are_told_by_how_they_are_written(content: str, expected: set[str]) -> None:
+def test_names_are_recognised_by_their_spelling(content: str, expected: set[str]) -> None:
     assert names(content) == expected
 
 
 def test_the_same_seed_draws_the_same_and_a_new_memory_upsets_nothing() -> None:
-    first = proposals(OWN, {"exact": 5}, 1, frozenset(), ask=False)
-    assert first == proposals(OWN, {"exact": 5}, 1, frozenset(), ask=False)
-    assert first != proposals(OWN, {"exact": 5}, 2, frozenset(), ask=False)
+    first = propose_questions(OWN, {"exact": 5}, 1, frozenset(), ask=False)
+    assert first == propose_questions(OWN, {"exact": 5}, 1, frozenset(), ask=False)
+    assert first != propose_questions(OWN, {"exact": 5}, 2, frozenset(), ask=False)
     grown = OwnWords.of([*STORE, memory(7, "Violet umbrellas cost twelve crowns")])
-    after = proposals(grown, {"exact": 5}, 1, frozenset(), ask=False)
-    assert len({one.id for one in first} & {one.id for one in after}) >= 4
+    after = propose_questions(grown, {"exact": 5}, 1, frozenset(), ask=False)
+    assert len({proposal.id for proposal in first} & {proposal.id for proposal in after}) >= 4
 
 
-def test_what_is_known_is_not_proposed_again_and_no_more_than_wanted() -> None:
+def test_known_questions_are_not_proposed_again() -> None:
     first = _made("exact", count=2)
-    known = frozenset(one.id for one in first)
-    second = proposals(OWN, {"exact": 2, "paraphrase": 0}, 1, known, ask=False)
+    known = frozenset(proposal.id for proposal in first)
+    second = propose_questions(OWN, {"exact": 2, "paraphrase": 0}, 1, known, ask=False)
     assert len(first) == len(second) == 2
-    assert not known & {one.id for one in second}
-    assert proposals(OWN, {"exact": -1}, 1, frozenset(), ask=True) == []
+    assert not known & {proposal.id for proposal in second}
+    assert propose_questions(OWN, {"exact": -1}, 1, frozenset(), ask=True) == []
 
 
-def test_with_ask_a_person_gets_the_paraphrases_that_could_not_be_made() -> None:
-    found = proposals(OWN, {"paraphrase": 4}, 1, frozenset(), ask=True)
-    assert [bool(one.text) for one in found] == [True, False, False, False]
-    assert len({one.gold for one in found}) == 4
+def test_ask_adds_blank_paraphrases_for_a_person_to_write() -> None:
+    found = propose_questions(OWN, {"paraphrase": 4}, 1, frozenset(), ask=True)
+    assert [bool(proposal.text) for proposal in found] == [True, False, False, False]
+    assert len({proposal.gold for proposal in found}) == 4
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_with_ask_a_person_gets_the_paraphrases_that_could_not_be_made() -> None
         ("multi-hop", "who can reach Kestrel?", [KESTREL, NOTEBOOK], {"kestrel"}),
     ],
 )
-def test_what_a_person_types_must_not_give_the_answer_away(
+def test_typed_questions_must_not_give_the_answer_away(
     stratum: OwnStratum, text: str, about: list[Memory], given_away: set[str]
 ) -> None:
-    assert OWN.given_away(stratum, text, [str(one.id) for one in about]) == given_away
+    assert OWN.given_away(stratum, text, [str(memory.id) for memory in about]) == given_away

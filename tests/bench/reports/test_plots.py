@@ -8,9 +8,9 @@ import pytest
 from tests.bench.made_runs import evaluation_set, right, run
 
 from recollect.bench.reports.plots import write_plots
-from recollect.bench.reports.sweeps import curves
+from recollect.bench.reports.sweeps import find_curves
 from recollect.bench.scores.report import Report
-from recollect.bench.scores.scoring import scored
+from recollect.bench.scores.scoring import score_runs
 from recollect.bench.scores.summary import make_report
 
 SETS = [evaluation_set(name, ["easy", "hard", "hard"]) for name in ("one", "two")]
@@ -24,7 +24,7 @@ def _report(configs: list[str], *took_ms: float) -> Report:
         for number, config in enumerate(configs)
     ]
     return make_report(
-        scored(SETS, runs), against=configs[0], seed=1, provenance={}, metrics=["R@10"]
+        score_runs(SETS, runs), against=configs[0], seed=1, provenance={}, metrics=["R@10"]
     )
 
 
@@ -53,7 +53,7 @@ def test_configurations_that_differ_in_one_number_are_a_curve(
     names: list[str], expected: dict[tuple[str, str], list[float]]
 ) -> None:
     found = {
-        (curve.parameter, curve.label): [x for x, _ in curve.points] for curve in curves(names)
+        (curve.parameter, curve.label): [x for x, _ in curve.points] for curve in find_curves(names)
     }
     assert found == expected
 

@@ -10,12 +10,12 @@ from tests.bench.made_runs import evaluation_set, right, run
 
 from recollect.bench.data.datasets import NO_STRATUM
 from recollect.bench.reports.as_json import as_dict, as_json
-from recollect.bench.reports.as_markdown import difference_table, markdown, quality_table
+from recollect.bench.reports.as_markdown import difference_table, quality_table, render_markdown
 from recollect.bench.reports.machine import provenance
-from recollect.bench.reports.readable import SHOWN, readable
+from recollect.bench.reports.readable import SHOWN, render_changes
 from recollect.bench.runs.configs import parse_configs
 from recollect.bench.scores.report import Report
-from recollect.bench.scores.scoring import scored, strata_of
+from recollect.bench.scores.scoring import score_runs, strata_of
 from recollect.bench.scores.significance import holm
 from recollect.bench.scores.summary import make_report
 from recollect.core.errors import InvalidInput
@@ -35,7 +35,7 @@ ORIGIN = provenance([LARGE, SMALL], parse_configs("default,bm25s"), seed=1, embe
 
 @pytest.fixture(scope="module")
 def report() -> Report:
-    found = scored([LARGE, SMALL], RUNS)
+    found = score_runs([LARGE, SMALL], RUNS)
     return make_report(found, against="a", seed=1, provenance=ORIGIN)
 
 
@@ -82,7 +82,7 @@ def test_in_the_mean_of_the_sets_each_counts_once(report: Report) -> None:
 
 
 def test_a_set_that_lacks_a_configuration_keeps_it_out_of_the_mean() -> None:
-    found = scored([LARGE, SMALL], RUNS[:3])
+    found = score_runs([LARGE, SMALL], RUNS[:3])
     report = make_report(found, against="a", seed=1, provenance={})
     assert {row.config for row in report.means} == {"a"}
     assert report.mean_differences == ()
@@ -105,14 +105,14 @@ def test_p_is_corrected_within_a_metric_and_a_kind_of_stratum(report: Report) ->
 
 def test_a_question_alone_shows_nothing_and_json_can_say_so() -> None:
     data = evaluation_set("one", ["only"])
-    found = scored([data], [run(data, "a", {}), run(data, "b", right(data, 1))])
+    found = score_runs([data], [run(data, "a", {}), run(data, "b", right(data, 1))])
     report = make_report(found, against="a", seed=1, provenance={})
     assert {row.detectable for row in report.differences} == {None}
     assert json.loads(as_json(report))["differences"][0]["detectable"] is None
 
 
 def test_only_what_is_asked_for_is_computed() -> None:
-    found = scored([LARGE], RUNS)
+    found = score_runs([LARGE], RUNS)
     report = make_report(
         found, against="a", seed=1, provenance={}, metrics=["RR"], strata=["overall", "hard"]
     )
@@ -124,9 +124,9 @@ def test_only_what_is_asked_for_is_computed() -> None:
     assert {row.stratum for row in report.means} == {"overall"}
 
 
-def test_what_is_compared_with_must_have_been_run() -> None:
-    with pytest.raises(InvalidInput, match="'c' is none") as told:
-        make_report(scored([LARGE], RUNS), against="c", seed=1, provenance={})
+def test_baseline_must_have_been_run() -> None:
+    with pytest.raises(InvalidInput, match="'c' is not one") as told:
+        make_report(score_runs([LARGE], RUNS), against="c", seed=1, provenance={})
     assert told.value.remedy == "Choose one of: a, b."
 
 
@@ -155,12 +155,12 @@ def test_markdown_shows_values_differences_and_origin(report: Report) -> None:
     table = difference_table(report, "R@10")
     assert "| b | +50.0 (+20.0 to +80.0), p .1" in table
     assert "| a |" not in table
-    assert "four times in five, for b: large " in table
-    page = markdown(report)
+    assert "80% power, for b: large " in table
+    page = render_markdown(report)
     assert "| large | 10 | 10 | 0 | 000000000000 |" in page
-    assert "## Time of a recall" in page
+    assert "## Recall time" in page
     assert "## Strata, R@10" in page
-    assert "## Strata, RR" in markdown(replace(report, metrics=("RR",)))
+    assert "## Strata, RR" in render_markdown(replace(report, metrics=("RR",)))
     significant = replace(report.differences[0], metric="R@10", stratum="overall", p_holm=0.049)
     assert "**+50.0**" in difference_table(
         replace(report, differences=(replace(significant, value=0.5),)), "R@10"
@@ -169,8 +169,8 @@ def test_markdown_shows_values_differences_and_origin(report: Report) -> None:
 
 def test_a_name_cannot_break_a_table() -> None:
     data = evaluation_set("odd|set", ["x|y"] * 2)
-    found = scored([data], [run(data, "a:b=1|2", right(data, 1))])
-    page = markdown(make_report(found, against="a:b=1|2", seed=1, provenance=ORIGIN))
+    found = score_runs([data], [run(data, "a:b=1|2", right(data, 1))])
+    page = render_markdown(make_report(found, against="a:b=1|2", seed=1, provenance=ORIGIN))
     assert "| a:b=1\\|2 |" in page
     assert "odd|set |" not in page
 
@@ -178,7 +178,7 @@ def test_a_name_cannot_break_a_table() -> None:
 def test_the_questions_won_are_shown_up_to_a_number() -> None:
     data = evaluation_set("many", ["all"] * (SHOWN + 5))
     runs = [run(data, "a", {}), run(data, "b", right(data, SHOWN + 5))]
-    page = readable(scored([data], runs), "a")
+    page = render_changes(score_runs([data], runs), "a")
     assert f"## Won, the {SHOWN} largest of {SHOWN + 5}" in page
     assert page.count("### q") == SHOWN
     assert "✓ d0 fact number 0 of many" in page
@@ -198,6 +198,6 @@ def test_provenance_tells_champions_apart_and_counts_what_was_cut() -> None:
     long = replace(LARGE.documents[0], text="x" * (MAX_CONTENT_LIMIT + 1))
     data = replace(LARGE, documents=(long, *LARGE.documents[1:]))
     found = provenance([data], parse_configs("rrf,rrf:champions=2"), seed=1, embedder="minilm")
-    assert len({one["digest"] for one in found["configs"].values()}) == 2
+    assert len({config["digest"] for config in found["configs"].values()}) == 2
     assert found["configs"]["rrf:champions=2"]["layout"]["champions"] == 2
     assert (found["data"]["large"]["cut"], ORIGIN["data"]["large"]["cut"]) == (1, 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.bench.runs.champions import with_champions
+from recollect.bench.runs.champions import insert_champions
 
 RANKING = tuple("abcdefghijkl")
 
@@ -19,8 +19,8 @@ RANKING = tuple("abcdefghijkl")
         ("kl", "lk", 2, "abcdefghklij"),
     ],
 )
-def test_the_last_of_the_others_make_room(
+def test_insert_champions_replaces_the_lowest_other_hits(
     lexical: str, dense: str, count: int, expected: str
 ) -> None:
     legs = {"lexical": tuple(lexical), "dense": tuple(dense)}
-    assert with_champions(RANKING, legs, count) == tuple(expected)  # type: ignore[arg-type]  # names of legs
+    assert insert_champions(RANKING, legs, count) == tuple(expected)  # type: ignore[arg-type]  # names of legs

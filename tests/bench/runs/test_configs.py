@@ -41,7 +41,7 @@ def test_several_values_are_a_sweep_and_several_sweeps_a_grid() -> None:
     ]
 
 
-def test_what_is_stored_is_a_parameter_too() -> None:
+def test_layout_is_a_parameter_of_a_configuration() -> None:
     (config,) = parse_configs("default:embedded=window:importance=signal:embedder=mpnet")
     assert config.layout == Layout(embedded="window", importance="signal", embedder="mpnet")
     assert config.settings == {}
@@ -70,7 +70,7 @@ def test_a_configuration_that_is_named_twice_is_run_once() -> None:
         ("default:embedded=nothing", "embedded cannot be 'nothing'"),
     ],
 )
-def test_what_is_not_understood_is_told(text: str, told: str) -> None:
+def test_parse_configs_reports_what_is_invalid(text: str, told: str) -> None:
     with pytest.raises(InvalidInput, match=told):
         parse_configs(text)
 

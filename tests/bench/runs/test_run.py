@@ -123,7 +123,7 @@ def test_differences_are_from_the_first_configuration_and_say_how_sure_they_are(
     assert worse["p_holm"] < 0.05
 
 
-def test_each_leg_tells_what_it_brought(ran: Ran) -> None:
+def test_run_reports_what_each_leg_contributed(ran: Ran) -> None:
     legs = {(row["config"], row["leg"]): row for row in ran.report["diagnostics"]["legs"]}
     assert {leg for config, leg in legs if config == "default"} == {"lexical", "dense"}
     assert {leg for config, leg in legs if config == "lexical"} == {"lexical"}
@@ -132,14 +132,14 @@ def test_each_leg_tells_what_it_brought(ran: Ran) -> None:
         assert row["won"] + row["lost"] + row["equal"] == legs["default", "dense"]["queries"]
 
 
-def test_recalls_were_timed(ran: Ran) -> None:
+def test_run_times_recalls(ran: Ran) -> None:
     assert {row["config"] for row in ran.report["latency"]} == set(CONFIGS)
     for row in ran.report["latency"]:
         assert 0 < row["p50_ms"] <= row["p95_ms"]
         assert row["queries"] == 3
 
 
-def test_the_report_says_what_it_came_from_and_not_where(ran: Ran) -> None:
+def test_run_report_has_provenance_without_local_paths(ran: Ran) -> None:
     origin = ran.report["provenance"]
     assert set(origin["data"]) == {"synthetic"}
     assert re.fullmatch("[0-9a-f]{64}", origin["data"]["synthetic"]["digest"])
@@ -152,7 +152,7 @@ def test_the_report_says_what_it_came_from_and_not_where(ran: Ran) -> None:
             assert private not in text
 
 
-def test_people_see_tables_plots_and_questions_side_by_side(ran: Ran) -> None:
+def test_run_writes_tables_plots_and_side_by_side_questions(ran: Ran) -> None:
     assert "R@10 / nDCG@10, %" in ran.output
     assert "default" in ran.output
     page = (ran.folder / "run.md").read_text()
@@ -175,7 +175,7 @@ def booby_trap(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("booby_trap")
-def test_a_rerun_embeds_nothing_and_gives_the_same_numbers(ran: Ran) -> None:
+def test_run_reuses_cached_vectors_and_repeats_its_numbers(ran: Ran) -> None:
     """Every configuration again, with a model that must not be asked for a document."""
     result = ran.cli("bench", "run", "--configs", ",".join(CONFIGS), "--json", "-", "--timed", "0")
     assert result.exit_code == 0, result.stderr
@@ -185,7 +185,7 @@ def test_a_rerun_embeds_nothing_and_gives_the_same_numbers(ran: Ran) -> None:
 
 
 @pytest.mark.usefixtures("booby_trap")
-def test_without_what_was_kept_the_model_is_asked(models_folder: Path, tmp_path: Path) -> None:
+def test_run_embeds_again_without_the_cache(models_folder: Path, tmp_path: Path) -> None:
     cli = Cli(tmp_path / "home", {"RECOLLECT_MODELS": str(models_folder)})
     result = cli("bench", "run", "--configs", "default", "--json", "-")
     assert result.exit_code == 6
@@ -202,14 +202,14 @@ def test_without_what_was_kept_the_model_is_asked(models_folder: Path, tmp_path:
         (("--configs", "default:rrf_k=0"), "rrf_k cannot be '0'"),
         (("--configs", "default:engine=oracle"), "engine cannot be 'oracle'"),
         (("--configs", "default+rerank"), "RECOLLECT_RERANKER"),
-        (("--configs", "default:graph=given"), "ready-made facts, and synthetic has none"),
-        (("--facts", "nowhere.jsonl"), "nowhere.jsonl cannot be read"),
-        (("--against", "best"), "'best' is none of the configurations"),
-        (("--json", "nowhere/run.json"), "cannot be written"),
-        (("--readable", "nowhere/run.md"), "cannot be written"),
+        (("--configs", "default:graph=given"), "ready-made facts, but synthetic has none"),
+        (("--facts", "nowhere.jsonl"), "cannot read nowhere.jsonl"),
+        (("--against", "best"), "'best' is not one of the configurations"),
+        (("--json", "nowhere/run.json"), "cannot write"),
+        (("--readable", "nowhere/run.md"), "cannot write"),
     ],
 )
-def test_what_cannot_be_measured_is_told_at_once(
+def test_run_rejects_invalid_options_before_measuring(
     tmp_path: Path, options: tuple[str, ...], told: str
 ) -> None:
     result = Cli(tmp_path / "home")("bench", "run", *options)
@@ -217,7 +217,7 @@ def test_what_cannot_be_measured_is_told_at_once(
     assert told in result.stderr
 
 
-def test_a_set_that_is_not_in_the_folder_is_told_with_those_that_are(tmp_path: Path) -> None:
+def test_run_lists_available_sets_for_an_unknown_one(tmp_path: Path) -> None:
     folder = tmp_path / "data" / "tiny"
     folder.mkdir(parents=True)
     for name in ("corpus.jsonl", "queries.jsonl", "qrels.tsv"):
@@ -225,11 +225,11 @@ def test_a_set_that_is_not_in_the_folder_is_told_with_those_that_are(tmp_path: P
     cli = Cli(tmp_path / "home", {"RECOLLECT_BENCH_DATA": str(tmp_path / "data")})
     result = cli("bench", "run", "--sets", "tinny")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "no evaluation set is called 'tinny'" in result.stderr
+    assert "there is no evaluation set named 'tinny'" in result.stderr
     assert "tiny" in result.stderr
 
 
-def test_an_odd_set_is_measured_and_told_under_its_own_name(tmp_path: Path) -> None:
+def test_run_measures_an_unusual_set_under_its_own_name(tmp_path: Path) -> None:
     """One question, one scope of one memory, no strata, and a name that looks like markup."""
     folder = tmp_path / "odd [bold] set"
     folder.mkdir()

@@ -38,7 +38,10 @@ async def _stage(asked: Counter[int]) -> Stage:
     """The facts in memory, with a second leg that puts the newest first and tells of its use."""
     store = InMemoryStore()
     context = build_context(store, load(owner=OWNER))
-    memories = [(await remember(context, OWNER, Draft(one.content)), one) for one in DATA.documents]
+    memories = [
+        (await remember(context, OWNER, Draft(document.content)), document)
+        for document in DATA.documents
+    ]
     known = {memory.id: document.id for memory, document in memories}
 
     async def newest(context: RecallContext) -> Sequence[Candidate]:
@@ -78,14 +81,14 @@ async def test_each_configuration_finds_what_a_recall_with_its_settings_finds() 
 
 async def test_an_answer_tells_what_the_legs_that_took_part_found() -> None:
     runner = Runner(await _stage(Counter()))
-    fused, lexical = [await runner.run(one, _quiet) for one in parse_configs("rrf,lexical")]
+    fused, lexical = [await runner.run(config, _quiet) for config in parse_configs("rrf,lexical")]
     newest = tuple(document.id for document in reversed(DATA.documents))
     assert fused.answers["q3"].legs.keys() == {"lexical", "dense"}
     assert fused.answers["q3"].legs["dense"] == newest
     assert lexical.answers["q3"].legs.keys() == {"lexical"}
 
 
-async def test_what_is_timed_is_asked_anew_with_its_own_settings() -> None:
+async def test_timed_recalls_run_again_with_their_own_settings() -> None:
     asked = Counter[int]()
     stage = await _stage(asked)
     runner = Runner(stage)

@@ -122,7 +122,7 @@ async def test_given_facts_are_the_whole_graph(empty_database_url: str) -> None:
     assert paths["c"] == ()
 
 
-async def test_given_facts_of_which_none_can_be_used_are_told(empty_database_url: str) -> None:
+async def test_stage_reports_unusable_facts(empty_database_url: str) -> None:
     data = replace(GIVEN, facts=('{"doc": "z", "entities": ["Dover"]}',))
     layout = Layout(graph="given")
     with pytest.raises(InvalidInput, match="no fact given for given could be used; line 1: 'z'"):
@@ -130,7 +130,7 @@ async def test_given_facts_of_which_none_can_be_used_are_told(empty_database_url
             pytest.fail("measured without a graph")
 
 
-async def test_a_text_that_the_model_cannot_read_ends_it(empty_database_url: str) -> None:
+async def test_stage_fails_when_a_text_cannot_be_embedded(empty_database_url: str) -> None:
     """A leg that silently lacks a memory would be measured as if it were worse than it is."""
     model = Model(refused="number 7 ")
     with pytest.raises(ModelUnavailable, match="embedded 11 of 12 memories of facts"):
@@ -138,7 +138,7 @@ async def test_a_text_that_the_model_cannot_read_ends_it(empty_database_url: str
             pytest.fail("measured without one")
 
 
-async def test_a_model_that_never_wakes_is_told(
+async def test_stage_reports_a_model_that_never_loads(
     empty_database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(staging, "_LOADING_SECONDS", 0.0)

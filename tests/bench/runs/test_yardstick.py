@@ -21,7 +21,9 @@ DOCUMENTS = (
 
 
 def _run(*questions: Question) -> Run:
-    data = EvaluationSet("set", DOCUMENTS, questions, {one.id: {"tea": 1} for one in questions}, "")
+    data = EvaluationSet(
+        "set", DOCUMENTS, questions, {question.id: {"tea": 1} for question in questions}, ""
+    )
     return run_yardstick(data, NAMED["bm25s"], lambda *_: None, timed=1)
 
 
@@ -40,14 +42,16 @@ def _run(*questions: Question) -> Run:
         pytest.param("kettle", None, ("kettle",), id="a title"),
     ],
 )
-def test_what_it_finds(text: str, scope: str | None, expected: tuple[str, ...]) -> None:
+def test_yardstick_finds_documents_by_words(
+    text: str, scope: str | None, expected: tuple[str, ...]
+) -> None:
     found = _run(Question("q", text, "", scope))
     assert found.answers["q"].ranking == expected
     assert found.answers["q"].legs == {"lexical": expected}
     assert len(found.took_ms) == 1
 
 
-def test_without_the_extra_one_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_bench_extra_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "bm25s", None)
     with pytest.raises(RecollectError, match="bm25s") as told:
         _run(Question("q", "tea", ""))

@@ -8,15 +8,15 @@ from recollect.bench.scores.diagnostics import (
     Legs,
     LegShare,
     changes,
-    leg_shares,
-    side_by_side,
+    compute_leg_shares,
+    render_side_by_side,
 )
 from recollect.bench.scores.metrics import score
 
 FILLER = [f"f{number}" for number in range(1, 21)]
 
 
-def test_what_only_one_leg_brought_to_the_first_ten() -> None:
+def test_leg_shares_count_hits_found_by_one_leg_only() -> None:
     gold = {"q1": {"a": 1, "d": 1}, "q2": {"e": 1}}
     legs = {
         "q1": {"lexical": ["a", "b", "c"], "dense": ["b", "d", "x"]},
@@ -24,7 +24,7 @@ def test_what_only_one_leg_brought_to_the_first_ten() -> None:
     }
     # x is not among the first ten; b and e are in both lists.
     ranking = {"q1": ["b", "a", "d", "c"], "q2": ["e", *FILLER[:5]]}
-    assert leg_shares(gold, ranking, legs) == [
+    assert compute_leg_shares(gold, ranking, legs) == [
         LegShare("lexical", only=2, only_relevant=1, median_rank=1, never=0, questions=2),
         LegShare("dense", only=6, only_relevant=1, median_rank=(2 + 21) / 2, never=0, questions=2),
     ]
@@ -32,7 +32,7 @@ def test_what_only_one_leg_brought_to_the_first_ten() -> None:
 
 def test_the_eleventh_hit_is_not_counted() -> None:
     legs = {"q": {"lexical": FILLER[:11]}}
-    (share,) = leg_shares({"q": {"f11": 1}}, {"q": FILLER[:11]}, legs)
+    (share,) = compute_leg_shares({"q": {"f11": 1}}, {"q": FILLER[:11]}, legs)
     assert (share.only, share.only_relevant, share.median_rank) == (10, 0, 11)
 
 
@@ -40,7 +40,7 @@ def test_a_leg_that_never_finds_gold_has_no_median() -> None:
     gold = {"q1": {"a": 1, "c": 1}, "q2": {"a": 1}, "q3": {"a": 1}}
     # Of two gold documents in one list, the first counts.
     legs: Legs = {"q1": {"lexical": ["b"], "dense": ["b", "d", "a", "c"]}, "q2": {"dense": []}}
-    lexical, dense = leg_shares(gold, {}, legs)
+    lexical, dense = compute_leg_shares(gold, {}, legs)
     assert (lexical.median_rank, lexical.never) == (None, 3)
     assert (dense.median_rank, dense.never) == (3, 2)
 
@@ -63,12 +63,14 @@ def test_questions_won_and_lost_largest_change_first() -> None:
     }
     values = score(gold, before)["R@10"], score(gold, after)["R@10"]
     found = changes(gold, before, after, *values)
-    assert [(one.question, one.before, one.after) for one in found.won] == [
+    assert [(change.question, change.before, change.after) for change in found.won] == [
         ("whole", 0, 1),
         ("half", 0, 0.5),
         ("half too", 0, 0.5),
     ]
-    assert [(one.question, one.before, one.after) for one in found.lost] == [("worse", 1, 0)]
+    assert [(change.question, change.before, change.after) for change in found.lost] == [
+        ("worse", 1, 0)
+    ]
     assert found.equal == 1
     assert found.won[0] == Change(
         question="whole",
@@ -100,7 +102,7 @@ CHANGE = Change(
 
 
 def test_both_rankings_can_be_read_side_by_side() -> None:
-    text = side_by_side(
+    text = render_side_by_side(
         CHANGE,
         metric="R@10",
         names=("lexical", "rrf"),
@@ -122,7 +124,7 @@ def test_both_rankings_can_be_read_side_by_side() -> None:
 
 
 def test_a_text_cannot_break_the_table() -> None:
-    text = side_by_side(
+    text = render_side_by_side(
         CHANGE,
         metric="R@10",
         names=("a|b", "c"),
@@ -136,5 +138,5 @@ def test_a_text_cannot_break_the_table() -> None:
 
 
 def test_without_texts_only_ids_are_shown() -> None:
-    text = side_by_side(CHANGE, metric="R@10", names=("a", "b"), question="", texts={})
+    text = render_side_by_side(CHANGE, metric="R@10", names=("a", "b"), question="", texts={})
     assert "| 1 | x | ✓ a |" in text

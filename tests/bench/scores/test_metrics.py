@@ -82,7 +82,7 @@ _FULL_OF_TWO = _discount(1) + _discount(2)
         ),
     ],
 )
-def test_metrics_are_what_one_computes_by_hand(
+def test_metrics_match_values_computed_by_hand(
     labels: dict[str, int], documents: list[str], expected: list[float]
 ) -> None:
     found = score({"q": labels}, {"q": documents})

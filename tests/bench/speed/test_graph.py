@@ -28,14 +28,16 @@ def test_a_made_up_graph_follows_from_its_seed() -> None:
     assert len(one.concepts) == 200 * CONCEPTS_PER_MEMORY
 
 
-def test_every_size_is_told(tmp_path: Path) -> None:
+def test_graph_speed_reports_every_size(tmp_path: Path) -> None:
     file = tmp_path / "speed.json"
     arguments = ["graph-speed", "--memories", "200,400", "--queries", "3", "--no-legs"]
     told = CliRunner().invoke(app, [*arguments, "--json", str(file)])
     assert told.exit_code == 0, told.output
     results = json.loads(file.read_text(encoding="utf-8"))["results"]
-    assert [one["memories"] for one in results] == [200, 400]
-    assert all(one["links"] > 0 and one["p95_ms"] >= one["p50_ms"] > 0 for one in results)
+    assert [timing["memories"] for timing in results] == [200, 400]
+    assert all(
+        timing["links"] > 0 and timing["p95_ms"] >= timing["p50_ms"] > 0 for timing in results
+    )
 
 
 @dataclass
@@ -60,7 +62,7 @@ class Model:
 
 
 @pytest.mark.anyio
-async def test_the_whole_leg_is_timed_beside_the_dense_one(empty_database_url: str) -> None:
+async def test_graph_speed_times_the_graph_and_dense_legs(empty_database_url: str) -> None:
     """Every query is walked: `time_legs` refuses to time a leg that was not asked."""
     corpus, settings = Corpus.seeded(3), load(database_url=empty_database_url, owner=OWNER)
     subjects = Subjects.made_up(corpus, 20)
@@ -69,13 +71,13 @@ async def test_the_whole_leg_is_timed_beside_the_dense_one(empty_database_url: s
         queries=3,
         progress=lambda *_: None,
     )
-    assert [(one.memories, one.concepts) for one in found] == [(200, 800), (300, 1200)]
-    for one in found:
-        assert one.graph_p95_ms >= one.graph_p50_ms > 0
-        assert one.dense_p95_ms >= one.dense_p50_ms > 0
-        assert one.ratio == pytest.approx(one.graph_p95_ms / one.dense_p95_ms, abs=0.0051)
+    assert [(timing.memories, timing.concepts) for timing in found] == [(200, 800), (300, 1200)]
+    for timing in found:
+        assert timing.graph_p95_ms >= timing.graph_p50_ms > 0
+        assert timing.dense_p95_ms >= timing.dense_p50_ms > 0
+        assert timing.ratio == pytest.approx(timing.graph_p95_ms / timing.dense_p95_ms, abs=0.0051)
 
 
 @pytest.mark.parametrize("sizes", ["400,200", "1", "many", ""])
-def test_sizes_ascend(sizes: str) -> None:
+def test_graph_speed_rejects_sizes_that_do_not_ascend(sizes: str) -> None:
     assert CliRunner().invoke(app, ["graph-speed", "--memories", sizes]).exit_code == 2

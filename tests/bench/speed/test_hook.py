@@ -16,7 +16,7 @@ from recollect.bench.speed.hook import (
     as_document,
     fill,
     stalling_server,
-    summed_up,
+    summarize,
     time_calls,
 )
 from recollect.bench.studies.floor import Asked, FloorRow, table
@@ -34,7 +34,7 @@ async def test_whole_calls_are_timed_and_judged(tmp_path: Path) -> None:
         questions = await fill(recollect, Corpus.seeded(1), 20, quiet)
     settings = {"RECOLLECT_HOME": str(tmp_path), "RECOLLECT_HOOK_BUDGET_MS": "60000"}
     made = time_calls("warm", 3, environment(**settings), questions, quiet)
-    result = summed_up("warm", made, 60_000)
+    result = summarize("warm", made, 60_000)
     assert (result.calls, result.answered, result.nonzero_exits, result.over_budget) == (3, 3, 0, 0)
     assert 0 < result.p50_ms <= result.p95_ms <= result.max_ms
     with stalling_server() as url:
@@ -46,14 +46,14 @@ async def test_whole_calls_are_timed_and_judged(tmp_path: Path) -> None:
 
 def test_the_report_has_the_shape_that_is_documented() -> None:
     made = [Call(float(ms), 0, answered=ms < 300) for ms in range(100, 401)] + [Call(1.0, 2, True)]
-    result = summed_up("cold", made, 300)
+    result = summarize("cold", made, 300)
     assert (result.nonzero_exits, result.over_budget, result.answered) == (1, 100, 201)
     assert result.p50_ms == pytest.approx(249.5, abs=1)
     document = as_document([result], 300, 10)
     (told,) = json.loads(json.dumps(document))["results"]
     wanted = {"state", "calls", "p50_ms", "p95_ms", "nonzero_exits", "over_budget"}
     assert wanted <= told.keys()
-    assert summed_up("one", [Call(5.0, 0, answered=True)], 300).p95_ms == 5.0
+    assert summarize("one", [Call(5.0, 0, answered=True)], 300).p95_ms == 5.0
 
 
 def test_a_floor_is_judged_by_what_it_loses_and_lets_through() -> None:

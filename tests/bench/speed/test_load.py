@@ -11,7 +11,7 @@ from recollect.bench.cli.app import app
 from recollect.bench.speed.load import DEADLINE, LoadReport, Plan, Step, Tally
 
 
-def test_answers_are_told_apart() -> None:
+def test_load_classifies_answers() -> None:
     tally = Tally()
     tally.count(200, 0.1, is_write=False)
     tally.count(201, 0.1, is_write=True)
@@ -27,14 +27,14 @@ def test_each_step_is_compared_with_the_best() -> None:
     plan = Plan((1, 8), 1.0, 0.0, 100, neighbour=False, polite=False)
     slow, best = (Step(1, rate, 0, None, None, 0, 0, 0, 0, 0, None) for rate in (10.0, 40.0))
     report = LoadReport(plan, (slow, best))
-    assert [report.share_of_best(one) for one in report.steps] == [0.25, 1.0]
+    assert [report.share_of_best(step) for step in report.steps] == [0.25, 1.0]
 
 
-def test_it_runs(tmp_path: Path) -> None:
+def test_load_command_runs(tmp_path: Path) -> None:
     file = tmp_path / "report.json"
     options = ["--clients", "1,2", "--seconds", "1", "--memories", "100", "--no-dense"]
     run = CliRunner().invoke(app, ["load", *options, "--json", str(file)])
     assert run.exit_code == 0, run.output
     steps = json.loads(file.read_text())["steps"]
-    assert [one["clients"] for one in steps] == [1, 2]
-    assert all(one["quiet_asked"] >= 1 for one in steps)
+    assert [step["clients"] for step in steps] == [1, 2]
+    assert all(step["quiet_asked"] >= 1 for step in steps)

@@ -28,10 +28,10 @@ def cli(tmp_path: Path) -> Cli:
     return Cli(tmp_path / "home")
 
 
-def test_a_file_that_cannot_be_written_is_told_before_measuring(cli: Cli, tmp_path: Path) -> None:
+def test_speed_reports_an_unwritable_file_before_measuring(cli: Cli, tmp_path: Path) -> None:
     done = cli.process("bench", "speed", "--json", str(tmp_path / "nowhere" / "speed.json"))
     assert done.returncode == 2
-    assert b"cannot be written" in done.stderr
+    assert b"cannot write" in done.stderr
 
 
 def test_a_run_reports_every_part_and_its_ratios(home_with_model: Path, tmp_path: Path) -> None:
@@ -49,19 +49,19 @@ def test_a_run_reports_every_part_and_its_ratios(home_with_model: Path, tmp_path
     assert done.returncode == 0, done.stderr
     assert "110 rows" in done.stdout
     report = json.loads(file.read_text())
-    timings = {(one["rows"], one["part"], one["query_kind"]): one for one in report["results"]}
+    timings = {(row["rows"], row["part"], row["query_kind"]): row for row in report["results"]}
     assert timings.keys() == {(size, *part) for size in SIZES for part in PARTS}
     assert len(report["results"]) == len(timings)
-    for one in report["results"]:
-        assert one.keys() == {"rows", "part", "query_kind", "p50_ms", "p95_ms"}
-        assert 0 < one["p50_ms"] <= one["p95_ms"]
+    for row in report["results"]:
+        assert row.keys() == {"rows", "part", "query_kind", "p50_ms", "p95_ms"}
+        assert 0 < row["p50_ms"] <= row["p95_ms"]
     _ratios_follow_from_the_timings(report, timings)
     _all_of_a_small_store_is_found(report["agreement"])
     assert report["degraded"] == {}
     assert report["server"]["resident_mb"] > 100, "the model is in memory"
     assert report["server"]["with_postgres_mb"] > 100, "and Postgres beside it"
     assert 0 < report["server"]["start_up_s"] <= report["server"]["model_ready_s"]
-    assert [one["rows"] for one in report["filling"]] == list(SIZES)
+    assert [row["rows"] for row in report["filling"]] == list(SIZES)
     about = report["about"]
     assert (about["seed"], about["sizes"], about["embedder"]) == (5, list(SIZES), "minilm")
     assert sorted(home_with_model.iterdir()) == before, "nothing of the user's is written"
@@ -70,39 +70,39 @@ def test_a_run_reports_every_part_and_its_ratios(home_with_model: Path, tmp_path
 def _ratios_follow_from_the_timings(
     report: dict[str, Any], timings: dict[tuple[int, str, str], dict[str, float]]
 ) -> None:
-    grown = [(one["part"], one["query_kind"]) for one in report["growth"]]
+    grown = [(row["part"], row["query_kind"]) for row in report["growth"]]
     assert grown == list(dict.fromkeys(key[1:] for key in timings))
-    for one in report["growth"]:
-        small, large = (timings[size, one["part"], one["query_kind"]] for size in SIZES)
-        assert one["ratio"] == pytest.approx(large["p95_ms"] / small["p95_ms"], abs=0.0051)
-    assert [(one["rows"], one["query_kind"]) for one in report["overhead"]] == [
+    for row in report["growth"]:
+        small, large = (timings[size, row["part"], row["query_kind"]] for size in SIZES)
+        assert row["ratio"] == pytest.approx(large["p95_ms"] / small["p95_ms"], abs=0.0051)
+    assert [(row["rows"], row["query_kind"]) for row in report["overhead"]] == [
         *product(SIZES, KINDS)
     ]
-    for one in report["overhead"]:
+    for ratio in report["overhead"]:
         embed, lexical, dense, whole = (
-            timings[one["rows"], part, one["query_kind"]]["p50_ms"]
+            timings[ratio["rows"], part, ratio["query_kind"]]["p50_ms"]
             for part in ("embed", "lexical", "dense", "whole")
         )
-        assert one["ratio"] == pytest.approx(whole / (embed + max(lexical, dense)), abs=0.0051)
-    for one, size in zip(report["storing"], SIZES, strict=True):
+        assert ratio["ratio"] == pytest.approx(whole / (embed + max(lexical, dense)), abs=0.0051)
+    for ratio, size in zip(report["storing"], SIZES, strict=True):
         on, off = (timings[size, "store", kind]["p95_ms"] for kind in STORING)
-        assert (one["rows"], one["ratio"]) == (size, pytest.approx(on / off, abs=0.0051))
-    worst = {one["name"]: (one["worst"], one["bar"], one["holds"]) for one in report["bars"]}
+        assert (ratio["rows"], ratio["ratio"]) == (size, pytest.approx(on / off, abs=0.0051))
+    worst = {bar["name"]: (bar["worst"], bar["bar"], bar["holds"]) for bar in report["bars"]}
     for percentile, ratio in (("p50", "ratio"), ("p95", "p95_ratio")):
-        overhead = max(one[ratio] for one in report["overhead"])
+        overhead = max(row[ratio] for row in report["overhead"])
         bar = worst[f"whole / (embedding + slowest leg), {percentile}"]
         assert bar == (overhead, 1.3, overhead <= 1.3)
-    whole = max(one["ratio"] for one in report["growth"] if one["part"] == "whole")
+    whole = max(row["ratio"] for row in report["growth"] if row["part"] == "whole")
     assert worst["growth of the whole's p95"] == (whole, 4.0, whole <= 4.0)
-    storing = max(one["ratio"] for one in report["storing"])
+    storing = max(row["ratio"] for row in report["storing"])
     assert worst["storing with / without embedding"] == (storing, 1.2, storing <= 1.2)
 
 
 def _all_of_a_small_store_is_found(agreement: list[dict[str, Any]]) -> None:
-    measured = [(one["rows"], one["part"], one["query_kind"], one["scope"]) for one in agreement]
+    measured = [(row["rows"], row["part"], row["query_kind"], row["scope"]) for row in agreement]
     asked = product(SIZES, ("lexical", "dense"), KINDS, ("all", "10%", "1%"))
     assert sorted(measured) == sorted(asked)
-    assert {one["agreement"] for one in agreement} == {1.0}
+    assert {row["agreement"] for row in agreement} == {1.0}
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_a_p95_lies_within_what_was_measured(took: list[float], p50: float, p95:
 
 
 @pytest.mark.parametrize("rows", ["", "many", "400,200", "200,200", "99", "200,", "-5", "1e3"])
-def test_sizes_that_make_no_sense_are_refused(cli: Cli, rows: str) -> None:
+def test_speed_rejects_invalid_sizes(cli: Cli, rows: str) -> None:
     result = cli("bench", "speed", "--rows", rows)
     assert (result.exit_code, result.stdout) == (2, "")
     assert "--rows" in result.stderr
@@ -127,7 +127,7 @@ def test_sizes_that_make_no_sense_are_refused(cli: Cli, rows: str) -> None:
 
 
 @pytest.mark.parametrize("path", [("bench",), ("bench", "speed")])
-def test_its_help_looks_like_that_of_the_other_commands(cli: Cli, path: tuple[str, ...]) -> None:
+def test_bench_help_matches_other_commands(cli: Cli, path: tuple[str, ...]) -> None:
     for option in ("-h", "--help"):
         result = cli(*path, option)
         assert result.exit_code == 0

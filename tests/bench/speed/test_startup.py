@@ -21,10 +21,10 @@ def test_every_command_is_measured(tmp_path: Path) -> None:
     )
     assert done.exit_code == 0, done.output
     results = json.loads(file.read_text())["results"]
-    assert [one["command"] for one in results] == [*COMMANDS]
-    assert all(0 < one["cpu_p50_ms"] <= one["cpu_p95_ms"] for one in results)
-    assert all(0 < one["wall_p50_ms"] <= one["wall_p95_ms"] for one in results)
-    modules = {one["command"]: one["modules"] for one in results}
+    assert [result["command"] for result in results] == [*COMMANDS]
+    assert all(0 < result["cpu_p50_ms"] <= result["cpu_p95_ms"] for result in results)
+    assert all(0 < result["wall_p50_ms"] <= result["wall_p95_ms"] for result in results)
+    modules = {result["command"]: result["modules"] for result in results}
     assert modules["--version"] < modules["hook recall"] < modules["list"] < modules["list --json"]
 
 

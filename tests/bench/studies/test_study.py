@@ -12,18 +12,18 @@ import pytest
 from tests.bench.made_runs import evaluation_set, right, run
 from tests.shells.cli.commands import Cli
 
-from recollect.bench.cli import study as cli_study
+from recollect.bench.cli.study import write_studies
 from recollect.bench.reports.as_json import as_json, from_json
 from recollect.bench.reports.machine import provenance
 from recollect.bench.reports.plots import sweep_plot
 from recollect.bench.runs.configs import parse_configs
 from recollect.bench.scores.metrics import METRICS
 from recollect.bench.scores.report import Report
-from recollect.bench.scores.scoring import scored
+from recollect.bench.scores.scoring import score_runs
 from recollect.bench.scores.summary import make_report
 from recollect.bench.studies import studies
-from recollect.bench.studies.page import page, write_figures, write_study_page
-from recollect.bench.studies.studies import STUDIES, Study, chosen_studies
+from recollect.bench.studies.page import render_page, write_figures, write_study_page
+from recollect.bench.studies.studies import STUDIES, Study, select_studies
 from recollect.core.errors import InvalidInput
 
 FUSION = Study(
@@ -54,7 +54,7 @@ def _report(configs: tuple[str, ...] = ("rrf", "convex")) -> Report:
         for number, config in enumerate(configs)
     ]
     return make_report(
-        scored(SETS, runs),
+        score_runs(SETS, runs),
         against=configs[0],
         seed=1,
         provenance=ORIGIN,
@@ -73,22 +73,22 @@ def test_every_study_can_be_run(study: Study) -> None:
     assert re.fullmatch("[a-z0-9-]+", study.slug)
 
 
-def test_slugs_and_titles_are_their_own() -> None:
+def test_study_slugs_and_titles_are_unique() -> None:
     assert len({study.slug for study in STUDIES}) == len(STUDIES)
     assert len({study.title for study in STUDIES}) == len(STUDIES)
 
 
-def test_studies_are_chosen_by_slug() -> None:
+def test_select_studies_by_slug() -> None:
     other = replace(FUSION, slug="other")
-    assert chosen_studies([FUSION, other], None) == [FUSION, other]
-    assert chosen_studies([FUSION, other], "other, fusion") == [FUSION, other]
-    assert chosen_studies([FUSION, other], "other") == [other]
+    assert select_studies([FUSION, other], None) == [FUSION, other]
+    assert select_studies([FUSION, other], "other, fusion") == [FUSION, other]
+    assert select_studies([FUSION, other], "other") == [other]
     with pytest.raises(InvalidInput, match="no study named 'fuson'"):
-        chosen_studies([FUSION, other], "fuson")
+        select_studies([FUSION, other], "fuson")
 
 
-def test_the_page_answers_shows_and_limits() -> None:
-    text = page([(FUSION, _report())], ORIGIN)
+def test_study_page_shows_answers_tables_and_limits() -> None:
+    text = render_page([(FUSION, _report())], ORIGIN)
     assert "- [RRF, or convex?](#rrf-or-convex): It depends.\n" in text
     assert "**Verdict.** It depends. More of this below." in text
     assert "| rrf | 40.0 (" in text
@@ -97,42 +97,42 @@ def test_the_page_answers_shows_and_limits() -> None:
     assert "--configs 'rrf,convex'" in text
     assert "- Only two sets." in text
     assert "## Limits of the evidence" in text
-    assert "sha256 begins" in text
+    assert "sha256 prefix" in text
     assert "ms |" not in text, "times are shown where a study asks for them"
-    assert "| p95 ms |" in page([(replace(FUSION, is_timed=True), _report())], ORIGIN)
+    assert "| p95 ms |" in render_page([(replace(FUSION, is_timed=True), _report())], ORIGIN)
 
 
-def test_the_page_says_what_was_measured_before_there_was_a_graph() -> None:
-    old = {name: {**one, "layout": {}} for name, one in ORIGIN["configs"].items()}
+def test_study_page_notes_studies_older_than_the_graph() -> None:
+    old = {name: {**config, "layout": {}} for name, config in ORIGIN["configs"].items()}
     before = replace(_report(), provenance={**ORIGIN, "configs": old})
     after = replace(FUSION, slug="graph", title="The graph")
-    text = page([(FUSION, before), (after, _report())], ORIGIN)
-    told = "measured before recall had a concept graph: RRF, or convex?. In them `default` is"
-    assert text.count(told) == 1
-    assert "before recall had" not in page([(after, _report())], ORIGIN)
+    text = render_page([(FUSION, before), (after, _report())], ORIGIN)
+    note = "measured before recall had a concept graph: RRF, or convex?. In them, `default` and"
+    assert text.count(note) == 1
+    assert "before recall had" not in render_page([(after, _report())], ORIGIN)
 
 
-def test_the_page_says_where_a_turn_was_embedded_alone() -> None:
+def test_study_page_notes_studies_with_turns_embedded_alone() -> None:
     old = {name: value for name, value in ORIGIN.items() if name != "turns_before"}
-    text = page([(FUSION, replace(_report(), provenance=old))], ORIGIN)
-    assert "embedded alone: RRF, or convex?. Today's figures" in text
-    assert "embedded alone" not in page([(FUSION, _report())], ORIGIN)
+    text = render_page([(FUSION, replace(_report(), provenance=old))], ORIGIN)
+    assert "embedded alone: RRF, or convex?. Current figures" in text
+    assert "embedded alone" not in render_page([(FUSION, _report())], ORIGIN)
 
 
-def test_a_report_is_read_as_it_was_written() -> None:
+def test_report_round_trips_through_json() -> None:
     report = _report()
     assert as_json(from_json(as_json(report))) == as_json(report)
     assert from_json(as_json(report)).configs == report.configs
 
 
-def test_the_page_shows_only_the_rows_of_the_study() -> None:
-    text = page([(replace(FUSION, rows=("convex",)), _report())], ORIGIN)
+def test_study_page_shows_only_the_selected_rows() -> None:
+    text = render_page([(replace(FUSION, rows=("convex",)), _report())], ORIGIN)
     assert "| convex |" in text
     assert "| rrf |" not in text
 
 
 @pytest.mark.parametrize("plot", ["sets", "strata", "latency", "tradeoff"])
-def test_each_study_has_its_figures_and_its_plot(plot: studies.Plot, tmp_path: Path) -> None:
+def test_write_figures_creates_json_and_plot(plot: studies.Plot, tmp_path: Path) -> None:
     report = _report()
     write_figures([(replace(FUSION, plot=plot), report)], tmp_path)
     assert write_study_page([FUSION, replace(FUSION, slug="unmeasured")], tmp_path) == 1
@@ -141,7 +141,7 @@ def test_each_study_has_its_figures_and_its_plot(plot: studies.Plot, tmp_path: P
     assert (tmp_path / "benchmark.md").read_text().startswith("# Benchmark\n")
 
 
-def test_a_study_of_a_sweep_has_its_curves(tmp_path: Path) -> None:
+def test_sweep_study_plots_its_curves(tmp_path: Path) -> None:
     report = _report(("rrf:rrf_k=1", "rrf:rrf_k=10", "rrf:rrf_k=60"))
     write_figures([(replace(FUSION, plot="sweep"), report)], tmp_path)
     sweep_plot(report, "R@10", tmp_path / "same.png")
@@ -149,7 +149,7 @@ def test_a_study_of_a_sweep_has_its_curves(tmp_path: Path) -> None:
     assert drawn == (tmp_path / "same.png").read_bytes()
 
 
-def test_the_command_measures_and_writes(
+def test_studies_are_measured_once_and_the_page_can_be_rewritten(
     models_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two studies that share what they compare, on the synthetic set."""
@@ -165,20 +165,17 @@ def test_the_command_measures_and_writes(
     elsewhere = replace(lexical, slug="elsewhere", sets=("locomo",))
     several = replace(lexical, slug="several", title="More", configs="lexical,bm25s,local-fts")
     here = (lexical, replace(several, is_timed=False), elsewhere)
-    monkeypatch.setattr(cli_study, "STUDIES", here)
-    cli = Cli(tmp_path / "home", {"RECOLLECT_MODELS": str(models_folder)})
-    result = cli("bench", "study", "--out", str(tmp_path / "docs"))
-    assert result.exit_code == 0, result.stderr
-    assert "benchmark.md: 2 studies" in result.stdout
+    monkeypatch.setenv("RECOLLECT_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("RECOLLECT_MODELS", str(models_folder))
+    assert write_studies(here, here, None, tmp_path / "docs", seed=1) == 2
     text = (tmp_path / "docs" / "benchmark.md").read_text()
     assert text.count("| local-fts |") == 2 * 2 * 2 + 1  # studies × metrics × tables, and one time
     figures = json.loads((tmp_path / "docs/benchmark/words.json").read_text())
     assert {row["config"] for row in figures["results"]} == {"lexical", "local-fts"}
     assert {row["stratum"] for row in figures["results"]} == {"overall"}
     assert not (tmp_path / "docs/benchmark/elsewhere.json").exists()
-    monkeypatch.setattr(cli_study, "STUDIES", (replace(lexical, verdict="Neither."), *here[1:]))
-    result = cli("bench", "study", "--page-only", "--out", str(tmp_path / "docs"))
-    assert result.exit_code == 0, result.stderr
+    changed = (replace(lexical, verdict="Neither."), *here[1:])
+    assert write_studies(changed, (), None, tmp_path / "docs", seed=1) == 2
     again = (tmp_path / "docs" / "benchmark.md").read_text()
     assert again == text.replace("Words](#words): Either.", "Words](#words): Neither.").replace(
         "## Words\n\nWhich lexical ranking?\n\n**Verdict.** Either.",
@@ -191,11 +188,11 @@ def test_the_command_measures_and_writes(
     [
         (("--only", "everything"), "no study named 'everything'"),
         (("--data", "nowhere"), "no folder nowhere"),
-        (("--out", "/proc/docs"), "cannot be made"),
+        (("--out", "/proc/docs"), "cannot create"),
         (("--page-only", "--out", "."), "there are no figures"),
     ],
 )
-def test_what_cannot_be_done_is_told_at_once_and_leaves_nothing(
+def test_study_rejects_invalid_options_and_writes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], told: str
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -11,17 +11,17 @@ import pytest
 from recollect.bench.data.datasets import Document, EvaluationSet, Question
 from recollect.bench.runs.configs import Config, Layout, parse_configs
 from recollect.bench.runs.run import Answer, Run
-from recollect.bench.scores.scoring import Scored, scored
+from recollect.bench.scores.scoring import Scored, score_runs
 from recollect.bench.studies.tune import (
     CURRENT,
     DEFAULT_SWEEP,
     FEWEST_QUESTIONS,
     Tuning,
     as_dict,
-    candidates,
+    build_candidates,
     changes,
     commands,
-    halves,
+    split_halves,
     tune,
 )
 from recollect.core.errors import InvalidInput
@@ -58,14 +58,14 @@ def _run(data: EvaluationSet, config: str, ranks: Mapping[str, int]) -> Run:
 
 def _tuned(data: EvaluationSet, ranks: Mapping[str, Mapping[str, int]], seed: int = 1) -> Tuning:
     runs = [_run(data, name, each) for name, each in ranks.items()]
-    return tune(scored([data], runs), METRIC, seed)
+    return tune(score_runs([data], runs), METRIC, seed)
 
 
 def _all(data: EvaluationSet, rank: int) -> dict[str, int]:
     return {question.id: rank for question in data.questions}
 
 
-def test_what_is_better_on_both_halves_is_recommended_with_its_difference() -> None:
+def test_tune_recommends_what_is_better_on_both_halves() -> None:
     data = _set("one", 40)
     tuning = _tuned(data, {CURRENT: _all(data, 4), "worse": _all(data, 5), "better": _all(data, 2)})
     assert (tuning.chosen, tuning.recommended) == ("better", True)
@@ -76,7 +76,7 @@ def test_what_is_better_on_both_halves_is_recommended_with_its_difference() -> N
     assert tuning.per_set["one"].value == tuning.held_out.value
 
 
-def test_what_is_the_same_is_no_reason_to_leave_the_present_settings() -> None:
+def test_tune_keeps_current_settings_on_a_tie() -> None:
     data = _set("one", 40)
     for names in (("same", CURRENT), (CURRENT, "same")):
         tuning = _tuned(data, {name: _all(data, 3) for name in names})
@@ -84,7 +84,7 @@ def test_what_is_the_same_is_no_reason_to_leave_the_present_settings() -> None:
         assert (tuning.held_out.value, tuning.held_out.p) == (0.0, 1.0)
 
 
-def test_the_luckiest_of_many_that_differ_by_chance_is_hardly_ever_recommended() -> None:
+def test_tune_rarely_recommends_a_lucky_candidate() -> None:
     """On the half it was chosen by it looks better nearly always; the other half is not fooled
     more often than a 95% interval may be, which errs upward once in forty.
     """
@@ -105,18 +105,18 @@ def test_the_luckiest_of_many_that_differ_by_chance_is_hardly_ever_recommended()
     assert recommended <= 8
 
 
-def test_what_wins_only_where_it_was_chosen_is_not_recommended() -> None:
+def test_tune_does_not_recommend_a_gain_on_the_choosing_half_only() -> None:
     data = _set("one", 40)
-    choosing, confirming = halves([data], 1)
+    choosing, confirming = split_halves([data], 1)
     fitted = {**dict.fromkeys(choosing["one"], 1), **dict.fromkeys(confirming["one"], 9)}
     tuning = _tuned(data, {CURRENT: _all(data, 2), "fitted": fitted})
     assert (tuning.chosen, tuning.recommended) == ("fitted", False)
     assert tuning.held_out.value == pytest.approx(1 / 9 - 1 / 2)
 
 
-def test_what_wins_only_where_it_is_confirmed_is_not_even_chosen() -> None:
+def test_tune_does_not_choose_a_gain_on_the_confirming_half_only() -> None:
     data = _set("one", 40)
-    choosing, confirming = halves([data], 1)
+    choosing, confirming = split_halves([data], 1)
     unseen = {**dict.fromkeys(choosing["one"], 3), **dict.fromkeys(confirming["one"], 1)}
     tuning = _tuned(data, {CURRENT: _all(data, 2), "unseen": unseen})
     assert (tuning.chosen, tuning.recommended) == (CURRENT, False)
@@ -130,44 +130,49 @@ def test_each_set_counts_once_however_many_questions_it_has() -> None:
         _run(large, CURRENT, _all(large, 2)),
         _run(large, "tried", _all(large, 4)),
     ]
-    tuning = tune(scored([small, large], runs), METRIC, 1)
+    tuning = tune(score_runs([small, large], runs), METRIC, 1)
     assert tuning.means == pytest.approx({CURRENT: 1 / 2, "tried": (1 + 1 / 4) / 2})
     assert tuning.chosen == "tried"
     assert tuning.held_out.value == pytest.approx((1 / 2 - 1 / 4) / 2)
-    assert {name: one.count for name, one in tuning.per_set.items()} == {"small": 10, "large": 100}
+    assert {name: difference.count for name, difference in tuning.per_set.items()} == {
+        "small": 10,
+        "large": 100,
+    }
 
 
-def test_every_stratum_is_parted_in_two_by_the_seed() -> None:
+def test_split_halves_divides_every_stratum_by_seed() -> None:
     data = _set("one", 61, strata=("a", "a", "b"))
     stratum = {question.id: question.stratum for question in data.questions}
     for seed in range(10):
-        first, second = halves([data], seed)
+        first, second = split_halves([data], seed)
         assert sorted((*first["one"], *second["one"])) == sorted(stratum)
         here, there = (Counter(stratum[id] for id in half["one"]) for half in (first, second))
         for name in ("a", "b"):
             assert abs(here[name] - there[name]) <= 1
-        assert halves([data], seed) == (first, second)
-        assert halves([data], seed + 1) != (first, second)
+        assert split_halves([data], seed) == (first, second)
+        assert split_halves([data], seed + 1) != (first, second)
 
 
-def test_many_small_strata_are_parted_evenly_too() -> None:
+def test_split_halves_divides_many_small_strata_evenly() -> None:
     data = _set("one", 40, strata=[f"s{number}" for number in range(40)])
-    first, second = halves([data], 1)
+    first, second = split_halves([data], 1)
     assert len(first["one"]) == len(second["one"]) == 20
 
 
-def test_too_few_questions_are_told() -> None:
-    halves([_set("enough", FEWEST_QUESTIONS)], 1)
+def test_split_halves_rejects_too_few_questions() -> None:
+    split_halves([_set("enough", FEWEST_QUESTIONS)], 1)
     with pytest.raises(InvalidInput, match="few has 19 questions"):
-        halves([_set("few", FEWEST_QUESTIONS - 1)], 1)
+        split_halves([_set("few", FEWEST_QUESTIONS - 1)], 1)
 
 
-def test_what_is_tried_is_a_change_of_what_is_set() -> None:
+def test_candidates_are_changes_to_the_current_settings() -> None:
     weights = {"lexical_weight": 1.0, "dense_weight": 1.0, "graph_weight": 0.35}
     others = {"depth": 80, "rerank": True, "deadline_ms": 300}
     present = RecallSettings().changed({**weights, **others})
-    tried = candidates(parse_configs("default:dense_weight=3,lexical,default:depth=80"), present)
-    assert [one.name for one in tried] == [CURRENT, "default:dense_weight=3", "lexical"]
+    tried = build_candidates(
+        parse_configs("default:dense_weight=3,lexical,default:depth=80"), present
+    )
+    assert [config.name for config in tried] == [CURRENT, "default:dense_weight=3", "lexical"]
     assert tried[0].settings["depth"] == tried[1].settings["depth"] == 80
     assert "rerank" not in tried[0].settings
     assert changes(present, tried[0]) == NOTHING
@@ -175,19 +180,19 @@ def test_what_is_tried_is_a_change_of_what_is_set() -> None:
     assert changes(present, tried[2]) == {"dense_weight": 0.0, "graph_weight": 0.0}
 
 
-def test_the_layout_is_that_of_what_is_tried_and_only_one() -> None:
-    tried = candidates(parse_configs("local-fts:depth=10|20"), RecallSettings())
-    assert {one.layout for one in tried} == {Layout(engine="sqlite")}
+def test_candidates_must_share_one_layout() -> None:
+    tried = build_candidates(parse_configs("local-fts:depth=10|20"), RecallSettings())
+    assert {config.layout for config in tried} == {Layout(engine="sqlite")}
     with pytest.raises(InvalidInput, match="more than settings"):
-        candidates(parse_configs("lexical,local-fts"), RecallSettings())
+        build_candidates(parse_configs("lexical,local-fts"), RecallSettings())
 
 
-def test_champions_cannot_be_tuned_for_they_cannot_be_set() -> None:
+def test_candidates_reject_champions() -> None:
     with pytest.raises(InvalidInput, match="no setting of the product"):
-        candidates(parse_configs("rrf,rrf:champions=2"), RecallSettings())
+        build_candidates(parse_configs("rrf,rrf:champions=2"), RecallSettings())
 
 
-def test_the_commands_are_those_a_person_would_type() -> None:
+def test_recommended_commands_can_be_typed() -> None:
     assert commands({"dense_weight": 2.0, "fusion": "convex", "rrf_k": 10, "rerank": True}) == [
         "recollect settings set dense_weight 2",
         "recollect settings set fusion convex",
@@ -196,10 +201,10 @@ def test_the_commands_are_those_a_person_would_type() -> None:
     ]
 
 
-def test_every_setting_that_the_default_sweep_tries_can_be_set() -> None:
-    tried = candidates(parse_configs(DEFAULT_SWEEP), RecallSettings())
+def test_default_sweep_uses_only_valid_settings() -> None:
+    tried = build_candidates(parse_configs(DEFAULT_SWEEP), RecallSettings())
     assert len(tried) > 10
-    assert {one.layout for one in tried} == {Layout()}
+    assert {config.layout for config in tried} == {Layout()}
     for config in tried[1:]:
         wanted = changes(RecallSettings(), config)
         typed = dict(command.split()[-2:] for command in commands(wanted))
@@ -207,7 +212,7 @@ def test_every_setting_that_the_default_sweep_tries_can_be_set() -> None:
         assert RecallSettings().changed(typed) == RecallSettings().changed(config.settings)
 
 
-def test_the_outcome_for_scripts() -> None:
+def test_tuning_as_dict_has_every_field_for_scripts() -> None:
     data = _set("one", 40)
     tuning = _tuned(data, {CURRENT: _all(data, 2), "better": _all(data, 1)})
     told = as_dict(tuning, {"depth": 20})

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.shells.cli.commands import Cli
 
-from recollect.bench.cli.tune import remark
+from recollect.bench.cli.tune import store_warning
 from recollect.bench.data.datasets import CORPUS, HEADER, QRELS, QUERIES
 from recollect.bench.runs.configs import parse_configs
 from recollect.settings import load
@@ -42,8 +42,8 @@ def data(tmp_path: Path) -> Path:
         documents.append({"_id": f"long{number}", "text": long})
         documents.append({"_id": f"short{number}", "text": f"key{number} red{number} door{number}"})
         labels.append(f"q{number}\tlong{number}\t1")
-    (folder / CORPUS).write_text("".join(json.dumps(one) + "\n" for one in documents))
-    (folder / QUERIES).write_text("".join(json.dumps(one) + "\n" for one in queries))
+    (folder / CORPUS).write_text("".join(json.dumps(document) + "\n" for document in documents))
+    (folder / QUERIES).write_text("".join(json.dumps(query) + "\n" for query in queries))
     (folder / QRELS).write_text("\n".join(labels) + "\n")
     return folder.parent
 
@@ -55,7 +55,7 @@ def _tune(cli: Cli, data: Path, *options: str) -> tuple[str, dict[str, Any]]:
     return done.stdout, json.loads(file.read_text())
 
 
-def test_a_change_is_recommended_and_made_only_when_told(cli: Cli, data: Path) -> None:
+def test_tune_applies_a_recommended_change_only_with_apply(cli: Cli, data: Path) -> None:
     assert cli("settings", "set", "exact_bonus", "0").exit_code == 0
     out, outcome = _tune(cli, data, "--configs", SWEEP, "--metric", "RR")
     assert outcome["chosen"] == "local-fts:fusion=rrf:exact_bonus=1"
@@ -72,7 +72,7 @@ def test_a_change_is_recommended_and_made_only_when_told(cli: Cli, data: Path) -
     assert "applied" in out
 
 
-def test_nothing_is_recommended_nor_applied_where_nothing_is_better(cli: Cli, data: Path) -> None:
+def test_tune_applies_nothing_without_a_recommendation(cli: Cli, data: Path) -> None:
     out, outcome = _tune(cli, data, "--configs", SWEEP, "--metric", "R@10", "--apply")
     assert not outcome["recommended"]
     assert (outcome["changes"], outcome["commands"]) == ({}, [])
@@ -82,21 +82,21 @@ def test_nothing_is_recommended_nor_applied_where_nothing_is_better(cli: Cli, da
 
 
 @pytest.mark.parametrize(
-    ("api_url", "config", "is_remarked"),
+    ("api_url", "config", "is_warned"),
     [(None, "default", True), (None, "local-fts", False), ("http://localhost", "default", False)],
 )
-def test_a_change_that_the_local_store_cannot_feel_is_remarked_on(
-    api_url: str | None, config: str, is_remarked: bool
+def test_tune_warns_about_a_change_the_local_store_cannot_use(
+    api_url: str | None, config: str, is_warned: bool
 ) -> None:
     (chosen,) = parse_configs(config)
-    said = remark(load(api_url=api_url), chosen)
-    assert (said is not None) == is_remarked
+    warning = store_warning(load(api_url=api_url), chosen)
+    assert (warning is not None) == is_warned
 
 
-def test_only_the_named_sets_are_used(cli: Cli, data: Path) -> None:
+def test_tune_uses_only_the_named_sets(cli: Cli, data: Path) -> None:
     done = cli("bench", "tune", "--data", str(data), "--sets", "poems")
     assert done.exit_code == 2
-    assert "no evaluation set is called 'poems'" in done.stderr
+    assert "there is no evaluation set named 'poems'" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -104,11 +104,11 @@ def test_only_the_named_sets_are_used(cli: Cli, data: Path) -> None:
     [
         (("--metric", "luck"), "no metric named 'luck'"),
         (("--configs", "lexical,local-fts"), "more than settings"),
-        (("--json", "/nowhere/outcome.json"), "cannot be written"),
-        (("--own",), "no memory that can take part"),
+        (("--json", "/nowhere/outcome.json"), "cannot write"),
+        (("--own",), "no memory to ask about"),
     ],
 )
-def test_what_cannot_be_done_is_told_before_measuring(
+def test_tune_rejects_invalid_options_before_measuring(
     cli: Cli, options: tuple[str, ...], told: str
 ) -> None:
     done = cli("bench", "tune", *options)
@@ -116,7 +116,7 @@ def test_what_cannot_be_done_is_told_before_measuring(
     assert told in done.stderr
 
 
-def test_the_private_set_can_be_tuned_on(cli: Cli, tmp_path: Path) -> None:
+def test_tune_uses_the_private_set(cli: Cli, tmp_path: Path) -> None:
     for number in range(24):
         cli("remember", f"Shelf{number} holds the box of thing{number} and nothing else")
     assert "no question" in cli("bench", "tune", "--own").stderr

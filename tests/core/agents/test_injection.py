@@ -102,7 +102,7 @@ def test_no_text_takes_longer_than_its_length(part: str) -> None:
 
 
 @given(st.text())
-def test_neutral_text_stays_as_it_is(text: str) -> None:
+def test_neutral_is_idempotent_on_neutral_text(text: str) -> None:
     once = neutral(text)
     assert neutral(once) == once or "(" in once  # a role is put in brackets, also of a bracket
 

@@ -12,14 +12,14 @@ import pytest
 from recollect.adapters.files.foreign_files import files_in, items_of
 from recollect.core.errors import InvalidInput
 from recollect.core.imports.formats import FORMATS, Format
-from recollect.core.imports.found import Exact, Found, Trouble
+from recollect.core.imports.found import Exact, Found, ImportProblem
 
 FILES = Path(__file__).parent / "files"
 
 
 def read(
     path: Path, format: Format | None = None, most: int = 8_000
-) -> tuple[list[Found], list[Trouble]]:
+) -> tuple[list[Found], list[ImportProblem]]:
     items = [
         item
         for file, is_read in files_in(path, format)
@@ -28,7 +28,7 @@ def read(
     ]
     assert not any(isinstance(item, Exact) for item in items)
     found = [item for item in items if isinstance(item, Found)]
-    return found, [item for item in items if isinstance(item, Trouble)]
+    return found, [item for item in items if isinstance(item, ImportProblem)]
 
 
 def contents(path: Path, format: Format | None = None) -> list[str]:
@@ -237,7 +237,7 @@ def test_no_notes_take_longer_than_their_length(tmp_path: Path, part: str) -> No
     assert time.process_time() - began < 30
 
 
-def test_what_cannot_be_told_is_asked_for(tmp_path: Path) -> None:
+def test_undetectable_format_asks_for_format(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     path.write_text('{"a": 1}')
     with pytest.raises(InvalidInput, match="format"):

@@ -135,7 +135,7 @@ def test_csv(tmp_path: Path, separator: str) -> None:
     assert [one.place for one in troubles] == ["line 5", "line 6"]
 
 
-def test_csv_without_a_content_says_so(tmp_path: Path) -> None:
+def test_csv_without_a_content_column_is_reported(tmp_path: Path) -> None:
     path = written(tmp_path / "x.csv", "title,body", "a,b")
     (trouble,) = read(path)[1]
     assert trouble.place == "line 1"

@@ -48,7 +48,7 @@ def test_ids_sort_by_age(one: datetime, other: datetime, first: bytes, second: b
 
 
 @given(ten_bytes, ten_bytes)
-def test_74_random_bits_tell_ids_of_one_moment_apart(first: bytes, second: bytes) -> None:
+def test_ids_of_one_moment_differ_by_74_random_bits(first: bytes, second: bytes) -> None:
     """Twelve bits and 62 of the 80 given are used; the six between them are not."""
 
     def used(entropy: bytes) -> tuple[int, int]:
@@ -114,7 +114,7 @@ def test_only_ids_that_sort_by_age_are_accepted(id: UUID) -> None:
     check_uuid7(uuid7(datetime.now(UTC), bytes(10)))
 
 
-def test_short_ids_of_a_list_tell_its_ids_apart() -> None:
+def test_short_ids_of_a_list_are_unique() -> None:
     now = datetime(2026, 3, 1, tzinfo=UTC)
     alike = [uuid7(now, bytes([first] * 10)) for first in range(3)]
     other = uuid7(now + timedelta(seconds=1), bytes(10))

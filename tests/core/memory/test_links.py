@@ -52,8 +52,8 @@ def test_links_are_a_set_in_one_order() -> None:
     ("links", "told"),
     [
         ([Link("see_also", ME)], "linked to itself"),
-        ([link("not a word", 1)], "no kind of link"),
-        ([link("x" * 41, 1)], "no kind of link"),
+        ([link("not a word", 1)], "unknown kind of link"),
+        ([link("x" * 41, 1)], "unknown kind of link"),
         ([link("see_also", n) for n in range(MAX_LINKS + 1)], f"limit is {MAX_LINKS}"),
     ],
 )
@@ -151,7 +151,7 @@ def test_a_successor_with_the_better_place_keeps_its_own_score() -> None:
     assert (only.memory, only.score, only.stands_for, only.ranked_as) == (NEW, 3.0, (OLD.id,), None)
 
 
-def test_one_stands_for_all_that_it_follows() -> None:
+def test_last_successor_stands_for_the_whole_chain() -> None:
     followed = Resolution({OLD.id: OTHER.id, NEW.id: OTHER.id}, {OTHER.id: OTHER})
     (only,) = resolve_successors(EVERYWHERE, [hit(NEW), hit(OLD)], followed)
     assert only.stands_for == (NEW.id, OLD.id)

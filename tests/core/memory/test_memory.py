@@ -60,7 +60,7 @@ REFUSED: list[tuple[dict[str, object], str, str]] = [
     ({"importance": float("inf")}, "importance", "from 0"),
     ({"category": "episode"}, "session", "Name the session"),
     ({"category": "episode", "session": "  "}, "session", "Name the session"),
-    ({"tags": ("a", "b", "c", "d")}, "tags", "Keep the ones"),
+    ({"tags": ("a", "b", "c", "d")}, "tags", "Keep those"),
     ({"tags": ("abcdef",)}, "tags", "Shorten"),
     ({"expanded_keywords": ("abcdef",)}, "expanded_keywords", "Shorten"),
     ({"tags": ("a\x00",)}, "tags", "valid UTF-8"),
@@ -107,7 +107,7 @@ def test_every_category_can_be_stored(category: str) -> None:
     project=st.none() | any_text,
     session=st.none() | any_text,
 )
-def test_a_checked_memory_stays_as_it_is(
+def test_checking_a_memory_twice_changes_nothing(
     content: str, tags: tuple[str, ...], project: str | None, session: str | None
 ) -> None:
     try:

@@ -136,7 +136,7 @@ def test_a_recall_in_a_folder_is_about_its_project_and_global_memories() -> None
     assert scope_here(only_global, SHOP) == only_global
 
 
-def test_projects_are_listed_by_the_shortest_names_that_tell_them_apart() -> None:
+def test_short_names_are_the_shortest_unique_ones() -> None:
     listed = ("github.com/ada/shop", "github.com/bob/shop", "github.com/ada/site", "notes-1a2b3c4d")
     assert short_names(listed) == {
         "github.com/ada/shop": "ada/shop",

@@ -38,7 +38,7 @@ def test_what_two_programs_could_read_differently_is_never_allowed(url: str) -> 
 
 
 @pytest.mark.parametrize("url", [url for url in ELSEWHERE if url.startswith("http:")])
-def test_a_key_goes_only_where_nobody_can_read_it(url: str) -> None:
+def test_key_is_only_sent_over_private_connections(url: str) -> None:
     with pytest.raises(InvalidInput, match="key"):
         require_private(url)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 
 from recollect.core.errors import StoreBusy
-from recollect.core.privacy.redaction import explained, locations, safe_traceback
+from recollect.core.privacy.redaction import locations, safe_message, safe_traceback
 
 TEXT = "text-of-a-memory"
 
@@ -54,11 +54,11 @@ def test_a_context_that_was_not_the_cause_is_shown_too() -> None:
 
 
 def test_errors_explain_themselves_only_in_words_that_are_known() -> None:
-    assert explained(StoreBusy("the store is busy", remedy="Wait.")) == "the store is busy"
-    assert explained(KeyError(TEXT)) == "KeyError"
-    assert explained(OSError(TEXT)) == "OSError"
+    assert safe_message(StoreBusy("the store is busy", remedy="Wait.")) == "the store is busy"
+    assert safe_message(KeyError(TEXT)) == "KeyError"
+    assert safe_message(OSError(TEXT)) == "OSError"
     full = OSError(errno.ENOSPC, "No space left on device", TEXT)
-    assert explained(full) == "OSError (No space left on device)"
+    assert safe_message(full) == "OSError (No space left on device)"
 
 
 def test_places_end_where_it_was_raised() -> None:

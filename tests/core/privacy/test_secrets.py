@@ -14,13 +14,13 @@ from tests.strategies import any_text
 
 from recollect.core.privacy.secrets.detect import (
     SENSITIVE_CONFIDENCE,
-    Secret,
     find_secrets,
     looks_sensitive,
 )
+from recollect.core.text.secret import Secret
 
 
-def test_every_labelled_text_is_told_right() -> None:
+def test_detector_is_right_about_every_labelled_text() -> None:
     missed = [text for text in POSITIVES if looks_sensitive(text) is None]
     alarms = [(text, found) for text in NEGATIVES if (found := looks_sensitive(text))]
     shown = "\n".join(
@@ -54,7 +54,7 @@ def test_every_labelled_text_is_told_right() -> None:
     ],
 )
 @pytest.mark.parametrize("name", ["password=", "api_key = "])
-def test_what_stands_in_for_a_secret_is_none(name: str, value: str) -> None:
+def test_placeholder_is_not_a_secret(name: str, value: str) -> None:
     assert find_secrets(name + value) == ()
 
 

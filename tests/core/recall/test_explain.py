@@ -27,7 +27,12 @@ MEMORY = Memory(
 
 BARS: list[tuple[dict[str, Any], ObstacleKind, str, str]] = [
     ({"scope": Scope(project="web")}, "out_of_scope", "project is shop", "project shop"),
-    ({"scope": Scope(sessions=("a", "b"))}, "out_of_scope", "a, b was asked", "session monday"),
+    (
+        {"scope": Scope(sessions=("a", "b"))},
+        "out_of_scope",
+        "the scope requires a, b",
+        "session monday",
+    ),
     ({"scope": Scope(categories=("note",))}, "out_of_scope", "category is fact", "category fact"),
     ({"scope": Scope(tags=("ops", "web"))}, "out_of_scope", "the tags web", "Ask without web"),
     (
@@ -55,7 +60,7 @@ def test_find_bars_asks_for_no_project_when_the_memory_has_none() -> None:
     homeless = replace(MEMORY, project=None)
     (found,) = find_bars(homeless, RecallRequest("q", scope=Scope(project="web")))
     assert (found.what, found.remedy) == (
-        "it has no project, and web was asked for",
+        "it has no project; the scope requires web",
         "Ask for no project.",
     )
 

@@ -94,7 +94,7 @@ def test_leg_obstacle_suggests_more_depth_only_where_it_helps() -> None:
 
 
 DECLINED: dict[Reason, tuple[LegName, str]] = {
-    "past": ("dense", "Ask about the present."),
+    "past": ("dense", "Omit --as-of."),
     "nothing_embedded": ("dense", "`recollect worker`"),
     "sensitive_query": ("dense", "local model"),
     "unsent": ("graph", "`recollect sync`"),

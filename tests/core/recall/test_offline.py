@@ -64,7 +64,7 @@ def test_local_answer_misses_only_legs_that_should_have_answered(
 def test_local_answer_leaves_the_second_stage_to_the_server() -> None:
     stage = mark_local_answer(found(), PRESENT, "late", "it sleeps").rerank
     assert stage is not None
-    assert (stage.status, stage.note) == ("absent", "the second stage is the server's")
+    assert (stage.status, stage.note) == ("absent", "reranking runs only on the server")
 
 
 def test_local_report_names_the_server_where_a_leg_is_missing() -> None:
@@ -94,7 +94,7 @@ def test_local_report_names_the_server_where_a_leg_is_missing() -> None:
     [
         (PRESENT, "absent", ("`recollect sync`", "`recollect sync`")),
         (PRESENT, "skipped", ("marking the query as sensitive", "marking the query as sensitive")),
-        (PAST, "failed", ("Ask about the present.", "`recollect doctor`")),
+        (PAST, "failed", ("Omit --as-of.", "`recollect doctor`")),
         (BY_DATE, "failed", ("`recollect doctor`", "Sort by relevance.")),
     ],
 )
@@ -113,4 +113,4 @@ def test_local_report_has_a_remedy_that_fits_the_missing_leg(
         assert leg.obstacle is not None
         assert remedy in leg.obstacle.remedy
     assert told.second_stage is not None
-    assert told.second_stage.note == "the second stage is the server's"
+    assert told.second_stage.note == "reranking runs only on the server"

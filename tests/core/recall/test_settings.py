@@ -78,7 +78,7 @@ REFUSED: list[tuple[str, object, str]] = [
     ("fusion", [], "Choose one of: standout, rrf, convex."),
     ("vote", -0.1, "Give a number from 0 to 100."),
     ("vote", 100.1, "Give a number from 0 to 100."),
-    ("wieght", 1, "The settings are: lexical_weight,"),
+    ("wieght", 1, "Choose one of: lexical_weight,"),
     ("exact_bonus", 1.1, "Give a number from 0 to 1."),
     ("exact_bonus", -0.1, "Give a number from 0 to 1."),
     ("rerank", 1, "Say on or off."),

@@ -8,7 +8,7 @@ import httpx
 import pytest
 from tests.strategies import new_id
 
-from recollect.core.imports.batch import MAX_BATCH
+from recollect.core.memory.batch import MAX_BATCH
 
 
 def sent(client: httpx.Client, *memories: Any) -> dict[str, Any]:

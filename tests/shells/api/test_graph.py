@@ -57,7 +57,7 @@ def test_how_two_concepts_connect(read: httpx.Client) -> None:
     assert len(steps) == 1 or [step["relation"] for step in steps] == ["works at", "uses"]
 
 
-def test_names_are_mended(read: httpx.Client) -> None:
+def test_graph_merges_and_splits_names(read: httpx.Client) -> None:
     merged = read.post("graph/merge", json={"into": "Kubernetes", "other": "Etcd"}).json()
     assert (merged["name"], merged["aliases"]) == ("Kubernetes", ["Etcd"])
     made = read.post("graph/split", json={"concept": "Kubernetes", "alias": "Etcd"}).json()

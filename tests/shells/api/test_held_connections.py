@@ -98,7 +98,7 @@ def test_a_path_without_a_key_waits_for_no_body(own_server: Running) -> None:
         assert head(connection).startswith(b"HTTP/1.1 200")
 
 
-def test_a_body_that_nobody_wants_is_not_waited_for(
+def test_server_does_not_wait_for_an_unneeded_body(
     own_server: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(protocol, "_DRAIN_SECONDS", 0.05)
@@ -118,7 +118,7 @@ def test_held_connections_do_not_keep_others_out(database_url: str, tmp_path: Pa
             one.close()
 
 
-def test_a_server_whose_connections_are_all_busy_says_so(database_url: str, tmp_path: Path) -> None:
+def test_server_refuses_when_all_connections_are_busy(database_url: str, tmp_path: Path) -> None:
     with (
         running(database_url, tmp_path, max_connections=1) as up,
         closing(connect(up, post(up.new_key(), 1000, expect=True))) as busy,

@@ -20,7 +20,7 @@ from recollect.core.recall.settings import RecallSettings
 from recollect.wire.answers import MemoryOut
 from recollect.wire.inputs import ChangesIn, DraftIn
 from recollect.wire.problems import KINDS
-from recollect.wire.tuning import SettingsIn, SettingsOut
+from recollect.wire.settings import SettingsIn, SettingsOut
 
 HOOKS = Path(__file__).parent
 

@@ -7,7 +7,7 @@ from tests.serving import Running
 from tests.waiting import SECONDS
 
 
-def test_health_is_told_without_a_key(shared_server: Running) -> None:
+def test_health_needs_no_key(shared_server: Running) -> None:
     for probe in ("live", "ready"):
         answer = httpx.get(f"{shared_server.url}/api/v1/health/{probe}", timeout=SECONDS)
         assert (answer.status_code, answer.json()) == (200, {"status": "ok"})

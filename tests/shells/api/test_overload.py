@@ -14,7 +14,7 @@ from tests.serving import Running, running
 from tests.strategies import new_id
 from tests.waiting import SECONDS, wait_until
 
-from recollect.core.imports.batch import MAX_BATCH
+from recollect.core.memory.batch import MAX_BATCH
 from recollect.core.sync.model import PROTOCOL
 
 MEMORY = {"content": "the harbour is closed"}
@@ -101,9 +101,7 @@ def test_a_request_whose_client_hangs_up_while_it_waits_is_dropped(
         assert held.result().status_code == 201
 
 
-def test_a_key_that_writes_too_often_is_told_when_to_try_again(
-    database_url: str, tmp_path: Path
-) -> None:
+def test_rate_limit_answers_with_retry_after(database_url: str, tmp_path: Path) -> None:
     with (
         running(database_url, tmp_path, writes_per_minute=1) as up,
         up.client() as mine,

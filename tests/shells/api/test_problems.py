@@ -152,18 +152,18 @@ def test_a_full_memory_fits_into_a_request(mine: httpx.Client) -> None:
         ("memories", {"content": "x", "tags": 5}, "tags is not a list of texts", "a list of"),
         ("memories", {"content": "x", "tags": ["a", 5]}, "tags is not a list of texts", "a list"),
         ("memories", {"content": "x", "is_sensitive": "no"}, "is_sensitive is not true or", "true"),
-        ("memories", {"content": "x", "id": "abc"}, "id is not a whole id", "36 characters"),
-        ("memories", {"content": "x", "colour": 1}, "there is no field 'colour'", "Leave it out"),
-        ("memories", {}, "content is missing", "Give it"),
+        ("memories", {"content": "x", "id": "abc"}, "id is not a full id", "36 characters"),
+        ("memories", {"content": "x", "colour": 1}, "unknown field 'colour'", "Remove it"),
+        ("memories", {}, "content is missing", "Add it"),
         ("recall", {"query": "x", "limit": "ten"}, "limit is not a whole number", "such as 10"),
         ("recall", {"query": "x", "as_of": "yesterday"}, "as_of should be a date", "2026-01-31T"),
         ("recall", {"query": "x", "weights": {"dense": "a"}}, "weights.dense is not a n", "0 to 5"),
-        ("recall", {"query": "x", "weights": {"smell": 1}}, "weights.smell has a value", "lexical"),
-        ("recall", {"query": "x", "sort_by": "mood"}, "sort_by has a value", "importance"),
+        ("recall", {"query": "x", "weights": {"smell": 1}}, "weights.smell has an inv", "lexical"),
+        ("recall", {"query": "x", "sort_by": "mood"}, "sort_by has an invalid", "importance"),
         ("recall", {"query": "x", "scope": 5}, "scope is not a scope", '"project"'),
     ],
 )
-def test_a_value_of_the_wrong_kind_is_told_in_our_own_words(
+def test_wrong_type_is_reported_in_our_own_words(
     mine: httpx.Client, path: str, body: dict[str, Any], detail: str, remedy: str
 ) -> None:
     told = problem(mine.post(path, content=json.dumps(body), headers=JSON))
@@ -173,7 +173,7 @@ def test_a_value_of_the_wrong_kind_is_told_in_our_own_words(
     assert "Input should" not in told["detail"] + told["remedy"]
 
 
-def test_a_setting_of_the_wrong_kind_is_told_with_its_range(mine: httpx.Client) -> None:
+def test_wrong_setting_type_is_reported_with_its_range(mine: httpx.Client) -> None:
     told = problem(mine.patch("settings", json={"depth": "ten"}))
     assert told["field"] == "depth"
     assert told["remedy"].startswith("Give a whole number from 1 to 1000.")

@@ -153,7 +153,7 @@ def test_why_of_a_hit_is_its_explanation(mine: httpx.Client, ids: dict[str, str]
     assert (answer["score"], answer["fused"]) == (hit["score"], hit["explanation"]["fused"])
 
 
-def test_why_knows_nobody_elses_memories(
+def test_why_hides_other_owners_memories(
     mine: httpx.Client, theirs: httpx.Client, ids: dict[str, str]
 ) -> None:
     assert theirs.post("why", json={"id": ids["lunch"], "query": "lunch"}).status_code == 404
@@ -206,7 +206,7 @@ def test_settings_that_leave_no_leg_are_refused(own_server: Running) -> None:
     with own_server.client() as mine:
         answer = mine.patch("settings", json={"lexical_weight": 0, "dense_weight": 0})
         assert (answer.status_code, answer.json()["field"]) == (422, "lexical_weight")
-        assert "no recall could find anything" in answer.json()["detail"]
+        assert "recall could not find anything" in answer.json()["detail"]
         assert mine.get("settings").json() == RecallSettings().as_dict()
         assert mine.patch("settings", json={"lexical_weight": 0}).status_code == 200
         assert mine.patch("settings", json={"dense_weight": 0}).status_code == 422
@@ -218,7 +218,7 @@ def test_a_server_whose_environment_leaves_no_leg_does_not_start(
     with own_server.client() as mine:
         assert mine.patch("settings", json={"lexical_weight": 0}).status_code == 200
     with (
-        pytest.raises(InvalidInput, match="no recall could find anything") as refused,
+        pytest.raises(InvalidInput, match="recall could not find anything") as refused,
         running(database_url, tmp_path / "second", embedder="none"),
     ):
         pass

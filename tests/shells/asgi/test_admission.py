@@ -78,7 +78,7 @@ async def test_a_key_that_was_revoked_while_its_request_waited_is_refused() -> N
             statuses.append(message["status"])
 
     async def find_key() -> Key:
-        raise NotAllowed("this key is not known here", remedy="Use another.")
+        raise NotAllowed("unknown key", remedy="Use another.")
 
     for waited in (0.0, 5.0):
         scope = request()

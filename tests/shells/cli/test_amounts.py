@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.shells.cli.render import amount
+from recollect.shells.cli.render.tables import amount
 
 
 @pytest.mark.parametrize(

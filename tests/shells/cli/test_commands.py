@@ -13,7 +13,7 @@ from tests.shells.cli.commands import Cli
 from recollect import __version__
 from recollect.core.errors import InvalidInput
 from recollect.core.recall.settings import RecallSettings
-from recollect.shells.cli.options import moment
+from recollect.shells.cli.framework.options import parse_moment
 
 SHORT_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}")
 
@@ -149,7 +149,7 @@ def test_forget_stops_at_the_first_failure_and_says_what_was_forgotten(cli: Cli)
     }
 
 
-def test_erasing_needs_yes_when_nobody_can_be_asked(cli: Cli) -> None:
+def test_erase_needs_yes_without_a_terminal(cli: Cli) -> None:
     id = cli.json("remember", "keep me")["id"]
     code, error = cli.error("forget", id, "--forever")
     assert code == 2
@@ -176,7 +176,7 @@ def test_settings_are_shown_and_changed(cli: Cli) -> None:
 
 def test_settings_set_shows_only_what_changed(cli: Cli) -> None:
     assert cli("settings", "set", "rerank", "on").stdout == "rerank: off → on\n"
-    assert cli("settings", "set", "rerank", "on").stdout == "rerank is on already\n"
+    assert cli("settings", "set", "rerank", "on").stdout == "rerank is already on\n"
 
 
 def test_a_setting_that_leaves_no_leg_is_refused(cli: Cli) -> None:
@@ -214,7 +214,8 @@ def test_doctor_warns_when_halfvec_crashes(cli: Cli) -> None:
     installation = cli.home / "postgres" / "installation"
     installation.mkdir(parents=True)
     (installation / "probe.json").write_text(
-        '{"postgres": "18.1", "pgvector": "0.8.5", "available": false, "reason": "signal 4"}'
+        '{"binaries": "18.1", "processor": "x", "postgres": "18.1", "pgvector": "0.8.5",'
+        ' "available": false, "reason": "signal 4"}'
     )
     told = cli.json("doctor")
     (check,) = (one for one in told["checks"] if one["name"] == "embedded postgres")
@@ -256,11 +257,11 @@ NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
     ],
 )
 def test_times_are_written_as_dates_or_ages(text: str, expected: datetime) -> None:
-    assert moment(text, "since", NOW) == expected
+    assert parse_moment(text, "since", NOW) == expected
 
 
 @pytest.mark.parametrize("text", ["yesterday", "7y", "2026-13-01", "999999w", ""])
 def test_other_times_are_refused(text: str) -> None:
     with pytest.raises(InvalidInput) as refused:
-        moment(text, "since", NOW)
+        parse_moment(text, "since", NOW)
     assert "--since" in refused.value.remedy

@@ -13,7 +13,7 @@ from typer.main import get_command
 
 from recollect.bench.cli.app import app as bench_app
 from recollect.main import build
-from recollect.shells.cli.errors import MEANINGS, ExitCode
+from recollect.shells.cli.framework.errors import MEANINGS, ExitCode
 
 PAGE = Path(__file__).parents[3] / "docs" / "cli.md"
 # What mcp prints is the protocol; what follows `bench` is the benchmark's own.

@@ -13,7 +13,7 @@ from tests.serving import Running, running
 from tests.shells.cli.commands import Cli, client_of
 
 from recollect.core.admin.checks import Check
-from recollect.shells.cli import health
+from recollect.shells.cli.admin import health
 
 MICROSECONDS = 1_000_000
 
@@ -81,7 +81,7 @@ def test_everything_broken_at_once(cli: Cli, tmp_path: Path) -> None:
         assert found[name]["status"] == "fail", found[name]
     assert found["clock"]["status"] == "ok"  # the store is at fault, and says so itself
     assert found["agent claude-code"]["status"] == "warn"
-    assert "Mend the file" in found["agent claude-code"]["remedy"]
+    assert "Fix the file" in found["agent claude-code"]["remedy"]
     assert all(one["remedy"] for one in found.values() if one["status"] != "ok")
     assert found["python"]["status"] == "ok"
 

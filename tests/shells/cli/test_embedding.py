@@ -103,7 +103,7 @@ def test_a_worker_embeds_and_the_model_is_changed_and_changed_back(
         assert "0 waiting to be embedded, 0 parked" in told["server"]["detail"]
 
 
-def test_what_is_parked_is_told_with_its_remedy_and_tried_again_when_asked(
+def test_parked_memories_are_reported_and_retried_on_request(
     admin: Cli, stored: Callable[[str], Any], database_url: str, tmp_path: Path
 ) -> None:
     stored(TEXTS[0])
@@ -141,7 +141,7 @@ def test_what_is_parked_is_told_with_its_remedy_and_tried_again_when_asked(
         assert told["status"] == "ok"
 
 
-def test_what_failed_is_told_at_the_end_and_not_waited_for(
+def test_failed_memories_are_reported_without_waiting(
     admin: Cli, stored: Callable[[str], Any], database_url: str
 ) -> None:
     stored(TEXTS[0])
@@ -223,7 +223,7 @@ def test_models_are_listed_and_others_refused(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("settings", "status", "said"),
     [
-        ({}, "ok", "83 MB to fetch"),
+        ({}, "ok", "83 MB to download"),
         ({"RECOLLECT_EMBEDDER": "mpnet"}, "warn", "recollect models get mpnet"),
         ({"RECOLLECT_EMBEDDER": "none"}, "ok", "found by words"),
         ({"RECOLLECT_EMBEDDER": "nonsense"}, "fail", "Use minilm"),
@@ -269,7 +269,7 @@ def test_doctor_looks_at_the_model_that_recall_needs(
     active = admin.settings["RECOLLECT_EMBEDDER"]
     assert embedder(admin, "--full")["status"] == "ok"
     elsewhere = Cli(admin.home, {**admin.settings, "RECOLLECT_EMBEDDER": "no such model"})
-    assert "--full asks the database" in embedder(elsewhere)["detail"]
+    assert "--full checks whether recall needs" in embedder(elsewhere)["detail"]
     found = embedder(elsewhere, "--full")
     assert found["status"] == "warn"
     assert found["detail"].startswith(f"{active} writes ")

@@ -9,7 +9,7 @@ from tests.shells.cli.commands import Cli
 
 from recollect.core import errors
 from recollect.core.errors import InvalidInput, RecollectError
-from recollect.shells.cli.errors import MEANINGS, ExitCode, exit_code, guarded
+from recollect.shells.cli.framework.errors import MEANINGS, ExitCode, exit_code, guarded
 
 CODES = {
     errors.InvalidInput: 2,
@@ -61,11 +61,11 @@ def test_an_error_is_two_lines_for_a_person(cli: Cli) -> None:
     assert result.exit_code == 2
     assert result.stdout == ""
     assert result.stderr == (
-        "importance 7.0 is outside 0..1\n→ Give a number from 0 (trivial) to 1 (vital).\n"
+        "importance 7.0 is outside 0..1\n→ Pass a number from 0 (trivial) to 1 (vital).\n"
     )
 
 
-def test_a_name_that_means_no_reranker_is_told_by_its_variable(cli: Cli) -> None:
+def test_unknown_reranker_is_reported_by_its_variable(cli: Cli) -> None:
     code, error = replace(cli, settings={"RECOLLECT_RERANKER": "bge"}).error("recall", "x")
     assert (code, error["field"]) == (2, "RECOLLECT_RERANKER")
     assert error["detail"] == "RECOLLECT_RERANKER cannot be 'bge'"
@@ -112,7 +112,7 @@ def test_bad_usage_and_invalid_input_are_2_and_say_what_to_do(
     assert error["remedy"]
 
 
-def test_what_nobody_foresaw_is_1_without_a_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unexpected_error_exits_1_without_a_traceback(capsys: pytest.CaptureFixture[str]) -> None:
     def fails() -> None:
         raise KeyError("surprise")
 
@@ -163,7 +163,7 @@ def test_what_works_on_the_servers_database_does_not_take_this_homes_for_it(
     assert not cli.home.exists()
 
 
-def test_keys_alone_prints_its_help_as_it_is(cli: Cli) -> None:
+def test_keys_without_a_command_prints_its_help(cli: Cli) -> None:
     result = cli("keys")
     assert (result.exit_code, result.stdout) == (2, "")
     assert "\n  revoke " in result.stderr
@@ -186,7 +186,7 @@ def test_a_server_without_a_key_is_2(cli: Cli) -> None:
         (("update", "0193a5f0", "--based-on", "x"), "based_on", "a whole number"),
     ],
 )
-def test_a_value_of_the_wrong_kind_is_told_in_our_own_words(
+def test_wrong_type_is_reported_in_our_own_words(
     cli: Cli, command: tuple[str, ...], field: str, remedy: str
 ) -> None:
     code, error = cli.error(*command)

@@ -17,7 +17,7 @@ def test_why_says_what_kept_a_memory_out_and_what_would_bring_it_in(cli: Cli) ->
     assert (report["recalled"], report["place"]) == (False, 1)
     assert [one["kind"] for one in report["kept_out"][:1]] == ["out_of_scope"]
     shown = cli("why", stored["id"], *options).stdout
-    assert "project is kitchen, and garden was asked for" in shown
+    assert "project is kitchen; the scope requires garden" in shown
     assert "→ Ask for project kitchen, or for no project." in shown
     assert re.search(r"lexical\s+1\s+1 ", shown)
     assert "[bold]noon" in shown
@@ -62,7 +62,7 @@ def test_a_sensitive_query_is_answered_from_the_local_store(cli: Cli) -> None:
 
 def test_the_settings_log_names_who_and_what(cli: Cli) -> None:
     assert cli.json("settings", "log") == {"changes": []}
-    assert cli("settings", "log").stderr == "no setting was changed yet\n"
+    assert cli("settings", "log").stderr == "no setting has been changed yet\n"
     cli.json("settings", "set", "dense_weight", "0.5")
     cli.json("settings", "set", "rerank", "on")
     changes = cli.json("settings", "log", "--limit", "1")["changes"]
@@ -81,7 +81,7 @@ def test_the_settings_log_shows_changes_as_they_were_shown_when_made(cli: Cli) -
         assert re.search(rf"me\s+{name}\s+{change}\n", cli("settings", "log").stdout)
 
 
-def test_a_recall_that_should_be_reranked_and_is_not_says_so(cli: Cli) -> None:
+def test_recall_reports_a_missing_rerank(cli: Cli) -> None:
     cli.json("remember", "Lunch is at noon")
     cli.json("settings", "set", "rerank", "on")
     said = cli("recall", "lunch")

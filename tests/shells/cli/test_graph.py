@@ -34,7 +34,7 @@ def stored(database_url: str, tmp_path: Path) -> list[str]:
         return [mine.post("memories", json={"content": text}).json()["id"] for text in TEXTS]
 
 
-def test_build_show_path_and_mend(
+def test_graph_build_show_path_merge_and_split(
     admin: Cli, stored: list[str], database_url: str, tmp_path: Path
 ) -> None:
     built = admin.json("graph", "build")

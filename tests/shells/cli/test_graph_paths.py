@@ -10,7 +10,7 @@ from tests.conformance.samples import memory
 
 from recollect.core.memory.ids import short, short_ids
 from recollect.core.recall.request import Hit, LegPlace, Recollection
-from recollect.shells.cli.render import hits
+from recollect.shells.cli.render.tables import hits
 
 FIRST = UUID("019a0000-0000-7000-8000-000000000001")
 

@@ -16,7 +16,7 @@ def test_json_always_says_that_a_local_recall_goes_by_words(cli: Cli) -> None:
         assert cli.json("recall", "tea")["hint"] == WORDS_ONLY
 
 
-def test_people_are_told_once_a_day(cli: Cli) -> None:
+def test_hint_is_shown_once_a_day(cli: Cli) -> None:
     cli("remember", "Tea is in the shed.")
     assert cli("recall", "tea").stderr == f"{WORDS_ONLY}\n"
     assert cli("recall", "tea").stderr == ""
@@ -33,7 +33,7 @@ def test_the_doctor_notes_it_and_is_content(cli: Cli) -> None:
     assert (check["status"], check["remedy"]) == ("ok", MORE_THAN_WORDS)
 
 
-def test_a_server_where_nothing_is_embedded_says_so(cli: Cli, server: Running) -> None:
+def test_server_without_embeddings_gives_a_hint(cli: Cli, server: Running) -> None:
     there = client_of(server, cli.home)
     there("remember", "Tea is in the shed.")
     assert "no memory is embedded yet" in there.json("recall", "tea")["hint"]

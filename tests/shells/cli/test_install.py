@@ -54,7 +54,7 @@ def test_what_a_project_shares_names_no_place_of_this_machine(at_home: Cli) -> N
     assert sys.prefix not in Path(".claude/settings.json").read_text()
 
 
-def test_a_person_is_told_where_the_former_file_is(at_home: Cli, tmp_path: Path) -> None:
+def test_install_reports_the_backup(at_home: Cli, tmp_path: Path) -> None:
     path = tmp_path / "person" / ".gemini" / "settings.json"
     path.parent.mkdir()
     path.write_text("{ }")

@@ -33,10 +33,10 @@ def test_links_are_shown_with_what_they_lead_to(cli: Cli) -> None:
     cli.json("forget", tides)
     shown = cli("recall", "floods").stdout
     assert f"resolved by {wall[:13]}: A wall␛[2J was built" in shown
-    assert f"see also {tides[:13]} (not here)" in shown
+    assert f"see also {tides[:13]} (missing)" in shown
     card = cli("show", trouble).stdout
     assert f"resolved by {wall[:13]}\n" in card
-    assert f"see also {tides[:13]} (not here)" in card
+    assert f"see also {tides[:13]} (missing)" in card
     again = cli.json("show", trouble)
     assert [one["kind"] for one in again["links"]] == ["resolved_by", "see_also"]
 
@@ -44,7 +44,7 @@ def test_links_are_shown_with_what_they_lead_to(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        (("link", "{a}", "mocks", "{b}"), 2, "no kind of link 'mocks'"),
+        (("link", "{a}", "mocks", "{b}"), 2, "unknown kind of link 'mocks'"),
         (("link", "{a}", "see_also", "{a}"), 2, "linked to itself"),
         (("link", "{a}", "see_also", "0193a5f0"), 3, "no memory 0193a5f0"),
         (("unlink", "{a}", "see_also", "{b}"), 3, "has no link see_also"),

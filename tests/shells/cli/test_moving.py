@@ -57,7 +57,7 @@ def test_a_round_trip_gives_the_same_bytes(tmp_path: Path) -> None:
     assert back.json("show", hit["stands_for"][0])["is_sensitive"]
 
 
-def test_a_successor_stands_in_its_place_after_a_round_trip(tmp_path: Path) -> None:
+def test_successor_replaces_its_memory_after_a_round_trip(tmp_path: Path) -> None:
     there = Cli(tmp_path / "there")
     old = there.json("remember", "the staging port is 7000")["id"]
     new = there.json("remember", "the staging port is 7001", "--supersedes", old)["id"]

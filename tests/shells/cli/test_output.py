@@ -11,7 +11,7 @@ import pytest
 from tests.shells.cli.commands import COMMAND, Cli, environment
 from tests.waiting import SECONDS
 
-from recollect.shells.cli.text import harmless, one_line
+from recollect.shells.cli.framework.text import harmless, one_line
 
 ESCAPE = "\x1b"
 

@@ -91,7 +91,7 @@ def test_ctrl_c_is_130_and_says_nothing(cli: Cli) -> None:
 
 @pytest.mark.parametrize(
     ("module", "command"),
-    [("recollect.shells.cli.listing", "list"), ("recollect.shells.cli.app", "keys")],
+    [("recollect.shells.cli.memory.listing", "list"), ("recollect.shells.cli.app", "keys")],
 )
 def test_ctrl_c_while_the_command_is_imported_says_nothing(
     cli: Cli, module: str, command: str

@@ -194,7 +194,7 @@ def test_listings_name_the_projects_where_there_are_several(
 def test_an_empty_project_is_refused(cli: Cli, command: tuple[str, ...], name: str) -> None:
     code, error = cli.error(*command, "--project", name)
     assert (code, error["detail"]) == (2, "--project is empty")
-    assert "leave --project out" in error["remedy"]
+    assert "omit --project" in error["remedy"]
 
 
 def test_an_empty_project_takes_a_memory_out_of_its_project(cli: Cli, shop: Path) -> None:

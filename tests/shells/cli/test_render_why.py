@@ -8,12 +8,12 @@ from tests.conformance.samples import memory
 
 from recollect.core.recall.explain import WhyReport
 from recollect.core.recall.request import RerankPlace, RerankReport
-from recollect.shells.cli.render_why import why
+from recollect.shells.cli.render.why import why
 
 JUDGED = RerankPlace(0.25, 3)
 CASES = [
     (None, None, None),
-    (RerankReport("ran", 1.0, 3), JUDGED, "scored it 0.25; before, it had place 3"),
+    (RerankReport("ran", 1.0, 3), JUDGED, "scored it 0.25; previously at place 3"),
     (RerankReport("ran", 1.0, 3), None, "did not judge it"),
     (RerankReport("late", 1.0, note="not done"), None, "late: not done"),
 ]

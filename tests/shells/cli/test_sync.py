@@ -83,11 +83,11 @@ def test_conflicts_are_listed_shown_and_resolved(homes: list[Cli]) -> None:
     assert "The flag is green" in shown
     assert "The flag is blue" in shown
     assert two.json("conflicts", "show", id)["id"] == conflict["id"]
-    assert "see `recollect conflicts`" in two("status").stdout
+    assert "run `recollect conflicts`" in two("status").stdout
     one("sync")
     assert one.json("conflicts", "list")["conflicts"][0]["id"] == conflict["id"]
     assert one.error("conflicts", "resolve", id, "--keep", "both")[0] == 2
-    assert "other side stands" in one("conflicts", "resolve", id, "--keep", "other").stdout
+    assert "kept the other side" in one("conflicts", "resolve", id, "--keep", "other").stdout
     assert one.error("conflicts", "resolve", id, "--keep", "other")[0] == 3
     two("sync")
     assert two.json("conflicts", "list")["conflicts"] == []
@@ -120,7 +120,7 @@ def test_a_refused_key_is_said_once(homes: list[Cli]) -> None:
     wrong = Cli(one.home, {**one.settings, "RECOLLECT_API_KEY": "rk_wrong"})
     first = wrong("remember", "The harbour")
     assert first.exit_code == 0
-    assert "stored here, but not sent: this key is not known here" in first.stderr
+    assert "stored here, but not sent: unknown key" in first.stderr
     assert wrong("remember", "The bridge").stderr == ""
     assert wrong.error("sync")[0] == 4
     assert wrong.json("status")["sync"]["waiting"] == 2

@@ -17,7 +17,7 @@ from tests.strategies import new_id
 from tests.waiting import SECONDS
 
 from recollect import AsyncClient, Client, Draft, InvalidInput, NotAllowed, Remembered, Scope
-from recollect.core.imports.batch import MAX_BATCH
+from recollect.core.memory.batch import MAX_BATCH
 from recollect.shells.client.asynchronous import Options
 
 
@@ -48,7 +48,7 @@ def test_texts_drafts_and_dicts_are_stored_together(options: Options) -> None:
         assert listed == ["The office is in Odense.", items[1].content, items[0]]
 
 
-def test_more_than_one_batch_is_read_as_it_is_stored(options: Options) -> None:
+def test_remember_many_reads_batches_as_it_stores_them(options: Options) -> None:
     total = MAX_BATCH * 2 + 10
     read: list[int] = []
     done: list[int] = []

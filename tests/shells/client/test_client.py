@@ -79,7 +79,7 @@ def test_the_same_errors_everywhere(options: Options) -> None:
             memory.update(stored.id, importance=0.1, based_on=1)
 
 
-def test_a_slip_is_told_and_not_taken_for_something_else(options: Options) -> None:
+def test_client_rejects_mistaken_arguments(options: Options) -> None:
     """Of a text in the place of a list its letters, of a field with a slip in its name nothing."""
     slips: list[tuple[str, Callable[[Client, Memory], object]]] = [
         ("tags", lambda memory, _: memory.remember("Tea.", **slip(tags="drinks"))),
@@ -113,7 +113,7 @@ def slip(**fields: Any) -> Any:
 @pytest.mark.parametrize(
     ("method", "arguments", "field", "remedy"),
     [
-        ("remember", {"content": 5}, "content", "Give a text"),
+        ("remember", {"content": 5}, "content", "Pass a text"),
         ("remember", {"content": "x", "importance": "high"}, "importance", "0 (trivial)"),
         ("remember", {"content": "x", "importance": True}, "importance", "0 (trivial)"),
         ("remember", {"content": "x", "tags": 5}, "tags", "a list of texts"),
@@ -121,10 +121,10 @@ def slip(**fields: Any) -> Any:
         ("remember", {"content": "x", "category": 5}, "category", "preference"),
         ("remember", {"content": "x", "is_sensitive": "no"}, "is_sensitive", "true or false"),
         ("remember", {"content": "x", "id": "0193a5f0"}, "id", "36 characters"),
-        ("recall", {"query": 5}, "query", "Give a text"),
+        ("recall", {"query": 5}, "query", "Pass a text"),
         ("recall", {"query": "x", "limit": "ten"}, "limit", "whole number"),
         ("recall", {"query": "x", "as_of": "yesterday"}, "as_of", "2026-01-31T09:30"),
-        ("recall", {"query": "x", "exclude": ["0193a5f0"]}, "exclude", "whole ids"),
+        ("recall", {"query": "x", "exclude": ["0193a5f0"]}, "exclude", "full ids"),
         ("recall", {"query": "x", "weights": {"lexical": "high"}}, "weights", "lexical"),
         ("recall", {"query": "x", "scope": "shop"}, "scope", "Scope(project="),
         ("recall", {"query": "x", "scope": Scope(since="monday")}, "since", "2026-01-31T09:30"),  # type: ignore[arg-type]  # the slip
@@ -132,7 +132,7 @@ def slip(**fields: Any) -> Any:
         ("update", {"reference": "0193a5f0", "importance": "high"}, "importance", "0 (trivial)"),
     ],
 )
-def test_a_value_of_the_wrong_kind_is_told_with_a_remedy(
+def test_wrong_type_is_reported_with_a_remedy(
     options: Options, method: str, arguments: dict[str, Any], field: str, remedy: str
 ) -> None:
     with Client(**options) as client, pytest.raises(InvalidInput) as refused:
@@ -146,7 +146,7 @@ def test_a_key_without_a_server_opens_no_local_store(
 ) -> None:
     monkeypatch.delenv("RECOLLECT_API_URL", raising=False)
     monkeypatch.setenv("RECOLLECT_HOME", str(tmp_path / "home"))
-    with pytest.raises(InvalidInput, match="no server"):
+    with pytest.raises(InvalidInput, match="without a server"):
         Client(key="rk_x")
     Client(**slip(key=None))  # as whoever reads it from an environment that has none
     monkeypatch.setenv("RECOLLECT_API_URL", "http://127.0.0.1:9")
@@ -187,7 +187,7 @@ def test_threads_share_a_client(tmp_path: Path) -> None:
         assert memory.stats().memories == 40
 
 
-def test_a_thread_that_comes_while_another_closes_is_told_so() -> None:
+def test_call_during_close_raises() -> None:
     """The loop still takes work while it ends what is left, but nobody would ever do it."""
     begun, ending, go_on = threading.Event(), threading.Event(), threading.Event()
     refused: Future[str] = Future()
@@ -231,7 +231,7 @@ def _own_threads() -> list[str]:
     return [name for name in names if name.startswith("recollect-")]
 
 
-def test_a_closed_client_says_so_and_leaves_no_thread(tmp_path: Path) -> None:
+def test_closed_client_raises_and_leaves_no_thread(tmp_path: Path) -> None:
     memory = Client(home=tmp_path)
     with pytest.raises(InvalidInput, match="not open"):
         memory.stats()

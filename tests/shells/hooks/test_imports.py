@@ -22,7 +22,7 @@ def test_a_recall_on_the_local_store_imports_nothing_slow() -> None:
     assert done.stdout.split() == []
 
 
-def test_the_wall_stands_before_anything_else_is_imported() -> None:
+def test_the_time_limit_starts_before_other_imports() -> None:
     code = (
         "import sys, recollect.main, recollect.shells.hooks.run\n"
         "print(*{'dataclasses', 'typing'} & {*sys.modules})"

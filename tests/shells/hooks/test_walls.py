@@ -149,7 +149,7 @@ def test_exit_code_two_is_never_used(home: Path) -> None:
     """Not even for what does not exist: an agent would take it for a refusal."""
     done = hook(home, b"", "recal")
     assert (done.returncode, done.stdout) == (0, b"")
-    assert b"the hooks are recall" in done.stderr
+    assert b"choose one of: recall" in done.stderr
     assert hook(home, b"", "").returncode == 0
 
 

@@ -173,15 +173,13 @@ async def test_resources_and_prompts_over_http(server: Running, mode: str) -> No
         assert "Everywhere holds this" in brief
         assert "shed" not in brief
         assert "The shed is locked" in str(await mine.read_resource("recollect://brief/garden"))
-        assert "Nothing is remembered" in str(await theirs.read_resource("recollect://brief"))
+        assert "Nothing has been remembered" in str(await theirs.read_resource("recollect://brief"))
         (prompt,) = (await mine.list_prompts()).prompts
         assert (await mine.get_prompt(prompt.name)).messages
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_a_client_that_asks_for_progress_is_answered_all_the_same(
-    server: Running, mode: str
-) -> None:
+async def test_progress_request_over_http_is_answered(server: Running, mode: str) -> None:
     async def hear(progress: float, total: float | None, message: str | None) -> None:
         """Where each answer is one JSON document, there is no way to tell it."""
 
@@ -194,14 +192,14 @@ async def test_a_client_that_asks_for_progress_is_answered_all_the_same(
 @pytest.mark.parametrize(
     ("tool", "arguments", "told"),
     [
-        ("memory_store", {"content": "x", "importance": "high"}, "Give a number from 0 (trivial)"),
-        ("memory_store", {"content": "x", "tags": 5}, "Give a list of texts"),
-        ("memory_recall", {"query": "x", "limit": "ten"}, "Give a whole number"),
+        ("memory_store", {"content": "x", "importance": "high"}, "Pass a number from 0 (trivial)"),
+        ("memory_store", {"content": "x", "tags": 5}, "Pass a list of texts"),
+        ("memory_recall", {"query": "x", "limit": "ten"}, "Pass a whole number"),
         ("memory_list", {"since": "yesterday"}, "such as 2026-01-31T09:30:00Z"),
         ("memory_get", {}, "id is missing"),
     ],
 )
-async def test_an_argument_of_the_wrong_kind_is_told_in_our_own_words(
+async def test_wrong_argument_type_is_reported_in_our_own_words(
     server: Running, tool: str, arguments: dict[str, Any], told: str
 ) -> None:
     async with connected(server, server.new_key()) as client:

@@ -58,7 +58,7 @@ async def test_a_memory_and_a_brief_are_read(tmp_path: Path, mode: str) -> None:
             "recollect://memory/{id}",
             "recollect://brief/{project}",
         ]
-        assert await text_of(client, listed.uri) == "Nothing is remembered here yet."
+        assert await text_of(client, listed.uri) == "Nothing has been remembered here yet."
         stored = await ask(client, "memory_store", content="Tea is in the shed", project="web shop")
         await ask(client, "memory_store", content="Ink is blue", project="blog")
         await ask(client, "memory_store", content="Everywhere holds this", is_global=True)
@@ -86,7 +86,7 @@ async def test_a_memory_and_a_brief_are_read(tmp_path: Path, mode: str) -> None:
         ("recollect://brief/", "blank"),
     ],
 )
-async def test_what_is_no_resource_is_told(tmp_path: Path, uri: str, why: str) -> None:
+async def test_unknown_resource_is_reported(tmp_path: Path, uri: str, why: str) -> None:
     async with connected(tmp_path / "home") as client:
         with pytest.raises(MCPError, match=why):
             await client.read_resource(uri)
@@ -131,7 +131,7 @@ def patient(tmp_path: Path) -> Path:
     return unhurried_home(tmp_path / "home")
 
 
-def test_progress_is_told_to_whom_it_concerns(patient: Path) -> None:
+def test_progress_is_sent_only_to_clients_that_ask(patient: Path) -> None:
     with bare(patient) as pipe:
         pipe.send(INITIALIZE)
         pipe.answer(1)
@@ -172,7 +172,7 @@ def silent() -> Iterator[Silent]:
         server.join()
 
 
-def test_a_long_call_tells_its_progress_and_stops_when_it_is_cancelled(tmp_path: Path) -> None:
+def test_long_call_reports_progress_and_can_be_cancelled(tmp_path: Path) -> None:
     with silent() as server:
         named = {
             "RECOLLECT_API_URL": server.url,

@@ -109,7 +109,7 @@ def patient(tmp_path: Path) -> Path:
     return unhurried_home(tmp_path / "home")
 
 
-async def test_a_session_is_told_once_that_recall_goes_by_words(patient: Path) -> None:
+async def test_session_gets_the_words_only_hint_once(patient: Path) -> None:
     for _ in range(2):
         async with connected(patient) as client:
             first = await ask(client, "memory_recall", query="tea")
@@ -151,7 +151,7 @@ async def test_every_tool_through_a_real_client(patient: Path, mode: str) -> Non
         }
 
 
-async def test_errors_are_told_to_the_model_with_their_remedy(tmp_path: Path) -> None:
+async def test_errors_reach_the_model_with_their_remedy(tmp_path: Path) -> None:
     async with connected(tmp_path / "home") as client:
         stored = await ask(client, "memory_store", content="x")
         assert "content is empty" in await refusal(client, "memory_store", content=" ")
@@ -165,10 +165,10 @@ async def test_errors_are_told_to_the_model_with_their_remedy(tmp_path: Path) ->
         unknown = await refusal(client, "memory_get", id="01890a5d")
         assert "no memory 01890a5d" in unknown
         # An agent has tools, and no command line.
-        assert "See memory_list for" in unknown
+        assert "Run memory_list" in unknown
         unread = await refusal(client, "memory_delete", id="everything")
         assert "not an id" in unread
-        assert "the id that memory_list shows" in unread
+        assert "an id that memory_list shows" in unread
         assert "no change" in await refusal(client, "memory_update", id=stored["id"])
         assert "version 1 is current" in await refusal(
             client, "memory_update", id=stored["id"], content="y", based_on=7
@@ -186,7 +186,7 @@ async def test_a_store_that_cannot_be_opened_is_tried_again(tmp_path: Path) -> N
         assert (await ask(client, "memory_stats"))["memories"] == 0
 
 
-async def test_settings_that_cannot_be_used_are_told_at_the_first_call(tmp_path: Path) -> None:
+async def test_invalid_settings_are_reported_at_the_first_call(tmp_path: Path) -> None:
     async with connected(tmp_path / "home", RECOLLECT_MAX_CONTENT="many") as client:
         assert "RECOLLECT_MAX_CONTENT" in await refusal(client, "memory_stats")
 

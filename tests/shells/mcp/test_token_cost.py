@@ -129,7 +129,7 @@ def test_the_definitions_stay_short() -> None:
     assert sum(len(json.dumps(one)) for one in told) <= 20_600
 
 
-def test_every_argument_is_told_but_those_no_model_can_choose() -> None:
+def test_arguments_are_described_except_those_no_model_can_choose() -> None:
     unlisted = {
         (tool.name, name)
         for tool in TOOLS

@@ -67,7 +67,7 @@ def test_every_argument_is_described(tool: MemoryTool) -> None:
         assert property.get("description"), f"{tool.name}: {name}"
 
 
-def test_ranges_are_told() -> None:
+def test_ranges_are_described() -> None:
     schemas = {tool.name: definition(tool).input_schema["properties"] for tool in TOOLS}
     store, recall = schemas["memory_store"], schemas["memory_recall"]
     assert (store["importance"]["minimum"], store["importance"]["maximum"]) == (0, 1)

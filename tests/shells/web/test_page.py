@@ -198,12 +198,12 @@ def test_a_person_uses_the_page_by_keyboard_alone(server: Running, tab: Tab) -> 
     assert tab.errors == []
 
 
-def test_a_wrong_key_is_told_and_not_kept(server: Running, tab: Tab) -> None:
+def test_page_rejects_a_wrong_key_and_forgets_it(server: Running, tab: Tab) -> None:
     tab.go(f"{server.url}/")
     tab.fill("#key", "rk_wrong")
     tab.press("Enter")
     tab.wait("!document.getElementById('problem').hidden")
-    assert "not known here" in texts(tab, "#problem")[0]
+    assert "Unknown key" in texts(tab, "#problem")[0]
     assert tab.run("sessionStorage.length") == 0
     assert tab.run("document.getElementById('signed-in').hidden")
 

@@ -64,7 +64,7 @@ async def test_a_revoked_first_key_does_not_bring_a_new_one(
 
 
 @pytest.mark.parametrize("text", ["", "rk_", "rk_unknown", "\x00", "\ud800", "x" * 100_000])
-async def test_a_key_that_is_nobodys_is_refused(
+async def test_key_without_an_owner_is_refused(
     store: InMemoryStore, context: Context, text: str
 ) -> None:
     await issue_key(store, context.clock, "me", "laptop")

@@ -74,7 +74,7 @@ async def test_settings_that_leave_no_leg_are_refused(
 ) -> None:
     one = context.legs["lexical"]
     context = replace(context, legs=dict.fromkeys(legs, one), broken_legs=frozenset(broken))
-    with pytest.raises(InvalidInput, match="no recall could find anything") as refused:
+    with pytest.raises(InvalidInput, match="recall could not find anything") as refused:
         await change_settings(context, "me", changes)
     assert refused.value.field == "lexical_weight"
     assert "lexical_weight" in refused.value.remedy
@@ -85,18 +85,18 @@ async def test_the_last_leg_is_kept_when_weights_are_changed_one_by_one(context:
     one = context.legs["lexical"]
     context = replace(context, legs={"lexical": one, "dense": one})
     await change_settings(context, "me", {"lexical_weight": 0})
-    with pytest.raises(InvalidInput, match="no recall could find anything") as refused:
+    with pytest.raises(InvalidInput, match="recall could not find anything") as refused:
         await change_settings(context, "me", {"depth": 80, "dense_weight": 0})
     assert refused.value.field == "dense_weight"
     await change_settings(context, "me", {"dense_weight": 0, "lexical_weight": 1})
 
 
 async def test_no_change_at_all_is_refused(context: Context) -> None:
-    with pytest.raises(InvalidInput, match="no setting was named"):
+    with pytest.raises(InvalidInput, match="no setting was given"):
         await change_settings(context, "me", {})
 
 
-async def test_a_row_of_another_version_can_be_mended(context: Context) -> None:
+async def test_settings_row_of_another_version_can_be_fixed(context: Context) -> None:
     rows = {"fusion": "of a newer version", "unheard_of": 1}
     await context.settings.write_settings(rows, by="me", at=MOMENT)
     assert await settings(context) == RecallSettings()

@@ -36,7 +36,7 @@ async def test_an_ambiguous_prefix_shows_what_it_fits(context: Context) -> None:
         await find.get(context, "me", "019a8f4e-2b7c")
     assert str(ONE) in str(refused.value)
     assert str(TWIN) in str(refused.value)
-    assert refused.value.remedy == "Give more digits of the id."
+    assert refused.value.remedy == "Use more digits of the id."
 
 
 async def test_of_very_many_only_a_few_are_shown(context: Context) -> None:

@@ -55,7 +55,7 @@ async def test_one_delete_removes_one_memory(context: Context, forever: bool) ->
 
 
 @pytest.mark.parametrize("forever", [False, True])
-async def test_nobody_forgets_what_is_another_owners(context: Context, forever: bool) -> None:
+async def test_forget_rejects_other_owners_memories(context: Context, forever: bool) -> None:
     theirs = await remember(context, "you", Draft("theirs"))
     with pytest.raises(NotFound):
         await forget(context, "me", str(theirs.id), forever=forever)

@@ -6,7 +6,7 @@ import pytest
 from tests.strategies import new_id
 
 from recollect.core.errors import Conflict, InvalidInput
-from recollect.core.imports.batch import MAX_BATCH, BatchItem
+from recollect.core.memory.batch import MAX_BATCH, BatchItem
 from recollect.core.memory.memory import EVERYWHERE, Draft
 from recollect.usecases.context import Context
 from recollect.usecases.memory.find import get, page
@@ -88,7 +88,7 @@ async def test_an_id_that_is_taken_is_refused(context: Context) -> None:
     assert "forgotten since" in str(results[4].error)
 
 
-async def test_a_secret_makes_its_memory_sensitive_and_says_so(context: Context) -> None:
+async def test_secret_makes_its_memory_sensitive_with_the_reason(context: Context) -> None:
     token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     results = await remember_many(
         context, "me", [Draft(f"token {token}"), Draft(f"no token {token}", is_sensitive=False)]

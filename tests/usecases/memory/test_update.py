@@ -144,13 +144,13 @@ async def test_a_memory_that_others_never_let_go_of_is_a_conflict() -> None:
 
     context = build_context(ContestedStore())
     memory = await remember(context, "me", DRAFT)
-    with pytest.raises(Conflict, match="without pause"):
+    with pytest.raises(Conflict, match="keeps being changed"):
         await update(context, "me", str(memory.id), {"importance": 0.9})
-    with pytest.raises(Conflict, match="without pause"):
+    with pytest.raises(Conflict, match="keeps being changed"):
         await forget(context, "me", str(memory.id))
 
 
-async def test_nobody_changes_what_is_another_owners_or_forgotten(context: Context) -> None:
+async def test_update_rejects_other_owners_and_forgotten_memories(context: Context) -> None:
     theirs = await remember(context, "you", DRAFT)
     mine = await remember(context, "me", DRAFT)
     await forget(context, "me", str(mine.id))

@@ -191,6 +191,6 @@ async def test_dense_leg_declines_a_question_about_the_past(setup: Setup) -> Non
     answer = await setup.recall("automobile", as_of=car.created_at)
     report = answer.legs["dense"]
     assert (report.status, report.found) == ("skipped", 0)
-    assert "present texts" in (report.note or "")
+    assert "current texts" in (report.note or "")
     assert [hit.memory for hit in answer.hits] == [car]
     assert (setup.model.asked, setup.vectors.queries) == ([], [])

@@ -176,7 +176,7 @@ async def test_why_has_a_remedy_for_a_leg_that_declines(setup: Setup) -> None:
     memory = await setup.remember("automobile")
     past = await setup.why(memory, as_of=memory.created_at)
     assert kinds(past) == [("no_match", "lexical"), ("leg_skipped", "dense")]
-    assert past.kept_out[1].remedy == "Ask about the present."
+    assert past.kept_out[1].remedy == "Omit --as-of."
     setup.model.is_hosted = True
     secret = await setup.why(memory, is_sensitive=True)
     assert kinds(secret) == [("no_match", "lexical"), ("leg_skipped", "dense")]

@@ -12,7 +12,7 @@ from tests.usecases.queues import InMemoryQueue, Model, Models, parts_with
 
 from recollect.core.errors import ModelBusy, ModelSlow, ModelUnavailable, StoreUnavailable
 from recollect.core.recall.space import StoredSpace
-from recollect.usecases.workers.backoff import Trouble
+from recollect.usecases.workers.backoff import BackoffEvent
 from recollect.usecases.workers.embed import BATCH, EmbeddingContext
 from recollect.usecases.workers.embedding import EmbeddingStep
 from recollect.usecases.workers.worker import Worker
@@ -97,7 +97,7 @@ def test_a_model_that_is_down_costs_no_text_an_attempt_and_rests_longer_each_tim
         assert (progress.waiting, progress.parked) == (BATCH, 0)
         assert progress.last_error == "the model is gone"
         assert all(row.attempts == 0 and not row.claimed for row in one.queue.rows.values())
-        seconds = [note.seconds for note in one.told if isinstance(note, Trouble)]
+        seconds = [note.seconds for note in one.told if isinstance(note, BackoffEvent)]
         assert seconds == [1, 2, 4, 8, 16, 32, 60, 60, 60]
         model.down = None
         await one.run_until(one.all_embedded)

@@ -1,1 +1,1 @@
-"""Where agents keep their settings, and how Recollect puts itself there without harm."""
+"""Where agents keep their settings, and how Recollect adds itself safely."""

@@ -1,4 +1,4 @@
-"""The clients that Recollect can be put into, and where each keeps its settings on each system.
+"""The supported clients, and where each keeps its settings on each system.
 
 Pure: the machine is an argument, so that a test on one system can ask about another.
 """
@@ -21,7 +21,9 @@ System = Literal["linux", "darwin", "windows"]
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What decides where files are: the system, the home, the environment, the present folder."""
+    """What determines where files are: the system, the home, the environment, the current
+    folder.
+    """
 
     system: System
     home: PurePath
@@ -35,7 +37,7 @@ class Machine:
 
     @property
     def applications(self) -> PurePath:
-        """Where desktop programs keep what is a user's own."""
+        """Where desktop programs keep a user's own data."""
         if self.system == "darwin":
             return self.home / "Library" / "Application Support"
         if self.system == "windows":
@@ -45,8 +47,8 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """One file of a client, and what of Recollect belongs into it, all of it text in, text out.
-    `runs` tells the program and words that are written there now, None when there is nothing.
+    """One file of a client, and what of Recollect belongs in it, all of it text in, text out.
+    `runs` returns the program and arguments that it currently starts, None if there is no entry.
     """
 
     path: PurePath
@@ -71,9 +73,9 @@ def client_named(name: str) -> Client:
         return CLIENTS[name]
     except KeyError:
         raise InvalidInput(
-            f"there is no client named {name[:60]!r}",
+            f"unknown client {name[:60]!r}",
             field="client",
-            remedy=f"The clients are: {', '.join(CLIENTS)}.",
+            remedy=f"Choose one of: {', '.join(CLIENTS)}.",
         ) from None
 
 
@@ -89,12 +91,12 @@ def scope_named(name: str) -> Scope:
 
 
 def slots(client: Client, machine: Machine, scope: Scope) -> tuple[Slot, ...]:
-    """The client's files in one scope; InvalidInput when it has no such scope."""
+    """The client's files in one scope; InvalidInput if it has no such scope."""
     if scope not in client.scopes:
         raise InvalidInput(
-            f"{client.title} has no settings of a project",
+            f"{client.title} has no project settings",
             field="scope",
-            remedy="Leave out --scope: its settings are the user's.",
+            remedy="Omit --scope: it only has user settings.",
         )
     return client.slots(machine, scope)
 

@@ -1,4 +1,4 @@
-"""The command that clients run, and how to know it again in their files."""
+"""The command that clients run, and how to recognise it in their files."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ _HOOK: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """How Recollect is started: a program, and what comes before the words of the command."""
+    """How to start Recollect: a program, and its first arguments."""
 
     program: str
     before: tuple[str, ...] = ()
 
     def server(self) -> dict[str, Any]:
-        """What nearly every client calls an MCP server."""
+        """The entry of an MCP server, as nearly every client expects it."""
         return {"command": self.program, "args": [*self.before, "mcp"]}
 
     def hook(self, verb: str) -> str:
-        """One line for a shell, as all versions of the client read it."""
+        """One shell line, as all versions of the client read it."""
         words = (self.program, *self.before)
         return " ".join([*(_quoted(word) for word in words), "hook", verb])
 
 
 def is_our_server(entry: object) -> bool:
-    """Whether this is a server entry that `recollect install` could have written."""
+    """Whether `recollect install` could have written this server entry."""
     if not isinstance(entry, dict):
         return False
     command, args = entry.get("command"), entry.get("args")
@@ -44,7 +44,7 @@ def is_our_server(entry: object) -> bool:
 
 
 def hook_of(text: object) -> tuple[str, str] | None:
-    """Which of our hooks this line runs, and by which program; None when it runs another thing."""
+    """Which of our hooks this line runs, and with which program; None if it runs something else."""
     found = _HOOK.match(text) if isinstance(text, str) else None
     if found is None:
         return None
@@ -54,7 +54,7 @@ def hook_of(text: object) -> tuple[str, str] | None:
 
 
 def _quoted(word: str) -> str:
-    """Quotes that both kinds of shell understand; a program of Windows keeps its backslashes."""
+    """Quotes that both kinds of shell understand; a Windows program keeps its backslashes."""
     if "\\" in word:
         return f'"{word}"'
     return shlex.quote(word)

@@ -1,8 +1,8 @@
-"""Change a person's file so that it is never half written, never lost, and never mangled.
+"""Change a person's file so that it is never half written, lost or mangled.
 
-The new text is written beside the file, forced to the disk and moved into its place; a backup that
-no later run overwrites is made first. What somebody else writes in between is noticed, and the edit
-is made anew on what is there then.
+The new text is written beside the file, flushed to disk and moved into place; first, a backup is
+made that no later run overwrites. Concurrent changes are detected, and the edit is applied again to
+the new content.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NEW_MODE: Final = 0o600  # such files come to hold keys
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """What became of a file; `backup` is None when nothing was there, or nothing changed."""
+    """The outcome for a file; `backup` is None if there was no file, or nothing changed."""
 
     path: Path
     changed: bool
@@ -35,12 +35,12 @@ class Edited:
 
 
 def read(path: Path) -> str:
-    """The file's text, or nothing when there is no file."""
+    """The file's text, or empty if there is no file."""
     return _text(_bytes(path), path)
 
 
 def edit(path: Path, change: Callable[[str], str]) -> Edited:
-    """Put what `change` makes of the text in its place."""
+    """Replace the text with the result of `change`."""
     target = Path(os.path.realpath(path))
     for _ in range(_ATTEMPTS):
         before = _bytes(target)
@@ -58,7 +58,7 @@ def edit(path: Path, change: Callable[[str], str]) -> Edited:
             backup.unlink()
     raise Conflict(
         f"{path} is being changed by another program",
-        remedy="Close the client that it belongs to, and try again.",
+        remedy="Close the client it belongs to, and try again.",
     )
 
 
@@ -68,7 +68,7 @@ def _bytes(path: Path) -> bytes | None:
             raise InvalidInput(
                 f"{path} is too large to be a settings file",
                 field="file",
-                remedy="Look at what it is, or make the change by hand: see it with --print.",
+                remedy="Check what it is, or make the change by hand; --print shows it.",
             )
         return path.read_bytes()
     except FileNotFoundError:
@@ -82,14 +82,14 @@ def _text(data: bytes | None, path: Path) -> str:
         return (data or b"").removeprefix(_BOM).decode("utf-8")
     except UnicodeDecodeError as error:
         raise InvalidInput(
-            f"{path} is left as it was: it is not UTF-8 text",
+            f"{path} was not changed: it is not UTF-8 text",
             field="file",
-            remedy="Convert the file, or make the change by hand: see it with --print.",
+            remedy="Convert the file, or make the change by hand; --print shows it.",
         ) from error
 
 
 def _backup(path: Path) -> Path:
-    """A copy beside the file, under a name that is still free."""
+    """A copy beside the file, under an unused name."""
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     number = 0
     while True:
@@ -109,7 +109,7 @@ def _backup(path: Path) -> Path:
 
 
 def _replace(target: Path, before: bytes | None, text: str) -> bool:
-    """Move the new text into place; False when the file is not what it was any more."""
+    """Move the new text into place; False if the file has changed."""
     data = (_BOM if (before or b"").startswith(_BOM) else b"") + text.encode()
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".new", dir=target.parent)
@@ -130,7 +130,7 @@ def _replace(target: Path, before: bytes | None, text: str) -> bool:
 
 
 def _settle(folder: Path) -> None:
-    """Force the move itself to the disk, where the system can."""
+    """Flush the move itself to disk, if the system can."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:

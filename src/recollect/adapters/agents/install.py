@@ -1,7 +1,7 @@
-"""Put Recollect into a client's settings, take it out again, and say whether it is there.
+"""Add Recollect to a client's settings, remove it, and report whether it is there.
 
-All of a client's files are looked at before the first is changed: a file that cannot be understood
-leaves every one of them as it was.
+All of a client's files are read before the first is changed: a file that cannot be parsed leaves
+every one of them unchanged.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from recollect.adapters.agents.command import NAME, Command
 from recollect.adapters.agents.files import Edited, edit, read
 from recollect.core.errors import Conflict, RecollectError
 
-# installed: all of it is there; partly: some of it; stale: it starts a program that is not there;
-# absent: nothing is there; plugin: the client runs the plugin instead; unclear: a file cannot be
-# understood, or the name is taken.
+# installed: everything is there; partly: some of it; stale: it starts a missing program; absent:
+# nothing is there; plugin: the client runs the plugin instead; unclear: a file cannot be parsed, or
+# the name is taken.
 Status = Literal["installed", "partly", "stale", "absent", "plugin", "unclear"]
 
 _SYSTEMS: Final[dict[str, System]] = {"darwin": "darwin", "win32": "windows"}
@@ -32,7 +32,7 @@ _SYSTEMS: Final[dict[str, System]] = {"darwin": "darwin", "win32": "windows"}
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """Whether Recollect is in a client's settings. `is_found`: the client seems to be here."""
+    """Whether Recollect is in a client's settings. `is_found`: the client seems to be installed."""
 
     client: str
     scope: Scope
@@ -48,7 +48,7 @@ def this_machine() -> Machine:
 
 
 def this_command(scope: Scope) -> Command:
-    """How clients start this installation. What a project shares must hold on every machine."""
+    """How clients start this installation. What a project shares must work on every machine."""
     if scope == "project":
         return Command(NAME)
     suffix = ".exe" if sys.platform == "win32" else ""
@@ -56,7 +56,7 @@ def this_command(scope: Scope) -> Command:
     if not beside.exists():
         found = shutil.which(NAME)
         return Command(found) if found else Command(sys.executable, ("-m", "recollect.main"))
-    # A link in a `bin` folder outlives an upgrade; the environment behind it may not.
+    # A link in a `bin` folder survives an upgrade; the environment behind it may not.
     for link in (shutil.which(NAME), sys.argv[0]):
         if link and os.path.exists(link) and os.path.samefile(link, beside):  # noqa: PTH110, PTH121
             return Command(os.path.abspath(link))  # noqa: PTH100  # `resolve` would follow the link
@@ -64,12 +64,12 @@ def this_command(scope: Scope) -> Command:
 
 
 def install(client: Client, machine: Machine, scope: Scope, command: Command) -> list[Edited]:
-    """Put it in; what is there already is not written again."""
+    """Add it; existing entries are not written again."""
     if _has_plugin(client, machine):
         raise Conflict(
-            "Claude Code runs the Recollect plugin already, and every hook would run twice",
-            remedy="Nothing is left to install; to go without the plugin, run "
-            "`claude plugin uninstall recollect` first.",
+            "Claude Code already runs the Recollect plugin, and every hook would run twice",
+            remedy="Nothing needs to be installed. To replace the plugin, run `claude plugin "
+            "uninstall recollect` first.",
         )
     return _edit_all(
         [(slot, partial(_put, slot, command)) for slot in slots(client, machine, scope)]
@@ -77,14 +77,14 @@ def install(client: Client, machine: Machine, scope: Scope, command: Command) ->
 
 
 def uninstall(client: Client, machine: Machine, scope: Scope) -> list[Edited]:
-    """Take it out; whatever else is in the files stays."""
+    """Remove it; everything else in the files stays."""
     return _edit_all([(slot, slot.take) for slot in slots(client, machine, scope)])
 
 
 def preview(
     client: Client, machine: Machine, scope: Scope, command: Command
 ) -> list[tuple[Path, str, str]]:
-    """For each file: where it is, what goes in, and the text that says so in a file of its own."""
+    """For each file: where it is, what goes in, and the entry as text."""
     return [
         (Path(slot.path), slot.what, slot.put("", command))
         for slot in slots(client, machine, scope)
@@ -92,7 +92,7 @@ def preview(
 
 
 def installed(name: str, machine: Machine | None = None, scope: Scope = "user") -> Installed:
-    """Whether Recollect is in this client's settings. Nothing is changed, and nothing raised."""
+    """Whether Recollect is in this client's settings. Changes nothing and never raises."""
     machine = machine or this_machine()
     client = CLIENTS[name]
     parts = slots(client, machine, scope)
@@ -114,7 +114,7 @@ def _status(client: Client, machine: Machine, parts: tuple[Slot, ...]) -> tuple[
         return "absent", ""
     gone = [words[0] for words in there if not _can_run(words[0])]
     if gone:
-        return "stale", f"there is no program {gone[0]}"
+        return "stale", f"the program {gone[0]} does not exist"
     if len(there) < len(parts):
         missing = [slot.what for slot, words in zip(parts, runs, strict=True) if words is None]
         return "partly", f"the {' and the '.join(missing)} is missing"
@@ -129,7 +129,7 @@ def _has_plugin(client: Client, machine: Machine) -> bool:
     if client.name != "claude-code":
         return False
     for scope in client.scopes:
-        # A file that cannot be understood is told of when it is the one to be changed.
+        # A file that cannot be parsed is reported when it is the one to change.
         with suppress(RecollectError):
             if json_entries.enabled_plugin(read(Path(slots(client, machine, scope)[0].path))):
                 return True
@@ -141,14 +141,17 @@ def _put(slot: Slot, command: Command, text: str) -> str:
 
 
 def _edit_all(changes: list[tuple[Slot, Callable[[str], str]]]) -> list[Edited]:
-    named = [(Path(slot.path), partial(_told, Path(slot.path), change)) for slot, change in changes]
+    named = [
+        (Path(slot.path), partial(_name_file_in_errors, Path(slot.path), change))
+        for slot, change in changes
+    ]
     for path, change in named:
         change(read(path))
     return [edit(path, change) for path, change in named]
 
 
-def _told(path: Path, change: Callable[[str], str], text: str) -> str:
-    """The change, with the file's name in what it refuses."""
+def _name_file_in_errors(path: Path, change: Callable[[str], str], text: str) -> str:
+    """The change, with the file's name in its errors."""
     try:
         return change(text)
     except RecollectError as error:

@@ -1,7 +1,7 @@
-"""What the JSON files of clients say of Recollect: text in, text out.
+"""Recollect's entries in the JSON files of clients: text in, text out.
 
-An entry that is there already keeps what a person added to it, such as `env`; only what starts the
-program is brought up to date.
+An existing entry keeps what a person added to it, such as `env`; only the part that starts the
+program is updated.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from recollect.adapters.agents import jsonc
 from recollect.adapters.agents.command import NAME, Command, hook_of, is_our_server
 from recollect.core.errors import Conflict, InvalidInput
 
-# Claude Code's events, the hook that each of them runs, and what else is said of it. Seconds.
+# Claude Code's events, the hook that each runs, and other fields. Seconds.
 HOOKS: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
     "UserPromptSubmit": ("recall", {"timeout": 5}),
     "SessionStart": ("brief", {"timeout": 10}),
@@ -25,8 +25,8 @@ _NEW: Final = "{\n}\n"
 
 
 def with_server(text: str, key: str, entry: Mapping[str, Any], *, comments: bool) -> str:
-    """The text with our server among those under `key`."""
-    text = _begun(text)
+    """The text with our server under `key`."""
+    text = _start_text(text)
     servers = _servers(text, key, comments=comments)
     there = servers.get(NAME)
     if there is None:
@@ -51,7 +51,7 @@ def without_server(text: str, key: str, *, comments: bool) -> str:
 
 
 def server_in(text: str, key: str, *, comments: bool) -> Mapping[str, Any] | None:
-    """Our server as it is written there; Conflict when the name is taken."""
+    """Our server's current entry; Conflict if the name is taken."""
     if not text.strip():
         return None
     entry = _servers(text, key, comments=comments).get(NAME)
@@ -61,8 +61,8 @@ def server_in(text: str, key: str, *, comments: bool) -> Mapping[str, Any] | Non
 
 
 def with_hooks(text: str, command: Command) -> str:
-    """Claude Code's settings with one hook for each event, up to date and not twice."""
-    text = _begun(text)
+    """Claude Code's settings with one up-to-date hook for each event."""
+    text = _start_text(text)
     for event, (verb, more) in HOOKS.items():
         wanted = {"type": "command", "command": command.hook(verb), **more}
         places = list(_our_hooks(text, event, verb))
@@ -77,7 +77,7 @@ def with_hooks(text: str, command: Command) -> str:
 
 
 def without_hooks(text: str) -> str:
-    """Claude Code's settings without our hooks, and without what they would leave empty."""
+    """Claude Code's settings without our hooks, and without what would be left empty."""
     if not text.strip():
         return text
     for event, (verb, _) in HOOKS.items():
@@ -87,7 +87,7 @@ def without_hooks(text: str) -> str:
 
 
 def hooks_in(text: str) -> dict[str, str]:
-    """The program that our hook of each event runs, as it is written there."""
+    """The program that our hook of each event currently runs."""
     if not text.strip():
         return {}
     return {
@@ -99,7 +99,7 @@ def hooks_in(text: str) -> dict[str, str]:
 
 
 def enabled_plugin(text: str) -> bool:
-    """Whether Claude Code runs the plugin already: its hooks would run twice."""
+    """Whether Claude Code already runs the plugin: hooks would run twice."""
     if not text.strip():
         return False
     enabled = _object(text, comments=False).get("enabledPlugins")
@@ -107,7 +107,7 @@ def enabled_plugin(text: str) -> bool:
     return any(on is True and name.split("@")[0] == NAME for name, on in names.items())
 
 
-def _begun(text: str) -> str:
+def _start_text(text: str) -> str:
     return _NEW if text.strip() in ("", "{}") else text
 
 
@@ -142,7 +142,7 @@ def _our_hooks(text: str, event: str, verb: str) -> Iterator[tuple[jsonc.Path, d
     for place, group in enumerate(_groups(text, event)):
         inner = group.get("hooks") if isinstance(group, dict) else None
         if not isinstance(inner, list):
-            raise _odd(f"its hooks of {event} are not as Claude Code documents them")
+            raise _odd(f"its hooks of {event} do not have Claude Code's documented format")
         for number, hook in enumerate(inner):
             ours = hook_of(hook.get("command")) if isinstance(hook, dict) else None
             if ours is not None and ours[0] == verb:
@@ -150,7 +150,7 @@ def _our_hooks(text: str, event: str, verb: str) -> Iterator[tuple[jsonc.Path, d
 
 
 def _emptied(text: str, path: jsonc.Path) -> jsonc.Path:
-    """The largest thing on the path that holds nothing else."""
+    """The largest thing on the path that contains nothing else."""
     value: Any = jsonc.parse(text, comments=False).value
     sizes: list[int] = []
     for step in path:
@@ -167,14 +167,14 @@ def _emptied(text: str, path: jsonc.Path) -> jsonc.Path:
 def _check_ours(entry: object) -> None:
     if not is_our_server(entry):
         raise Conflict(
-            f"there is a server named {NAME!r} already that `recollect install` did not write",
-            remedy="Rename it or take it out by hand, then install again; --print shows the entry.",
+            f"there is already a server named {NAME!r} that `recollect install` did not write",
+            remedy="Rename or remove it by hand, then install again; --print shows the entry.",
         )
 
 
 def _odd(why: str) -> InvalidInput:
     return InvalidInput(
-        f"the file is left as it was, since {why}",
+        f"the file was not changed: {why}",
         field="file",
-        remedy="Mend the file, or make the change by hand: see it with --print.",
+        remedy="Fix the file, or make the change by hand; --print shows it.",
     )

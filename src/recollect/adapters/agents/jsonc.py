@@ -1,9 +1,9 @@
-"""Edit a JSON text in place: what is not meant stays as it was, to the last blank and comment.
+"""Edit a JSON text in place: everything else stays as it was, including whitespace and comments.
 
-Settings belong to the person who wrote them. Reading and writing them anew would lose comments,
-indentation, the order and the spelling of numbers; so a member or an element is put in, replaced or
-taken out in the text itself. Every edit is proved afterwards: what the new text says must be what
-the old one said, with that one difference.
+Settings belong to the person who wrote them. Parsing and writing them again would lose comments,
+indentation, order and the notation of numbers; so a member or an element is inserted, replaced or
+removed in the text itself. Every edit is verified afterwards: the new text must mean the same as
+the old one, except for that one difference.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _BLANKS: Final = " \t\r\n"
 _SCALAR: Final = re.compile(r"-?\d[\d.eE+-]*|true|false|null")
 _STRING: Final = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
 _COMMENT: Final = re.compile(r"//[^\r\n]*|/\*.*?\*/", re.DOTALL)
-# Behind an item, up to the end of its line: a comma, a comment, neither or both.
+# After an item, up to the end of its line: a comma, a comment, neither or both.
 _REST_OF_LINE: Final = re.compile(
     r"[ \t]*(,)?[ \t]*(?://[^\r\n]*|/\*(?:(?!\*/)[^\r\n])*\*/)?[ \t]*(?=\r?\n)"
 )
@@ -30,12 +30,12 @@ _DEEPEST: Final = 200
 
 
 class NotJson(Exception):
-    """The text is not what it should be; its message says where."""
+    """The text is not valid; the message says where."""
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A value and where it stands. `start` and `end` enclose it; a member's begin with its key."""
+    """A value and its position. `start` and `end` enclose it; a member's start at its key."""
 
     value: Any
     start: int
@@ -53,19 +53,19 @@ class Member:
 
 
 def parse(text: str, *, comments: bool) -> Node:
-    """The whole text as one value; `comments` also allows a comma before the closing bracket."""
+    """The whole text as one value; `comments` also allows trailing commas."""
     reader = _Reader(text, comments=comments)
     at = reader.skip(0)
     node = reader.value(at, 0)
     rest = reader.skip(node.end)
     if rest != len(text):
-        raise NotJson(f"there is more behind the value, {reader.place(rest)}")
+        raise NotJson(f"there is more after the value, {reader.place(rest)}")
     return node
 
 
 def put(text: str, path: Path, value: object, *, comments: bool = False) -> str:
-    """The text with this value at the path; objects on the way are made where they are missing.
-    A number in the path is an element's place in an array, its length puts one behind the last.
+    """The text with this value at the path; missing objects on the way are created. A number in the
+    path is an index in an array; its length appends an element.
     """
     root = parse(text, comments=comments)
     node, depth = _deepest(root, path)
@@ -79,7 +79,7 @@ def put(text: str, path: Path, value: object, *, comments: bool = False) -> str:
 
 
 def remove(text: str, path: Path, *, comments: bool = False) -> str:
-    """The text without the member or element at the path, which is there."""
+    """The text without the member or element at the path, which must exist."""
     root = parse(text, comments=comments)
     owner, _ = _deepest(root, path[:-1])
     changed = _removed(text, owner, path[-1], comments=comments)
@@ -88,7 +88,7 @@ def remove(text: str, path: Path, *, comments: bool = False) -> str:
 
 
 class _Reader:
-    """Reads values with their places; strict unless comments are allowed."""
+    """Reads values with their positions; strict unless comments are allowed."""
 
     def __init__(self, text: str, *, comments: bool) -> None:
         self._text = text
@@ -136,7 +136,7 @@ class _Reader:
                 raise NotJson(f"a name in quotes is missing, {self.place(at)}")
             name = str(self._plain(key[0], at))
             if name in members:
-                raise NotJson(f"{name!r} stands there twice, {self.place(at)}")
+                raise NotJson(f"{name!r} is there twice, {self.place(at)}")
             colon = self.skip(key.end())
             if self._text[colon : colon + 1] != ":":
                 raise NotJson(f"a colon is missing, {self.place(colon)}")
@@ -153,10 +153,10 @@ class _Reader:
             node = self.value(at, depth + 1)
             elements.append(node)
             at = self._behind(node.end, "]")
-        return Node([one.value for one in elements], start, at + 1, {}, tuple(elements))
+        return Node([element.value for element in elements], start, at + 1, {}, tuple(elements))
 
     def _behind(self, end: int, closing: str) -> int:
-        """Where the next item or the closing bracket begins."""
+        """Where the next item or the closing bracket starts."""
         at = self.skip(end)
         if self._text[at : at + 1] == closing:
             return at
@@ -170,7 +170,7 @@ class _Reader:
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """How a value at one place is written out: `newline` is empty for a text on one line."""
+    """How to format a value at one position: `newline` is empty for a text on one line."""
 
     newline: str
     unit: str
@@ -178,7 +178,9 @@ class _Layout:
 
     @classmethod
     def of(cls, text: str, at: int) -> _Layout:
-        """As the text around it: its line ends, its indentation, and that of the line at hand."""
+        """Like the surrounding text: its line ends, its indentation, and that of the
+        current line.
+        """
         if "\n" not in text.strip():
             return cls("", "", "")
         newline = "\r\n" if "\r\n" in text else "\n"
@@ -196,7 +198,7 @@ def _written(value: object, layout: _Layout) -> str:
 
 
 def _deepest(node: Node, path: Path) -> tuple[Node, int]:
-    """The last node on the path that is there, and how many steps led to it."""
+    """The last existing node on the path, and how many steps led to it."""
     for depth, step in enumerate(path):
         if isinstance(step, int):
             if step >= len(node.elements):
@@ -210,7 +212,7 @@ def _deepest(node: Node, path: Path) -> tuple[Node, int]:
 
 
 def _added(text: str, owner: Node, step: str | int, value: object) -> str:
-    """The text with one more item as the last of an object or array."""
+    """The text with one more item at the end of an object or array."""
     layout = _Layout.of(text, owner.start)
     inner = _Layout(layout.newline, layout.unit, layout.indent + layout.unit)
     written = _written(value, inner)
@@ -227,7 +229,7 @@ def _added(text: str, owner: Node, step: str | int, value: object) -> str:
     rest = _REST_OF_LINE.match(text, last) if layout.newline else None
     if rest is None:
         return f"{text[:last]},{separator or ' '}{written}{text[last:]}"
-    # What stands behind the last item on its line, such as a comment, goes on standing there.
+    # What follows the last item on its line, such as a comment, stays there.
     end = rest.end()
     before = text[:end] if rest[1] else f"{text[:last]},{text[last:end]}"
     return f"{before}{separator}{written}{',' if rest[1] else ''}{text[end:]}"
@@ -252,14 +254,14 @@ def _removed(text: str, owner: Node, step: str | int, *, comments: bool) -> str:
 
 
 def _items(owner: Node) -> list[tuple[int, int]]:
-    """Where each member or element begins and ends."""
+    """Where each member or element starts and ends."""
     if owner.members:
         return [(member.start, member.node.end) for member in owner.members.values()]
-    return [(one.start, one.end) for one in owner.elements]
+    return [(element.start, element.end) for element in owner.elements]
 
 
 def _closed_up(before: str, after: str) -> str:
-    """Both parts without the line that has become empty between them."""
+    """Both parts without the line that became empty between them."""
     indented = before.rstrip(" \t")
     if re.match(r"[ \t]*(\r?\n|[\]}])", after):
         return indented.removesuffix("\n").removesuffix("\r") + after
@@ -303,7 +305,7 @@ def _prove(text: str, expected: object, *, comments: bool) -> None:
     except NotJson:
         pass
     raise InvalidInput(
-        "the text is written in a way that cannot be edited safely",
+        "the text has a format that cannot be edited safely",
         field="file",
-        remedy="Make the change by hand: see it with --print.",
+        remedy="Make the change by hand; --print shows it.",
     )

@@ -1,7 +1,7 @@
-"""What Codex's TOML says of Recollect: text in, text out, comments and all.
+"""Recollect's entry in Codex's TOML: text in, text out, comments included.
 
-Only our own table is touched, line by line; as with JSON, every edit is proved by reading the new
-text and comparing what it says with what it should.
+Only our own table is changed, line by line; as with JSON, every edit is verified by parsing the new
+text and comparing the result with the expected one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NOTHING: Final = re.compile(r"^\s*(#.*)?$")
 
 
 def with_server(text: str, entry: Mapping[str, Any]) -> str:
-    """The text with our server's table, appended or brought up to date."""
+    """The text with our server's table, appended or updated."""
     document = _document(text)
     there = _server(document)
     if there is None:
@@ -39,7 +39,7 @@ def with_server(text: str, entry: Mapping[str, Any]) -> str:
 
 
 def without_server(text: str) -> str:
-    """The text without our server's table and what is below it."""
+    """The text without our server's table and its subtables."""
     document = _document(text)
     if _server(document) is None:
         return text
@@ -63,7 +63,7 @@ def without_server(text: str) -> str:
 
 
 def server_in(text: str) -> Mapping[str, Any] | None:
-    """Our server as it is written there; Conflict when the name is taken."""
+    """Our server's current entry; Conflict if the name is taken."""
     return _server(_document(text))
 
 
@@ -80,11 +80,11 @@ def _appended(text: str, entry: Mapping[str, Any]) -> str:
 
 
 def _with_line(text: str, name: str, value: object) -> str:
-    """Our table with one key's line replaced, or put first when there was none."""
+    """Our table with one key's line replaced, or inserted first if there was none."""
     lines = text.splitlines(keepends=True)
     start = next((n for n, line in enumerate(lines) if _OURS.match(line)), None)
     if start is None:
-        return text  # the table is written otherwise; the proof will refuse
+        return text  # the table has another format; the verification will fail
     newline = "\r\n" if lines[start].endswith("\r\n") else "\n"
     written = f"{name} = {_value(value)}{newline}"
     for number in range(start + 1, _end_of_table(lines, start)):
@@ -94,7 +94,7 @@ def _with_line(text: str, name: str, value: object) -> str:
 
 
 def _end_of_table(lines: list[str], start: int) -> int:
-    """Behind the table's last line; comments before the next header belong to that one."""
+    """After the table's last line; comments before the next header belong to that one."""
     end = start + 1
     while end < len(lines) and not _HEADER.match(lines[end]):
         end += 1
@@ -124,8 +124,8 @@ def _server(document: Mapping[str, Any]) -> Mapping[str, Any] | None:
     entry: Mapping[str, Any] | None = document.get(KEY, {}).get(NAME)
     if entry is not None and not is_our_server(entry):
         raise Conflict(
-            f"there is a server named {NAME!r} already that `recollect install` did not write",
-            remedy="Rename it or take it out by hand, then install again; --print shows the entry.",
+            f"there is already a server named {NAME!r} that `recollect install` did not write",
+            remedy="Rename or remove it by hand, then install again; --print shows the entry.",
         )
     return entry
 
@@ -136,12 +136,12 @@ def _proved(text: str, *expected: object) -> str:
             return text
     except tomllib.TOMLDecodeError:
         pass
-    raise _odd("its table of servers is written in a way that cannot be edited safely")
+    raise _odd("its table of servers has a format that cannot be edited safely")
 
 
 def _odd(why: str) -> InvalidInput:
     return InvalidInput(
-        f"the file is left as it was, since {why}",
+        f"the file was not changed: {why}",
         field="file",
-        remedy="Mend the file, or make the change by hand: see it with --print.",
+        remedy="Fix the file, or make the change by hand; --print shows it.",
     )

@@ -1,7 +1,8 @@
-"""What was erased and revoked, kept beside the database: a backup that is restored knows nothing of
-what happened after it was made, and would bring erased memories and revoked keys back.
+"""What was erased and revoked, stored beside the database: a restored backup does not know what
+happened after it was made, and would bring back erased memories and revoked keys.
 
-One JSON object a line, the first of which names the log. A line holds ids and an owner, no text.
+One JSON object per line, the first of which identifies the log. A line contains ids and an owner,
+no text.
 """
 
 from __future__ import annotations
@@ -40,12 +41,12 @@ Entry = Erasure | Revocation
 
 @dataclass(frozen=True, slots=True)
 class ErasureLogs:
-    """A folder with a log for each server, by its id, which a restored database still has."""
+    """A folder with a log per server, by its id, which a restored database still has."""
 
     folder: Path
 
     def open(self, server: UUID) -> ErasureLog:
-        """The log of a server, which is made if it is not there."""
+        """The log of a server, created if it does not exist."""
         path = self.folder / f"{server}.log"
         if not path.exists():
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -59,19 +60,17 @@ class ErasureLogs:
 
 @dataclass(frozen=True, slots=True)
 class ErasureLog:
-    """An append-only file. Several processes may append: all that is appended at once is one
-    write.
-    """
+    """An append-only file. Several processes may append: each append is a single write."""
 
     id: UUID
     path: Path
 
     def append(self, entries: Iterable[Entry]) -> tuple[int, int]:
-        """Where the entries begin and end; they are on the disk."""
-        return _append(self.path, "".join(json.dumps(_fields(one)) + "\n" for one in entries))
+        """Where the entries start and end; they are on disk."""
+        return _append(self.path, "".join(json.dumps(_fields(entry)) + "\n" for entry in entries))
 
     def read(self, after: int) -> tuple[Sequence[Entry], int]:
-        """The entries behind a place, and where they end."""
+        """The entries after a position, and where they end."""
         with self.path.open("rb") as file:
             file.seek(after)
             data = file.read()
@@ -80,7 +79,7 @@ class ErasureLog:
 
 
 def _append(path: Path, lines: str) -> tuple[int, int]:
-    """A full disk may take a part of the lines: what comes next then begins a line of its own."""
+    """A full disk may take only a part of the lines: what follows then starts a new line."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     try:
         start = os.fstat(descriptor).st_size
@@ -103,7 +102,7 @@ def _fields(entry: Entry) -> dict[str, str]:
 
 
 def _entry(line: bytes) -> Entry | None:
-    """Nothing for the first line, and for one that a crash cut off."""
+    """None for the first line, and for one that a crash cut off."""
     with suppress(ValueError, KeyError):
         fields = json.loads(line)
         if "revoked" in fields:

@@ -1,4 +1,4 @@
-"""Looks for erased texts in the bytes of files, where no query would find them."""
+"""Searches the bytes of files for erased texts that no query would find."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _CHUNK: Final = 8_000_000
 
 
 def in_files(path: Path, texts: Sequence[str]) -> list[Remain]:
-    """The files, at the path or below it, that hold one of the texts."""
+    """The files, at the path or below it, that contain one of the texts."""
     needles = [text.encode() for text in texts if text]
     if not needles:
         return []
-    files = [path] if path.is_file() else sorted(one for one in path.rglob("*") if one.is_file())
+    files = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
     counts = {file: _count(file, needles) for file in files}
     what = "texts in the bytes of the file"
     return [Remain(str(file), what, count) for file, count in counts.items() if count]
@@ -28,8 +28,8 @@ def _count(path: Path, needles: Sequence[bytes]) -> int:
     try:
         with path.open("rb") as file:
             while chunk := file.read(_CHUNK):
-                count += sum(one in tail + chunk for one in needles)
+                count += sum(needle in tail + chunk for needle in needles)
                 tail = chunk[-longest:]
     except FileNotFoundError:
-        return 0  # gone since it was listed, as the log of a database may be
+        return 0  # gone since it was listed, as a database's log may be
     return count

@@ -1,7 +1,7 @@
-"""Files of other programs, opened and told apart by what is in them.
+"""Files of other programs, opened and recognised by their content.
 
-Nothing is trusted: a line may be endless, an archive may hold more than the disk, a folder may lead
-in circles.
+Nothing is trusted: a line may be endless, an archive may hold more than the disk, a folder may
+contain loops.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from recollect.core.imports.detect import (
     recognise_lines,
 )
 from recollect.core.imports.formats import FORMATS, STDIN, Format, Recognised
-from recollect.core.imports.found import Item, Trouble
+from recollect.core.imports.found import ImportProblem, Item
 
-# Far above the longest memory in its longest writing; what is longer is no line of an export.
+# Far above the longest memory in its longest notation; a longer line is not from an export.
 _MOST_LINE: Final = 16_000_000
 _MOST_DOCUMENT: Final = 2_000_000_000
 _HEAD: Final = 65_536
@@ -55,10 +55,10 @@ _SUFFIXES: Final[dict[Format, tuple[str, ...]]] = {
 
 
 def files_in(path: Path, format: Format | None = None) -> Iterator[tuple[Path, bool]]:
-    """A file; or of a folder, in order, the Markdown, what chat programs export, and JSON Lines
-    whose format is certain; where a format is named, its files. Beside each, whether it is to be
-    read: other files that might hold memories are not, and the caller can say so. Hidden folders
-    below it and links to folders are left out.
+    """A file; or of a folder, in order, the Markdown, exports of chat programs, and JSON Lines
+    whose format is certain; with a named format, its files. With each, whether to read it: other
+    files that might contain memories are not read, and the caller can say so. Hidden subfolders and
+    links to folders are skipped.
     """
     if path == STDIN or not path.is_dir():
         yield path, True
@@ -67,7 +67,7 @@ def files_in(path: Path, format: Format | None = None) -> Iterator[tuple[Path, b
         below[:] = sorted(name for name in below if not name.startswith("."))
         for name in sorted(names):
             file = Path(folder, name)
-            # A pipe or a device that nobody named would be waited for without end.
+            # An unnamed pipe or device would block without end.
             is_regular = os.path.isfile(file) or not os.path.exists(file)  # noqa: PTH110, PTH113  # never raise
             if not is_regular:
                 continue
@@ -81,7 +81,7 @@ def _is_empty(file: Path) -> bool:
     try:
         return file.stat().st_size == 0
     except OSError:
-        return False  # reading it says what is wrong
+        return False  # reading it reports what is wrong
 
 
 def _belongs(file: Path, format: Format | None) -> bool:
@@ -92,7 +92,7 @@ def _belongs(file: Path, format: Format | None) -> bool:
 
 
 def _is_certain(file: Path) -> bool:
-    """Other files of JSON Lines in a folder may be anything, data sets too, and are named one by
+    """Other JSON Lines in a folder may be anything, including data sets, and must be named one by
     one.
     """
     if not file.name.endswith(".jsonl"):
@@ -108,8 +108,8 @@ def _is_certain(file: Path) -> bool:
 def items_of(
     path: Path, format: Format | None, owner: str, most: int
 ) -> Iterator[Recognised | Item]:
-    """Everything in one file, behind what it was recognised as; `most` characters fit into a
-    memory. An archive may hold several files.
+    """Everything in one file, after what it was recognised as; `most` characters fit in a memory.
+    An archive may contain several files.
     """
     try:
         with _opened(path) as file:
@@ -119,20 +119,22 @@ def items_of(
             file.seek(0)
             yield from _of_file(file, path, format, _Reader(owner, most, _projects_beside(path)))
     except FileNotFoundError:
-        yield Trouble("file", "there is no such file", "Check the path; `-` reads stdin.")
+        yield ImportProblem("file", "there is no such file", "Check the path; `-` reads stdin.")
     except OSError as error:
-        reason = f"it cannot be read ({error.strerror or type(error).__name__})"
-        yield Trouble("file", reason, "Check its permissions.")
+        reason = f"it could not be read ({error.strerror or type(error).__name__})"
+        yield ImportProblem("file", reason, "Check its permissions.")
 
 
 def _opened(path: Path) -> IO[bytes]:
-    """Stdin is read whole: a format is recognised by looking twice."""
+    """Stdin is read completely: recognising a format looks twice."""
     return BytesIO(sys.stdin.buffer.read(_MOST_DOCUMENT)) if path == STDIN else path.open("rb")
 
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """What reading needs beside the file; `projects` are the names of claude.ai's, by id."""
+    """What reading needs besides the file; `projects` are the names of claude.ai's projects
+    by id.
+    """
 
     owner: str
     most: int
@@ -142,21 +144,23 @@ class _Reader:
 def _of_archive(
     file: IO[bytes], format: Format | None, owner: str, most: int
 ) -> Iterator[Recognised | Item]:
-    remedy = "Give the archive that ChatGPT or claude.ai sends, or unpack it and name the file."
+    remedy = "Use the archive that ChatGPT or claude.ai sends, or unpack it and name the file."
     try:
         with zipfile.ZipFile(file) as archive:
             names = _projects_in(archive)
-            found = [one for one in archive.infolist() if _name(one) in _EXPORTED]
+            found = [entry for entry in archive.infolist() if _name(entry) in _EXPORTED]
             if not found:
-                yield Trouble("file", f"the archive holds no {_EXPORTED[0]}", remedy)
-            for one in found:
-                if one.file_size > _MOST_DOCUMENT:
-                    yield Trouble("file", "what it holds is too large", "Unpack and split it.")
+                yield ImportProblem("file", f"the archive contains no {_EXPORTED[0]}", remedy)
+            for item in found:
+                if item.file_size > _MOST_DOCUMENT:
+                    yield ImportProblem("file", "its content is too large", "Unpack and split it.")
                     continue
-                inside = BytesIO(archive.read(one))
-                yield from _of_file(inside, Path(_name(one)), format, _Reader(owner, most, names))
+                inside = BytesIO(archive.read(item))
+                yield from _of_file(inside, Path(_name(item)), format, _Reader(owner, most, names))
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
-        yield Trouble("file", f"the archive cannot be read ({type(error).__name__})", remedy)
+        yield ImportProblem(
+            "file", f"the archive could not be read ({type(error).__name__})", remedy
+        )
 
 
 def _name(member: zipfile.ZipInfo) -> str:
@@ -164,7 +168,7 @@ def _name(member: zipfile.ZipInfo) -> str:
 
 
 def _projects_in(archive: zipfile.ZipFile) -> dict[str, str]:
-    """Newer exports of claude.ai hold a file for each project."""
+    """Newer exports of claude.ai contain a file for each project."""
     found: dict[str, str] = {}
     for member in archive.infolist():
         path = PurePath(member.filename)
@@ -197,7 +201,7 @@ def _of_file(
     if format is None:
         recognised = recognise(head, path, lambda: document_of(_all(file)))
     else:
-        recognised = Recognised(format, "named", "--format says so")
+        recognised = Recognised(format, "named", "--format was given")
     yield recognised
     yield from _of_stream(file, path, recognised.format, reader)
 
@@ -236,7 +240,7 @@ def _of_text(text: str, path: Path, format: Format, most: int) -> Iterator[Item]
 
 
 def _of_json(file: IO[bytes], format: Format, reader: _Reader) -> Iterator[Item]:
-    """One document; or, of the formats that may be so, one object a line."""
+    """One document; or, for formats that allow it, one object per line."""
     document = document_of(_all(file), one_a_line=False)
     tag = "chatgpt" if format == "chatgpt-memories" else "mem0"
     if format == "jsonl" and isinstance(document, list):
@@ -246,8 +250,8 @@ def _of_json(file: IO[bytes], format: Format, reader: _Reader) -> Iterator[Item]
     elif document is None and format in ("mem0", "chatgpt-memories"):
         yield from documents.memory_lines(_lines(file), tag)
     elif document is None:
-        remedy = f"Leave out --format, or name another one: {', '.join(FORMATS)}."
-        yield Trouble("file", f"it is not JSON, which {format} is", remedy)
+        remedy = f"Omit --format, or use another one: {', '.join(FORMATS)}."
+        yield ImportProblem("file", f"it is not JSON, as {format} requires", remedy)
     elif format == "mcp-memory" and isinstance(document, dict):
         yield from documents.graph(document)
     elif format == "chatgpt":
@@ -260,7 +264,7 @@ def _of_json(file: IO[bytes], format: Format, reader: _Reader) -> Iterator[Item]
 
 @cache
 def _project_of(folder: str) -> str | None:
-    """The project that the hooks name in this folder; its name where it is not there any more."""
+    """The project that the hooks use in this folder; the folder's name if it no longer exists."""
     path = Path(folder)
     return repository_project(path) or (None if path.is_dir() else path.name or None)
 
@@ -272,7 +276,7 @@ def _all(file: IO[bytes]) -> bytes:
 
 
 def _text(file: IO[bytes]) -> str:
-    """Broken UTF-8 is marked, so that only the statement that holds it is refused."""
+    """Broken UTF-8 is marked, so that only the statement that contains it is refused."""
     return file.read(_MOST_DOCUMENT).decode("utf-8", "surrogateescape")
 
 

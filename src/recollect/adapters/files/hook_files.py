@@ -1,8 +1,8 @@
-"""What hooks keep between calls: a few lines a session, and a count a day.
+"""What hooks store between calls: a few lines per session, and a count per day.
 
-Every hook is a process of its own, and two may run at once. So files only grow, by single appends
+Every hook is a separate process, and two may run at once. So files only grow, by single appends
 that the kernel keeps whole, and are replaced in one step when they are too long. None of them ever
-holds a text: neither of a memory nor of a prompt.
+contains a text, neither of a memory nor of a prompt.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from datetime import date
 
 MAX_SESSION_BYTES: Final = 500_000
-# A session that nobody has touched for so long is over.
+# A session untouched for this long is over.
 SESSION_SECONDS: Final = 30 * 86_400
 
 
 @dataclass(frozen=True, slots=True)
 class SessionState:
     """What the hooks of one session have done: ids `injected` since the context was last emptied,
-    ids `lost` when it was, ids `captured` in all, how many bytes of the transcript were `read`, and
-    whether the capture that began last `is_at_work` still.
+    ids `lost` when it was, ids `captured` in total, how many bytes of the transcript were `read`,
+    and whether the latest capture still `is_at_work`.
     """
 
     injected: frozenset[UUID] = frozenset()
@@ -42,8 +42,8 @@ class SessionState:
 
 
 class SessionFile:
-    """The state of one session, whose name may be any text. Of a session without a name nothing is
-    kept: the next call may be another's.
+    """The state of one session, whose name may be any text. Nothing is stored for a session without
+    a name: the next call may be from another.
     """
 
     def __init__(self, folder: Path, session: str | None) -> None:
@@ -85,7 +85,7 @@ class SessionFile:
         self._note({"ended": work})
 
     def note_emptied(self) -> None:
-        """The agent's context was emptied or compacted: what was injected may be again."""
+        """The agent's context was emptied or compacted: memories may be injected again."""
         self._note({"emptied": True})
 
     def _note(self, entry: dict[str, object]) -> None:
@@ -124,7 +124,7 @@ class DailyCount:
     def add(self, count: int) -> None:
         if count:
             append(str(self._path), b"." * count)
-        with suppress(OSError):  # other days' counts are of no use any more
+        with suppress(OSError):  # counts of other days are no longer needed
             for other in self._path.parent.iterdir():
                 if other.name < self._path.name:
                     other.unlink(missing_ok=True)
@@ -165,7 +165,7 @@ class HookFiles:
 
 
 def _file_name(session: str) -> str:
-    """Agents name sessions by UUIDs; any other name is digested, which takes an import more."""
+    """Agents name sessions by UUIDs; any other name is hashed, which takes one more import."""
     with suppress(ValueError):
         return str(UUID(session))
     import hashlib

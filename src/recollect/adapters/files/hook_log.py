@@ -1,7 +1,7 @@
-"""The hooks' own log: one line a call, never a text of a memory or a prompt.
+"""The hooks' own log: one line per call, never a text of a memory or a prompt.
 
-It imports next to nothing: a hook's time limit is set before anything else is imported, and must be
-able to log that it was needed.
+It imports next to nothing: a hook's time limit is set up before anything else is imported, and must
+be able to log that it was reached.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def append(path: str, data: bytes) -> None:
 
 
 def _make(folder: str) -> None:
-    """Every folder that is missing on the way, for its owner alone: `makedirs` would leave those
-    above the last, the home among them, open to others.
+    """Create every missing folder on the way with access for its owner only: `makedirs` would leave
+    those above the last, including the home, open to others.
     """
     if not os.path.isdir(folder):  # noqa: PTH112  # as above
         _make(os.path.dirname(folder))  # noqa: PTH120  # as above

@@ -1,4 +1,4 @@
-"""Puts a file that was built aside in its place, whole, unless another process was faster."""
+"""Puts a finished file in its place in one step, unless another process was faster."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _NO_LINKS: Final = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 
 
 def place(new: Path, path: Path) -> None:
-    """A hard link never replaces a file. Where there are none, as on exFAT and some network
-    folders, the file is renamed under a lock.
+    """A hard link never replaces a file. Without hard links, as on exFAT and some network folders,
+    the file is renamed under a lock.
     """
     try:
         with suppress(FileExistsError):
@@ -32,7 +32,7 @@ def _rename(new: Path, path: Path) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         if not path.exists():
             new.rename(path)
-        # The file is there now, so who gets another lock finds it.
+        # The file exists now, so the next holder of the lock finds it.
         lock.unlink(missing_ok=True)
     finally:
         os.close(descriptor)

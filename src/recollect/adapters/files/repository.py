@@ -1,8 +1,8 @@
-"""What git's own files say of a folder: where its repository is, and what remote it has.
+"""What git's own files say about a folder: where its repository is, and its remote.
 
-They are read rather than asked of `git`: starting a process costs a hook a tenth of its budget, and
-git may not be there. What is understood is the plain form that git writes, not `include` or
-`insteadOf`; a repository that needs these is named with RECOLLECT_PROJECT.
+They are read directly, without `git`: starting a process costs a hook a tenth of its budget, and
+git may not be installed. Only the plain form that git writes is supported, not `include` or
+`insteadOf`; for a repository that needs these, set RECOLLECT_PROJECT.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from recollect.core.memory.project import folder_project, remote_project
 
 _SECTION: Final = re.compile(r'\s*\[\s*remote\s+"(?P<name>[^"]*)"\s*\]', re.IGNORECASE)
 _URL: Final = re.compile(r"\s*url\s*=\s*(?P<url>.*?)\s*", re.IGNORECASE)
-# A clone of a clone on one machine is the project of the first; a ring of them is none.
+# A clone of a local clone is the project of the original; a ring of them is none.
 _MAX_CLONES: Final = 5
 _MAX_FILE: Final = 1_000_000
 
 
 def repository_project(folder: Path, clones: int = _MAX_CLONES) -> str | None:
-    """The project of the repository that a folder is in; None outside any. Never raises for what
-    is on the disk: a file that cannot be read says nothing.
+    """The project of the repository that contains a folder; None outside any. Never raises for what
+    is on disk: unreadable files are ignored.
     """
     try:
         root = _common_folder(folder)
@@ -33,7 +33,7 @@ def repository_project(folder: Path, clones: int = _MAX_CLONES) -> str | None:
         if url and (named := remote_project(url)) is not None:
             return named
         if url and clones:
-            # Another repository on this machine: what it is, its clones are.
+            # Another repository on this machine: its clones share its project.
             path = url.removeprefix("file://")
             origin = repository_project((root.parent / path).resolve(), clones - 1)
             if origin is not None:

@@ -20,25 +20,25 @@ from uuid import UUID
 import httpx
 from pydantic import BaseModel, ValidationError
 
-from recollect.adapters.models.hosted.retries import retry_after
+from recollect.adapters.models.hosted.retries import parse_retry_after
 from recollect.core.admin.timeouts import TIMEOUTS, Timeouts
+from recollect.core.backoff import backoff_seconds
 from recollect.core.errors import InvalidInput, Overloaded, RecollectError, StoreUnavailable
 from recollect.core.memory.ids import IdPrefix
 from recollect.core.memory.links import KINDS, unknown_kind
 from recollect.core.privacy.egress import is_loopback
-from recollect.core.sync.backoff import pause
 
 if TYPE_CHECKING:
     from recollect.core.admin.stats import Stats
-    from recollect.core.imports.batch import BatchItem, Remembered
+    from recollect.core.memory.batch import BatchItem, Remembered
     from recollect.core.memory.memory import Changes, Draft, Memory, Scope
     from recollect.core.memory.paging import Page
     from recollect.core.privacy.erasure import ErasureReport
-    from recollect.core.privacy.secrets.detect import Secret
     from recollect.core.recall.explain import WhyReport
     from recollect.core.recall.request import RecallRequest, Recollection
     from recollect.core.recall.settings import RecallSettings, SettingChange
     from recollect.core.sync.model import ConflictReport, Keep
+    from recollect.core.text.secret import Secret
 
 _LAST_PORT: Final = 65535
 # A server ends an idle connection after five seconds; one that is used just then is lost.
@@ -59,6 +59,7 @@ _UNSENT: Final = (
 _TEXTS: Final = {"content", "tags", "expanded_keywords"}
 # An overloaded server is retried so often, and waited for so long in all.
 _MOST_ATTEMPTS: Final = 5
+_FIRST_WAIT: Final = 1.0
 _MOST_WAIT: Final = 10.0
 # A leading slash: the part before a colon would be taken for the scheme of a URL.
 _BATCH: Final = "/memories:batch"
@@ -107,14 +108,14 @@ class RemoteService:
     async def remember(self, draft: Draft) -> Memory:
         from recollect.core.privacy.sensitivity import secret_in_draft
         from recollect.wire.inputs import DraftIn
-        from recollect.wire.written import WrittenOut
+        from recollect.wire.writes import WrittenOut
 
         self._keep_home(said=draft.is_sensitive, secret=secret_in_draft(draft))
         answer = await self.ask(WrittenOut, "POST", "memories", body=DraftIn.from_draft(draft))
         return answer.to_memory()
 
     async def remember_many(self, batch: Sequence[BatchItem]) -> list[Remembered]:
-        from recollect.core.imports.batch import Remembered, check_batch_size
+        from recollect.core.memory.batch import Remembered, check_batch_size
         from recollect.wire.batch import BatchOut
 
         check_batch_size(batch)
@@ -134,8 +135,8 @@ class RemoteService:
         return [results[place] for place in range(len(batch))]
 
     async def recall(self, request: RecallRequest) -> Recollection:
-        from recollect.wire.questions import RecallIn
-        from recollect.wire.recalled import RecollectionOut
+        from recollect.wire.recall import RecollectionOut
+        from recollect.wire.recall_inputs import RecallIn
 
         question = RecallIn.from_request(self._may_leave(request))
         question = question.model_copy(update={"explain": True})
@@ -143,8 +144,8 @@ class RemoteService:
         return answer.to_recollection()
 
     async def why(self, reference: str, request: RecallRequest) -> WhyReport:
-        from recollect.wire.explained import WhyOut
-        from recollect.wire.questions import WhyIn
+        from recollect.wire.recall_inputs import WhyIn
+        from recollect.wire.why import WhyOut
 
         id = IdPrefix.parse(reference).text
         question = WhyIn.from_request(self._may_leave(request)).model_copy(update={"id": id})
@@ -215,13 +216,13 @@ class RemoteService:
         return (await self.ask(StatsOut, "GET", "stats", is_short=True)).to_stats()
 
     async def settings(self) -> RecallSettings:
-        from recollect.wire.tuning import SettingsSaid
+        from recollect.wire.settings import SettingsSaid
 
         return (await self.ask(SettingsSaid, "GET", "settings", is_short=True)).to_settings()
 
     async def change_settings(self, changes: Mapping[str, object]) -> RecallSettings:
         from recollect.core.recall.settings import RecallSettings
-        from recollect.wire.tuning import SettingsSaid
+        from recollect.wire.settings import SettingsSaid
 
         # Checked here as well: values typed on a command line are text, and JSON needs numbers.
         checked = RecallSettings().changed(changes).as_dict()
@@ -231,7 +232,7 @@ class RemoteService:
 
     async def settings_log(self, limit: int) -> list[SettingChange]:
         from recollect.core.recall.settings import check_log_limit
-        from recollect.wire.tuning import SettingsLogOut
+        from recollect.wire.settings import SettingsLogOut
 
         check_log_limit(limit)
         query = {"limit": limit}
@@ -356,7 +357,7 @@ class RemoteService:
     def _not_recollect(self, response: httpx.Response) -> StoreUnavailable:
         return StoreUnavailable(
             f"what answers at {self._url} (status {response.status_code}) is not a Recollect API",
-            remedy="Check RECOLLECT_API_URL, and what stands between here and the server.",
+            remedy="Check RECOLLECT_API_URL and any proxy in between.",
         )
 
 
@@ -368,8 +369,8 @@ def _retry_pause(
     """
     if not isinstance(error, Overloaded):
         return None
-    asked = retry_after(response.headers.get("Retry-After"), datetime.now(UTC)) or 0.0
-    return asked + pause(attempt, _MOST_WAIT, share)
+    asked = parse_retry_after(response.headers.get("Retry-After"), datetime.now(UTC)) or 0.0
+    return asked + backoff_seconds(attempt, _FIRST_WAIT, _MOST_WAIT, share)
 
 
 def _path(reference: str) -> str:
@@ -440,7 +441,7 @@ def _checked_url(address: str) -> httpx.URL:
             f"a key would cross the network unencrypted to {url.host}",
             field="RECOLLECT_API_URL",
             remedy="Use https, or an ssh tunnel to a port on this machine. A tunnel counts as this "
-            "machine: what is sensitive may go through it.",
+            "machine, so sensitive memories are sent through it.",
         )
     return url
 

@@ -41,19 +41,19 @@ def recall(url: str, key: str, request: RecallRequest, seconds: float) -> list[H
             "a key would cross the network unencrypted",
             field="RECOLLECT_API_URL",
             remedy="Use https, or an ssh tunnel to a port on this machine. A tunnel counts as this "
-            "machine: what is sensitive may go through it.",
+            "machine, so sensitive memories are sent through it.",
         )
     try:
         return _hits(_post(address, key, _question(request), seconds), request)
     except (OSError, HTTPException) as error:
         raise StoreUnavailable(
             f"the server did not answer a hook ({type(error).__name__})",
-            remedy="Is the server running? Check RECOLLECT_API_URL.",
+            remedy="Start the server, or check RECOLLECT_API_URL.",
         ) from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise StoreUnavailable(
             "what answers at RECOLLECT_API_URL is not a Recollect API",
-            remedy="Check RECOLLECT_API_URL, and what stands between here and the server.",
+            remedy="Check RECOLLECT_API_URL and any proxy in between.",
         ) from error
 
 

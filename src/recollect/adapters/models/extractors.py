@@ -1,8 +1,8 @@
 """Language models that read an exchange: any OpenAI-compatible endpoint, or a command.
 
-Both are off unless named. Where text may go is decided as for every other model
-(core/privacy/egress.py). A message that holds a credential goes to no other machine, nor to a
-command, of which nobody knows where it sends what it reads.
+Both are off unless configured. Where text may go is decided as for every other model
+(core/privacy/egress.py). A message that contains a credential is sent to no other machine, nor to a
+command, which may send it anywhere.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
 
-from recollect.adapters.models.hosted.retries import Patience
+from recollect.adapters.models.hosted.retries import RetryPolicy
 from recollect.adapters.models.language_model import LanguageModel
 from recollect.core.agents.capture import Statement
 from recollect.core.agents.capture_answers import INSTRUCTION, believed, material
@@ -23,38 +23,38 @@ from recollect.core.privacy.egress import Egress
 from recollect.core.privacy.secrets.detect import looks_sensitive
 
 SECONDS: Final = 60.0
-# All of it together, for the process that captures ends after two minutes.
-_PATIENCE: Final = Patience(
+# For everything together, since the capturing process ends after two minutes.
+_RETRIES: Final = RetryPolicy(
     request_seconds=SECONDS, attempts=3, total_seconds=SECONDS, first_wait=1.0, longest_wait=10.0
 )
 _MAX_ANSWER: Final = 200_000
-# An agent's own command runs hooks, too: this tells them that nobody is there.
+# An agent's own command runs hooks, too: this tells them that no one is there.
 CAPTURING: Final = "RECOLLECT_CAPTURING"
 
 
 async def ask_endpoint(
     said: Sequence[str], *, url: str, model: str, key: str | None, egress: Egress
 ) -> list[Statement]:
-    """What a model behind `/chat/completions` makes of an exchange; ModelUnavailable if nobody
-    answers.
+    """What a model behind `/chat/completions` extracts from an exchange; ModelUnavailable if it
+    does not answer.
     """
     asked = LanguageModel(
-        url, model, setting="RECOLLECT_CAPTURE", egress=egress, key=key, patience=_PATIENCE
+        url, model, setting="RECOLLECT_CAPTURE", egress=egress, key=key, retries=_RETRIES
     )
-    told = said if asked.is_here else _without_secrets(said)
-    if not told:
+    allowed = said if asked.is_here else _without_secrets(said)
+    if not allowed:
         return []
     async with asked:
-        reply = await asked.ask(INSTRUCTION, material(told))
-    return believed(reply.text, told)
+        reply = await asked.ask(INSTRUCTION, material(allowed))
+    return believed(reply.text, allowed)
 
 
 async def ask_command(said: Sequence[str], *, command: str) -> list[Statement]:
-    """What a command that reads a prompt from stdin makes of an exchange."""
-    told = _without_secrets(said)
-    if not told:
+    """What a command that reads a prompt from stdin extracts from an exchange."""
+    allowed = _without_secrets(said)
+    if not allowed:
         return []
-    prompt = f"{INSTRUCTION}\n\n{material(told)}\n"
+    prompt = f"{INSTRUCTION}\n\n{material(allowed)}\n"
     try:
         process = await asyncio.create_subprocess_exec(
             *shlex.split(command),
@@ -75,7 +75,7 @@ async def ask_command(said: Sequence[str], *, command: str) -> list[Statement]:
             with suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
-    return believed(out[:_MAX_ANSWER].decode("utf-8", "replace"), told)
+    return believed(out[:_MAX_ANSWER].decode("utf-8", "replace"), allowed)
 
 
 def _without_secrets(said: Sequence[str]) -> list[str]:
@@ -84,6 +84,7 @@ def _without_secrets(said: Sequence[str]) -> list[str]:
 
 def _unavailable(error: Exception) -> ModelUnavailable:
     return ModelUnavailable(
-        f"the command that captures did not answer ({type(error).__name__})",
-        remedy="Check RECOLLECT_CAPTURE_COMMAND; until then the rules alone decide what is kept.",
+        f"the capture command did not answer ({type(error).__name__})",
+        remedy="Check RECOLLECT_CAPTURE_COMMAND; until it works, only the rules decide what "
+        "is stored.",
     )

@@ -1,8 +1,7 @@
-"""A language model behind any OpenAI-compatible endpoint, here or elsewhere: asking it once.
+"""Call a language model behind any OpenAI-compatible endpoint, local or remote.
 
-What it is asked, and how far its answer is believed, is the affair of whoever asks: the concept
-graph (readers/compatible.py) and capture (extractors.py). Nothing of an answer, of a text or of the
-key is quoted in an error.
+What it is asked, and how far its answer is trusted, is up to the caller: the concept graph
+(readers/compatible.py) and capture (extractors.py). No error quotes an answer, a text or the key.
 """
 
 from __future__ import annotations
@@ -17,24 +16,24 @@ import httpx
 
 from recollect.adapters.models.hosted.api import HostedApi, can_be_key, refusal
 from recollect.adapters.models.hosted.failures import Failure
-from recollect.adapters.models.hosted.retries import Patience
+from recollect.adapters.models.hosted.retries import RetryPolicy
 from recollect.core.errors import InvalidInput
 from recollect.core.privacy.egress import Egress
 
 MAX_ANSWER: Final = 1_000_000
-"""Bytes of an answer that are read; the longest that is of use takes some ten thousand."""
+"""Bytes of an answer that are read; the longest useful one takes some ten thousand."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The text of an answer, empty where it had another form, and the tokens that it cost."""
+    """The text of an answer, empty if it had another format, and its cost in tokens."""
 
     text: str = ""
     tokens: int = 0
 
 
 class LanguageModel:
-    """Open it with `async with`. `setting` begins the names of the variables that describe it."""
+    """Open it with `async with`. `setting` is the prefix of the variables that describe it."""
 
     def __init__(
         self,
@@ -44,7 +43,7 @@ class LanguageModel:
         setting: str,
         egress: Egress,
         key: str | None,
-        patience: Patience,
+        retries: RetryPolicy,
     ) -> None:
         self._api = HostedApi(
             "language model",
@@ -55,13 +54,13 @@ class LanguageModel:
         )
         if key and not can_be_key(key):
             raise InvalidInput(
-                f"{setting}_API_KEY has characters that no key has.",
+                f"{setting}_API_KEY contains invalid characters.",
                 field=f"{setting}_API_KEY",
                 remedy="Set the key again, without quotes or line breaks.",
             )
         self._setting = setting
         self._model = model
-        self._patience = patience
+        self._retries = retries
 
     @property
     def name(self) -> str:
@@ -86,11 +85,11 @@ class LanguageModel:
     async def ask(
         self, task: str, text: str, *, schema: Mapping[str, object] | None = None
     ) -> Reply:
-        """What it makes of a text, as a JSON schema if one is named; ModelUnavailable if nobody
-        answered in time.
+        """The model's answer to a text, following a JSON schema if one is given; ModelUnavailable
+        if there is none in time.
         """
         body = json.dumps(self._request(task, text, schema), ensure_ascii=False)
-        answer = await self._api.ask(body.encode("utf-8", "replace"), self._patience, self._read)
+        answer = await self._api.ask(body.encode("utf-8", "replace"), self._retries, self._read)
         return _reply(answer)
 
     def _request(
@@ -117,7 +116,7 @@ class LanguageModel:
             answer += part
             if len(answer) > MAX_ANSWER:
                 return Failure(
-                    "sent an answer without an end",
+                    "sent an answer that does not end",
                     f"Check that {self._setting}_URL is an OpenAI-compatible API whose model"
                     " answers in JSON.",
                 )

@@ -89,7 +89,7 @@ def translate(error: psycopg.Error) -> RecollectError:
         )
     if isinstance(error, errors.InsufficientPrivilege):
         return StoreUnavailable(
-            f"Postgres refuses this to the role Recollect uses{code}",
+            f"the database role lacks permission for this{code}",
             remedy="Give the role of RECOLLECT_DATABASE_URL the rights of the database's owner.",
         )
     if error.sqlstate is None and isinstance(error, psycopg.OperationalError):
@@ -104,7 +104,8 @@ def translate(error: psycopg.Error) -> RecollectError:
         )
     return StoreError(
         f"Postgres refused the statement: {type(error).__name__}{code}",
-        remedy="This is a fault in Recollect or its schema: see `recollect doctor`.",
+        remedy="This is a bug in Recollect or a damaged schema: run `recollect doctor` and report"
+        " it.",
     )
 
 
@@ -124,9 +125,9 @@ def _translate_refusal(text: str) -> StoreError | None:
         )
     if any(phrase in text for phrase in _NO_CONNECTION_LEFT):
         return StoreBusy(
-            "Postgres, or the pooler before it, has no connection left",
-            remedy="End what holds them, or raise its max_connections (of a pooler"
-            " max_client_conn); a server of Recollect takes up to 12.",
+            "Postgres, or the connection pooler in front of it, has no free connections",
+            remedy="Close other clients, or raise max_connections (max_client_conn for"
+            " PgBouncer); a Recollect server uses up to 12.",
         )
     return None
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from recollect.adapters.files.erasure_log import Revocation
-from recollect.adapters.postgres.history.erasure_memory import ErasureMemory
+from recollect.adapters.postgres.history.erasure_ledger import ErasureLedger
 from recollect.adapters.postgres.pool import Pool
 from recollect.adapters.postgres.retry import retry_on_disconnect
 from recollect.adapters.postgres.rows import utc
@@ -49,7 +49,7 @@ from unnest(%(ids)s::uuid[], %(at)s::timestamptz[]) as used (id, at) where k.id 
 class PostgresKeys:
     """Implements the `KeyStore` port on the store's own pool."""
 
-    def __init__(self, pool: Pool, remembered: ErasureMemory) -> None:
+    def __init__(self, pool: Pool, remembered: ErasureLedger) -> None:
         self._pool = pool
         self._remembered = remembered
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 from psycopg import sql
 
 from recollect.adapters.postgres.pool import Pool, has_own_session
-from recollect.usecases.workers.tasks import end
+from recollect.usecases.tasks import cancel_and_wait
 
 
 class Listener:
@@ -42,7 +42,7 @@ class Listener:
 
     async def close(self) -> None:
         if self._listening is not None:
-            await end(self._listening)
+            await cancel_and_wait(self._listening)
             self._listening = None
 
     async def _listen(self) -> None:

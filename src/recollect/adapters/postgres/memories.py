@@ -10,13 +10,13 @@ from uuid import UUID
 from psycopg import sql
 
 from recollect.adapters.files.erasure_log import Erasure
+from recollect.adapters.postgres.component import PostgresComponent
 from recollect.adapters.postgres.history import links, versions
 from recollect.adapters.postgres.history.erasure import ERASE
-from recollect.adapters.postgres.history.erasure_memory import ErasureMemory
+from recollect.adapters.postgres.history.erasure_ledger import ErasureLedger
 from recollect.adapters.postgres.lexical import same_text
 from recollect.adapters.postgres.lexical import search as lexical
 from recollect.adapters.postgres.limits import Limits
-from recollect.adapters.postgres.part import StorePart
 from recollect.adapters.postgres.pool import Connection, Pool
 from recollect.adapters.postgres.retry import retry_on_disconnect
 from recollect.adapters.postgres.rows import (
@@ -100,11 +100,11 @@ group by {column} order by 2 desc, 1
 """
 
 
-class PostgresMemories(StorePart):
+class PostgresMemories(PostgresComponent):
     """Implements the `MemoryStore` port."""
 
     def __init__(
-        self, pool: Pool, limits: Limits, statistics: Statistics, erasures: ErasureMemory
+        self, pool: Pool, limits: Limits, statistics: Statistics, erasures: ErasureLedger
     ) -> None:
         super().__init__(pool, limits)
         self._statistics = statistics
@@ -248,10 +248,7 @@ class PostgresMemories(StorePart):
             return await lexical.search(
                 connection,
                 clean_query(f"{query.text} {query.expanded}"),
-                where=condition,
-                params=params,
-                depth=query.depth,
-                is_exhaustive=query.is_exhaustive,
+                lexical.LexicalSearch(condition, params, query.depth, query.is_exhaustive),
             )
 
     @retry_on_disconnect

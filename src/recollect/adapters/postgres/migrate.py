@@ -65,8 +65,8 @@ def check_fit(version: int, encoding: str | None) -> None:
     if encoding not in {"UTF8", None}:
         raise StoreUnavailable(
             f"the database is encoded in {encoding}, and memories may hold any character",
-            remedy="Make one in UTF-8 (create database … encoding 'UTF8' template template0) and"
-            " name it in RECOLLECT_DATABASE_URL.",
+            remedy="Create a UTF-8 database (create database … encoding 'UTF8' template"
+            " template0) and name it in RECOLLECT_DATABASE_URL.",
         )
 
 

@@ -27,6 +27,7 @@ from recollect.adapters.postgres.errors import (
     translate_errors,
 )
 from recollect.core.admin.timeouts import Timeouts
+from recollect.core.backoff import backoff_seconds
 
 Connection = AsyncConnection[DictRow]
 
@@ -190,16 +191,16 @@ class Pool:
 
     async def _connect_for_waiters(self) -> None:
         """While anyone waits. A Postgres that is starting refuses at first, so with backoff."""
-        backoff = _FIRST_BACKOFF
+        failures = 0
         while self._waiters and self._free_slots:
             try:
                 pooled = _Pooled(await self._connect(), self._clock())
             except Error as error:
                 self.last_error = str(error)
-                await asyncio.sleep(backoff)
-                backoff = min(2 * backoff, _MAX_BACKOFF)
+                failures += 1
+                await asyncio.sleep(backoff_seconds(failures, _FIRST_BACKOFF, _MAX_BACKOFF))
             else:
-                self.last_error, backoff = _NO_ANSWER, _FIRST_BACKOFF
+                self.last_error, failures = _NO_ANSWER, 0
                 self._free_slots -= 1
                 self._hand_over(pooled)
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from psycopg.types.json import Jsonb
 
-from recollect.adapters.postgres.part import StorePart
+from recollect.adapters.postgres.component import PostgresComponent
 from recollect.adapters.postgres.retry import retry_on_disconnect
 from recollect.adapters.postgres.rows import to_setting_change
 from recollect.core.recall.settings import SettingChange
@@ -31,7 +31,7 @@ on conflict (name) do update set value = excluded.value
 """
 
 
-class PostgresSettings(StorePart):
+class PostgresSettings(PostgresComponent):
     """Implements the `SettingsStore` port."""
 
     @retry_on_disconnect

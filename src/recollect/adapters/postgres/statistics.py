@@ -17,7 +17,7 @@ from recollect.adapters.postgres.lexical import statistics as lexeme_stats
 from recollect.adapters.postgres.limits import Limits
 from recollect.adapters.postgres.pool import Pool
 from recollect.core.errors import StoreError
-from recollect.usecases.workers.tasks import end
+from recollect.usecases.tasks import cancel_and_wait
 
 _SET_LOCK_TIMEOUT: Final = f"set local lock_timeout = '{lexeme_stats.LOCK_TIMEOUT}'"
 _SIZE: Final = f"""
@@ -56,7 +56,7 @@ class Statistics:
 
     async def close(self) -> None:
         if self._refresh is not None:
-            await end(self._refresh)
+            await cancel_and_wait(self._refresh)
 
     async def added(self, owner: str, count: int) -> None:
         """Called after a write that Postgres has committed."""

@@ -13,7 +13,7 @@ from typing import Self
 from recollect.adapters.files.erasure_log import ErasureLogs
 from recollect.adapters.postgres.graph.store import PostgresGraph
 from recollect.adapters.postgres.history.changes import PostgresChanges
-from recollect.adapters.postgres.history.erasure_memory import ErasureMemory
+from recollect.adapters.postgres.history.erasure_ledger import ErasureLedger
 from recollect.adapters.postgres.history.owner_erasure import PostgresOwnerErasure
 from recollect.adapters.postgres.history.recalls import PostgresRecalls
 from recollect.adapters.postgres.keys import PostgresKeys
@@ -48,7 +48,7 @@ class PostgresStore(PostgresMemories, PostgresSettings):
         """
         limits = limits or Limits()
         self.pool = pool = Pool(url, connections, timeouts)
-        remembered = ErasureMemory(erasures, pool)
+        remembered = ErasureLedger(erasures, pool)
         statistics = Statistics(pool, limits)
         super().__init__(pool, limits, statistics, remembered)
         self.vectors: PostgresVectors | None = None

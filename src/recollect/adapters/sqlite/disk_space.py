@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from recollect.adapters.sqlite.errors import full
-from recollect.adapters.sqlite.thread import Makeshift
+from recollect.adapters.sqlite.thread import FallbackConnection
 
 
 def read_without_room(path: Path) -> sqlite3.Connection:
@@ -27,12 +27,14 @@ def read_without_room(path: Path) -> sqlite3.Connection:
     if log.exists() and log.stat().st_size > 0:
         raise full(path, "its log cannot be written into it")
     address = f"file:{quote(str(path))}?immutable=1"
-    return _opened(sqlite3.connect(address, uri=True, isolation_level=None, factory=Makeshift))
+    return _opened(
+        sqlite3.connect(address, uri=True, isolation_level=None, factory=FallbackConnection)
+    )
 
 
 def write_without_room(path: Path) -> sqlite3.Connection:
     """Alone on the file, the index of the log is kept in memory."""
-    writer = _opened(sqlite3.connect(path, isolation_level=None, factory=Makeshift))
+    writer = _opened(sqlite3.connect(path, isolation_level=None, factory=FallbackConnection))
     writer.execute("PRAGMA locking_mode = EXCLUSIVE").fetchone()
     return writer
 

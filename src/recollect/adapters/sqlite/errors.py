@@ -29,7 +29,7 @@ _LEAST_ROOM: Final = 1_000_000
 def _busy(path: Path, detail: str) -> RecollectError:
     return StoreBusy(
         f"another process holds {path} ({detail})",
-        remedy="Try again; if it stays so, end the process that has a long write open on it.",
+        remedy="Try again; if it persists, stop the process that is writing to it.",
     )
 
 
@@ -50,14 +50,15 @@ def full(path: Path, detail: str) -> RecollectError:
 def _cannot_open(path: Path, detail: str) -> RecollectError:
     return StoreUnavailable(
         f"{path} cannot be opened ({detail})",
-        remedy=f"See that {path.parent} is a folder you may write to, or set RECOLLECT_HOME.",
+        remedy=f"Check that {path.parent} is a folder you may write to, or set RECOLLECT_HOME.",
     )
 
 
 def moved(path: Path, detail: str) -> RecollectError:
     return StoreUnavailable(
         f"{path} was moved or removed while in use ({detail})",
-        remedy="Put the file back where it was and try again; without it a new store is made.",
+        remedy="Put the file back where it was and try again; otherwise a new, empty store is "
+        "created.",
     )
 
 

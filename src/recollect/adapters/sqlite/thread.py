@@ -25,7 +25,7 @@ T = TypeVar("T")
 _STEPS_BETWEEN_LOOKS: Final = 10_000
 
 
-class Makeshift(sqlite3.Connection):
+class FallbackConnection(sqlite3.Connection):
     """A connection on a full disk, where the files that SQLite keeps beside the database cannot be
     made. It serves one job: the next one finds out whether there is room again.
     """
@@ -81,7 +81,7 @@ class SqliteThread:
         except (sqlite3.Error, OSError, UnicodeEncodeError) as error:
             raise translate(error, self._path) from error
         finally:
-            if isinstance(self._connection, Makeshift):
+            if isinstance(self._connection, FallbackConnection):
                 self._disconnect()
         if lost:
             raise moved(self._path, "what was being written is not in it")

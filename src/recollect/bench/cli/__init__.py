@@ -1,1 +1,1 @@
-"""`recollect bench`, command by command."""
+"""`recollect bench`, one file per command."""

@@ -1,4 +1,4 @@
-"""`recollect bench`: measure it on your own machine."""
+"""`recollect bench`: measure quality and speed on your own machine."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from recollect.bench.cli.hook import hook
 from recollect.bench.cli.load import load
 from recollect.bench.cli.own import own
 from recollect.bench.cli.run import run
+from recollect.bench.cli.scale import scale
 from recollect.bench.cli.speed import speed
 from recollect.bench.cli.startup import startup
 from recollect.bench.cli.study import study
@@ -27,12 +28,13 @@ app = typer.Typer(
 
 @app.callback()
 def bench() -> None:
-    """Measure recall on stores of its own; only `own` and `tune --own` read your memories."""
+    """Measure recall on temporary stores. Only `own` and `tune --own` read your memories."""
 
 
 app.command()(run)
 app.command()(study)
 app.command()(speed)
+app.command()(scale)
 app.command("graph-speed")(graph_speed)
 app.command()(sync)
 app.command()(load)

@@ -1,4 +1,4 @@
-"""`recollect bench convert` and `recollect bench sets`: the data that is measured on."""
+"""`recollect bench convert` and `recollect bench sets`: the evaluation data."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ convert_app = typer.Typer(
     no_args_is_help=True, add_completion=False, rich_markup_mode=None, context_settings=_HELP
 )
 
-File = Annotated[Path, typer.Argument(help="The JSON file as its authors publish it.")]
-Out = Annotated[Path, typer.Argument(help="The folder for the set; it is made.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace the set in a folder in use.")]
+File = Annotated[Path, typer.Argument(help="The JSON file as published by its authors.")]
+Out = Annotated[Path, typer.Argument(help="The directory to create for the set.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace an existing set in OUT.")]
 Data = Annotated[
     Path | None,
     typer.Option(
         envvar="RECOLLECT_BENCH_DATA",
-        help="The folder with the evaluation sets; without it, the synthetic set.",
+        help="Directory with the evaluation sets. Default: a built-in synthetic set.",
     ),
 ]
 
@@ -44,12 +44,12 @@ def register(app: typer.Typer) -> None:
 
 @convert_app.callback()
 def convert() -> None:
-    """Turn a published data set into a folder that bench can read."""
+    """Convert a published data set to a directory that bench can read."""
 
 
 @convert_app.command("locomo")
 def convert_locomo(file: File, out: Out, *, force: Force = False) -> None:
-    """LoCoMo (locomo10.json): one memory for each turn of a conversation."""
+    """Convert LoCoMo (locomo10.json): one memory per turn of a conversation."""
     _convert(lambda: locomo(file), out, force=force)
 
 
@@ -58,16 +58,18 @@ def convert_longmemeval(
     file: File,
     out: Out,
     *,
-    unit: Annotated[Unit, typer.Option(help="What becomes one memory.")] = "session",
+    unit: Annotated[
+        Unit, typer.Option(help="Store each session or each turn as one memory.")
+    ] = "session",
     force: Force = False,
 ) -> None:
-    """LongMemEval (longmemeval_oracle.json): one memory for each session, or each turn."""
+    """Convert LongMemEval (longmemeval_oracle.json): one memory per session or turn."""
     _convert(lambda: longmemeval(file, unit), out, force=force)
 
 
 def sets(data: Data = None) -> None:
-    """What each evaluation set holds, and how its questions fall into strata by rule."""
-    # Without lines and with long names folded, every number fits into eighty columns.
+    """Show the size of each evaluation set and its questions per stratum."""
+    # Without borders and with long names folded, every number fits into 80 columns.
     name = Column("set", overflow="fold")
     heads = [name, *map(_number, ("memories", "questions", "labels", *RULE_STRATA))]
     table = Table(*heads, box=None, padding=(0, 1, 0, 0))
@@ -91,7 +93,7 @@ def _convert(read: Callable[[], Converted], out: Path, *, force: bool) -> None:
         write_set(converted, out, force=force)
     typer.echo(
         f"{out}: {len(converted.documents):,} memories, {len(converted.asked):,} questions, "
-        f"{converted.labels:,} labels; {converted.left_out:,} questions without gold left out"
+        f"{converted.labels:,} labels; skipped {converted.left_out:,} questions without labels"
     )
 
 

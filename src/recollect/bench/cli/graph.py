@@ -13,40 +13,43 @@ from rich.console import Console
 from rich.table import Table
 
 from recollect.bench.cli.data import Data
-from recollect.bench.cli.measuring import ALL, check_writable, chosen_sets
+from recollect.bench.cli.measuring import ALL, check_writable, select_sets
 from recollect.bench.speed.corpus import OWNER, Corpus
 from recollect.bench.speed.graph import SEEDS, GraphTiming, measure_graph
 from recollect.bench.speed.graph_rig import LegTiming, time_legs
 from recollect.bench.speed.vectors import Subjects
-from recollect.bench.temporary import throw_away_home
+from recollect.bench.temporary import temporary_home
 from recollect.settings import load
 from recollect.shells.progress import step_bar
 from recollect.wiring import catalogue
 
 BAR: Final = 1.5
-"""What the graph leg's p95 may be, for 1 of the dense leg's."""
+"""The limit for the graph leg's p95, relative to the dense leg's."""
 
 
 def graph_speed(
     *,
     memories: Annotated[
-        str, typer.Option(help="How many memories the graph has at each step, ascending.")
+        str, typer.Option(help="Graph sizes to measure, in memories, ascending.")
     ] = "5000,50000,300000",
-    queries: Annotated[int, typer.Option(min=2, help="Walks at each step.")] = 100,
-    seed: Annotated[int, typer.Option(min=0, help="Same seed, same graphs and walks.")] = 1,
+    queries: Annotated[int, typer.Option(min=2, help="Number of walks per size.")] = 100,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed for graphs and walks.")] = 1,
     legs: Annotated[
-        bool, typer.Option(help="Also the whole leg and the dense leg, on a store of each size.")
+        bool,
+        typer.Option(
+            help="Also time the whole graph leg and the dense leg on a store of each size."
+        ),
     ] = True,
     data: Data = None,
     json_file: Annotated[
-        Path | None, typer.Option("--json", help="Also write the figures to this file as JSON.")
+        Path | None, typer.Option("--json", help="Also write the figures to FILE as JSON.")
     ] = None,
 ) -> None:
-    """How long the graph leg takes as the graph grows, on made-up graphs: the walk alone, and the
-    whole leg beside the dense one on a throw-away Postgres. With a folder of evaluation sets the
-    vectors lie among those of real texts.
+    """Measure how long the graph leg takes as the graph grows, on synthetic graphs: the walk alone,
+    and the whole leg next to the dense leg on a temporary Postgres. With --data, the vectors are
+    placed among those of real texts.
     """
-    sizes = _sizes(memories)
+    sizes = _parse_sizes(memories)
     if json_file is not None:
         check_writable([json_file])
     walks = [measure_graph(size, queries, seed) for size in sizes]
@@ -60,8 +63,8 @@ def graph_speed(
         console.print(_legs_table(timed))
     if json_file is not None:
         figures = {
-            "results": [one.as_dict() for one in walks],
-            "legs": [one.as_dict() for one in timed],
+            "results": [walk.as_dict() for walk in walks],
+            "legs": [leg.as_dict() for leg in timed],
             "bar": BAR,
         }
         json_file.write_text(f"{json.dumps(figures, indent=2)}\n", encoding="utf-8")
@@ -73,11 +76,11 @@ def _time_legs(sizes: list[int], queries: int, seed: int, data: Path | None) -> 
     corpus, yours = Corpus.seeded(seed), load()
     subjects = Subjects.made_up(corpus, sizes[-1])
     if data is not None:
-        subjects = Subjects.of_sets(chosen_sets(data, ALL), seed)
+        subjects = Subjects.of_sets(select_sets(data, ALL), seed)
 
     async def timed(url: str, home: Path) -> list[LegTiming]:
         mine = load(home=home, database_url=url, owner=OWNER, embedder=yours.embedder)
-        # A model is not made again for every run: it comes from the user's folder.
+        # The model comes from the user's home, so it is not built again for every run.
         async with catalogue(yours, step) as embedders:
             return await time_legs(
                 mine, url, embedders, corpus, subjects, sizes, queries=queries, progress=progress
@@ -88,7 +91,7 @@ def _time_legs(sizes: list[int], queries: int, seed: int, data: Path | None) -> 
 
     with (
         step_bar() as step,
-        throw_away_home() as home,
+        temporary_home() as home,
         EmbeddedPostgres(home, account=yours.postgres_account) as url,
     ):
         return asyncio.run(timed(url, home))
@@ -96,40 +99,40 @@ def _time_legs(sizes: list[int], queries: int, seed: int, data: Path | None) -> 
 
 def _legs_table(timed: Sequence[LegTiming]) -> Table:
     table = Table("memories", "concepts", "read ms", "graph p50, p95", "dense p50, p95", "ratio")
-    table.caption = f"ms of a whole leg; the ratio of the p95 may be {BAR:g}"
-    for one in timed:
+    table.caption = f"ms per leg; the limit for the p95 ratio is {BAR:g}"
+    for leg in timed:
         table.add_row(
-            f"{one.memories:,}",
-            f"{one.concepts:,}",
-            f"{one.read_ms:.0f}",
-            f"{one.graph_p50_ms:.1f}, {one.graph_p95_ms:.1f}",
-            f"{one.dense_p50_ms:.1f}, {one.dense_p95_ms:.1f}",
-            f"{one.ratio:g}",
+            f"{leg.memories:,}",
+            f"{leg.concepts:,}",
+            f"{leg.read_ms:.0f}",
+            f"{leg.graph_p50_ms:.1f}, {leg.graph_p95_ms:.1f}",
+            f"{leg.dense_p50_ms:.1f}, {leg.dense_p95_ms:.1f}",
+            f"{leg.ratio:g}",
         )
     return table
 
 
-def _row(one: GraphTiming) -> list[str]:
+def _row(walk: GraphTiming) -> list[str]:
     return [
-        f"{one.memories:,}",
-        f"{one.concepts:,}",
-        f"{one.links:,}",
-        f"{one.megabytes:g}",
-        f"{one.build_ms:g}",
-        f"{one.p50_ms:g}",
-        f"{one.p95_ms:g}",
+        f"{walk.memories:,}",
+        f"{walk.concepts:,}",
+        f"{walk.links:,}",
+        f"{walk.megabytes:g}",
+        f"{walk.build_ms:g}",
+        f"{walk.p50_ms:g}",
+        f"{walk.p95_ms:g}",
     ]
 
 
-def _sizes(text: str) -> list[int]:
+def _parse_sizes(text: str) -> list[int]:
     try:
         sizes = [int(part.replace("_", "")) for part in text.split(",")]
     except ValueError:
         sizes = []
     if not sizes or sizes[0] < SEEDS or sizes != sorted(set(sizes)):
         raise typer.BadParameter(
-            f"{text!r} is not a list of ascending sizes; give for example 5000,50000 "
-            f"({SEEDS} is the smallest).",
+            f"{text!r} is not a list of ascending sizes. Use for example 5000,50000 "
+            f"(at least {SEEDS}).",
             param_hint="--memories",
         )
     return sizes

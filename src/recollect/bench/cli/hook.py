@@ -1,4 +1,4 @@
-"""`recollect bench hook`: what a hook costs a prompt, in each state it may find."""
+"""`recollect bench hook`: how long a hook delays a prompt, with and without a server."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rich.table import Table
 
 import recollect
 from recollect.bench.cli.measuring import check_writable
-from recollect.bench.cli.sync import one_bar, throw_away_server
+from recollect.bench.cli.sync import progress_bar, temporary_server
 from recollect.bench.speed.corpus import Corpus
 from recollect.bench.speed.hook import (
     HookResult,
@@ -27,7 +27,7 @@ from recollect.bench.speed.hook import (
     fill,
     forget_pages,
     stalling_server,
-    summed_up,
+    summarize,
     time_calls,
 )
 from recollect.settings import load
@@ -44,35 +44,35 @@ class _State:
 
 def hook(
     *,
-    calls: Annotated[int, typer.Option(min=1, help="Calls in each state.")] = 200,
-    rows: Annotated[int, typer.Option(min=1, help="How many memories each store holds.")] = 1_000,
-    seed: Annotated[int, typer.Option(help="Same seed, same memories and prompts.")] = 1,
+    calls: Annotated[int, typer.Option(min=1, help="Number of calls in each state.")] = 200,
+    rows: Annotated[int, typer.Option(min=1, help="Number of memories in each store.")] = 1_000,
+    seed: Annotated[int, typer.Option(help="Random seed for memories and prompts.")] = 1,
     json_file: Annotated[
-        Path | None, typer.Option("--json", help="Also write the report to this file as JSON.")
+        Path | None, typer.Option("--json", help="Also write the report to FILE as JSON.")
     ] = None,
 ) -> None:
-    """Whole calls of `recollect hook recall`: cold, warm, with a server, without it, stalled."""
+    """Time `recollect hook recall`: cold, warm, with a running, stopped and stalled server."""
     if json_file is not None:
         check_writable([json_file])
     budget = load().hook_budget_ms
     corpus = Corpus.seeded(seed)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="recollect-bench-")))
-        folder.chmod(0o711)  # as root, Postgres runs as another account, which must pass through
-        progress = stack.enter_context(one_bar())
+        folder.chmod(0o711)  # as root, Postgres runs as another account that needs access
+        progress = stack.enter_context(progress_bar())
         questions = asyncio.run(_fill_local(folder / "local", corpus, rows, progress))
         results: list[HookResult] = []
 
         def measure(state: _State) -> None:
             variables = _variables(state.settings, budget)
             made = time_calls(state.name, calls, variables, questions, progress, state.prepare)
-            results.append(summed_up(state.name, made, budget))
+            results.append(summarize(state.name, made, budget))
 
         local = {"RECOLLECT_HOME": str(folder / "local")}
         package = Path(recollect.__file__).parent
         measure(_State("cold", local, lambda: forget_pages(package, folder / "local")))
         measure(_State("warm", local))
-        with throw_away_server(folder / "server") as (url, key):
+        with temporary_server(folder / "server") as (url, key):
             cached = {
                 "RECOLLECT_HOME": str(folder / "cached"),
                 "RECOLLECT_API_URL": url,
@@ -109,18 +109,18 @@ def _variables(settings: dict[str, str], budget: int) -> dict[str, str]:
 
 def _table(results: list[HookResult], budget: int) -> Table:
     table = Table(
-        "state", "calls", "answered", "p50 ms", "p95 ms", "max ms", "not 0", f"over {budget} ms",
+        "state", "calls", "answered", "p50 ms", "p95 ms", "max ms", "failed", f"over {budget} ms",
         box=None, pad_edge=False,
     )  # fmt: skip
-    for one in results:
+    for result in results:
         table.add_row(
-            one.state,
-            f"{one.calls}",
-            f"{one.answered}",
-            f"{one.p50_ms:.0f}",
-            f"{one.p95_ms:.0f}",
-            f"{one.max_ms:.0f}",
-            f"{one.nonzero_exits}",
-            f"{one.over_budget}",
+            result.state,
+            f"{result.calls}",
+            f"{result.answered}",
+            f"{result.p50_ms:.0f}",
+            f"{result.p95_ms:.0f}",
+            f"{result.max_ms:.0f}",
+            f"{result.nonzero_exits}",
+            f"{result.over_budget}",
         )
     return table

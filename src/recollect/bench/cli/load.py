@@ -1,4 +1,4 @@
-"""`recollect bench load`: what a server still answers when more is asked than it can do."""
+"""`recollect bench load`: what a server still answers under overload."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from rich.console import Console
 from rich.table import Table
 
 from recollect.bench.cli.measuring import check_writable
-from recollect.bench.cli.sync import one_bar
+from recollect.bench.cli.sync import progress_bar
 from recollect.bench.speed.corpus import Corpus
 from recollect.bench.speed.load import LoadReport, Plan, Step, Target, measure
-from recollect.bench.speed.server import new_key, serving, until_dense_answers, variables_of
-from recollect.bench.temporary import throw_away_home
+from recollect.bench.speed.server import new_key, run_server, variables_of, wait_for_dense
+from recollect.bench.temporary import temporary_home
 from recollect.settings import load as load_settings
 from recollect.usecases.workers.embed import NO_EMBEDDER
 
@@ -24,40 +24,42 @@ from recollect.usecases.workers.embed import NO_EMBEDDER
 def load(
     *,
     clients: Annotated[
-        str, typer.Option(help="How many clients ask at once, one number for each step.")
+        str, typer.Option(help="Number of concurrent clients in each step, separated by commas.")
     ] = "1,8,50,200,500",
-    seconds: Annotated[float, typer.Option(min=0.1, help="How long each step takes.")] = 20.0,
+    seconds: Annotated[float, typer.Option(min=0.1, help="Duration of each step.")] = 20.0,
     writes: Annotated[
-        float, typer.Option(min=0.0, max=1.0, help="The share of requests that store a memory.")
+        float, typer.Option(min=0.0, max=1.0, help="Share of requests that store a memory.")
     ] = 0.2,
-    memories: Annotated[int, typer.Option(min=100, help="How many are stored before.")] = 2_000,
+    memories: Annotated[
+        int, typer.Option(min=100, help="Number of memories stored before the first step.")
+    ] = 2_000,
     neighbour: Annotated[
         bool,
-        typer.Option(help="Also one quiet owner, who asks twice a second with a key of its own."),
+        typer.Option(
+            help="Also run a quiet owner with its own key that sends two requests per second."
+        ),
     ] = True,
-    polite: Annotated[
-        bool, typer.Option("--polite", help="Clients wait for as long as Retry-After says.")
-    ] = False,
+    polite: Annotated[bool, typer.Option("--polite", help="Clients honor Retry-After.")] = False,
     dense: Annotated[
-        bool, typer.Option(help="Also the dense leg, with the model that RECOLLECT_EMBEDDER names.")
+        bool, typer.Option(help="Also measure the dense leg, with the model in RECOLLECT_EMBEDDER.")
     ] = True,
     json_file: Annotated[
-        Path | None, typer.Option("--json", help="Also write the report to this file as JSON.")
+        Path | None, typer.Option("--json", help="Also write the report to FILE as JSON.")
     ] = None,
 ) -> None:
-    """Good answers per second with more and more clients of one key, and whether a quiet owner is
-    served meanwhile; on a throw-away server.
+    """Measure good answers per second as clients with one key increase, and whether a quiet owner
+    is still served, on a temporary server.
     """
     if json_file is not None:
         check_writable([json_file])
-    plan = Plan(_numbers(clients), seconds, writes, memories, neighbour, polite)
+    plan = Plan(_parse_clients(clients), seconds, writes, memories, neighbour, polite)
     yours, corpus = load_settings(), Corpus.seeded(1)
     embedder = yours.embedder if dense else NO_EMBEDDER
-    with throw_away_home() as home:
+    with temporary_home() as home:
         variables = variables_of(home, yours, embedder)
-        with serving(home, variables) as (_, ready), one_bar() as progress:
+        with run_server(home, variables) as (_, ready), progress_bar() as progress:
             if embedder != NO_EMBEDDER:
-                until_dense_answers(ready["url"], ready["key"])
+                wait_for_dense(ready["url"], ready["key"])
             quiet_key = new_key(variables, "quiet")
             target = Target(ready["url"], ready["key"], quiet_key)
             report = asyncio.run(measure(target, plan, corpus, progress))
@@ -66,14 +68,14 @@ def load(
         json_file.write_text(json.dumps(report.as_dict(), indent=2) + "\n")
 
 
-def _numbers(text: str) -> tuple[int, ...]:
+def _parse_clients(text: str) -> tuple[int, ...]:
     try:
         numbers = tuple(int(part) for part in text.split(","))
     except ValueError:
         numbers = ()
     if not numbers or min(numbers) < 1:
         raise typer.BadParameter(
-            f"{text!r} is not a list of numbers; give for example 1,8,50.", param_hint="--clients"
+            f"{text!r} is not a list of numbers. Use for example 1,8,50.", param_hint="--clients"
         )
     return numbers
 
@@ -86,23 +88,23 @@ def _table(report: LoadReport) -> Table:
             str(step.clients),
             f"{step.recalls_per_s:.1f}",
             f"{report.share_of_best(step):.0%}",
-            _ms(step.p50_ms),
-            _ms(step.p95_ms),
+            _format_ms(step.p50_ms),
+            _format_ms(step.p95_ms),
             f"{step.writes_per_s:.1f}",
             str(step.refused),
             str(step.late),
             str(step.failed),
-            _quiet(step),
+            _format_quiet(step),
         )
     return table
 
 
-def _ms(value: float | None) -> str:
+def _format_ms(value: float | None) -> str:
     return "–" if value is None else f"{value:.0f}"
 
 
-def _quiet(step: Step) -> str:
-    """How many of its recalls were answered in time."""
+def _format_quiet(step: Step) -> str:
+    """Show how many of its recalls were answered in time."""
     if not step.quiet_asked:
         return "–"
-    return f"{step.quiet_served}/{step.quiet_asked} in time, p95 {_ms(step.quiet_p95_ms)} ms"
+    return f"{step.quiet_served}/{step.quiet_asked} in time, p95 {_format_ms(step.quiet_p95_ms)} ms"

@@ -1,4 +1,4 @@
-"""What the commands that measure have in common: which sets, where, and bars while it lasts."""
+"""Shared by the commands that measure: choosing sets, output files, progress bars."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from recollect.bench.data.synthetic import NAME, synthetic_set
 from recollect.bench.runs.measure import TIMED, Work, measure, open_tools
 from recollect.bench.runs.run import Run
 from recollect.bench.runs.stage import Progress
-from recollect.bench.temporary import throw_away_home
+from recollect.bench.temporary import temporary_home
 from recollect.core.errors import InvalidInput
 from recollect.settings import Settings
 
 ALL = "all"
 
 
-def chosen_sets(data: Path | None, sets: str) -> list[EvaluationSet]:
-    """The named sets of a folder, or all of them; without a folder, the synthetic one."""
-    names = None if sets.strip() == ALL else [one.strip() for one in sets.split(",")]
+def select_sets(data: Path | None, sets: str) -> list[EvaluationSet]:
+    """Read the named sets of a directory, or all of them; without one, the synthetic set."""
+    names = None if sets.strip() == ALL else [name.strip() for name in sets.split(",")]
     if data is not None:
         return [read_set(folder) for folder in find_sets(data, names)]
     if names is not None and names != [NAME]:
         raise InvalidInput(
-            f"without a folder of data there is only the set {NAME!r}",
+            f"without --data there is only the set {NAME!r}",
             field="--sets",
-            remedy="Name the folder with --data or RECOLLECT_BENCH_DATA, or leave --sets out.",
+            remedy="Set --data or RECOLLECT_BENCH_DATA, or leave --sets out.",
         )
     return [synthetic_set()]
 
 
-def measured(
+def measure_runs(
     work: Sequence[Work],
     settings: Settings,
     *,
@@ -45,7 +45,7 @@ def measured(
     clocked: Collection[str] | None = None,
     keep_vectors: bool = True,
 ) -> list[Run]:
-    """Every run, on throw-away stores, with bars on stderr."""
+    """Measure everything on temporary stores, with progress bars on stderr."""
 
     async def running(home: Path) -> list[Run]:
         with _bars() as (progress, whole):
@@ -53,14 +53,12 @@ def measured(
             async with opened as tools:
                 return await measure(work, tools, timed=timed, clocked=clocked)
 
-    with throw_away_home() as home:
+    with temporary_home() as home:
         return asyncio.run(running(home))
 
 
 def check_writable(files: Iterable[Path]) -> None:
-    """Before minutes of measuring, not after them. What was not there is not left behind: the work
-    may yet be refused.
-    """
+    """Check before minutes of measuring that the files can be written, and leave none behind."""
     for file in files:
         was_there = file.exists()
         try:
@@ -70,27 +68,27 @@ def check_writable(files: Iterable[Path]) -> None:
                 file.unlink()
         except OSError as error:
             raise InvalidInput(
-                f"{file} cannot be written: {error.strerror}",
+                f"cannot write {file}: {error.strerror}",
                 field=str(file),
-                remedy="Name a file in a folder that exists and that you may write to.",
+                remedy="Choose a file in an existing directory that you can write to.",
             ) from error
 
 
 def make_folder(folder: Path) -> None:
-    """The folder for several files, also early."""
+    """Create the output directory before measuring."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InvalidInput(
-            f"{folder} cannot be made: {error.strerror}",
+            f"cannot create {folder}: {error.strerror}",
             field=str(folder),
-            remedy="Name a folder that exists or can be made, and that you may write to.",
+            remedy="Choose a directory that you can create or write to.",
         ) from error
 
 
 @contextmanager
 def _bars() -> Iterator[tuple[Progress, Progress]]:
-    """One bar for the step at hand and one for all runs, each with the time it will still take."""
+    """Show one bar for the current step and one for all runs, with the time remaining."""
     bar = Bar(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -101,13 +99,13 @@ def _bars() -> Iterator[tuple[Progress, Progress]]:
     )
     with bar:
         step, all_of_it = bar.add_task("starting", total=None), bar.add_task("", total=None)
-        told = ""
+        current = ""
 
         def progress(what: str, done: int, total: int) -> None:
-            nonlocal told
-            if what != told:  # the time that another step took says nothing of this one
+            nonlocal current
+            if what != current:  # estimate the time remaining for each step on its own
                 bar.reset(step)
-                told = what
+                current = what
             bar.update(step, description=what, completed=done, total=total)
 
         def whole(what: str, done: int, total: int) -> None:

@@ -1,4 +1,4 @@
-"""`recollect bench own`: how well recall finds the user's own memories."""
+"""`recollect bench own`: measure recall on the user's own memories."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from rich.console import Console
 from rich.prompt import Prompt
 from rich.text import Text
 
-from recollect.bench.cli.measuring import measured
+from recollect.bench.cli.measuring import measure_runs
 from recollect.bench.own.labels import (
     Label,
-    judged,
-    present_labels,
-    struck,
-    taken,
-    topped_up,
+    accept_all,
+    judge_labels,
+    read_current_labels,
+    strike,
+    top_up,
     write_labels,
 )
 from recollect.bench.own.memories import OwnMemories, counts, evaluation_set, read_own
@@ -26,7 +26,7 @@ from recollect.bench.own.private import private_folder
 from recollect.bench.own.report import as_table, write_report
 from recollect.bench.own.words import OwnWords
 from recollect.bench.runs.configs import current_config, parse_configs, with_current
-from recollect.bench.scores.scoring import scored
+from recollect.bench.scores.scoring import score_runs
 from recollect.bench.scores.summary import make_report
 from recollect.core.errors import InvalidInput
 from recollect.core.recall.settings import RecallSettings
@@ -34,32 +34,30 @@ from recollect.core.text.analysis import clean_query, unstorable
 from recollect.settings import Settings, load
 from recollect.wiring import open_service
 
-# So much of a memory is shown to a person who judges a question about it.
+# How much of a memory is shown when a question about it is judged.
 _SHOWN: Final = 600
 _CHOICES: Final = ("y", "e", "n", "q")
 _NO_PARAPHRASES: Final = (
-    "No paraphrase could be made: no memory has expanded keywords or tags that single it out and "
-    "are not in its text. So these figures say nothing about questions in other words. Write some "
-    "with --ask, or add --keyword to your memories."
+    "No paraphrases could be generated: no memory has distinctive keywords or tags that are not in "
+    "its text. These figures therefore do not cover questions in other words. Write some with "
+    "--ask, or add keywords to your memories with --keyword."
 )
-_HELP: Final = "y keep, e edit, n strike, q enough"
+_HELP: Final = "y keep, e edit, n discard, q quit"
 
 
 def own(
     *,
     configs: Annotated[
-        str, typer.Option(help="What to compare; each is compared with the first.")
+        str, typer.Option(help="Configurations to compare, each with the first.")
     ] = "default,lexical,dense",
-    questions: Annotated[int, typer.Option(min=1, help="How many of each stratum.")] = 30,
+    questions: Annotated[int, typer.Option(min=1, help="Number of questions per stratum.")] = 30,
     ask: Annotated[
-        bool, typer.Option("--ask", help="Write the paraphrases that cannot be made from labels.")
+        bool, typer.Option("--ask", help="Write the paraphrases that cannot be generated yourself.")
     ] = False,
-    yes: Annotated[
-        bool, typer.Option("--yes", help="Take every proposed question as it is.")
-    ] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Same seed, same proposals and figures.")] = 1,
+    yes: Annotated[bool, typer.Option("--yes", help="Accept every proposed question.")] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed for questions and resampling.")] = 1,
 ) -> None:
-    """Ask about your own memories: a private set, labelled by you, and how well it is answered."""
+    """Measure recall on your own memories, with a private set of questions that you confirm."""
     settings = load()
     folder = private_folder(settings.home)
     memories = asyncio.run(read_memories(settings))
@@ -68,30 +66,30 @@ def own(
     )
     chosen, yours = with_current(parse_configs(configs), current)
     words = OwnWords.of(memories.memories.values())
-    labels = topped_up(present_labels(folder, memories.memories), words, questions, seed, ask=ask)
+    labels = top_up(read_current_labels(folder, memories.memories), words, questions, seed, ask=ask)
     if yes:
-        labels = taken(labels)
+        labels = accept_all(labels)
     write_labels(folder, labels)
     if not yes:
         person = Person(words, Console(stderr=True, highlight=False))
-        labels = judged(labels, person, lambda now: write_labels(folder, now))
+        labels = judge_labels(labels, person, lambda now: write_labels(folder, now))
     data = evaluation_set(memories, labels)
-    # A vector kept by its text would outlive a memory that is made sensitive or erased.
-    runs = measured([(data, chosen)], settings, timed=0, keep_vectors=False)
+    # A cached vector would outlive a memory that is erased or becomes sensitive.
+    runs = measure_runs([(data, chosen)], settings, timed=0, keep_vectors=False)
     about = {**counts(memories, labels), "current_configuration": yours}
-    found = scored([data], runs)
+    found = score_runs([data], runs)
     report = make_report(found, against=chosen[0].name, seed=seed, provenance=about)
     files = write_report(folder, report)
     out = Console(highlight=False)
     out.print(as_table(report))
-    out.print(f"{yours} is what you have now: your settings, on your kind of store")
-    if not any(one.stratum == "paraphrase" for one in labels):
+    out.print(f"{yours}: your current settings on your kind of store")
+    if not any(label.stratum == "paraphrase" for label in labels):
         out.print(_NO_PARAPHRASES)
-    out.print(f"written to {' and '.join(map(str, files))}", soft_wrap=True)
+    out.print(f"report written to {' and '.join(map(str, files))}", soft_wrap=True)
 
 
 async def read_memories(settings: Settings) -> OwnMemories:
-    """From the store that this process works with, as it is; nothing in it is changed."""
+    """Read the memories of the configured store without changing anything."""
     async with open_service(settings) as recollect:
         return await read_own(recollect)
 
@@ -102,7 +100,7 @@ async def _read_settings(settings: Settings) -> RecallSettings:
 
 
 class Person:
-    """Whoever sits at the terminal, asked about one question after another."""
+    """Asks the person at the terminal about one question after another."""
 
     def __init__(self, words: OwnWords, console: Console) -> None:
         self._words = words
@@ -116,37 +114,41 @@ class Person:
             cut = content if len(content) <= _SHOWN else f"{content[:_SHOWN]} …"
             console.print(Text(f"memory: {cut}"))
         try:
-            return self._judged(label)
+            return self._judge(label)
         except EOFError as error:
             raise InvalidInput(
-                f"nobody answered question {number} of {total}; what was answered is kept",
+                f"no answer to question {number} of {total}; your earlier answers are saved",
                 field="own",
-                remedy="Run it again in a terminal to go on, or take the rest as it is with --yes.",
+                remedy="Run it again in a terminal to continue, or accept the rest with --yes.",
             ) from error
 
-    def _judged(self, label: Label) -> Label | None:
+    def _judge(self, label: Label) -> Label | None:
         if not label.text:
-            text = self._typed(label, "a question about it in other words (empty: none, q: enough)")
+            text = self._read_question(
+                label, "a question about it in other words (empty: none, q: quit)"
+            )
             if text == "q":
                 return None
-            return replace(label, text=text, state="confirmed") if text else struck(label)
+            return replace(label, text=text, state="confirmed") if text else strike(label)
         self._console.print(Text(f"question: {clean_query(label.text)}", style="bold"))
         choice = Prompt.ask(_HELP, choices=list(_CHOICES), default="y", console=self._console)
         if choice == "q":
             return None
         if choice == "n":
-            return struck(label)
-        text = self._typed(label, "the question (empty: as it is)") if choice == "e" else ""
+            return strike(label)
+        text = self._read_question(label, "the question (empty: keep it)") if choice == "e" else ""
         return replace(label, text=text or label.text, state="confirmed")
 
-    def _typed(self, label: Label, what: str) -> str:
-        """A question that its stratum allows, or nothing."""
+    def _read_question(self, label: Label, what: str) -> str:
+        """Read a question that its stratum allows, or an empty string."""
         while True:
             text = Prompt.ask(what, default="", show_default=False, console=self._console).strip()
             if fault := unstorable(text):
-                self._console.print(f"that holds {fault}")
+                self._console.print(f"the question contains {fault}")
             elif given := self._words.given_away(label.stratum, text, tuple(label.gold)):
-                told = ", ".join(sorted(given))
-                self._console.print(Text(f"that would give it away: {told}; say it without"))
+                words = ", ".join(sorted(given))
+                self._console.print(
+                    Text(f"this gives the answer away: {words}. Rephrase it without these words")
+                )
             else:
                 return text

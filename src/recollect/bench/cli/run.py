@@ -1,4 +1,4 @@
-"""`recollect bench run`: configurations measured on evaluation sets."""
+"""`recollect bench run`: measure configurations on evaluation sets."""
 
 from __future__ import annotations
 
@@ -12,17 +12,23 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from recollect.bench.cli.data import Data
-from recollect.bench.cli.measuring import ALL, check_writable, chosen_sets, make_folder, measured
+from recollect.bench.cli.measuring import (
+    ALL,
+    check_writable,
+    make_folder,
+    measure_runs,
+    select_sets,
+)
 from recollect.bench.data.datasets import EvaluationSet, read_facts
 from recollect.bench.reports.as_json import as_json
-from recollect.bench.reports.as_markdown import MEAN, markdown
+from recollect.bench.reports.as_markdown import MEAN, render_markdown
 from recollect.bench.reports.machine import provenance
 from recollect.bench.reports.plots import write_plots
-from recollect.bench.reports.readable import readable
+from recollect.bench.reports.readable import render_changes
 from recollect.bench.runs.configs import parse_configs
 from recollect.bench.runs.measure import TIMED
 from recollect.bench.scores.report import OVERALL, Report
-from recollect.bench.scores.scoring import scored
+from recollect.bench.scores.scoring import score_runs
 from recollect.bench.scores.summary import check_against, make_report
 from recollect.core.errors import InvalidInput
 from recollect.settings import load
@@ -34,38 +40,40 @@ _SHOWN: Final = ("R@10", "nDCG@10")
 def run(
     *,
     data: Data = None,
-    sets: Annotated[str, typer.Option(help="Which sets: their names, or all.")] = ALL,
+    sets: Annotated[
+        str, typer.Option(help="Sets to use: names separated by commas, or all.")
+    ] = ALL,
     configs: Annotated[
-        str, typer.Option(help="Which configurations: names, with :setting=value|value.")
+        str, typer.Option(help="Configurations to compare: names, with :setting=value|value.")
     ] = "default,lexical,dense,rrf,convex",
     json_file: Annotated[
-        Path | None, typer.Option("--json", help="Write the report here as JSON; - is stdout.")
+        Path | None, typer.Option("--json", help="Write the report to FILE as JSON; - for stdout.")
     ] = None,
     markdown_file: Annotated[
-        Path | None, typer.Option("--markdown", help="Write the report here as Markdown.")
+        Path | None, typer.Option("--markdown", help="Write the report to FILE as Markdown.")
     ] = None,
-    plots: Annotated[Path | None, typer.Option(help="Draw the plots into this folder.")] = None,
+    plots: Annotated[Path | None, typer.Option(help="Write plots to this directory.")] = None,
     readable_file: Annotated[
         Path | None,
-        typer.Option("--readable", help="Write the questions won and lost here, side by side."),
+        typer.Option("--readable", help="Write the questions won and lost to FILE, side by side."),
     ] = None,
     against: Annotated[
-        str | None, typer.Option(help="Compare with this configuration; else with the first.")
+        str | None, typer.Option(help="Compare with this configuration. Default: the first.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Same seed, same numbers.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed for resampling.")] = 1,
     timed: Annotated[
-        int, typer.Option(min=0, help="How many questions of each set to time as well.")
+        int, typer.Option(min=0, help="Number of questions per set that are also timed.")
     ] = TIMED,
     facts: Annotated[
         Path | None,
-        typer.Option(help="For graph=given on one set: its ready-made facts, in place of its own."),
+        typer.Option(help="For graph=given: read the facts of one set from FILE instead."),
     ] = None,
 ) -> None:
-    """How well configurations recall, on real stores that are thrown away afterwards."""
+    """Measure how well configurations recall, on temporary stores."""
     parsed = parse_configs(configs)
     base = against or parsed[0].name
     check_against(base, [config.name for config in parsed])
-    chosen = chosen_sets(data, sets)
+    chosen = select_sets(data, sets)
     if facts is not None:
         chosen = [_with_facts(chosen, facts)]
     named = (json_file, markdown_file, readable_file)
@@ -73,8 +81,8 @@ def run(
     if plots is not None:
         make_folder(plots)
     settings = load()
-    runs = measured([(one, parsed) for one in chosen], settings, timed=timed)
-    found = scored(chosen, runs)
+    runs = measure_runs([(data, parsed) for data in chosen], settings, timed=timed)
+    found = score_runs(chosen, runs)
     origin = provenance(chosen, parsed, seed=seed, embedder=settings.embedder)
     report = make_report(found, against=base, seed=seed, provenance=origin)
     _show(report, to_stderr=json_file == STDOUT)
@@ -83,9 +91,9 @@ def run(
     elif json_file is not None:
         json_file.write_text(as_json(report), encoding="utf-8")
     if markdown_file is not None:
-        markdown_file.write_text(markdown(report), encoding="utf-8")
+        markdown_file.write_text(render_markdown(report), encoding="utf-8")
     if readable_file is not None:
-        readable_file.write_text(readable(found, base), encoding="utf-8")
+        readable_file.write_text(render_changes(found, base), encoding="utf-8")
     if plots is not None:
         write_plots(report, plots)
 
@@ -93,15 +101,15 @@ def run(
 def _with_facts(sets: Sequence[EvaluationSet], file: Path) -> EvaluationSet:
     if len(sets) != 1:
         raise InvalidInput(
-            f"{file} speaks of one set's documents, and there are {len(sets)} sets",
+            f"{file} contains the facts of one set, but {len(sets)} sets are selected",
             field="--facts",
-            remedy="Name the one set with --sets.",
+            remedy="Select one set with --sets.",
         )
     return replace(sets[0], facts=read_facts(file))
 
 
 def _show(report: Report, *, to_stderr: bool) -> None:
-    """The first lines of the report: overall, in percent."""
+    """Print the overall figures, in percent."""
     cells = {
         (row.config, row.set, row.metric): row.value
         for row in report.results
@@ -118,6 +126,6 @@ def _show(report: Report, *, to_stderr: bool) -> None:
         title=f"{' / '.join(_SHOWN)}, %",
     )
     for name in report.configs:
-        values = ([cells[name, each, metric] for metric in _SHOWN] for each in sets)
-        table.add_row(name, *(" / ".join(f"{100 * one:.1f}" for one in row) for row in values))
+        values = ([cells[name, set_name, metric] for metric in _SHOWN] for set_name in sets)
+        table.add_row(name, *(" / ".join(f"{100 * value:.1f}" for value in row) for row in values))
     Console(stderr=to_stderr, highlight=False, markup=False).print(table)

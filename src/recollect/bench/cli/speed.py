@@ -15,14 +15,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemaini
 from rich.progress import Progress as Bar
 
 from recollect.bench.cli.data import Data
-from recollect.bench.cli.measuring import ALL, check_writable, chosen_sets
+from recollect.bench.cli.measuring import ALL, check_writable, select_sets
 from recollect.bench.speed.corpus import KINDS, OWNER, Corpus
 from recollect.bench.speed.recall import Measured, measure
 from recollect.bench.speed.report import SpeedReport, show
 from recollect.bench.speed.rig import Dense, Documents, Rig
 from recollect.bench.speed.server import measure_server
 from recollect.bench.speed.vectors import Subjects
-from recollect.bench.temporary import throw_away_home
+from recollect.bench.temporary import temporary_home
 from recollect.settings import Settings, load
 from recollect.usecases.priority import Callers
 from recollect.usecases.recall.dense import dense_leg
@@ -36,37 +36,39 @@ _DEADLINE_MS: Final = 60_000
 def speed(
     *,
     rows: Annotated[
-        str, typer.Option(help="How many memories the store holds at each step, ascending.")
+        str, typer.Option(help="Store sizes to measure, in memories, ascending.")
     ] = "5000,50000",
-    queries: Annotated[int, typer.Option(min=2, help="Queries of each kind.")] = 100,
-    seed: Annotated[int, typer.Option(help="Same seed, same memories and queries.")] = 1,
+    queries: Annotated[int, typer.Option(min=2, help="Number of queries of each kind.")] = 100,
+    seed: Annotated[int, typer.Option(help="Random seed for memories and queries.")] = 1,
     data: Data = None,
     dense: Annotated[
-        bool, typer.Option(help="Also the dense leg, with the model that RECOLLECT_EMBEDDER names.")
+        bool, typer.Option(help="Also measure the dense leg, with the model in RECOLLECT_EMBEDDER.")
     ] = True,
     json_file: Annotated[
-        Path | None, typer.Option("--json", help="Also write the report to this file as JSON.")
+        Path | None, typer.Option("--json", help="Also write the report to FILE as JSON.")
     ] = None,
 ) -> None:
-    """How long recall takes as the store grows, on a throw-away embedded Postgres. With a folder of
-    evaluation sets, vectors and the questions that test them are those of real texts.
+    """Measure how long recall takes as the store grows, on a temporary embedded Postgres. With
+    --data, vectors and test questions come from real texts.
     """
     from recollect.adapters.postgres.embedded import EmbeddedPostgres
 
-    sizes = _sizes(rows)
+    sizes = _parse_sizes(rows)
     if json_file is not None:
         check_writable([json_file])
     corpus, yours = Corpus.seeded(seed), load()
     subjects = Subjects.made_up(corpus, sizes[-1])
     if data is not None and dense:
-        subjects = Subjects.of_sets(chosen_sets(data, ALL), seed)
+        subjects = Subjects.of_sets(select_sets(data, ALL), seed)
     embedder = yours.embedder if dense else NO_EMBEDDER
-    with throw_away_home() as home:
+    with temporary_home() as home:
         with EmbeddedPostgres(home, account=yours.postgres_account) as url:
             mine = load(home=home, database_url=url, owner=OWNER)
-            measuring = _measured(mine, yours, url, embedder, corpus, subjects, sizes, queries)
+            measuring = _measure_recall(
+                mine, yours, url, embedder, corpus, subjects, sizes, queries
+            )
             measured, embedder = asyncio.run(measuring)
-        # Its Postgres is stopped, so that the server starts it as any server does.
+        # Its Postgres is stopped, so the server starts it as usual.
         server = measure_server(home, yours, embedder, corpus.queries(KINDS[0], 20, sizes[0]))
     report = SpeedReport(measured, server, tuple(sizes), queries, seed)
     show(report, Console(highlight=False))
@@ -74,21 +76,21 @@ def speed(
         json_file.write_text(json.dumps(report.as_dict(), indent=2) + "\n")
 
 
-def _sizes(text: str) -> list[int]:
+def _parse_sizes(text: str) -> list[int]:
     try:
         sizes = [int(part.replace("_", "")) for part in text.split(",")]
     except ValueError:
         sizes = []
     if not sizes or sizes[0] < 100 or sizes != sorted(set(sizes)):
         raise typer.BadParameter(
-            f"{text!r} is not a list of ascending sizes; give for example 5000,300000 "
-            "(100 is the smallest).",
+            f"{text!r} is not a list of ascending sizes. Use for example 5000,300000 "
+            "(at least 100).",
             param_hint="--rows",
         )
     return sizes
 
 
-async def _measured(
+async def _measure_recall(
     mine: Settings,
     yours: Settings,
     url: str,
@@ -98,7 +100,7 @@ async def _measured(
     sizes: list[int],
     queries: int,
 ) -> tuple[Measured, str]:
-    """What was found, and the name of the model that was measured."""
+    """Measure recall at each size; also return the name of the model that was used."""
     with _bar() as bar:
         task = bar.add_task("starting", total=None)
 
@@ -112,8 +114,7 @@ async def _measured(
         documents = Documents(callers.yield_to_callers)
         async with (
             open_postgres(mine) as (store, _),
-            # A model is not made again for every run: it comes from, and stays in, the user's
-            # folder.
+            # The model is kept in the user's home, so it is not built again for every run.
             catalogue(yours, building, documents.yield_to_callers) as embedders,
             await AsyncConnection.connect(url, autocommit=True) as connection,
             open_second_phase(store, mine) as second_phase,
@@ -123,13 +124,13 @@ async def _measured(
             )
             dense = None
             if store.vectors is None:
-                bar.console.print(f"without the dense leg: {store.vector_note}")
+                bar.console.print(f"skipping the dense leg: {store.vector_note}")
             elif embedder != NO_EMBEDDER:
                 dense = await Dense.opened(store.vectors, embedders, embedder, subjects, progress)
                 legs = {**context.legs, "dense": dense_leg(store.vectors, embedders)}
                 context = replace(context, legs=legs)
             recollect = LocalService(context, OWNER)
-            # A busy machine must be slow here and not leave a leg out.
+            # On a busy machine a leg must be slow here, not skipped.
             await recollect.change_settings({"deadline_ms": _DEADLINE_MS})
             rig = Rig(store, connection, recollect, dense, documents)
             found = await measure(rig, corpus, sizes, queries=queries, progress=progress)

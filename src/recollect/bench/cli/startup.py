@@ -1,4 +1,4 @@
-"""`recollect bench startup`: what each everyday command costs, from its start to its end."""
+"""`recollect bench startup`: CPU and wall time of common commands."""
 
 from __future__ import annotations
 
@@ -13,32 +13,35 @@ from rich.console import Console
 from rich.table import Table
 
 from recollect.bench.cli.measuring import check_writable
-from recollect.bench.cli.sync import one_bar, throw_away_server
+from recollect.bench.cli.sync import progress_bar, temporary_server
 from recollect.bench.speed.startup import StartupResult, as_document, measure
 
 
 def startup(
     *,
-    runs: Annotated[int, typer.Option(min=1, help="Runs of each command.")] = 20,
+    runs: Annotated[int, typer.Option(min=1, help="Number of runs per command.")] = 20,
     server: Annotated[
-        bool, typer.Option("--server", help="Also with a server behind the store, and alone.")
+        bool,
+        typer.Option(
+            "--server", help="Also measure with a server, with and without a local store."
+        ),
     ] = False,
     json_file: Annotated[
-        Path | None, typer.Option("--json", help="Also write the report to this file as JSON.")
+        Path | None, typer.Option("--json", help="Also write the report to FILE as JSON.")
     ] = None,
 ) -> None:
-    """CPU and wall time of everyday commands, and how many modules each imports."""
+    """Measure CPU and wall time of common commands, and how many modules they import."""
     if json_file is not None:
         check_writable([json_file])
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="recollect-bench-")))
-        folder.chmod(0o711)  # as root, Postgres runs as another account, which must pass through
-        progress = stack.enter_context(one_bar())
+        folder.chmod(0o711)  # as root, Postgres runs as another account that needs access
+        progress = stack.enter_context(progress_bar())
         results = measure(
             "local", {"RECOLLECT_HOME": str(folder / "local")}, folder, runs, progress
         )
         if server:
-            url, key = stack.enter_context(throw_away_server(folder / "server"))
+            url, key = stack.enter_context(temporary_server(folder / "server"))
             named = {"RECOLLECT_API_URL": url, "RECOLLECT_API_KEY": key}
             for store, sync in (("cached", "on"), ("remote", "off")):
                 settings = {
@@ -57,14 +60,14 @@ def _table(results: list[StartupResult]) -> Table:
         "store", "command", "cpu p50 ms", "cpu p95 ms", "wall p50 ms", "wall p95 ms", "modules",
         box=None, pad_edge=False,
     )  # fmt: skip
-    for one in results:
+    for result in results:
         table.add_row(
-            one.store,
-            one.command,
-            f"{one.cpu_p50_ms:.0f}",
-            f"{one.cpu_p95_ms:.0f}",
-            f"{one.wall_p50_ms:.0f}",
-            f"{one.wall_p95_ms:.0f}",
-            f"{one.modules}",
+            result.store,
+            result.command,
+            f"{result.cpu_p50_ms:.0f}",
+            f"{result.cpu_p95_ms:.0f}",
+            f"{result.wall_p50_ms:.0f}",
+            f"{result.wall_p95_ms:.0f}",
+            f"{result.modules}",
         )
     return table

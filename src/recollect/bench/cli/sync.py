@@ -1,4 +1,4 @@
-"""`recollect bench sync`: a throw-away server, a client that was away, and how it catches up."""
+"""`recollect bench sync`: how a client that was offline catches up with a temporary server."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ console = Console(stderr=True, highlight=False)
 
 def sync(
     *,
-    writes: Annotated[int, typer.Option(min=1, help="How many wait when the server is back.")] = (
-        10_000
-    ),
+    writes: Annotated[
+        int, typer.Option(min=1, help="Number of offline writes waiting for the server.")
+    ] = (10_000),
     straight: Annotated[
-        int, typer.Option(min=1, help="How many are written straight to the server.")
+        int, typer.Option(min=1, help="Number of writes sent directly to the server.")
     ] = 1_000,
     json_file: Annotated[
-        Path | None, typer.Option("--json", help="Also write the report to this file as JSON.")
+        Path | None, typer.Option("--json", help="Also write the report to FILE as JSON.")
     ] = None,
 ) -> None:
-    """Writes accepted offline, the time to catch up, requests a write; on a throw-away server."""
+    """Measure offline writes and the time and requests to sync them, on a temporary server."""
     with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder:
-        # As root, Postgres runs as another account, which must be able to pass through.
+        # As root, Postgres runs as another account that needs access.
         Path(folder).chmod(0o711)
-        with throw_away_server(Path(folder) / "server") as (url, key), one_bar() as progress:
+        with temporary_server(Path(folder) / "server") as (url, key), progress_bar() as progress:
             report = asyncio.run(measure(url, key, Path(folder), writes, straight, progress))
     Console(highlight=False).print(_table(report))
     if json_file is not None:
@@ -50,8 +50,8 @@ def sync(
 
 
 @contextmanager
-def throw_away_server(home: Path) -> Iterator[tuple[str, str]]:
-    """`recollect serve` on a free port, without a worker: embedding is not what is measured."""
+def temporary_server(home: Path) -> Iterator[tuple[str, str]]:
+    """Run `recollect serve` on a free port without a worker, and yield its URL and key."""
     ready = home / "ready.json"
     home.mkdir(mode=0o711)
     command = [sys.executable, "-m", "recollect.main", "serve", "--port", "0"]
@@ -69,18 +69,18 @@ def throw_away_server(home: Path) -> Iterator[tuple[str, str]]:
             if process.poll() is not None or time.monotonic() > until:
                 raise StoreUnavailable(
                     "the server for the benchmark did not start",
-                    remedy="See why with `recollect serve` and `recollect doctor`.",
+                    remedy="Run `recollect serve` and `recollect doctor` to find out why.",
                 )
             time.sleep(0.05)
-        told = json.loads(ready.read_text())
-        yield told["url"], told["key"]
+        server = json.loads(ready.read_text())
+        yield server["url"], server["key"]
     finally:
         process.terminate()
         process.wait()
 
 
 @contextmanager
-def one_bar() -> Iterator[_Tell]:
+def progress_bar() -> Iterator[_Report]:
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -88,11 +88,11 @@ def one_bar() -> Iterator[_Tell]:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console, transient=True) as bar:
-        yield _Tell(bar)
+        yield _Report(bar)
 
 
-class _Tell:
-    """One bar for each thing that is measured."""
+class _Report:
+    """Progress callback that restarts the bar for each new step."""
 
     def __init__(self, bar: Progress) -> None:
         self._bar = bar
@@ -107,24 +107,27 @@ class _Tell:
 
 
 def _table(report: SyncReport) -> Table:
-    told = report.as_dict()
-    table = Table("measured", "value", "against straight", box=None, pad_edge=False)
-    straight = told["straight_writes_per_second"]
-    table.add_row("straight to the server", f"{straight:,.0f} writes/s", "1.0 ×")
+    figures = report.as_dict()
+    table = Table("measured", "value", "compared with direct", box=None, pad_edge=False)
+    straight = figures["straight_writes_per_second"]
+    table.add_row("sent directly to the server", f"{straight:,.0f} writes/s", "1.0 ×")
     table.add_row(
         "accepted offline",
-        f"{told['offline_writes_per_second']:,.0f} writes/s",
-        f"{told['offline_to_straight']:.1f} ×",
+        f"{figures['offline_writes_per_second']:,.0f} writes/s",
+        f"{figures['offline_to_straight']:.1f} ×",
     )
+    catch_up = figures["catch_up_seconds"]
     table.add_row(
         f"catching up on {report.writes:,}",
-        f"{told['catch_up_seconds']:.1f} s, {told['catch_up_writes_per_second']:,.0f} writes/s",
-        f"{told['catch_up_to_straight']:.1f} ×",
+        f"{catch_up:.1f} s, {figures['catch_up_writes_per_second']:,.0f} writes/s",
+        f"{figures['catch_up_to_straight']:.1f} ×",
     )
-    table.add_row("requests per synced write", f"{told['requests_per_synced_write']:.4f}", "of 1")
+    table.add_row(
+        "requests per synced write", f"{figures['requests_per_synced_write']:.4f}", "of 1"
+    )
     table.add_row(
         f"first sync of {report.writes + report.straight_writes:,} elsewhere",
-        f"{told['first_sync_seconds']:.1f} s in {told['first_sync_requests']:.0f} requests",
+        f"{figures['first_sync_seconds']:.1f} s in {figures['first_sync_requests']:.0f} requests",
         "",
     )
     return table

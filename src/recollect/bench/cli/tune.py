@@ -1,4 +1,4 @@
-"""`recollect bench tune`: which fusion parameters to use, by questions that did not choose them."""
+"""`recollect bench tune`: choose fusion parameters and confirm them on held-out questions."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from rich.console import Console
 from rich.table import Table
 
 from recollect.bench.cli.data import Data
-from recollect.bench.cli.measuring import ALL, check_writable, chosen_sets, measured
+from recollect.bench.cli.measuring import ALL, check_writable, measure_runs, select_sets
 from recollect.bench.cli.own import read_memories
 from recollect.bench.data.datasets import EvaluationSet
-from recollect.bench.own.labels import present_labels
+from recollect.bench.own.labels import read_current_labels
 from recollect.bench.own.memories import evaluation_set
 from recollect.bench.own.private import private_folder
 from recollect.bench.runs.configs import Config, parse_configs
 from recollect.bench.scores.metrics import METRICS
-from recollect.bench.scores.scoring import scored
+from recollect.bench.scores.scoring import score_runs
 from recollect.bench.studies.tune import (
     CURRENT,
     DEFAULT_SWEEP,
     Tuning,
     as_dict,
-    candidates,
+    build_candidates,
     changes,
     commands,
-    halves,
+    split_halves,
     tune,
 )
 from recollect.core.errors import InvalidInput
@@ -42,42 +42,50 @@ from recollect.wiring import open_service
 def tune_settings(
     *,
     data: Data = None,
-    sets: Annotated[str, typer.Option(help="Which sets: their names, or all.")] = ALL,
+    sets: Annotated[
+        str, typer.Option(help="Sets to use: names separated by commas, or all.")
+    ] = ALL,
     own: Annotated[
-        bool, typer.Option("--own", help="Your private set instead; see `recollect bench own`.")
+        bool, typer.Option("--own", help="Use your private set; see `recollect bench own`.")
     ] = False,
-    configs: Annotated[str, typer.Option(help="What to try, as a sweep.")] = DEFAULT_SWEEP,
-    metric: Annotated[str, typer.Option(help=f"One of {', '.join(METRICS)}.")] = "nDCG@10",
-    seed: Annotated[int, typer.Option(min=0, help="Same seed, same halves and figures.")] = 1,
+    configs: Annotated[
+        str, typer.Option(help="Configurations to try, as a sweep.")
+    ] = DEFAULT_SWEEP,
+    metric: Annotated[
+        str, typer.Option(help=f"Metric to optimise: {', '.join(METRICS)}.")
+    ] = "nDCG@10",
+    seed: Annotated[
+        int, typer.Option(min=0, help="Random seed for the halves and resampling.")
+    ] = 1,
     apply: Annotated[
-        bool, typer.Option("--apply", help="Make the change, if one is recommended.")
+        bool, typer.Option("--apply", help="Apply the change if one is recommended.")
     ] = False,
     json_file: Annotated[
-        Path | None, typer.Option("--json", help="Also write the outcome to this file as JSON.")
+        Path | None, typer.Option("--json", help="Also write the result to FILE as JSON.")
     ] = None,
 ) -> None:
-    """Choose fusion parameters on half of the questions and confirm them on the other half."""
+    """Choose fusion parameters on one half of the questions and confirm them on the other."""
     _check_metric(metric)
     if json_file is not None:
         check_writable([json_file])
     settings = load()
-    found = _own_set(settings) if own else chosen_sets(data, sets)
-    halves(found, seed)  # complains of too few questions before minutes of measuring
-    present = asyncio.run(_present(settings))
-    tried = candidates(parse_configs(configs), present)
-    work = [(one, tried) for one in found]
-    runs = measured(work, settings, timed=0, keep_vectors=not own)
-    tuning = tune(scored(found, runs), metric, seed)
+    found = _own_set(settings) if own else select_sets(data, sets)
+    split_halves(found, seed)  # reject too few questions before minutes of measuring
+    present = asyncio.run(_read_current(settings))
+    tried = build_candidates(parse_configs(configs), present)
+    work = [(data, tried) for data in found]
+    runs = measure_runs(work, settings, timed=0, keep_vectors=not own)
+    tuning = tune(score_runs(found, runs), metric, seed)
     chosen = next(config for config in tried if config.name == tuning.chosen)
     wanted = changes(present, chosen) if tuning.recommended else {}
     _print(tuning, wanted)
-    if wanted and (said := remark(settings, chosen)):
-        typer.echo(said)
+    if wanted and (warning := store_warning(settings, chosen)):
+        typer.echo(warning)
     if json_file is not None:
         json_file.write_text(json.dumps(as_dict(tuning, wanted), indent=2) + "\n")
     if apply and wanted:
         asyncio.run(_apply(settings, wanted))
-        typer.echo("applied; `recollect settings log` shows what was changed")
+        typer.echo("applied; see `recollect settings log` for the change")
 
 
 def _check_metric(metric: str) -> None:
@@ -92,11 +100,11 @@ def _check_metric(metric: str) -> None:
 def _own_set(settings: Settings) -> list[EvaluationSet]:
     folder = private_folder(settings.home)
     memories = asyncio.run(read_memories(settings))
-    return [evaluation_set(memories, present_labels(folder, memories.memories))]
+    return [evaluation_set(memories, read_current_labels(folder, memories.memories))]
 
 
-async def _present(settings: Settings) -> RecallSettings:
-    """Those of the store, without making one where there is none."""
+async def _read_current(settings: Settings) -> RecallSettings:
+    """Read the settings of the store, without creating one."""
     if settings.api_url is None and not settings.sqlite_path.exists():
         return RecallSettings()
     async with open_service(settings) as recollect:
@@ -108,35 +116,35 @@ async def _apply(settings: Settings, wanted: Mapping[str, object]) -> None:
         await recollect.change_settings(wanted)
 
 
-def remark(settings: Settings, chosen: Config) -> str | None:
-    """What is odd about a change that is only recommended for another store than the one here."""
+def store_warning(settings: Settings, chosen: Config) -> str | None:
+    """Warn when the change is recommended for another kind of store than the current one."""
     if settings.api_url is not None or chosen.layout.engine == "sqlite":
         return None
     return (
-        "the settings here are those of the local store, which recalls by words alone; to change a "
-        "server's, name it with RECOLLECT_API_URL"
+        "these are the settings of the local store, which recalls by words alone; to change a "
+        "server's settings, set RECOLLECT_API_URL"
     )
 
 
 def _print(tuning: Tuning, wanted: Mapping[str, object]) -> None:
     out = Console(highlight=False, markup=False)
     best = Table("tried", f"{tuning.metric}, choosing half", title="best first")
-    for name, value in sorted(tuning.means.items(), key=lambda one: -one[1]):
+    for name, value in sorted(tuning.means.items(), key=lambda item: -item[1]):
         best.add_row(name, f"{100 * value:.1f}")
     out.print(best)
-    held = Table("held out", "questions", f"{tuning.chosen} against {CURRENT}", "p")
+    held = Table("held out", "questions", f"{tuning.chosen} minus {CURRENT}", "p")
     rows = dict(tuning.per_set)
     if len(rows) > 1:
         rows["mean of sets"] = tuning.held_out
-    for name, one in rows.items():
-        told = f"{100 * one.value:+.2f} [{100 * one.low:+.2f}, {100 * one.high:+.2f}]"
-        held.add_row(name, str(one.count), told, f"{one.p:.4f}")
+    for name, gain in rows.items():
+        shown = f"{100 * gain.value:+.2f} [{100 * gain.low:+.2f}, {100 * gain.high:+.2f}]"
+        held.add_row(name, str(gain.count), shown, f"{gain.p:.4f}")
     out.print(held)
     if wanted:
         lines = ("a change is recommended:", *commands(wanted))
     elif tuning.chosen == CURRENT:
-        lines = ("no change is recommended: nothing that was tried is better than what is set",)
+        lines = ("no change is recommended: nothing tried is better than the current settings",)
     else:
-        lines = ("no change is recommended: the held-out interval does not lie above zero",)
+        lines = ("no change is recommended: the held-out interval is not above zero",)
     for line in lines:
         out.print(line, soft_wrap=True)

@@ -40,12 +40,12 @@ class Converted:
 
     @classmethod
     def of(cls, documents: Mapping[str, Document], asked: Sequence[Asked]) -> Converted:
-        answerable = tuple(each for each in asked if each.gold)
+        answerable = tuple(labelled for labelled in asked if labelled.gold)
         return cls(tuple(documents.values()), answerable, len(asked) - len(answerable))
 
     @property
     def labels(self) -> int:
-        return sum(len(each.gold) for each in self.asked)
+        return sum(len(labelled.gold) for labelled in self.asked)
 
 
 def read_published(file: Path, shape: type[T], name: str) -> T:
@@ -54,17 +54,17 @@ def read_published(file: Path, shape: type[T], name: str) -> T:
         return TypeAdapter(shape).validate_json(file.read_bytes())
     except OSError as error:
         raise InvalidInput(
-            f"{file} cannot be read: {error.strerror}",
+            f"cannot read {file}: {error.strerror}",
             field="file",
-            remedy=f"Name the file that the authors of {name} publish.",
+            remedy=f"Pass the file published by the authors of {name}.",
         ) from error
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"]))
         raise InvalidInput(
-            f"{file} is not as {name} is published: {place + ': ' if place else ''}{first['msg']}",
+            f"{file} is not the published {name}: {place + ': ' if place else ''}{first['msg']}",
             field="file",
-            remedy=f"Give the JSON file of {name} as its authors publish it, unchanged.",
+            remedy=f"Use the JSON file of {name} as published, unchanged.",
         ) from error
 
 
@@ -72,20 +72,20 @@ def check_target(folder: Path, *, force: bool) -> None:
     """Before the work, not after it: whether the set may be written here."""
     if folder.exists() and not folder.is_dir():
         raise InvalidInput(
-            f"{folder} is a file", field="out", remedy="Name a folder for the set's files."
+            f"{folder} is a file", field="out", remedy="Pass a directory for the set's files."
         )
     if folder.is_dir() and any(folder.iterdir()) and not force:
         raise InvalidInput(
             f"{folder} is not empty",
             field="out",
-            remedy="Name another folder, or use --force to replace the set in this one.",
+            remedy="Choose another directory, or replace the set with --force.",
         )
 
 
 def contents(converted: Converted) -> dict[str, str]:
     """What stands in each of the set's files."""
     asked = converted.asked
-    labels = [(each.question.id, document) for each in asked for document in each.gold]
+    labels = [(labelled.question.id, document) for labelled in asked for document in labelled.gold]
     lines: dict[str, Iterable[str]] = {
         CORPUS: map(_json, map(_document, converted.documents)),
         QUERIES: map(_json, map(_question, asked)),
@@ -107,9 +107,9 @@ def write_set(converted: Converted, folder: Path, *, force: bool = False) -> Non
             (folder / name).write_text(text, encoding="utf-8", newline="\n")
     except OSError as error:
         raise InvalidInput(
-            f"{folder} cannot be written: {error.strerror}",
+            f"cannot write {folder}: {error.strerror}",
             field="out",
-            remedy="Name a folder that you may write to, on a disk with room.",
+            remedy="Choose a writable directory on a disk with free space.",
         ) from error
 
 

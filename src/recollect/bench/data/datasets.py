@@ -71,7 +71,7 @@ def conversations(documents: Sequence[Document]) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for (scope, time, title), run in groupby(
-        documents, key=lambda one: (one.scope, one.time, one.title)
+        documents, key=lambda document: (document.scope, document.time, document.title)
     ):
         turns = list(run)
         if time is not None and not title and len(turns) > 1:
@@ -114,21 +114,21 @@ def find_sets(data: Path, names: Sequence[str] | None) -> list[Path]:
         raise InvalidInput(
             f"there is no folder {data}",
             field="data",
-            remedy="Name the folder that holds the evaluation sets, one folder each.",
+            remedy="Pass the directory that contains the evaluation sets, one directory each.",
         )
-    here = {each.name: each for each in sorted(data.iterdir()) if _is_set(each)}
+    here = {folder.name: folder for folder in sorted(data.iterdir()) if _is_set(folder)}
     if not here and _is_set(data):
         here = {_name(data): data}
     if not here:
         raise InvalidInput(
-            f"no folder in {data} is an evaluation set",
+            f"{data} contains no evaluation set",
             field="data",
-            remedy=f"A set is a folder that holds {', '.join(FILES)}.",
+            remedy=f"A set is a directory with {', '.join(FILES)}.",
         )
     unknown = [name for name in names or () if name not in here]
     if unknown:
         raise InvalidInput(
-            f"no evaluation set is called {unknown[0]!r}",
+            f"there is no evaluation set named {unknown[0]!r}",
             field="sets",
             remedy=f"Choose from {', '.join(here)}.",
         )
@@ -139,8 +139,8 @@ def read_set(folder: Path) -> EvaluationSet:
     """The set in a folder, whole and checked; InvalidInput with file and line if it is not."""
     contents = {name: _bytes(folder / name) for name in FILES}
     digest = hashlib.sha256()
-    for each in contents.values():
-        digest.update(each)
+    for content in contents.values():
+        digest.update(content)
     documents = _documents(_Source(folder / CORPUS, contents[CORPUS]))
     questions = _questions(_Source(folder / QUERIES, contents[QUERIES]))
     gold = _gold(_Source(folder / QRELS, contents[QRELS]), documents, questions)
@@ -326,7 +326,7 @@ def _bytes(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise InvalidInput(
-            f"{path} cannot be read: {error.strerror}",
+            f"cannot read {path}: {error.strerror}",
             field="data",
-            remedy=f"A set is a folder that holds {', '.join(FILES)}.",
+            remedy=f"A set is a directory with {', '.join(FILES)}.",
         ) from error

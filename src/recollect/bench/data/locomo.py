@@ -59,7 +59,7 @@ def locomo(file: Path) -> Converted:
         turns = {document.id: document for document in _turns(sample)}
         documents |= turns
         asked += [
-            _asked(sample.sample_id, number, each, turns) for number, each in enumerate(sample.qa)
+            _asked(sample.sample_id, number, pair, turns) for number, pair in enumerate(sample.qa)
         ]
     return Converted.of(documents, asked)
 

@@ -50,10 +50,9 @@ class _Entry(BaseModel):
             return list(zip(*parts, strict=True))
         except ValueError as error:
             raise InvalidInput(
-                f"the sessions of question {self.question_id!r} and their ids and dates differ "
-                "in number",
+                f"question {self.question_id!r} has different numbers of sessions, ids and dates",
                 field="file",
-                remedy="Give the JSON file of LongMemEval as its authors publish it, unchanged.",
+                remedy="Use the JSON file of LongMemEval as published, unchanged.",
             ) from error
 
 

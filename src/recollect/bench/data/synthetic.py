@@ -45,8 +45,8 @@ def synthetic_set(seed: int = 1) -> EvaluationSet:
     return EvaluationSet(
         name=NAME,
         documents=made.documents,
-        questions=tuple(each.question for each in made.asked),
-        gold={each.question.id: dict.fromkeys(each.gold, 1) for each in made.asked},
+        questions=tuple(labelled.question for labelled in made.asked),
+        gold={labelled.question.id: dict.fromkeys(labelled.gold, 1) for labelled in made.asked},
         digest=hashlib.sha256("".join(contents(made).values()).encode()).hexdigest(),
     )
 
@@ -57,8 +57,8 @@ def synthetic(seed: int) -> Converted:
     parts: tuple[Callable[[Random], _Part], ...]
     parts = (_incidents, _settings, _projects, _pairs, _scoped, _others)
     made = [part(random) for part in parts]
-    documents = _shuffled([one for documents, _ in made for one in documents], random)
-    asked = tuple(one for _, questions in made for one in questions)
+    documents = _shuffled([document for documents, _ in made for document in documents], random)
+    asked = tuple(question for _, questions in made for question in questions)
     return Converted(tuple(documents), asked, left_out=0)
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final, Literal, get_args
 
 from recollect.bench.own.private import write_private
-from recollect.bench.own.questions import Proposal, proposals
+from recollect.bench.own.questions import Proposal, propose_questions
 from recollect.bench.own.words import OWN_STRATA, OwnStratum, OwnWords
 from recollect.core.errors import InvalidInput
 from recollect.core.memory.memory import Memory
@@ -56,7 +56,7 @@ def read_labels(folder: Path) -> list[Label]:
         found = json.loads(file.read_text(encoding="utf-8"))
         if found["format"] != _FORMAT:
             raise _unusable(file)
-        return [_checked(Label(**one)) for one in found["questions"]]
+        return [_checked(Label(**label)) for label in found["questions"]]
     except FileNotFoundError:
         return []
     except (ValueError, TypeError, KeyError, AttributeError) as error:
@@ -64,36 +64,37 @@ def read_labels(folder: Path) -> list[Label]:
 
 
 def write_labels(folder: Path, labels: Sequence[Label]) -> None:
-    held = {"format": _FORMAT, "questions": [asdict(one) for one in labels]}
+    held = {"format": _FORMAT, "questions": [asdict(label) for label in labels]}
     write_private(folder / FILE, json.dumps(held, indent=1, ensure_ascii=False) + "\n")
 
 
-def present_labels(folder: Path, memories: Mapping[str, Memory]) -> list[Label]:
+def read_current_labels(folder: Path, memories: Mapping[str, Memory]) -> list[Label]:
     """The labels whose memories take part and still say what they said; others are removed."""
     labels = read_labels(folder)
-    kept = [one for one in labels if _still_true(one, memories)]
+    kept = [label for label in labels if _still_true(label, memories)]
     if len(kept) < len(labels):
         write_labels(folder, kept)
     return kept
 
 
-def topped_up(
-    labels: Sequence[Label], own: OwnWords, each: int, seed: int, *, ask: bool
+def top_up(
+    labels: Sequence[Label], own: OwnWords, per_stratum: int, seed: int, *, ask: bool
 ) -> list[Label]:
     """The labels, and proposals for what is missing to so many questions of each stratum."""
-    kept = [one for one in labels if ask or one.text or one.state == "struck"]
-    have = Counter(one.stratum for one in kept if one.state != "struck")
-    wanted: dict[OwnStratum, int] = {stratum: each - have[stratum] for stratum in OWN_STRATA}
-    known = frozenset(one.id for one in kept)
-    return [*kept, *(_label(one, own) for one in proposals(own, wanted, seed, known, ask=ask))]
+    kept = [label for label in labels if ask or label.text or label.state == "struck"]
+    have = Counter(label.stratum for label in kept if label.state != "struck")
+    wanted: dict[OwnStratum, int] = {stratum: per_stratum - have[stratum] for stratum in OWN_STRATA}
+    known = frozenset(label.id for label in kept)
+    added = propose_questions(own, wanted, seed, known, ask=ask)
+    return [*kept, *(_label(proposal, own) for proposal in added)]
 
 
-def judged(
+def judge_labels(
     labels: Sequence[Label], judge: Judge, save: Callable[[Sequence[Label]], None]
 ) -> list[Label]:
     """Ask about each label that nobody has looked at, and save every answer at once."""
     now = list(labels)
-    waiting = [place for place, one in enumerate(now) if one.state in ("proposed", "taken")]
+    waiting = [place for place, label in enumerate(now) if label.state in ("proposed", "taken")]
     for number, place in enumerate(waiting, start=1):
         answer = judge(now[place], number, len(waiting))
         if answer is None:
@@ -103,15 +104,15 @@ def judged(
     return now
 
 
-def struck(label: Label) -> Label:
+def strike(label: Label) -> Label:
     return replace(label, text="", state="struck")
 
 
-def taken(labels: Iterable[Label]) -> list[Label]:
+def accept_all(labels: Iterable[Label]) -> list[Label]:
     """All as they are; a question that a person was to write is left for that person."""
     return [
-        replace(one, state="taken") if one.state == "proposed" and one.text else one
-        for one in labels
+        replace(label, state="taken") if label.state == "proposed" and label.text else label
+        for label in labels
     ]
 
 

@@ -36,12 +36,12 @@ class OwnMemories:
     sensitive: int
 
 
-async def read_own(recollect: Service) -> OwnMemories:
-    """Everything in the store, parted into what may take part and what may not."""
+async def read_own(recollect: Service, page_size: int = MAX_PAGE) -> OwnMemories:
+    """Read every memory in the store; count the sensitive ones and leave them out."""
     found: dict[str, Memory] = {}
     sensitive, cursor = 0, None
     while True:
-        page = await recollect.page(EVERYWHERE, cursor, MAX_PAGE)
+        page = await recollect.page(EVERYWHERE, cursor, page_size)
         for memory in page.memories:
             if takes_part(memory):
                 found[str(memory.id)] = memory
@@ -62,35 +62,37 @@ def evaluation_set(own: OwnMemories, labels: Sequence[Label]) -> EvaluationSet:
     """The labels that count, over all memories that take part."""
     if not own.memories:
         raise InvalidInput(
-            f"the store holds no memory that can take part ({own.sensitive} sensitive)",
+            f"the store has no memory to ask about ({own.sensitive} sensitive)",
             field="own",
-            remedy="Store some memories first; sensitive ones take no part.",
+            remedy="Store some memories first; sensitive ones are left out.",
         )
-    asked = [one for one in labels if one.counts]
+    asked = [label for label in labels if label.counts]
     if not asked:
         raise InvalidInput(
             "no question about your memories was confirmed",
             field="own",
-            remedy="Run `recollect bench own` and confirm some; --yes takes all as they are, and "
-            "with --ask you write some yourself.",
+            remedy="Run `recollect bench own` and confirm some. --yes accepts all; with --ask you "
+            "write some yourself.",
         )
     documents = tuple(
         Document(id, memory.content, time=memory.created_at.isoformat())
         for id, memory in own.memories.items()
     )
-    digest = hashlib.sha256(repr((documents, [(one.text, one.gold) for one in asked])).encode())
+    digest = hashlib.sha256(
+        repr((documents, [(label.text, label.gold) for label in asked])).encode()
+    )
     return EvaluationSet(
         name=NAME,
         documents=documents,
-        questions=tuple(Question(one.id, one.text, one.stratum) for one in asked),
-        gold={one.id: dict.fromkeys(one.gold, 1) for one in asked},
+        questions=tuple(Question(label.id, label.text, label.stratum) for label in asked),
+        gold={label.id: dict.fromkeys(label.gold, 1) for label in asked},
         digest=digest.hexdigest(),
     )
 
 
 def counts(own: OwnMemories, labels: Sequence[Label]) -> dict[str, Any]:
     """What the report says of where its figures come from."""
-    states = Counter(one.state for one in labels)
+    states = Counter(label.state for label in labels)
     return {
         "version": __version__,
         "memories": len(own.memories),

@@ -20,8 +20,8 @@ def private_folder(home: Path) -> Path:
     folder = home / "bench" / "own"
     for place in (folder, Path(tempfile.gettempdir())):
         _refuse_work_tree(place)
-    for each in (home, folder.parent, folder):
-        each.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for part in (home, folder.parent, folder):
+        part.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder.chmod(0o700)
     write_private(folder / ".gitignore", "*\n")
     return folder
@@ -30,14 +30,14 @@ def private_folder(home: Path) -> Path:
 def _refuse_work_tree(folder: Path) -> None:
     """InvalidInput when git keeps the folder or one above it."""
     place = folder.resolve()
-    for each in (place, *place.parents):
+    for part in (place, *place.parents):
         # A folder, or in a linked work tree or a submodule a file.
-        if (each / ".git").exists():
+        if (part / ".git").exists():
             raise InvalidInput(
-                f"{folder} lies in a git work tree ({each}), where memories could be committed",
+                f"{folder} is in a git work tree ({part}): memories could be committed",
                 field="RECOLLECT_HOME",
-                remedy="Keep RECOLLECT_HOME, and the folder for temporary files (TMPDIR), "
-                "outside of every git work tree.",
+                remedy="Move RECOLLECT_HOME and the temporary directory (TMPDIR) out of the "
+                "work tree.",
             )
 
 

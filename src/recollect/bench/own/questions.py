@@ -56,7 +56,7 @@ class Proposal:
         return hashlib.sha256(f"{self.stratum} {sorted(self.gold)}".encode()).hexdigest()[:16]
 
 
-def proposals(
+def propose_questions(
     own: OwnWords,
     wanted: Mapping[OwnStratum, int],
     seed: int,
@@ -69,11 +69,13 @@ def proposals(
     """
     found: list[Proposal] = []
     for stratum, count in wanted.items():
-        made = (one for one in _of_stratum(stratum, own, seed) if one.id not in known)
+        made = (
+            proposal for proposal in _of_stratum(stratum, own, seed) if proposal.id not in known
+        )
         some = list(islice(made, max(0, count)))
         if ask and stratum == "paraphrase":
-            used = known | {one.id for one in some}
-            blank = (one for one in _blank(own, seed) if one.id not in used)
+            used = known | {proposal.id for proposal in some}
+            blank = (proposal for proposal in _blank(own, seed) if proposal.id not in used)
             some += islice(blank, max(0, count - len(some)))
         found += some
     return found
@@ -97,14 +99,14 @@ def _paraphrase(own: OwnWords, id: str) -> str | None:
     """As few labels as single the memory out, the rarest first."""
     memory = own.memories[id]
     told = stems(memory.content)
-    usable = [one for one in labels(memory) if (words := stems(one)) and not words & told]
-    usable.sort(key=lambda one: len(own.fit(one, own.topics)))
+    usable = [label for label in labels(memory) if (words := stems(label)) and not words & told]
+    usable.sort(key=lambda label: len(own.fit(label, own.topics)))
     for count in range(1, min(len(usable), _MOST_LABELS) + 1):
         chosen = usable[:count]
         if own.fit(" ".join(chosen), own.topics) == {id}:
             asked = (*_ASKED.get(memory.category, ()), *_ELSE)
-            texts = (one.format(" and ".join(chosen)) for one in asked)
-            fitting = (one for one in texts if not own.given_away("paraphrase", one, (id,)))
+            texts = (template.format(" and ".join(chosen)) for template in asked)
+            fitting = (text for text in texts if not own.given_away("paraphrase", text, (id,)))
             return next(fitting, None)
     return None
 
@@ -133,4 +135,4 @@ def _blank(own: OwnWords, seed: int) -> Iterator[Proposal]:
 
 def _drawn(items: Iterable[T], seed: int) -> list[T]:
     """In an order by chance that a new memory does not upset."""
-    return sorted(items, key=lambda one: hashlib.sha256(f"{seed} {one}".encode()).digest())
+    return sorted(items, key=lambda item: hashlib.sha256(f"{seed} {item}".encode()).digest())

@@ -52,14 +52,16 @@ def _about(report: Report) -> Iterator[tuple[str, object]]:
 
 
 def _strata(report: Report) -> list[str]:
-    have = {one.stratum for one in report.results}
+    have = {result.stratum for result in report.results}
     return [stratum for stratum in (*OWN_STRATA, OVERALL) if stratum in have]
 
 
 def _rows(report: Report) -> Iterator[tuple[str, ...]]:
-    results = {(one.stratum, one.config, one.metric): one for one in report.results}
+    results = {(result.stratum, result.config, result.metric): result for result in report.results}
     differences = {
-        (one.stratum, one.config): one for one in report.differences if one.metric == COMPARED
+        (difference.stratum, difference.config): difference
+        for difference in report.differences
+        if difference.metric == COMPARED
     }
     for stratum in _strata(report):
         for config in report.configs:
@@ -70,5 +72,5 @@ def _rows(report: Report) -> Iterator[tuple[str, ...]]:
                     f"{100 * one.value:+.1f} ({100 * one.low:+.1f} to {100 * one.high:+.1f}) "
                     f"p {one.p_holm:.3f}"
                 )
-            values = (f"{100 * one.value:.1f}" for one in found)
+            values = (f"{100 * result.value:.1f}" for result in found)
             yield f"{stratum} ({found[0].queries})", config, *values, against

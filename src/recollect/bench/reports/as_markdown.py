@@ -1,4 +1,4 @@
-"""A report as Markdown: the tables that a person reads, in percent, with intervals."""
+"""A report as Markdown tables, in percent, with intervals."""
 
 from __future__ import annotations
 
@@ -18,36 +18,36 @@ from recollect.bench.scores.report import (
 MEAN: Final = "mean of sets"
 SIGNIFICANT: Final = 0.05
 STRATA_BY: Final = "R@10"
-"""The one metric that strata are shown by, as in the plots."""
+"""The metric shown for strata, as in the plots."""
 
 
 _OfSet = TypeVar("_OfSet", Result, Compared)
 _OfMean = TypeVar("_OfMean", Mean, MeanCompared)
 
 
-def markdown(report: Report, *, title: str = "Benchmark") -> str:
+def render_markdown(report: Report, *, title: str = "Benchmark") -> str:
     """All of a report: quality and differences by metric, strata, legs, latency, provenance."""
     parts = [f"# {title}", EXPLAINED]
     for metric in report.metrics:
         parts += [f"## {metric}", quality_table(report, metric)]
         if len(report.configs) > 1:
-            parts += [f"Against {report.against}:", difference_table(report, metric)]
+            parts += [f"Difference from {report.against}:", difference_table(report, metric)]
     metric = STRATA_BY if STRATA_BY in report.metrics else report.metrics[0]
     parts += [f"## Strata, {metric}"]
     parts += [f"### {name}\n\n{stratum_table(report, name, metric)}" for name in report.sets]
-    parts += ["## What each leg brought", leg_table(report)]
+    parts += ["## What each leg contributed", leg_table(report)]
     if report.moved:
-        parts += [f"## Questions won and lost against {report.against}", moved_table(report)]
+        parts += [f"## Questions won and lost compared with {report.against}", moved_table(report)]
     if report.latency:
-        parts += ["## Time of a recall", latency_table(report)]
+        parts += ["## Recall time", latency_table(report)]
     parts += ["## Where the figures come from", provenance_table(report.provenance)]
     return "\n\n".join(parts) + "\n"
 
 
 EXPLAINED: Final = (
-    "Values are in percent, with their 95% interval (bootstrap over questions). A difference is "
-    "followed by its interval and by p of the paired randomisation test after Holm's correction; "
-    "it is bold where that p is below .05. A question that nothing was found for counts as 0."
+    "Values are percentages with their 95% interval (bootstrap over questions). A difference is "
+    "followed by its interval and the p value of a paired randomisation test with Holm's "
+    "correction; it is bold where p is below .05. A question with no results counts as 0."
 )
 
 
@@ -62,7 +62,7 @@ def quality_table(
 def difference_table(
     report: Report, metric: str, stratum: str = OVERALL, *, configs: Sequence[str] = ()
 ) -> str:
-    """As the table of quality, of the differences from the one that all are compared with."""
+    """Like `quality_table`, with the differences from the baseline."""
     cells = _cells(report.differences, report.mean_differences, metric, stratum, _difference)
     columns = _columns(report, stratum)
     names = [name for name in configs or report.configs if name != report.against]
@@ -72,15 +72,13 @@ def difference_table(
         for row in report.differences
         if (row.metric, row.stratum, row.config) == (metric, stratum, names[0] if names else "")
     }
-    told = [
+    shown = [
         f"{name} {100 * found:.1f}" for name in columns if (found := smallest.get(name)) is not None
     ]
-    if not told:
+    if not shown:
         return table
-    return (
-        f"{table}\n\nSmallest difference that so many questions would show four times in five, for "
-        f"{names[0]}: {', '.join(told)}."
-    )
+    listed = ", ".join(shown)
+    return f"{table}\n\nSmallest difference detectable with 80% power, for {names[0]}: {listed}."
 
 
 def stratum_table(report: Report, set_name: str, metric: str, configs: Sequence[str] = ()) -> str:
@@ -93,7 +91,15 @@ def stratum_table(report: Report, set_name: str, metric: str, configs: Sequence[
 
 
 def leg_table(report: Report) -> str:
-    header = "set", "configuration", "leg", "only it", "of these gold", "first gold at", "never"
+    header = (
+        "set",
+        "configuration",
+        "leg",
+        "only this leg",
+        "of these relevant",
+        "first relevant at",
+        "never",
+    )
     rows = (
         (
             row.set,
@@ -107,8 +113,8 @@ def leg_table(report: Report) -> str:
         for row in report.legs
     )
     return (
-        "Hits among the first ten that only this leg brought, how many of them are gold, the "
-        "median rank of its first gold document, and how often it has none.\n\n"
+        "Hits among the first ten that only this leg found, how many of them are relevant, the "
+        "median rank of its first relevant document, and how often it found none.\n\n"
         f"{_table(header, rows)}"
     )
 
@@ -132,10 +138,10 @@ def latency_table(report: Report) -> str:
 
 def provenance_table(found: Mapping[str, Any]) -> str:
     data = _table(
-        ("set", "documents", "questions", "without labels", "sha256 begins"),
+        ("set", "documents", "questions", "without labels", "sha256 prefix"),
         (
-            (name, one["documents"], one["questions"], one["unlabelled"], one["digest"][:12])
-            for name, one in found["data"].items()
+            (name, data["documents"], data["questions"], data["unlabelled"], data["digest"][:12])
+            for name, data in found["data"].items()
         ),
     )
     machine = found["machine"]
@@ -143,12 +149,12 @@ def provenance_table(found: Mapping[str, Any]) -> str:
     return (
         f"{data}\n\nRecollect {found['recollect']}, seed {found['seed']}, {found['resamples']:,} "
         f"resamples; {machine['system']}, {machine['processor']}, {machine['cores']} cores; "
-        f"{versions}. The settings' sha256 begins {found['settings_digest'][:12]}."
+        f"{versions}. Settings sha256 starts with {found['settings_digest'][:12]}."
     )
 
 
 def _columns(report: Report, stratum: str) -> list[str]:
-    """The sets that have the stratum, and where it means something their mean."""
+    """The sets that have the stratum, and their mean where it is comparable."""
     here = {row.set for row in report.results if row.stratum == stratum}
     columns = [name for name in report.sets if name in here]
     common = stratum == OVERALL or stratum.startswith(RULE)
@@ -160,17 +166,17 @@ def _cells(
     of_means: Iterable[_OfMean],
     metric: str,
     stratum: str,
-    written: Callable[[_OfSet | _OfMean], str],
+    format_cell: Callable[[_OfSet | _OfMean], str],
 ) -> dict[tuple[str, str], str]:
-    """What stands in a table of a metric, by configuration and set."""
+    """The cells of a table for one metric, by configuration and set."""
     wanted = metric, stratum
     cells = {
-        (row.config, row.set): written(row)
+        (row.config, row.set): format_cell(row)
         for row in of_sets
         if (row.metric, row.stratum) == wanted
     }
     means = (row for row in of_means if (row.metric, row.stratum) == wanted)
-    return cells | {(row.config, MEAN): written(row) for row in means}
+    return cells | {(row.config, MEAN): format_cell(row) for row in means}
 
 
 def _interval(row: Result | Mean) -> str:
@@ -179,8 +185,8 @@ def _interval(row: Result | Mean) -> str:
 
 def _difference(row: Compared | MeanCompared) -> str:
     value = f"{100 * row.value:+.1f}"
-    told = f"**{value}**" if row.p_holm < SIGNIFICANT else value
-    return f"{told} ({100 * row.low:+.1f} to {100 * row.high:+.1f}), p {_p(row.p_holm)}"
+    shown = f"**{value}**" if row.p_holm < SIGNIFICANT else value
+    return f"{shown} ({100 * row.low:+.1f} to {100 * row.high:+.1f}), p {_p(row.p_holm)}"
 
 
 def _p(p: float) -> str:

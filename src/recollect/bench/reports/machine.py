@@ -46,7 +46,7 @@ def provenance(
         "recollect": __version__,
         "seed": seed,
         "resamples": RESAMPLES,
-        "data": {one.name: _data(one) for one in sets},
+        "data": {data.name: _data(data) for data in sets},
         "configs": described,
         "turns_before": TURNS_BEFORE,
         "settings_digest": _digest(described),
@@ -55,18 +55,18 @@ def provenance(
     }
 
 
-def _data(one: EvaluationSet) -> dict[str, Any]:
+def _data(data: EvaluationSet) -> dict[str, Any]:
     """`cut` documents are longer than a memory can be: only their beginning was stored. `facts` is
     the digest of the ready-made ones.
     """
     return {
-        "digest": one.digest,
-        "documents": len(one.documents),
-        "questions": len(one.questions),
-        "unlabelled": one.unlabelled,
-        "empty": one.empty,
-        "facts": _digest(one.facts) if one.facts else None,
-        "cut": sum(len(each.content) > MAX_CONTENT_LIMIT for each in one.documents),
+        "digest": data.digest,
+        "documents": len(data.documents),
+        "questions": len(data.questions),
+        "unlabelled": data.unlabelled,
+        "empty": data.empty,
+        "facts": _digest(data.facts) if data.facts else None,
+        "cut": sum(len(document.content) > MAX_CONTENT_LIMIT for document in data.documents),
     }
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from recollect.bench.extra import bench_extra
 from recollect.bench.reports.as_markdown import MEAN
-from recollect.bench.reports.sweeps import Curve, curves
+from recollect.bench.reports.sweeps import Curve, find_curves
 from recollect.bench.scores.report import OVERALL, RULE, Mean, Report, Result
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def write_plots(report: Report, folder: Path, metric: str = "R@10") -> list[Path
     }
     if len(report.sets) > 1:
         drawn["sets"] = lambda file: sets_plot(report, metric, file)
-    if curves(report.configs):
+    if find_curves(report.configs):
         drawn["sweep"] = lambda file: sweep_plot(report, metric, file)
     if report.latency:
         drawn["latency"] = lambda file: latency_plot(report, file)
@@ -101,7 +101,7 @@ def _bars(axes: Axes, cells: Mapping[tuple[str, str], _Percent], configs: Sequen
 
 def sweep_plot(report: Report, metric: str, file: Path) -> None:
     """A panel for each set and for their mean, in it a line for each curve of one parameter."""
-    found = curves(report.configs)
+    found = find_curves(report.configs)
     parameters = list(dict.fromkeys(curve.parameter for curve in found))
     values = _overall(report, metric)
     sets = [*report.sets, *([MEAN] if len(report.sets) > 1 else [])]

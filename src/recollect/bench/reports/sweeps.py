@@ -19,7 +19,7 @@ class Curve:
     points: tuple[tuple[float, str], ...]
 
 
-def curves(names: Sequence[str]) -> list[Curve]:
+def find_curves(names: Sequence[str]) -> list[Curve]:
     """The curves among configurations, in the order of their names."""
     found: dict[tuple[str, str], dict[float, str]] = {}
     for name in names:

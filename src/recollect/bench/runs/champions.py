@@ -15,15 +15,15 @@ from recollect.core.recall.request import LegName
 PLACES: Final = 10
 
 
-def with_champions(
+def insert_champions(
     ranking: Sequence[str], legs: Mapping[LegName, Sequence[str]], count: int
 ) -> tuple[str, ...]:
     """The ranking with each leg's first `count` among the first ten, as far as there is room."""
-    champions = dict.fromkeys(one for found in legs.values() for one in found[:count])
+    champions = dict.fromkeys(hit_id for found in legs.values() for hit_id in found[:count])
     first = list(ranking[:PLACES])
-    missing = [one for one in champions if one not in first]
-    others = [one for one in first if one not in champions]
+    missing = [hit_id for hit_id in champions if hit_id not in first]
+    others = [hit_id for hit_id in first if hit_id not in champions]
     leaving = set(others[max(len(others) - len(missing), 0) :])
-    kept = [one for one in first if one not in leaving]
+    kept = [hit_id for hit_id in first if hit_id not in leaving]
     kept += missing[: PLACES - len(kept)]
-    return (*kept, *(one for one in ranking if one not in kept))
+    return (*kept, *(hit_id for hit_id in ranking if hit_id not in kept))

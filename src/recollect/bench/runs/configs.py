@@ -58,8 +58,8 @@ class Config:
 
 _LEXICAL: Final[Mapping[str, object]] = {"dense_weight": 0.0, "graph_weight": 0.0}
 NAMED: Final[Mapping[str, Config]] = {
-    one.name: one
-    for one in (
+    config.name: config
+    for config in (
         Config("default"),
         Config("base", settings={"graph_weight": 0.0}),
         Config("local-fts", Layout(engine="sqlite"), _LEXICAL),
@@ -93,7 +93,7 @@ _CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
     "graph": get_args(Graph),
     "champions": tuple("012345"),
 }
-_LAYOUT: Final = tuple(one.name for one in fields(Layout))
+_LAYOUT: Final = tuple(field.name for field in fields(Layout))
 
 
 def current_config(settings: RecallSettings, *, is_local: bool) -> Config:
@@ -111,9 +111,9 @@ def with_current(configs: list[Config], current: Config) -> tuple[list[Config], 
     """The configurations with the user's own among them, first unless it is there already; and the
     name it has there.
     """
-    for one in configs:
-        if _what_it_does(one) == _what_it_does(current):
-            return configs, one.name
+    for config in configs:
+        if _what_it_does(config) == _what_it_does(current):
+            return configs, config.name
     return [current, *configs], current.name
 
 
@@ -149,7 +149,7 @@ def _expanded(text: str) -> Iterable[Config]:
 def _config(text: str, parameters: Mapping[str, str]) -> Config:
     name, *added = text.split("+")
     base = NAMED.get(name or "default")
-    unknown = [one for one in added if one not in ADDED]
+    unknown = [addition for addition in added if addition not in ADDED]
     if base is None or unknown:
         raise InvalidInput(
             f"there is no configuration named {text[:60]!r}",
@@ -158,8 +158,8 @@ def _config(text: str, parameters: Mapping[str, str]) -> Config:
             "as :name=value.",
         )
     settings = dict(base.settings)
-    for one in added:
-        settings.update(ADDED[one])
+    for addition in added:
+        settings.update(ADDED[addition])
     layout = base.layout
     champions = 0
     for key, value in parameters.items():

@@ -11,9 +11,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from itertools import count
 from pathlib import Path
+from typing import Any, Final
 
 from psycopg import AsyncConnection, sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+_EXISTS: Final = "select from pg_database where datname = %s"
 
 
 class Databases:
@@ -28,23 +31,42 @@ class Databases:
     @asynccontextmanager
     async def empty(self) -> AsyncIterator[str]:
         """The URL of a database that nobody has used, dropped at the end."""
+        url, chief = await self._start()
+        name = f"bench_{next(self._numbers)}"
+        async with await AsyncConnection.connect(chief, autocommit=True) as connection:
+            await _create(connection, name, url)
+            try:
+                yield make_conninfo(url, dbname=name)
+            finally:
+                made = sql.Identifier(name)
+                await connection.execute(sql.SQL("drop database {} with (force)").format(made))
+
+    async def kept(self, name: str) -> tuple[str, str]:
+        """The database of this name, created if it is missing and never dropped: its URL, and its
+        URL for the superuser.
+        """
+        url, chief = await self._start()
+        async with await AsyncConnection.connect(chief, autocommit=True) as connection:
+            cursor = await connection.execute(_EXISTS, (name,))
+            if await cursor.fetchone() is None:
+                await _create(connection, name, url)
+        return make_conninfo(url, dbname=name), make_conninfo(chief, dbname=name)
+
+    async def _start(self) -> tuple[str, str]:
+        """The URL of the first database, and the superuser's."""
         from recollect.adapters.postgres.embedded.passwords import SUPERUSER, Passwords
 
         url = await asyncio.to_thread(self._postgres.start)
         password = Passwords.read(self._postgres.folder).of(SUPERUSER)
-        name, parts = f"bench_{next(self._numbers)}", conninfo_to_dict(url)
-        chief = make_conninfo(url, dbname="postgres", user=SUPERUSER, password=password)
-        made, template, role = (
-            sql.Identifier(str(x)) for x in (name, parts["dbname"], parts["user"])
-        )
-        async with await AsyncConnection.connect(chief, autocommit=True) as connection:
-            # The first database has the extension, which only the superuser may add.
-            create = sql.SQL("create database {} template {} owner {}")
-            await connection.execute(create.format(made, template, role))
-            try:
-                yield make_conninfo(url, dbname=name)
-            finally:
-                await connection.execute(sql.SQL("drop database {} with (force)").format(made))
+        return url, make_conninfo(url, dbname="postgres", user=SUPERUSER, password=password)
 
     async def stop(self) -> None:
         await asyncio.to_thread(self._postgres.stop)
+
+
+async def _create(connection: AsyncConnection[Any], name: str, url: str) -> None:
+    """From the first database, which has the extension: only the superuser may add it."""
+    parts = conninfo_to_dict(url)
+    create = sql.SQL("create database {} template {} owner {}")
+    names = (name, str(parts["dbname"]), str(parts["user"]))
+    await connection.execute(create.format(*map(sql.Identifier, names)))

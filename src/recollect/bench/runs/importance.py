@@ -21,10 +21,10 @@ _GOLD_FROM: Final = 0.4
 def importance_of(data: EvaluationSet, kind: Importance) -> dict[str, float]:
     """The importance of each document; the same in every run."""
     if kind == "equal":
-        return dict.fromkeys((one.id for one in data.documents), DEFAULT_IMPORTANCE)
+        return dict.fromkeys((document.id for document in data.documents), DEFAULT_IMPORTANCE)
     gold = {id for wanted in data.gold.values() for id in wanted} if kind == "signal" else set()
     drawn: dict[str, float] = {}
-    for one in data.documents:
-        random = Random(f"{data.name} {one.id}")
-        drawn[one.id] = random.uniform(_GOLD_FROM if one.id in gold else 0.0, 1.0)
+    for document in data.documents:
+        random = Random(f"{data.name} {document.id}")
+        drawn[document.id] = random.uniform(_GOLD_FROM if document.id in gold else 0.0, 1.0)
     return drawn

@@ -106,9 +106,9 @@ def _check_second_stage(configs: Sequence[Config], reranker: Reranker | None) ->
     for config in configs:
         if reranker is None and RecallSettings().changed(config.settings).rerank:
             raise InvalidInput(
-                f"{config.name} has a second stage, and there is no model for it",
+                f"{config.name} reranks, but no reranker is configured",
                 field="--configs",
-                remedy="Name one in RECOLLECT_RERANKER, or leave +rerank out.",
+                remedy="Set RECOLLECT_RERANKER, or leave out +rerank.",
             )
 
 
@@ -117,7 +117,7 @@ def _check_facts(work: Sequence[Work]) -> None:
         asking = [config.name for config in configs if config.layout.graph == "given"]
         if asking and not data.facts:
             raise InvalidInput(
-                f"{asking[0]} asks for ready-made facts, and {data.name} has none",
+                f"{asking[0]} needs ready-made facts, but {data.name} has none",
                 field="--configs",
                 remedy=NO_FACTS,
             )

@@ -16,7 +16,7 @@ from uuid import UUID
 
 from recollect.adapters.in_memory import InMemoryStore
 from recollect.bench.data.datasets import Question
-from recollect.bench.runs.champions import with_champions
+from recollect.bench.runs.champions import insert_champions
 from recollect.bench.runs.configs import Config
 from recollect.bench.runs.stage import OWNER, Progress, Stage
 from recollect.core.errors import StoreError
@@ -95,7 +95,7 @@ class AskedOnce:
             found = await self.leg(context)
             self._known[key] = found
             listed = () if isinstance(found, Declined) else found
-            self._names[key] = tuple(self.documents[one.id] for one in listed)
+            self._names[key] = tuple(self.documents[item.id] for item in listed)
         return self._known[key]
 
     def found(self, request: RecallRequest, settings: RecallSettings) -> tuple[str, ...]:
@@ -145,14 +145,17 @@ class Runner:
         }
         name_of = self._stage.documents
         ranking = tuple(name_of[hit.memory.id] for hit in found.hits)
-        return Answer(with_champions(ranking, legs, champions), legs)
+        return Answer(insert_champions(ranking, legs, champions), legs)
 
     async def _times(self, settings: RecallSettings, count: int) -> tuple[float, ...]:
         context, questions = self._stage.context, self._stage.data.questions
         await context.settings.write_settings(settings.as_dict(), by=OWNER, at=context.clock.now())
         spread = questions[:: max(1, len(questions) // count)][:count]
         return tuple(
-            [_whole(await recall(context, OWNER, _request(one)), one).took_ms for one in spread]
+            [
+                _whole(await recall(context, OWNER, _request(question)), question).took_ms
+                for question in spread
+            ]
         )
 
 

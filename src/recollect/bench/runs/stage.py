@@ -40,7 +40,7 @@ from recollect.usecases.graph.import_facts import import_facts
 from recollect.usecases.memory.remember import remember
 from recollect.usecases.recall.dense import dense_leg
 from recollect.usecases.recall.graph_leg import GraphLeg
-from recollect.usecases.workers.backoff import Trouble
+from recollect.usecases.workers.backoff import BackoffEvent
 from recollect.usecases.workers.embed import Embedded, EmbeddingContext
 from recollect.usecases.workers.embedding import EmbeddingStep
 from recollect.usecases.workers.graph import GraphStep
@@ -184,7 +184,7 @@ def _draft(document: Document, moment: datetime, importance: float, talk: str | 
 async def _embed(context: EmbeddingContext, data: EvaluationSet, progress: Progress) -> None:
     done = 0
 
-    def tell(note: Embedded | Trouble) -> None:
+    def tell(note: Embedded | BackoffEvent) -> None:
         nonlocal done
         if isinstance(note, Embedded):
             done += note.kept
@@ -203,7 +203,7 @@ async def _read(context: GraphContext, data: EvaluationSet, progress: Progress) 
     """Fill the concept graph by rules, as the worker does."""
     done = 0
 
-    def tell(note: Extracted | Compared | Trouble) -> None:
+    def tell(note: Extracted | Compared | BackoffEvent) -> None:
         nonlocal done
         if isinstance(note, Extracted):
             done += note.kept

@@ -18,16 +18,16 @@ from recollect.ports.embedding import Embedder, Embedders
 def texts_to_embed(data: EvaluationSet, embedded: Embedded) -> dict[str, str]:
     """For each content that is embedded as something else, as what."""
     if embedded == "text":
-        return {one.content: one.text for one in data.documents if one.text}
+        return {document.content: document.text for document in data.documents if document.text}
     if embedded == "window":
         around = zip(
             (None, *data.documents), data.documents, (*data.documents[1:], None), strict=False
         )
         return {
             document.content: "\n".join(
-                one.content
-                for one in (before, document, after)
-                if one is not None and one.scope == document.scope
+                turn.content
+                for turn in (before, document, after)
+                if turn is not None and turn.scope == document.scope
             )
             for before, document, after in around
         }

@@ -20,7 +20,7 @@ from recollect.bench.runs.configs import Config
 from recollect.bench.runs.run import LIMIT, Answer, Run
 from recollect.bench.runs.stage import Progress
 from recollect.core.recall.settings import RecallSettings
-from recollect.usecases.workers.tasks import ms_since
+from recollect.usecases.tasks import elapsed_ms
 
 K1: Final = 1.5
 B: Final = 0.75
@@ -39,7 +39,7 @@ def run_yardstick(
     for number, question in enumerate(data.questions, start=1):
         started = perf_counter()
         found = index.search(question, max(LIMIT, depth))
-        took_ms.append(ms_since(started))
+        took_ms.append(elapsed_ms(started))
         answers[question.id] = Answer(found[:LIMIT], {"lexical": found})
         progress(f"{data.name}: {config.name}", number, len(data.questions))
     return Run(data.name, config, answers, tuple(took_ms[:timed]))

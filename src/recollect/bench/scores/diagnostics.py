@@ -1,7 +1,7 @@
 """Why one configuration is better: what each leg adds, and which questions a change won and lost.
 
 A mean hides that a change helps some questions and harms others. These figures show where to look,
-and `side_by_side` shows one question as a person can judge it.
+and `render_side_by_side` shows one question as a person can judge it.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Changes:
     equal: int
 
 
-def leg_shares(gold: Gold, ranking: Ranking, legs: Legs) -> list[LegShare]:
+def compute_leg_shares(gold: Gold, ranking: Ranking, legs: Legs) -> list[LegShare]:
     """What each leg brought to the ranking, in the order in which the legs are first named."""
     names = dict.fromkeys(name for lists in legs.values() for name in lists)
     return [_share(name, gold, ranking, legs) for name in names]
@@ -82,7 +82,7 @@ def _share(name: str, gold: Gold, ranking: Ranking, legs: Legs) -> LegShare:
     ranks: list[int] = []
     for question, labels in gold.items():
         lists, wanted = legs.get(question, {}), relevant(labels)
-        others = {each for leg, found in lists.items() if leg != name for each in found}
+        others = {item for leg, found in lists.items() if leg != name for item in found}
         mine = set(lists.get(name, ())) - others
         brought = mine.intersection(ranking.get(question, ())[:TOP])
         only += len(brought)
@@ -138,7 +138,7 @@ def _rank(documents: Sequence[str], wanted: str) -> int | None:
     return documents.index(wanted) + 1 if wanted in documents else None
 
 
-def side_by_side(
+def render_side_by_side(
     change: Change,
     *,
     metric: str,

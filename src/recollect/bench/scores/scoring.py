@@ -37,7 +37,7 @@ class Scored:
         )
 
 
-def scored(sets: Sequence[EvaluationSet], runs: Sequence[Run]) -> list[Scored]:
+def score_runs(sets: Sequence[EvaluationSet], runs: Sequence[Run]) -> list[Scored]:
     """The sets that were run, each with its runs by the configuration's name."""
     found: list[Scored] = []
     for data in sets:
@@ -51,7 +51,7 @@ def scored(sets: Sequence[EvaluationSet], runs: Sequence[Run]) -> list[Scored]:
 def strata_of(data: EvaluationSet) -> dict[str, list[str]]:
     """Stratum to question ids: all of them, the set's own strata, and the strata by rule."""
     strata = {OVERALL: [question.id for question in data.questions]}
-    for question in sorted(data.questions, key=lambda one: one.stratum):
+    for question in sorted(data.questions, key=lambda question: question.stratum):
         if question.stratum != NO_STRATUM:
             strata.setdefault(_own(question.stratum), []).append(question.id)
     by_rule = rule_strata(data)

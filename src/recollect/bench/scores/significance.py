@@ -46,15 +46,13 @@ class Interval:
 class Difference:
     """By how much the second of two rankings is better than the first, on the same questions.
 
-    `low` and `high` are of the 95% level, `low_90` and `high_90` of the 90% level, which
-    equivalence is judged by. `p` is two-sided; `deviation` is that of the single differences.
+    `low` and `high` are of the 95% level. `p` is two-sided; `deviation` is that of the single
+    differences.
     """
 
     value: float
     low: float
     high: float
-    low_90: float
-    high_90: float
     p: float
     deviation: float
     count: int
@@ -85,14 +83,14 @@ def intervals(sets: Sequence[Numbers], seed: int, resamples: int = RESAMPLES) ->
     low, high = np.quantile(drawn, (0.025, 0.975), axis=0)
     count = sum(map(len, sets))
     found = zip(_means(sets), low, high, strict=True)
-    return [Interval(float(mean), float(one), float(other), count) for mean, one, other in found]
+    return [Interval(float(mean), float(item), float(other), count) for mean, item, other in found]
 
 
 def differences(sets: Sequence[Numbers], seed: int, resamples: int = RESAMPLES) -> list[Difference]:
     """Many differences at once, as `intervals`: the values are those of single questions' pairs."""
     random = _random(seed)
     drawn = _resampled(sets, random, resamples)
-    bounds = np.quantile(drawn, (0.025, 0.975, 0.05, 0.95), axis=0)
+    bounds = np.quantile(drawn, (0.025, 0.975), axis=0)
     ps = _randomised(np.concatenate([each / len(each) for each in sets]), random, resamples)
     count = sum(map(len, sets))
     # What the error of the mean of means would be the error of, had they been one set.
@@ -104,8 +102,6 @@ def differences(sets: Sequence[Numbers], seed: int, resamples: int = RESAMPLES) 
             value=float(means[column]),
             low=float(bounds[0, column]),
             high=float(bounds[1, column]),
-            low_90=float(bounds[2, column]),
-            high_90=float(bounds[3, column]),
             p=float(ps[column]),
             deviation=float(deviations[column]),
             count=count,
@@ -138,15 +134,6 @@ def smallest_detectable(
         return math.inf
     quantiles = student.ppf(1 - alpha / 2, count - 1) + student.ppf(power, count - 1)
     return float(quantiles) * deviation / math.sqrt(count)
-
-
-def equivalent(found: Difference, margin: float) -> bool:
-    """Whether the two rankings differ by less than the margin, either way, at the 95% level.
-
-    Two one-sided tests at 5% each (Schuirmann 1987), which is to ask whether the 90% interval lies
-    inside the margin. Not to be significant is no such proof.
-    """
-    return -margin < found.low_90 and found.high_90 < margin
 
 
 def _column(values: Sequence[float]) -> Numbers:

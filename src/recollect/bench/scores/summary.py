@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from recollect.bench.data.strata import RULE_STRATA
-from recollect.bench.scores.diagnostics import Changes, Legs, changes, leg_shares
+from recollect.bench.scores.diagnostics import Changes, Legs, changes, compute_leg_shares
 from recollect.bench.scores.metrics import METRICS
 from recollect.bench.scores.report import (
     OVERALL,
@@ -52,7 +52,7 @@ _COMMON: Final = (OVERALL, *(f"{RULE}{rule}" for rule in RULE_STRATA))
 def check_against(against: str, configs: Sequence[str]) -> None:
     if against not in configs:
         raise InvalidInput(
-            f"{against[:60]!r} is none of the configurations that are run",
+            f"{against[:60]!r} is not one of the configurations",
             field="--against",
             remedy=f"Choose one of: {', '.join(configs)}.",
         )
@@ -68,18 +68,18 @@ def make_report(
     strata: Sequence[str] = (),
 ) -> Report:
     """`metrics` and `strata` limit what is computed; no strata are all of them."""
-    configs = tuple(dict.fromkeys(name for one in found for name in one.runs))
+    configs = tuple(dict.fromkeys(name for scored in found for name in scored.runs))
     check_against(against, configs)
     results: list[Result] = []
     compared: list[Compared] = []
-    for one in found:
-        for stratum in one.strata:
+    for scored in found:
+        for stratum in scored.strata:
             if not strata or stratum in strata:
-                results += _results(one, stratum, metrics, seed)
-                compared += _compared(one, stratum, metrics, against, seed)
+                results += _results(scored, stratum, metrics, seed)
+                compared += _compared(scored, stratum, metrics, against, seed)
     common = [stratum for stratum in _COMMON if not strata or stratum in strata]
     return Report(
-        sets=tuple(one.data.name for one in found),
+        sets=tuple(scored.data.name for scored in found),
         configs=configs,
         against=against,
         seed=seed,
@@ -101,24 +101,24 @@ def make_report(
     )
 
 
-def _results(one: Scored, stratum: str, metrics: Sequence[str], seed: int) -> Iterator[Result]:
-    names = list(one.runs)
-    found = intervals([one.columns(stratum, names, metrics)], seed)
+def _results(scored: Scored, stratum: str, metrics: Sequence[str], seed: int) -> Iterator[Result]:
+    names = list(scored.runs)
+    found = intervals([scored.columns(stratum, names, metrics)], seed)
     for (name, metric), of in zip(product(names, metrics), found, strict=True):
         value, low, high = _six(of.value), _six(of.low), _six(of.high)
-        yield Result(one.data.name, name, stratum, metric, value, low, high, of.count)
+        yield Result(scored.data.name, name, stratum, metric, value, low, high, of.count)
 
 
 def _compared(
-    one: Scored, stratum: str, metrics: Sequence[str], against: str, seed: int
+    scored: Scored, stratum: str, metrics: Sequence[str], against: str, seed: int
 ) -> Iterator[Compared]:
-    names = [name for name in one.runs if name != against]
-    if against not in one.runs or not names:
+    names = [name for name in scored.runs if name != against]
+    if against not in scored.runs or not names:
         return
-    found = differences([_each(one, stratum, names, metrics, against)], seed)
+    found = differences([_each(scored, stratum, names, metrics, against)], seed)
     for (name, metric), of in zip(product(names, metrics), found, strict=True):
         yield Compared(
-            set=one.data.name,
+            set=scored.data.name,
             config=name,
             against=against,
             stratum=stratum,
@@ -134,11 +134,11 @@ def _compared(
 
 
 def _each(
-    one: Scored, stratum: str, names: Sequence[str], metrics: Sequence[str], against: str
+    scored: Scored, stratum: str, names: Sequence[str], metrics: Sequence[str], against: str
 ) -> Numbers:
     """The differences of single questions."""
-    base = one.columns(stratum, [against], metrics)
-    return one.columns(stratum, names, metrics) - np.tile(base, len(names))
+    base = scored.columns(stratum, [against], metrics)
+    return scored.columns(stratum, names, metrics) - np.tile(base, len(names))
 
 
 def _detectable(of: Difference) -> float | None:
@@ -152,7 +152,7 @@ def _means(
     here, names = _with(found, stratum)
     if not here or not names:
         return
-    found_here = intervals([one.columns(stratum, names, metrics) for one in here], seed)
+    found_here = intervals([scored.columns(stratum, names, metrics) for scored in here], seed)
     for (name, metric), of in zip(product(names, metrics), found_here, strict=True):
         value, low, high = _six(of.value), _six(of.low), _six(of.high)
         yield Mean(name, stratum, metric, value, low, high, len(here), of.count)
@@ -165,7 +165,7 @@ def _mean_differences(
     others = [name for name in names if name != against]
     if not here or against not in names or not others:
         return
-    each = [_each(one, stratum, others, metrics, against) for one in here]
+    each = [_each(scored, stratum, others, metrics, against) for scored in here]
     for (name, metric), of in zip(product(others, metrics), differences(each, seed), strict=True):
         yield MeanCompared(
             config=name,
@@ -184,9 +184,11 @@ def _mean_differences(
 
 def _with(found: Sequence[Scored], stratum: str) -> tuple[list[Scored], list[str]]:
     """The sets that have the stratum, and the configurations that were run on all of them."""
-    here = [one for one in found if stratum in one.strata]
+    here = [scored for scored in found if stratum in scored.strata]
     names = [
-        name for name in (here[0].runs if here else ()) if all(name in one.runs for one in here)
+        name
+        for name in (here[0].runs if here else ())
+        if all(name in scored.runs for scored in here)
     ]
     return here, names
 
@@ -210,42 +212,42 @@ def _family(row: Compared | MeanCompared) -> tuple[str, str]:
 
 
 def _legs(found: Sequence[Scored]) -> Iterator[LegFigures]:
-    for one in found:
-        for name, run in one.runs.items():
+    for scored in found:
+        for name, run in scored.runs.items():
             lists: Legs = {
                 id: {str(leg): ids for leg, ids in answer.legs.items()}
                 for id, answer in run.answers.items()
             }
-            for share in leg_shares(one.data.gold, run.ranking, lists):
-                yield LegFigures(one.data.name, name, share)
+            for share in compute_leg_shares(scored.data.gold, run.ranking, lists):
+                yield LegFigures(scored.data.name, name, share)
 
 
 def _moved(found: Sequence[Scored], against: str) -> Iterator[Moved]:
-    for one in found:
-        for name in one.runs:
-            if name != against and against in one.runs:
-                moved = changes_of(one, against, name)
+    for scored in found:
+        for name in scored.runs:
+            if name != against and against in scored.runs:
+                moved = compare_runs(scored, against, name)
                 counts = len(moved.won), len(moved.lost), moved.equal
-                yield Moved(one.data.name, name, against, CHANGES_BY, *counts)
+                yield Moved(scored.data.name, name, against, CHANGES_BY, *counts)
 
 
-def changes_of(one: Scored, before: str, after: str) -> Changes:
+def compare_runs(scored: Scored, before: str, after: str) -> Changes:
     """The questions that going from one configuration to the other won and lost on a set."""
     return changes(
-        one.data.gold,
-        one.runs[before].ranking,
-        one.runs[after].ranking,
-        one.values[before][CHANGES_BY],
-        one.values[after][CHANGES_BY],
+        scored.data.gold,
+        scored.runs[before].ranking,
+        scored.runs[after].ranking,
+        scored.values[before][CHANGES_BY],
+        scored.values[after][CHANGES_BY],
     )
 
 
 def _latency(found: Sequence[Scored]) -> Iterator[Latency]:
-    for one in found:
-        for name, run in one.runs.items():
+    for scored in found:
+        for name, run in scored.runs.items():
             if run.took_ms:
                 p50, p95 = np.quantile(run.took_ms, (0.5, 0.95)).round(3).tolist()
-                yield Latency(one.data.name, name, p50, p95, len(run.took_ms))
+                yield Latency(scored.data.name, name, p50, p95, len(run.took_ms))
 
 
 def _six(value: float) -> float:

@@ -34,7 +34,7 @@ class Agreement:
     agreement: float
 
 
-async def agreements(
+async def measure_agreement(
     rig: Rig,
     rows: int,
     kind: QueryKind,

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from itertools import accumulate, product
 from random import Random
 from typing import Final
@@ -47,13 +48,14 @@ class Corpus:
 
     seed: int
     words: tuple[str, ...]
+    owner: str = OWNER
 
     @classmethod
     def seeded(cls, seed: int) -> Corpus:
         return cls(seed, tuple(vocabulary()))
 
     def memories(self, first: int, last: int) -> Iterator[Memory]:
-        weights = list(accumulate(1 / rank for rank in range(1, len(self.words) + 1)))
+        weights = _weights(len(self.words))
         for number in range(first, last):
             random = Random(self.seed * 1_000_003 + number)
             length = random.randint(SHORTEST, LONGEST)
@@ -61,7 +63,7 @@ class Corpus:
             moment = _BEGINNING + timedelta(seconds=number)
             yield Memory(
                 id=uuid7(moment, random.randbytes(10)),
-                owner=OWNER,
+                owner=self.owner,
                 content=content,
                 created_at=moment,
                 updated_at=moment,
@@ -86,6 +88,11 @@ class Corpus:
             if len(words) >= wanted:
                 queries.append(" ".join(random.sample(words, wanted)))
         return queries
+
+
+@cache
+def _weights(words: int) -> list[float]:
+    return list(accumulate(1 / rank for rank in range(1, words + 1)))
 
 
 def _project(draw: float) -> str | None:

@@ -20,13 +20,13 @@ from psycopg import AsyncConnection
 
 from recollect.adapters.postgres.graph.write import INCREMENT_VERSION
 from recollect.adapters.walkers.pagerank import PageRank
+from recollect.bench.speed.copying import NamedConcept, copy_concepts, copy_mentions
 from recollect.bench.speed.corpus import OWNER, Corpus
 from recollect.bench.speed.graph import made_up
 from recollect.bench.speed.recall import ROUNDS, TOP, timing
 from recollect.bench.speed.rig import Dense, Progress, Rig
 from recollect.bench.speed.vectors import Subjects
 from recollect.core.errors import StoreError
-from recollect.core.graph.concept_words import concept_key
 from recollect.core.graph.model import GraphSnapshot
 from recollect.core.graph.walk import FEWEST_MEMORIES, MOST_MEMORIES
 from recollect.core.recall.request import LegName, RecallRequest
@@ -36,7 +36,7 @@ from recollect.settings import Settings
 from recollect.usecases.recall.dense import dense_leg
 from recollect.usecases.recall.graph_leg import GraphLeg
 from recollect.usecases.service import LocalService
-from recollect.usecases.workers.tasks import ms_since
+from recollect.usecases.tasks import elapsed_ms
 from recollect.wiring import build_context, open_postgres
 
 _DEADLINE_MS: Final = 60_000
@@ -44,9 +44,6 @@ _WORDS: Final = 5
 _NAMED: Final = 2
 _IDS: Final = "select id from memories order by id"
 _EMPTY: Final = "truncate concepts cascade"
-_CONCEPTS: Final = "copy concepts (id, owner, key, name, kind) from stdin"
-_NAMES: Final = "copy concept_names (owner, key, concept_id, name) from stdin"
-_MENTIONS: Final = "copy memory_concepts (memory_id, key, concept_id, owner) from stdin"
 _TABLES: Final = ("concepts", "concept_names", "memory_concepts")
 
 
@@ -104,52 +101,43 @@ async def time_legs(
         for size in sizes:
             await rig.grow(corpus, stored, size, progress)
             progress(f"{size:,} memories: filling the graph", 0, 1)
-            graph = await _fill(connection, corpus)
+            graph, concepts = await _fill(connection, corpus)
             started = perf_counter()
             await pagerank.ready(OWNER)
-            read_ms = ms_since(started)
-            questions = _questions(corpus, graph, queries)
+            read_ms = elapsed_ms(started)
+            questions = _questions(corpus, graph, concepts, queries)
             found.append(await _time(rig, graph, questions, read_ms, progress))
             stored = size
         return found
 
 
-async def _fill(connection: AsyncConnection[Any], corpus: Corpus) -> GraphSnapshot:
+async def _fill(
+    connection: AsyncConnection[Any], corpus: Corpus
+) -> tuple[GraphSnapshot, list[NamedConcept]]:
     """The graph that a worker would have left, copied as it is: one by one would take an hour."""
     cursor = await connection.execute(_IDS)
     ids: list[UUID] = [id for (id,) in await cursor.fetchall()]
     graph = made_up(len(ids), corpus.seed)
-    concepts = [(id, _name(corpus, number)) for number, id in enumerate(graph.concepts)]
-    keyed = [(id, concept_key(name), name) for id, name in concepts]
+    concepts = [
+        NamedConcept.numbered(corpus, number, id) for number, id in enumerate(graph.concepts)
+    ]
     await connection.execute(_EMPTY)
-    async with connection.cursor() as cursor:
-        async with cursor.copy(_CONCEPTS) as copy:
-            for id, key, name in keyed:
-                await copy.write_row((id, OWNER, key, name, "name"))
-        async with cursor.copy(_NAMES) as copy:
-            for id, key, name in keyed:
-                await copy.write_row((OWNER, key, id, name))
-        async with cursor.copy(_MENTIONS) as copy:
-            for memory, concept in _mentions(graph):
-                id, key, _ = keyed[concept]
-                await copy.write_row((ids[memory], key, id, OWNER))
+    await copy_concepts(connection, concepts)
+    mentions = ((ids[memory], concepts[concept]) for memory, concept in _mentions(graph))
+    await copy_mentions(connection, mentions)
     await connection.execute(INCREMENT_VERSION, {"owner": OWNER})
     for table in _TABLES:
         await connection.execute(f"vacuum analyze {table}")
-    return graph
+    return graph, concepts
 
 
 def _mentions(graph: GraphSnapshot) -> Iterable[tuple[int, int]]:
     return zip(graph.mention_memories, graph.mention_concepts, strict=True)
 
 
-def _name(corpus: Corpus, number: int) -> str:
-    """Two words with capitals, another two for each concept."""
-    first, second = divmod(number, len(corpus.words))
-    return f"{corpus.words[second].title()} {corpus.words[first].title()}"
-
-
-def _questions(corpus: Corpus, graph: GraphSnapshot, count: int) -> list[str]:
+def _questions(
+    corpus: Corpus, graph: GraphSnapshot, concepts: Sequence[NamedConcept], count: int
+) -> list[str]:
     """Words of a memory, and the names of some that it mentions and that link it to others."""
     random = Random(corpus.seed)
     mentioned_by = Counter(graph.mention_concepts)
@@ -161,7 +149,7 @@ def _questions(corpus: Corpus, graph: GraphSnapshot, count: int) -> list[str]:
     questions: list[str] = []
     for number in asked:
         words = next(corpus.memories(number, number + 1)).content.split()
-        names = [_name(corpus, concept) for concept in random.sample(said[number], _NAMED)]
+        names = [concepts[concept].name for concept in random.sample(said[number], _NAMED)]
         questions.append(" and ".join([" ".join(random.sample(words, _WORDS)), *names]))
     return questions
 

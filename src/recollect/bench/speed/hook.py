@@ -93,7 +93,7 @@ def _call(event: bytes, variables: Mapping[str, str]) -> Call:
     return Call((perf_counter() - started) * 1000, done.returncode, bool(done.stdout))
 
 
-def summed_up(state: str, made: Sequence[Call], budget_ms: float) -> HookResult:
+def summarize(state: str, made: Sequence[Call], budget_ms: float) -> HookResult:
     times = [call.ms for call in made]
     cuts = quantiles(times, n=20, method="inclusive") if len(times) > 1 else times * 19
     return HookResult(

@@ -104,11 +104,11 @@ class LoadReport:
     steps: tuple[Step, ...]
 
     def share_of_best(self, step: Step) -> float:
-        best = max(one.recalls_per_s for one in self.steps)
+        best = max(step.recalls_per_s for step in self.steps)
         return step.recalls_per_s / best if best else 0.0
 
     def as_dict(self) -> dict[str, object]:
-        steps = [{**asdict(one), "share_of_best": self.share_of_best(one)} for one in self.steps]
+        steps = [{**asdict(step), "share_of_best": self.share_of_best(step)} for step in self.steps]
         return {"plan": asdict(self.plan), "deadline_s": DEADLINE, "steps": steps}
 
 
@@ -152,7 +152,8 @@ class _Client:
         writer.write(head.encode() + body)
         first, *lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
         headers = {
-            name.lower(): value.strip() for name, _, value in (one.partition(":") for one in lines)
+            name.lower(): value.strip()
+            for name, _, value in (line.partition(":") for line in lines)
         }
         await reader.readexactly(int(headers["content-length"]))
         if headers.get("connection", "").lower() == "close":
@@ -162,7 +163,7 @@ class _Client:
 
 async def measure(target: Target, plan: Plan, corpus: Corpus, progress: Progress) -> LoadReport:
     """Seed both owners, then run each number of clients for its time."""
-    texts = [one.content for one in corpus.memories(0, plan.memories)]
+    texts = [memory.content for memory in corpus.memories(0, plan.memories)]
     await _seed(target.url, target.key, texts, progress)
     await _seed(target.url, target.quiet_key, texts[:_QUIET_MEMORIES], progress)
     questions = corpus.queries(KINDS[1], 200, plan.memories)

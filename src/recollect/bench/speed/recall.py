@@ -14,12 +14,12 @@ from statistics import median, quantiles
 from time import perf_counter
 from typing import Final
 
-from recollect.bench.speed.agreement import Agreement, agreements
+from recollect.bench.speed.agreement import Agreement, measure_agreement
 from recollect.bench.speed.corpus import KINDS, Corpus, QueryKind
 from recollect.bench.speed.rig import Filling, Progress, Rig
 from recollect.bench.speed.storing import WITH, WITHOUT, time_storing
 from recollect.core.recall.request import RecallRequest
-from recollect.usecases.workers.tasks import ms_since
+from recollect.usecases.tasks import elapsed_ms
 
 ROUNDS: Final = 3
 TOP: Final = 10
@@ -110,9 +110,9 @@ async def measure(
         stored = size
         for kind in KINDS:
             timings += await _time_recalls(rig, size, kind, questions[kind], degraded, progress)
-            agreed += await agreements(rig, size, kind, questions[kind], compared, progress)
+            agreed += await measure_agreement(rig, size, kind, questions[kind], compared, progress)
         if real:
-            agreed += await agreements(rig, size, REAL, real, ("dense",), progress)
+            agreed += await measure_agreement(rig, size, REAL, real, ("dense",), progress)
         progress(f"{size:,} rows, storing", 0, 1)
         told = await time_storing(rig, corpus, min(max(queries, FEWEST_CALLS), MOST_CALLS))
         found = {kind: timing(size, "store", kind, took) for kind, took in told.took.items()}
@@ -140,7 +140,7 @@ async def _time_recalls(
                 rounds.setdefault(part, []).append(ms)
             started = perf_counter()
             answer = await rig.recollect.recall(RecallRequest(question, limit=TOP))
-            rounds.setdefault("whole", []).append(ms_since(started))
+            rounds.setdefault("whole", []).append(elapsed_ms(started))
             degraded.update(f"{rows:,} rows, {leg}" for leg in answer.degraded)
         for part, times in rounds.items():
             took.setdefault(part, []).append(median(times))
@@ -165,8 +165,8 @@ def _growth(timings: Sequence[Timing]) -> tuple[Growth, ...]:
 
 
 def _overhead(timings: Sequence[Timing]) -> tuple[Overhead, ...]:
-    p50 = {(one.rows, one.query_kind, one.part): one.p50_ms for one in timings}
-    p95 = {(one.rows, one.query_kind, one.part): one.p95_ms for one in timings}
+    p50 = {(timing.rows, timing.query_kind, timing.part): timing.p50_ms for timing in timings}
+    p95 = {(timing.rows, timing.query_kind, timing.part): timing.p95_ms for timing in timings}
     return tuple(
         Overhead(rows, kind, _over_waiting(p50, rows, kind), _over_waiting(p95, rows, kind))
         for rows, kind, part in p50

@@ -49,16 +49,20 @@ class SpeedReport:
     def bars(self) -> list[Bar]:
         measured = self.measured
         overhead = measured.overhead
-        whole = [one.ratio for one in measured.growth if one.part == "whole"]
-        storing = [one.ratio for one in measured.storing]
+        whole = [growth.ratio for growth in measured.growth if growth.part == "whole"]
+        storing = [storing.ratio for storing in measured.storing]
         bars = [
-            _bar(f"{OVERHEAD}, p50", [one.ratio for one in overhead], MOST_OVERHEAD),
-            _bar(f"{OVERHEAD}, p95", [one.p95_ratio for one in overhead], MOST_OVERHEAD),
+            _bar(f"{OVERHEAD}, p50", [row.ratio for row in overhead], MOST_OVERHEAD),
+            _bar(f"{OVERHEAD}, p95", [row.p95_ratio for row in overhead], MOST_OVERHEAD),
             _bar("growth of the whole's p95", whole, MOST_GROWTH, WANTED_GROWTH),
         ]
         if storing:
             bars.append(_bar("storing with / without embedding", storing, MOST_STORING))
-        missed = [1 - one.agreement for one in measured.agreement if one.query_kind == REAL]
+        missed = [
+            1 - agreement.agreement
+            for agreement in measured.agreement
+            if agreement.query_kind == REAL
+        ]
         if missed:
             bars.append(_bar("share of the exact dense answer that is missed", missed, MOST_MISSED))
         return bars
@@ -66,14 +70,14 @@ class SpeedReport:
     def as_dict(self) -> dict[str, Any]:
         measured = self.measured
         return {
-            "results": [asdict(one) for one in measured.results],
-            "bars": [asdict(one) for one in self.bars],
-            "overhead": [asdict(one) for one in measured.overhead],
-            "growth": [asdict(one) for one in measured.growth],
-            "storing": [asdict(one) for one in measured.storing],
+            "results": [asdict(result) for result in measured.results],
+            "bars": [asdict(bar) for bar in self.bars],
+            "overhead": [asdict(overhead) for overhead in measured.overhead],
+            "growth": [asdict(growth) for growth in measured.growth],
+            "storing": [asdict(storing) for storing in measured.storing],
             "server": asdict(self.server),
-            "agreement": [asdict(one) for one in measured.agreement],
-            "filling": [asdict(one) for one in measured.filling],
+            "agreement": [asdict(agreement) for agreement in measured.agreement],
+            "filling": [asdict(filling) for filling in measured.filling],
             "degraded": measured.degraded,
             "about": {
                 "recollect": __version__,
@@ -97,10 +101,8 @@ def show(report: SpeedReport, out: Console) -> None:
     out.print(_timings(report))
     out.print(_agreement(report.measured))
     out.print(_overhead(report.measured))
-    for one in report.measured.storing:
-        out.print(
-            f"{one.rows:,} rows: storing beside a worker takes {one.ratio:.2f} × as long (p95)"
-        )
+    for storing in report.measured.storing:
+        out.print(f"{storing.rows:,} rows: storing takes {storing.ratio:.2f} × with a worker (p95)")
     for leg, times in report.measured.degraded.items():
         out.print(f"{leg}: missing from {times} recalls")
     server = report.server
@@ -118,25 +120,28 @@ def show(report: SpeedReport, out: Console) -> None:
 def _timings(report: SpeedReport) -> Table:
     sizes = report.sizes
     table = Table("part", "query", *(f"{size:,} rows, p50 / p95 ms" for size in sizes), "growth")
-    cells = {(one.part, one.query_kind, one.rows): one for one in report.measured.results}
+    cells = {
+        (result.part, result.query_kind, result.rows): result for result in report.measured.results
+    }
     for growth in report.measured.growth:
         columns = [cells[growth.part, growth.query_kind, size] for size in sizes]
         table.add_row(
             growth.part,
             growth.query_kind,
-            *(f"{one.p50_ms:.1f} / {one.p95_ms:.1f}" for one in columns),
+            *(f"{column.p50_ms:.1f} / {column.p95_ms:.1f}" for column in columns),
             f"{growth.ratio:.2f} ×",
         )
     return table
 
 
 def _agreement(measured: Measured) -> Table:
-    scopes = list(dict.fromkeys(one.scope for one in measured.agreement))
+    scopes = list(dict.fromkeys(agreement.scope for agreement in measured.agreement))
     table = Table(
         "rows", "leg", "query", *(f"in {scope}" for scope in scopes), title="as exhaustive search"
     )
     shares = {
-        (one.rows, one.part, one.query_kind, one.scope): one.agreement for one in measured.agreement
+        (agreement.rows, agreement.part, agreement.query_kind, agreement.scope): agreement.agreement
+        for agreement in measured.agreement
     }
     for rows, part, kind in dict.fromkeys(key[:3] for key in shares):
         found = (f"{100 * shares[rows, part, kind, scope]:.1f} %" for scope in scopes)
@@ -146,6 +151,11 @@ def _agreement(measured: Measured) -> Table:
 
 def _overhead(measured: Measured) -> Table:
     table = Table("rows", "query", f"{OVERHEAD}, p50", "p95")
-    for one in measured.overhead:
-        table.add_row(f"{one.rows:,}", one.query_kind, f"{one.ratio:.2f}", f"{one.p95_ratio:.2f}")
+    for overhead in measured.overhead:
+        table.add_row(
+            f"{overhead.rows:,}",
+            overhead.query_kind,
+            f"{overhead.ratio:.2f}",
+            f"{overhead.p95_ratio:.2f}",
+        )
     return table

@@ -23,7 +23,7 @@ from recollect.ports.embedding import Embedder, Embedders
 from recollect.ports.recall import VectorQuery
 from recollect.ports.service import Service
 from recollect.usecases.priority import Yield, no_yield
-from recollect.usecases.workers.tasks import ms_since
+from recollect.usecases.tasks import elapsed_ms
 
 DEPTH: Final = RecallSettings().depth
 _BATCH: Final = 5_000
@@ -151,16 +151,16 @@ class Rig:
         answers["lexical"] = await self.store.search_words(
             OWNER, EVERYWHERE, WordQuery(question, depth=DEPTH)
         )
-        took["lexical"] = ms_since(started)
+        took["lexical"] = elapsed_ms(started)
         if self.dense is not None:
             started = perf_counter()
             vector = await self.dense.embedder.embed_query(question)
-            took["embed"] = ms_since(started)
+            took["embed"] = elapsed_ms(started)
             started = perf_counter()
             answers["dense"] = await self.dense.nearest(vector)
-            took["dense"] = ms_since(started)
+            took["dense"] = elapsed_ms(started)
         settings = RecallSettings()
         started = perf_counter()
         fuse(answers, settings.weights(), settings.fusion, settings.constant)
-        took["fuse"] = ms_since(started)
+        took["fuse"] = elapsed_ms(started)
         return took

@@ -53,7 +53,7 @@ def measure_server(
     """`home` holds a filled store whose Postgres is stopped; models come from `yours`."""
     variables = variables_of(home, yours, embedder)
     started = time.perf_counter()
-    with serving(home, variables) as (process, ready):
+    with run_server(home, variables) as (process, ready):
         headers = {"Authorization": f"Bearer {ready['key']}"}
         base = f"{ready['url']}/api/v1/"
         with httpx.Client(
@@ -71,8 +71,8 @@ def measure_server(
             embedder,
             round(healthy, 2),
             with_model,
-            _resident_mb(process.pid),
-            _proportional_mb([process.pid, *_postgres_pids(home)]),
+            resident_mb(process.pid),
+            proportional_mb([process.pid, *postgres_pids(home)]),
         )
 
 
@@ -105,7 +105,7 @@ def new_key(variables: Mapping[str, str], owner: str) -> str:
     return str(json.loads(made.stdout)["key"])
 
 
-def until_dense_answers(url: str, key: str) -> None:
+def wait_for_dense(url: str, key: str) -> None:
     """Wait until the model is ready."""
     headers = {"Authorization": f"Bearer {key}"}
     with httpx.Client(
@@ -115,7 +115,7 @@ def until_dense_answers(url: str, key: str) -> None:
 
 
 @contextmanager
-def serving(
+def run_server(
     home: Path, variables: Mapping[str, str]
 ) -> Iterator[tuple[subprocess.Popen[str], Mapping[str, Any]]]:
     log = home / "serve.log"
@@ -135,8 +135,8 @@ def serving(
             told = process.stdout.readline() if process.stdout else ""
             if not told:
                 raise RecollectError(
-                    f"the server that was to be measured ended: {log.read_text()[-500:].strip()}",
-                    remedy="See whether `recollect serve` starts, and `recollect doctor`.",
+                    f"the measured server exited: {log.read_text()[-500:].strip()}",
+                    remedy="Run `recollect serve` and `recollect doctor` to find out why.",
                 )
             yield process, json.loads(told)
         finally:
@@ -155,12 +155,12 @@ def _until_dense_answers(client: httpx.Client, question: str) -> None:
         if time.monotonic() > limit:
             raise RecollectError(
                 f"the dense leg of the measured server did not answer: {dense}",
-                remedy="See `recollect doctor`, or measure with --no-dense.",
+                remedy="Run `recollect doctor`, or measure with --no-dense.",
             )
         time.sleep(_LOOKS_AGAIN)
 
 
-def _resident_mb(pid: int) -> float:
+def resident_mb(pid: int) -> float:
     """As Linux tells it itself; elsewhere `ps` does."""
     status = Path(f"/proc/{pid}/status")
     if status.exists():
@@ -172,7 +172,7 @@ def _resident_mb(pid: int) -> float:
     return round(int(kilobytes) / 1024, 1)
 
 
-def _postgres_pids(home: Path) -> list[int]:
+def postgres_pids(home: Path) -> list[int]:
     """The embedded Postgres of this home and the processes that it has started."""
     postmaster = find_postmaster(EmbeddedPostgres(home).folder / "data")
     if postmaster is None or not Path("/proc/self/stat").exists():
@@ -189,7 +189,7 @@ def _parent(pid: int) -> int | None:
     return int(told.rpartition(")")[2].split()[1])
 
 
-def _proportional_mb(pids: Sequence[int]) -> float | None:
+def proportional_mb(pids: Sequence[int]) -> float | None:
     """What processes hold together: of what several share, each is counted its part."""
     kilobytes = 0
     for pid in pids:

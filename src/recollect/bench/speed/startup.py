@@ -74,7 +74,7 @@ def measure(
         for number in range(runs):
             times.append(_run((*command, *arguments), variables))
             progress(f"{store}: {name}", number + 1, runs)
-        cpu, wall = (sorted(one) for one in zip(*times, strict=True))
+        cpu, wall = (sorted(values) for values in zip(*times, strict=True))
         results.append(
             StartupResult(store, name, runs, *_median_and_p95(cpu), *_median_and_p95(wall), modules)
         )
@@ -112,7 +112,7 @@ def _run(command: Sequence[str], variables: Mapping[str, str]) -> tuple[float, f
     wall = perf_counter() - started
     if process.returncode:
         raise RecollectError(
-            f"a measured command ended with exit code {process.returncode}",
+            f"a measured command failed with exit code {process.returncode}",
             remedy=f"Run `recollect {command[-1]}` to see why.",
         )
     return (used.ru_utime + used.ru_stime) * 1000, wall * 1000

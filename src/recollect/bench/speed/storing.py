@@ -21,9 +21,9 @@ from recollect.bench.speed.corpus import Corpus
 from recollect.bench.speed.rig import Dense, Documents, Rig
 from recollect.core.memory.ids import uuid7
 from recollect.core.memory.memory import Draft, Memory
+from recollect.usecases.tasks import cancel_and_wait, elapsed_ms
 from recollect.usecases.workers.embed import EmbeddingContext
 from recollect.usecases.workers.embedding import EmbeddingStep
-from recollect.usecases.workers.tasks import end, ms_since
 from recollect.usecases.workers.worker import Worker
 
 WITHOUT: Final = "without embedding"
@@ -82,7 +82,7 @@ async def _store(
         draft = Draft(memory.content, id=uuid7(memory.created_at, os.urandom(10)))
         started = perf_counter()
         stored = await rig.recollect.remember(draft)
-        took.append(ms_since(started))
+        took.append(elapsed_ms(started))
         kept.append(stored.id)
     await _erase(rig, kept)
     return took
@@ -102,4 +102,4 @@ async def _worker_at_work(dense: Dense) -> AsyncIterator[None]:
         await begun.wait()
         yield
     finally:
-        await end(working)
+        await cancel_and_wait(working)

@@ -61,8 +61,8 @@ class Subjects:
     @classmethod
     def of_sets(cls, sets: Sequence[EvaluationSet], seed: int) -> Subjects:
         """Real texts and the questions that people put about them."""
-        texts = sorted({one.content for data in sets for one in data.documents})
-        questions = sorted({one.text for data in sets for one in data.questions})
+        texts = sorted({document.content for data in sets for document in data.documents})
+        questions = sorted({question.text for data in sets for question in data.questions})
         random = Random(seed)
         return cls(
             random.sample(texts, min(_REAL_TEXTS, len(texts))),

@@ -1,1 +1,1 @@
-"""The questions that the benchmark settles: which default, which parameter, which floor."""
+"""The questions the benchmark answers: which default, which parameter, which floor."""

@@ -107,14 +107,16 @@ def table(asked: Sequence[Asked], floors: Sequence[float]) -> list[FloorRow]:
         return round(100 * sum(of) / len(of), 1) if of else 0.0
 
     def through(kind: str, floor: float) -> float:
-        return share([max(one.marks, default=0.0) >= floor for one in asked if one.kind == kind])
+        return share(
+            [max(prompt.marks, default=0.0) >= floor for prompt in asked if prompt.kind == kind]
+        )
 
-    own = [one for one in asked if one.kind == "own" and one.answers]
+    own = [prompt for prompt in asked if prompt.kind == "own" and prompt.answers]
     return [
         FloorRow(
             floor,
-            share([mark < floor for one in own for mark in one.answers]),
-            share([max(one.answers) < floor for one in own]),
+            share([mark < floor for prompt in own for mark in prompt.answers]),
+            share([max(prompt.answers) < floor for prompt in own]),
             through("strange", floor),
             through("everyday", floor),
         )
@@ -122,7 +124,7 @@ def table(asked: Sequence[Asked], floors: Sequence[float]) -> list[FloorRow]:
     ]
 
 
-def prompts(
+def build_prompts(
     here: EvaluationSet, sets: Sequence[EvaluationSet], seed: int
 ) -> Iterator[tuple[str, Question]]:
     """What is asked of one store: its own questions, strangers', and everyday prompts."""
@@ -132,7 +134,10 @@ def prompts(
     for other in sets:
         if _family(other.name) != _family(here.name):
             some = chooser.sample(other.questions, min(STRANGERS, len(other.questions)))
-            yield from (("strange", Question(one.id, one.text, one.stratum)) for one in some)
+            yield from (
+                ("strange", Question(question.id, question.text, question.stratum))
+                for question in some
+            )
     yield from (("everyday", Question(text, text, "")) for text in EVERYDAY)
 
 
@@ -162,9 +167,10 @@ async def ask_meaning(
 ) -> list[Asked]:
     """The nearest memories of each prompt by cosine, reckoned exactly."""
     vectors = np.asarray(
-        await embedder.embed_documents([one.content for one in data.documents]), dtype=np.float32
+        await embedder.embed_documents([document.content for document in data.documents]),
+        dtype=np.float32,
     )
-    scopes = np.array([one.scope or "" for one in data.documents])
+    scopes = np.array([document.scope or "" for document in data.documents])
     done: list[Asked] = []
     for number, (kind, question) in enumerate(asked, start=1):
         cosines = vectors @ np.asarray(await embedder.embed_query(question.text), dtype=np.float32)

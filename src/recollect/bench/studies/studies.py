@@ -1,7 +1,7 @@
-"""The questions that the benchmark settles, each as a value: what is compared, and what came of it.
+"""The questions the benchmark answers: what is compared, and the verdict.
 
-`recollect bench study` measures them and writes `docs/benchmark.md`. The figures come from the run;
-the verdict is written by a person who read them, and stands here beside the question so that both
+`recollect bench study` measures them and writes `docs/benchmark.md`. The figures come from the run.
+The verdict is written by someone who read them, and is kept next to the question so that both
 change together.
 """
 
@@ -20,10 +20,10 @@ Plot = Literal["sets", "strata", "sweep", "latency", "tradeoff"]
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """`configs` is written as on the command line, and each is compared with `baseline`.
+    """One comparison: `configs`, as on the command line, each compared with `baseline`.
 
-    Tables show `metrics` in `strata`, for the configurations in `rows`; none named are all of them,
-    and so it is with `sets`. The plot shows the first metric. With `is_timed` recalls are timed.
+    Tables show `metrics` in `strata` for the configurations in `rows`. Empty `rows` or `sets` mean
+    all. The plot shows the first metric. With `is_timed`, recalls are timed.
     """
 
     slug: str
@@ -51,165 +51,163 @@ _MULTI_HOP: Final = "rule:multi-hop"
 STUDIES: Final[tuple[Study, ...]] = (
     Study(
         slug="fusion",
-        title="Fusion against its own legs",
-        question="Is the fused order better than that of either leg alone, and which fusion is? "
-        "`convex:dense_weight=2.3` gives the dense leg the share of 0.7 that its authors favour.",
+        title="Fusion compared with each leg alone",
+        question="Does fusion rank better than either leg alone, and which fusion is best? "
+        "`convex:dense_weight=2.3` gives the dense leg a share of 0.7, as recommended by its "
+        "authors.",
         configs="default,lexical,dense,rrf,rrf:rrf_k=10,convex,convex:dense_weight=2.3",
         baseline="default",
-        verdict="Standing out is the default. On the mean of the sets it is ahead of every other "
-        "fusion tried in R@10 and in nDCG@10, and of both legs; on no set is it "
-        "significantly below the better of its legs. Reciprocal rank with k = 60 and "
-        "convex combination over lists of 50 fall ten points below the lexical leg on "
-        "LoCoMo, where the dense leg is weak.",
+        verdict="Standout fusion is the default. On the mean of the sets it beats both legs and "
+        "every other fusion in R@10 and nDCG@10; on no set is it significantly worse than the "
+        "better of its legs. Reciprocal rank fusion (RRF) with k = 60 and convex combination over "
+        "lists of 50 fall ten points below the lexical leg on LoCoMo, where the dense leg is "
+        "weak.",
         strata=(OVERALL, _EXACT, _PARAPHRASE, _MULTI_HOP),
         plot="strata",
         is_timed=True,
     ),
     Study(
         slug="rrf-k",
-        title="The constant of reciprocal rank",
-        question="How much does k matter, from 1 to 100, at the depth of 50 it is usually used at?",
+        title="The RRF constant k",
+        question="How much does k matter, from 1 to 100, at the usual depth of 50?",
         configs="default,rrf:rrf_k=1|2|5|10|20|60|100",
         baseline="default",
         verdict="A small k is much better than the usual 60, which costs 3.4 points of R@10 and "
-        "2.6 of nDCG@10 against k = 2. At its best k reciprocal rank finds as much as "
-        "standing out within the interval, but orders it worse: 2.0 points of nDCG@10.",
+        "2.6 of nDCG@10 compared with k = 2. At its best k, RRF finds as much as standout fusion "
+        "(within the interval) but ranks it 2.0 points of nDCG@10 worse.",
         plot="sweep",
     ),
     Study(
         slug="weights",
         title="The weight of the dense leg",
-        question="What is the best fixed weight for each set, and what does one weight for all "
-        "sets cost? Standing out weighs the legs anew for each question, without labels; does it "
-        "beat the best fixed weights?",
+        question="What is the best fixed weight for each set, and what does a single weight for "
+        "all sets cost? Standout fusion weighs the legs for each question, without labels: does "
+        "it beat the best fixed weights?",
         configs="default,default:dense_weight=0.3|0.6|0.85|1.2|2,"
         "convex:dense_weight=0.25|0.5|1|2.3|4,rrf:rrf_k=10:dense_weight=0.25|0.5|1|2",
         baseline="default",
-        verdict="No fixed weight of convex combination or reciprocal rank comes near on all sets: "
-        "the best of them are 1.7 and 0.7 points of R@10, and 2.0 and 2.6 of nDCG@10, "
-        "below standing out, which weighs the legs for each question by how sure each is. "
-        "Its own weight hardly matters between 0.6 and 1.2.",
+        verdict="No fixed weight for convex combination or RRF comes close on all sets: the best "
+        "are 1.7 and 0.7 points of R@10, and 2.0 and 2.6 of nDCG@10, below standout fusion, which "
+        "weighs the legs for each question by how confident each one is. Its own weight hardly "
+        "matters between 0.6 and 1.2.",
         plot="sweep",
     ),
     Study(
         slug="depth",
-        title="How deep the legs are asked",
-        question="What do longer lists bring, and which fusion can use them?",
+        title="How many results to fetch from each leg",
+        question="What do longer lists gain, and which fusion benefits?",
         configs="default,default:depth=20|50|100|200,rrf:rrf_k=10:depth=20|50|100|200,"
         "convex:dense_weight=2.3:depth=20|50|100|200",
         baseline="default",
-        verdict="A hundred. Standing out gains 0.4 of a point in R@10 and in nDCG@10 from 50 to "
-        "100 and nothing more at 200; reciprocal rank hardly notices; convex combination "
-        "needs all the depth it can get, because what a list leaves out counts as "
-        "nothing.",
+        verdict="Fetch 100 from each leg. Standout fusion gains 0.4 points in R@10 and nDCG@10 "
+        "from 50 to 100, and nothing more at 200. RRF hardly changes. Convex combination needs as "
+        "much depth as it can get, because anything missing from a list scores zero.",
         plot="sweep",
     ),
     Study(
         slug="vote",
-        title="The vote of standing out",
+        title="The vote in standout fusion",
         question="How much should it count that a leg found a memory at all?",
         configs="default,default:vote=0|3|6|9|12|20",
         baseline="default",
-        verdict="Six. Anything from 0 to 9 is the same within the intervals on the mean of the "
-        "sets; the vote matters where both legs find the answer but neither is sure "
-        "(SciFact), and from 12 on it begins to do harm.",
+        verdict="A vote of 6. On the mean of the sets, everything from 0 to 9 is equal within the "
+        "intervals. The vote matters where both legs find the answer but neither is confident "
+        "(SciFact); from 12 it starts to hurt.",
         strata=(OVERALL, _PARAPHRASE),
         plot="sweep",
     ),
     Study(
         slug="champions",
-        title="Sure places for each leg's first",
-        question="Does it pay to keep each leg's first few among the first ten, and how many?",
+        title="Reserved places for each leg's top results",
+        question="Does it help to reserve places among the first ten for each leg's top results, "
+        "and how many?",
         configs="default,default:champions=0|1|2|3|4,convex:dense_weight=2.3:champions=0|3",
         baseline="default",
-        verdict="No. Standing out already keeps what a leg is sure of: one to four sure places "
-        "move the mean by at most 0.2 of a point. Convex combination gains 4.3 points of "
-        "R@10 from three, and is then still behind in nDCG@10.",
+        verdict="It does not help. Standout fusion already keeps what a leg is confident about: "
+        "reserving one to four places moves the mean by at most 0.2 points. Convex combination "
+        "gains 4.3 points of R@10 from three places, and is still behind in nDCG@10.",
         strata=(OVERALL, _PARAPHRASE),
         plot="sweep",
     ),
     Study(
         slug="lexical",
         title="The lexical leg",
-        question="Plain `ts_rank`, our ranking by rarity, SQLite's FTS5, and BM25 from an outside "
-        "library as the yardstick: which finds best by words alone?",
+        question="Which ranks best by words alone: our rarity ranking, SQLite's FTS5, or BM25 "
+        "from a third-party library as the yardstick?",
         configs="lexical,local-fts,bm25s",
         baseline="lexical",
-        verdict="The ranking by rarity is ahead of plain `ts_rank` by 12.5 points of R@10 and "
-        "14.0 of nDCG@10, and ahead of BM25 by 1.6 and 1.7. SQLite's FTS5 is within a "
-        "point of it on the mean; on long sessions and on MuSiQue it is a little better.",
+        verdict="Rarity ranking beats plain `ts_rank` by 12.5 points of R@10 and 14.0 of nDCG@10, "
+        "and BM25 by 1.6 and 1.7. SQLite's FTS5 is within a point of it on the mean, and slightly "
+        "better on long sessions and MuSiQue.",
         strata=(OVERALL, _EXACT),
         limits=("Plain `ts_rank` was removed after this measurement.",),
     ),
     Study(
         slug="exact-bonus",
         title="The exact-match bonus",
-        question="Is fusion below the lexical leg where a question holds the answer's words, and "
-        "does the bonus repair that?",
+        question="Is fusion worse than the lexical leg when a question uses the words of its "
+        "answer, and does a bonus fix that?",
         configs="lexical,default,default:exact_bonus=0.1|0.25|0.5",
         baseline="lexical",
-        verdict="No bonus. On LoCoMo's exact questions fusion is 2.0 points of nDCG@10 below the "
-        "lexical leg, and on no other set significantly below it; the bonus repairs "
-        "nothing there, because hardly any question stands in the answer word for word. "
-        "The aim of not being below on any set is missed on LoCoMo.",
+        verdict="The bonus does not help and is off. On LoCoMo's exact questions fusion is 2.0 "
+        "points of nDCG@10 below the lexical leg; on no other set is it significantly below. The "
+        "bonus does not fix that, because hardly any question appears verbatim in its answer. The "
+        "goal of never being below the lexical leg is missed on LoCoMo.",
         metrics=("nDCG@10", "RR", "R@10"),
         strata=(_EXACT, OVERALL),
     ),
     Study(
         slug="importance",
         title="The importance prior",
-        question="The sets have no importance, so it is drawn: `noise` means nothing, `signal` is "
-        "higher for memories that some question asks for. How strong may the prior be before "
-        "meaningless importance does harm, and what does it gain where importance means something?",
+        question="The sets have no importance values, so we generate them: `noise` is random, "
+        "`signal` is higher for memories that some question asks for. How strong can the prior be "
+        "before random importance hurts, and what does it gain when importance is meaningful?",
         configs="default,default:importance=noise:prior_strength=0.1|0.3|0.6|1,"
         "default:importance=signal:prior_strength=0.1|0.3|0.6|1,"
         "rrf:importance=noise:prior_strength=0.3,rrf:importance=signal:prior_strength=0.3,rrf",
         baseline="default",
-        verdict="The strength stays at 0.3. Importance that means nothing costs 0.4 of a point of "
-        "nDCG@10 on the mean, which the intervals cannot tell from nothing (1.3 on "
-        "SciFact, which they can); importance that means something gains 1.3. From 0.6 on "
-        "meaningless importance does clear harm. Under reciprocal rank a strength of 0.3 "
-        "costs 13 points.",
+        verdict="The strength stays at 0.3. Random importance costs 0.4 points of nDCG@10 on the "
+        "mean, which is not significant (1.3 on SciFact, which is); meaningful importance gains "
+        "1.3. From 0.6, random importance clearly hurts. Under RRF a strength of 0.3 costs 13 "
+        "points.",
         sets=("hotpot_train100", "locomo", "scifact"),
     ),
     Study(
         slug="dense-window",
-        title="What is embedded: a turn, or a turn between its neighbours",
-        question="A turn of a conversation says little alone. Does embedding it between the turns "
-        "before and after it help?",
+        title="What to embed: a turn alone or with its neighbours",
+        question="A single turn of a conversation says little. Does it help to embed it together "
+        "with the turns before and after it?",
         configs="default,default:embedded=window,dense,dense:embedded=window",
         baseline="default",
-        verdict="It helps a great deal: 5.3 points of R@10, and half as much again on "
-        "paraphrases. What came of it helps more, and needs no turn that is not there yet: a "
-        "short turn is now embedded with the short ones before it (ADR 0029), by which R@10 of "
-        "both legs on LoCoMo rises from 65.5 to 73.3.",
+        verdict="Yes, a lot: 5.3 points of R@10, and half as much again on paraphrases. This led "
+        "to something better that does not depend on later turns: a short turn is now embedded "
+        "with the short turns before it (ADR 0029), which raises R@10 of both legs on LoCoMo from "
+        "65.5 to 73.3.",
         sets=("locomo",),
         strata=(OVERALL, _PARAPHRASE),
     ),
     Study(
         slug="dense-title",
-        title="What is embedded: with or without the title",
-        question="Does the dense leg profit from the title that stands above a text?",
+        title="What to embed: with or without the title",
+        question="Does the dense leg benefit from the title above a text?",
         configs="default,default:embedded=text,dense,dense:embedded=text",
         baseline="default",
-        verdict="With it: without their titles texts lose 0.7 of a point of nDCG@10 after fusion, "
-        "and 1.8 in the dense leg alone.",
+        verdict="With the title: without it, texts lose 0.7 points of nDCG@10 after fusion and "
+        "1.8 in the dense leg alone.",
         sets=("2wiki_train500", "hotpot_train100", "musique_train100_openie"),
-        limits=(
-            "Expanded keywords are left out: no public set has any, and made-up ones prove little.",
-        ),
+        limits=("Expanded keywords are not measured: no public set has any.",),
     ),
     Study(
         slug="embedder",
         title="The embedding model",
-        question="all-MiniLM-L6-v2 in 8-bit and in full precision, and the larger "
-        "all-mpnet-base-v2: what does quality cost in time?",
+        question="all-MiniLM-L6-v2 in 8-bit and full precision, and the larger all-mpnet-base-v2: "
+        "how much time does better quality cost?",
         configs="default,default:embedder=minilm-fp32,default:embedder=mpnet,"
         "dense,dense:embedder=minilm-fp32,dense:embedder=mpnet",
         baseline="default",
-        verdict="The small model in 8 bits is the default: full precision gains nothing. The "
-        "large one gains 5.1 points of R@10 on LoCoMo and little elsewhere, for up to two "
-        "and a half times the time of a recall.",
+        verdict="The small model in 8-bit precision is the default: full precision gains nothing. "
+        "The large model gains 5.1 points of R@10 on LoCoMo and little elsewhere, and makes a "
+        "recall take up to two and a half times as long.",
         sets=("hotpot_train100", "locomo", "musique_train100_openie"),
         plot="tradeoff",
         is_timed=True,
@@ -217,30 +215,30 @@ STUDIES: Final[tuple[Study, ...]] = (
     Study(
         slug="graph",
         title="The concept graph",
-        question="Lexical and dense fixed, graph varied: what does a walk over the concepts that "
-        "memories share add, how far should it go, and does it do harm where one memory answers? "
-        "Concepts are found by rules alone.",
+        question="With the lexical and dense legs fixed: what does a walk over the concepts that "
+        "memories share add, how far should it go, and does it hurt where a single memory holds "
+        "the answer? Concepts are extracted by rules alone.",
         configs="base,default,default:graph_weight=0.5|1|3",
         baseline="base",
-        verdict="It is on: R@10 gains 19.5 points on 2Wiki, 6.2 on MuSiQue and 5.0 on HotpotQA, "
-        "and on the sets of single facts and of chats neither measure is lower. Two hops by a "
+        verdict="On by default: R@10 gains 19.5 points on 2Wiki, 6.2 on MuSiQue and 5.0 on "
+        "HotpotQA, and neither metric drops on the single-fact and chat sets. Two hops with a "
         "recursive query do as well on the first three, better on LoCoMo and clearly worse on "
         "LongMemEval's turns.",
         strata=(OVERALL, _EXACT, _MULTI_HOP),
         limits=(
             (
-                "The strata of exact questions are too small to show equivalence to within a "
-                "point: on SciFact's, R@10 is 0.7 lower, in one question of 140."
+                "The exact strata are too small to show equivalence to within a point: on "
+                "SciFact, R@10 is 0.7 lower because of one question in 140."
             ),
-            "An LLM's triples (`default:graph=given`) are measured in the ADR 0024, not here.",
+            "Triples from an LLM (`default:graph=given`) are measured in ADR 0024, not here.",
             "The walk by a recursive query was removed after this measurement.",
         ),
     ),
 )
 
 
-def chosen_studies(studies: Sequence[Study], only: str | None) -> list[Study]:
-    """The studies that a comma-separated list of slugs names, in their own order; else all."""
+def select_studies(studies: Sequence[Study], only: str | None) -> list[Study]:
+    """Select studies by a comma-separated list of slugs, in their own order. None selects all."""
     if only is None:
         return list(studies)
     wanted = [slug.strip() for slug in only.split(",")]

@@ -60,7 +60,7 @@ class Tuning:
         return self.chosen != CURRENT and self.held_out.low > 0
 
 
-def candidates(configs: Sequence[Config], current: RecallSettings) -> list[Config]:
+def build_candidates(configs: Sequence[Config], current: RecallSettings) -> list[Config]:
     """The present settings first, then what is tried: each a change of the present ones."""
     layouts = {config.layout for config in configs}
     if len(layouts) > 1:
@@ -102,7 +102,7 @@ def commands(changes: Mapping[str, object]) -> list[str]:
     return [f"recollect settings set {name} {_typed(value)}" for name, value in changes.items()]
 
 
-def halves(sets: Sequence[EvaluationSet], seed: int) -> tuple[Half, Half]:
+def split_halves(sets: Sequence[EvaluationSet], seed: int) -> tuple[Half, Half]:
     """To choose by and to confirm by: of every stratum half goes here and half goes there, by a
     hash of the seed and the question.
     """
@@ -125,17 +125,18 @@ def halves(sets: Sequence[EvaluationSet], seed: int) -> tuple[Half, Half]:
 
 def tune(found: Sequence[Scored], metric: str, seed: int) -> Tuning:
     """Every set must have a run of the present settings, and of everything else that is tried."""
-    choosing, confirming = halves([one.data for one in found], seed)
+    choosing, confirming = split_halves([scored.data for scored in found], seed)
     means = {
         name: fmean(
-            fmean(one.values[name][metric][id] for id in choosing[one.data.name]) for one in found
+            fmean(scored.values[name][metric][id] for id in choosing[scored.data.name])
+            for scored in found
         )
         for name in found[0].runs
     }
     # What is only as good as the present settings is no reason to leave them.
     chosen = max(means, key=lambda name: (means[name], name == CURRENT))
-    gains = {one.data.name: _gains(one, metric, chosen, confirming) for one in found}
-    per_set = {name: differences([each], seed)[0] for name, each in gains.items()}
+    gains = {scored.data.name: _gains(scored, metric, chosen, confirming) for scored in found}
+    per_set = {name: differences([gain], seed)[0] for name, gain in gains.items()}
     held_out = differences(list(gains.values()), seed)[0]
     return Tuning(metric, seed, means, chosen, held_out, per_set)
 
@@ -148,7 +149,7 @@ def as_dict(tuning: Tuning, changes: Mapping[str, object]) -> dict[str, Any]:
         "tried": [{"config": name, "value": value} for name, value in tuning.means.items()],
         "chosen": tuning.chosen,
         "held_out": _told(tuning.held_out),
-        "held_out_by_set": {name: _told(one) for name, one in tuning.per_set.items()},
+        "held_out_by_set": {name: _told(difference) for name, difference in tuning.per_set.items()},
         "recommended": tuning.recommended,
         "changes": dict(changes),
         "commands": commands(changes),
@@ -159,8 +160,12 @@ def _ordered(data: EvaluationSet, seed: int) -> list[str]:
     """The ids of the questions, stratum by stratum, within one by chance."""
     by_rule = rule_strata(data)
     keys = {
-        one.id: (one.stratum, by_rule[one.id], _chance(f"{seed} {data.name} {one.id}"))
-        for one in data.questions
+        question.id: (
+            question.stratum,
+            by_rule[question.id],
+            _chance(f"{seed} {data.name} {question.id}"),
+        )
+        for question in data.questions
     }
     return sorted(keys, key=keys.__getitem__)
 
@@ -169,10 +174,10 @@ def _chance(text: str) -> bytes:
     return hashlib.sha256(text.encode()).digest()
 
 
-def _gains(one: Scored, metric: str, chosen: str, half: Half) -> Numbers:
+def _gains(scored: Scored, metric: str, chosen: str, half: Half) -> Numbers:
     """By how much the chosen configuration is better, a row for each question."""
-    after, before = one.values[chosen][metric], one.values[CURRENT][metric]
-    return np.array([[after[id] - before[id]] for id in half[one.data.name]])
+    after, before = scored.values[chosen][metric], scored.values[CURRENT][metric]
+    return np.array([[after[id] - before[id]] for id in half[scored.data.name]])
 
 
 def _told(found: Difference) -> dict[str, Any]:

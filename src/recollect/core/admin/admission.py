@@ -1,18 +1,17 @@
 """Which requests a server works on now, which wait, and which it refuses before any work is done.
 
-Past the number of requests it can work on side by side, a server only gets slower: each answer
-comes later, until all of them come after their deadline and every one was made in vain. So only so
-many run; the others wait, and what has waited too long to be answered in time is refused.
+Beyond the number of requests it can work on in parallel, a server only gets slower: each answer
+comes later, until all of them miss their deadline and all work is wasted. So only so many run; the
+others wait, and what has waited too long to be answered in time is refused.
 
-A refusal takes a twentieth of the time of an answer, and clients that ask again at once would keep
-a server busy with refusals alone. So a request that is bound to be refused still waits first, and
-refusals have a pace: no more of them than of requests that could have been answered meanwhile.
+A refusal takes a twentieth of the time of an answer, and clients that retry at once would keep a
+server busy with refusals alone. So a request that is bound to be refused still waits first, and
+refusals are paced: no more of them than of requests that could have been answered in the same time.
 
 Of one key's requests the newest goes first. The oldest would be answered just before its deadline,
-or just after; the newest has a client that surely still waits.
-
-Turns go around the keys that have something waiting, and no key gets all the slots: a key that
-floods the server waits behind its own requests, not in front of everyone else's.
+or just after; the newest has a client that surely still waits. Turns go around the keys that have
+something waiting, and no key gets all the slots: a key that floods the server waits behind its own
+requests, not in front of everyone else's.
 """
 
 from __future__ import annotations
@@ -22,20 +21,20 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Final
 
-# The estimate of how long a request takes moves by this share with each request: three times as
-# far up as down, so that a quarter of the requests take longer than it says.
+# The estimated duration of a request moves by this share with each request: three times as far up
+# as down, so that a quarter of the requests take longer than estimated.
 _STEP: Final = 0.02
 _UP: Final = 3
 _FIRST_ESTIMATE: Final = 0.2
 _LEAST_ESTIMATE: Final = 0.001
 _MOST_RETRY_SECONDS: Final = 10.0
-# How long a refusal is held back at the most.
+# The longest time to hold back a refusal.
 _MOST_HELD_SECONDS: Final = 6.0
 
 
 @dataclass(eq=False, slots=True)
 class Ticket:
-    """One request; `latest` is when it must begin to be answered in time."""
+    """One request; `latest` is when it must start to be answered in time."""
 
     key: Hashable
     latest: float
@@ -64,7 +63,7 @@ class Admission:
         return sum(map(len, self._waiting.values()))
 
     def arrive(self, key: Hashable, arrived: float, now: float) -> Ticket:
-        """A new request, which may begin at once if there is a slot for it."""
+        """A new request, which may start at once if a slot is free."""
         ticket = Ticket(key, max(arrived + self._seconds - self._estimate, now))
         self._waiting.setdefault(key, []).append(ticket)
         return ticket
@@ -79,7 +78,7 @@ class Admission:
         return begun
 
     def leave(self, ticket: Ticket, now: float) -> None:
-        """It is answered, refused, or given up by its client. Leaving again changes nothing."""
+        """It was answered, refused, or cancelled by its client. Leaving again changes nothing."""
         if ticket.has_left:
             return
         ticket.has_left = True

@@ -1,4 +1,4 @@
-"""The outcome of one `doctor` check, and what several shells say to do."""
+"""The result of one `doctor` check, and remedies that several shells use."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 PARKED_REMEDY: Final = (
-    "Correct the cause on the server; then run `recollect worker --once --retry` there."
+    "Fix the cause on the server, then run `recollect worker --once --retry` there."
 )
-"""What is parked is not tried again by itself."""
+"""What is parked is not retried automatically."""
 MORE_THAN_WORDS: Final = (
     "To recall by meaning as well, run `recollect serve` and set RECOLLECT_API_URL and "
     "RECOLLECT_API_KEY."
@@ -18,7 +18,7 @@ WORDS_ONLY: Final = f"The local store recalls by words only. {MORE_THAN_WORDS}"
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """`remedy` says what to do. It is empty when nothing is to be done."""
+    """`remedy` says what to do; empty if nothing is wrong."""
 
     name: str
     status: Literal["ok", "warn", "fail"]

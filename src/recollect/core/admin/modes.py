@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 Mode = Literal["local", "cached", "remote"]
-"""Where memories are: here, here with a server behind, or on the server alone."""
+"""Where memories are: local, local with a server behind, or only on the server."""
 
 GraphMode = Literal["off", "rules", "llm"]
 """Whether memories are read for the graph, and whether a language model reads them too."""

@@ -1,4 +1,4 @@
-"""How often each key may do something: a bucket that fills steadily and is emptied by use."""
+"""How often each key may do something: a token bucket."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Hashable
 
 
 class RateLimit:
-    """`per_minute` for each key, which may be used all at once; None is no limit."""
+    """`per_minute` for each key, which may be used all at once; None means no limit."""
 
     def __init__(self, per_minute: int | None) -> None:
         self._per_minute = per_minute
         self._used: dict[Hashable, tuple[float, float]] = {}
 
     def spend(self, key: Hashable, count: int, now: float) -> float:
-        """Use `count` and return 0, or use nothing and return the seconds to wait. What is used at
-        once may be more than is left, so that a batch of any size gets through; it is then paid
-        back by waiting longer.
+        """Use `count` and return 0, or use nothing and return the seconds to wait. A single use may
+        exceed what is left, so that a batch of any size gets through; it is then paid back by
+        waiting longer.
         """
         if self._per_minute is None:
             return 0.0

@@ -1,7 +1,7 @@
-"""What each named value takes, in words: one answer to a value of the wrong kind, whichever way it
-came in.
+"""What each named value accepts, in words: one message for a value of the wrong type, whichever way
+it came in.
 
-What a value of the right kind may be is said elsewhere (`core/memory/memory.py`,
+Limits on values of the right type are defined elsewhere (`core/memory/memory.py`,
 `core/recall/request.py`).
 """
 
@@ -22,7 +22,7 @@ from recollect.core.recall.settings import LEGAL
 
 @dataclass(frozen=True, slots=True)
 class Takes:
-    """The kind of a value, what to give instead of another kind, and how to tell them apart."""
+    """The type of a value, what to pass instead of another type, and how to tell."""
 
     kind: str
     remedy: str
@@ -46,34 +46,36 @@ def _are_texts(value: object) -> bool:
 
 
 def _are_ids(value: object) -> bool:
-    return isinstance(value, Collection) and all(isinstance(one, UUID) for one in value)
+    return isinstance(value, Collection) and all(isinstance(id, UUID) for id in value)
 
 
 def _are_weights(value: object) -> bool:
     return isinstance(value, Mapping) and all(map(_is_number, value.values()))
 
 
-_TEXT: Final = Takes("a text", "Give a text.", _is_text)
-_TEXTS: Final = Takes("a list of texts", 'Give a list of texts, such as ["staging"].', _are_texts)
-_WHOLE: Final = Takes("a whole number", "Give a whole number, such as 10.", _is_whole)
-_SWITCH: Final = Takes("true or false", "Give true or false.", lambda one: isinstance(one, bool))
+_TEXT: Final = Takes("a text", "Pass a text.", _is_text)
+_TEXTS: Final = Takes("a list of texts", 'Pass a list of texts, such as ["staging"].', _are_texts)
+_WHOLE: Final = Takes("a whole number", "Pass a whole number, such as 10.", _is_whole)
+_SWITCH: Final = Takes(
+    "true or false", "Pass true or false.", lambda value: isinstance(value, bool)
+)
 _MOMENT: Final = Takes(
-    "a date and time with its zone",
-    "Give a date and time with its zone, such as 2026-01-31T09:30:00Z.",
-    lambda one: isinstance(one, datetime),
+    "a date and time with a time zone",
+    "Pass a date and time with a time zone, such as 2026-01-31T09:30:00Z.",
+    lambda value: isinstance(value, datetime),
 )
 _ID: Final = Takes(
-    "a whole id",
-    "Give the 36 characters of an id, such as 019cc2a7-4b59-7d3a-9a55-2f0e6b7c8d9e.",
-    lambda one: isinstance(one, UUID),
+    "a full id",
+    "Pass the 36 characters of an id, such as 019cc2a7-4b59-7d3a-9a55-2f0e6b7c8d9e.",
+    lambda value: isinstance(value, UUID),
 )
 TAKES: Final[Mapping[str, Takes]] = {
     "content": _TEXT,
-    "category": Takes("a text", f"Choose one of: {', '.join(CATEGORIES)}.", _is_text),
+    "category": Takes("a text", f"Choose value of: {', '.join(CATEGORIES)}.", _is_text),
     "categories": Takes(
-        "a list of texts", f"Give a list of some of: {', '.join(CATEGORIES)}.", _are_texts
+        "a list of texts", f"Pass a list of some of: {', '.join(CATEGORIES)}.", _are_texts
     ),
-    "importance": Takes("a number", "Give a number from 0 (trivial) to 1 (vital).", _is_number),
+    "importance": Takes("a number", "Pass a number from 0 (trivial) to 1 (vital).", _is_number),
     **dict.fromkeys(("tags", "expanded_keywords", "sessions", "session_ids"), _TEXTS),
     **dict.fromkeys(
         ("project", "session", "query", "q", "expanded_query", "cursor", "owner", "label"), _TEXT
@@ -82,21 +84,21 @@ TAKES: Final[Mapping[str, Takes]] = {
     **dict.fromkeys(("limit", "based_on", "grace_seconds"), _WHOLE),
     **dict.fromkeys(("since", "until", "as_of", "expires_at", "created_at", "updated_at"), _MOMENT),
     **dict.fromkeys(("id", "target"), _ID),
-    "exclude": Takes("a list of ids", "Give a list of whole ids.", _are_ids),
+    "exclude": Takes("a list of ids", "Pass a list of full ids.", _are_ids),
     "weights": Takes(
         "a number for each leg",
-        f'Give numbers by leg, such as {{"{LEGS[0]}": 1.0}}.',
+        f'Pass numbers by leg, such as {{"{LEGS[0]}": 1.0}}.',
         _are_weights,
     ),
     "links": Takes(
         "a list of links",
-        'Give a list of links, such as [{"kind": "see_also", "target": "019cc2a7-…"}].',
-        lambda one: isinstance(one, Collection),
+        'Pass a list of links, such as [{"kind": "see_also", "target": "019cc2a7-…"}].',
+        lambda value: isinstance(value, Collection),
     ),
     "scope": Takes(
         "a scope",
-        'Give a scope, such as {"project": "shop"}; in Python, Scope(project="shop").',
-        lambda one: isinstance(one, Scope),
+        'Pass a scope, such as {"project": "shop"}; in Python, Scope(project="shop").',
+        lambda value: isinstance(value, Scope),
     ),
 }
 _MAY_BE_NONE: Final = {
@@ -106,7 +108,7 @@ _MAY_BE_NONE: Final = {
 
 
 def check_kinds_of(values: Mapping[str, object]) -> None:
-    """InvalidInput for the first value that is of another kind than its name takes."""
+    """InvalidInput for the first value of the wrong type."""
     for name, value in values.items():
         if value is None and name in _MAY_BE_NONE:
             continue
@@ -115,18 +117,20 @@ def check_kinds_of(values: Mapping[str, object]) -> None:
 
 
 def wrong_kind(field: str, name: str) -> InvalidInput:
-    """For a value of the wrong kind in `field`, which is a path to what is called `name`."""
+    """The error for a value of the wrong type in `field`, which is a path to what is called
+    `name`.
+    """
     if name in TAKES:
         takes = TAKES[name]
         return InvalidInput(f"{field} is not {takes.kind}", field=field, remedy=takes.remedy)
     if name in LEGAL:
         return InvalidInput(
-            f"{field} has a value of another kind", field=field, remedy=LEGAL[name].remedy
+            f"{field} has a value of the wrong type", field=field, remedy=LEGAL[name].remedy
         )
     if name in LEGS:
         return InvalidInput(
-            f"{field} is not a number", field=field, remedy="Give a number from 0 to 5."
+            f"{field} is not a number", field=field, remedy="Pass a number from 0 to 5."
         )
     return InvalidInput(
-        f"{field} has a value of another kind", field=field, remedy=f"Correct {field}."
+        f"{field} has a value of the wrong type", field=field, remedy=f"Fix {field}."
     )

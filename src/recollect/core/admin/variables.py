@@ -24,7 +24,7 @@ _NO: Final = ("0", "off", "f", "false", "n", "no")
 
 
 class Unusable(ValueError):
-    """The setting `name` cannot have its value; the message says what should be there."""
+    """The setting `name` cannot have its value; the message says what is expected."""
 
     def __init__(self, name: str, message: str) -> None:
         super().__init__(message)
@@ -32,7 +32,7 @@ class Unusable(ValueError):
 
 
 class SecretStr:
-    """A text that does not show where the settings are printed or logged."""
+    """A text that is hidden when settings are printed or logged."""
 
     __slots__ = ("_text",)
 
@@ -61,7 +61,7 @@ def Field(  # noqa: N802  # reads as a declaration
     min_length: int | None = None,
     also: str | None = None,
 ) -> Any:  # noqa: ANN401  # as `dataclasses.field`
-    """A setting with limits, or with a second variable that is read where its own is not set."""
+    """A setting with limits, or with a second variable that is read if its own is not set."""
     said = {"ge": ge, "le": le, "min_length": min_length, "also": also}
     metadata = {name: value for name, value in said.items() if value is not None}
     if default_factory is not None:
@@ -72,21 +72,24 @@ def Field(  # noqa: N802  # reads as a declaration
 def read(
     declared: type[Declared], prefix: str, environ: Mapping[str, str], given: Mapping[str, object]
 ) -> Declared:
-    """The settings: what is given, else the variable, else the default. The case of a variable's
-    name does not matter, and an empty variable is unset. Unusable names the first bad one.
+    """Read the settings: the given value, else the variable, else the default. The case of a
+    variable's name does not matter, and an empty variable is unset. Unusable names the first bad
+    one.
     """
     variables = {name.lower(): value for name, value in environ.items() if value}
     types = get_type_hints(declared)
     values: dict[str, object] = {}
-    for one in fields(declared):
-        names = (prefix + one.name, one.metadata.get("also", ""))
+    for setting in fields(declared):
+        names = (prefix + setting.name, setting.metadata.get("also", ""))
         found = [variables[name.lower()] for name in names if name.lower() in variables]
-        if one.name in given or found:
-            value = given[one.name] if one.name in given else found[0]
+        if setting.name in given or found:
+            value = given[setting.name] if setting.name in given else found[0]
             try:
-                values[one.name] = _within(_parsed(types[one.name], value), one.metadata)
+                values[setting.name] = _within(
+                    _parsed(types[setting.name], value), setting.metadata
+                )
             except ValueError as error:
-                raise Unusable(one.name, str(error)) from error
+                raise Unusable(setting.name, str(error)) from error
     for name in given:
         if name not in types:
             raise Unusable(name, "Extra inputs are not permitted")
@@ -141,7 +144,7 @@ def _integer(value: object) -> int:
     if isinstance(value, int):
         return value
     if not isinstance(value, str):
-        raise ValueError("Input should be a valid integer")  # noqa: TRY004  # told like the others
+        raise ValueError("Input should be a valid integer")  # noqa: TRY004  # reported like the others
     written = _INTEGER.fullmatch(value.strip())
     if written is None:
         raise ValueError("Input should be a valid integer, unable to parse string as an integer")
@@ -152,7 +155,7 @@ def _number(value: object) -> float:
     if isinstance(value, int | float):
         return float(value)
     if not isinstance(value, str):
-        raise ValueError("Input should be a valid number")  # noqa: TRY004  # told like the others
+        raise ValueError("Input should be a valid number")  # noqa: TRY004  # reported like the others
     try:
         return float(value if value.isascii() and "_" not in value else "")
     except ValueError as error:

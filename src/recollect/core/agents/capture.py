@@ -1,10 +1,9 @@
-"""What of a person's words is worth keeping, by rules: no model is asked, and nothing is guessed.
+"""What a person says that is worth storing, by rules: no model is used, and nothing is guessed.
 
-Too little is better than too much: a memory that is missed can be told again, while one that is
-kept wrongly comes back before many prompts. So only four ways of speaking count, in which people
-say of themselves that something is to last: an order to remember, a correction, a preference, a
-decision. A question is none of them, nor is a sentence that leans on what was said before it: a
-memory must make sense alone.
+Too little is better than too much: a missed memory can be told again, while a wrong one comes back
+before many prompts. So only four ways of speaking count, in which people say that something is to
+last: an order to remember, a correction, a preference, a decision. A question is none of them, nor
+is a sentence that depends on what was said before: a memory must make sense alone.
 """
 
 from __future__ import annotations
@@ -21,14 +20,14 @@ from recollect.core.text.analysis import STOP_WORDS, words
 MAX_STATEMENT: Final = 500
 # "Never use tabs" is an order; two words are hardly ever a whole one.
 _MIN_WORDS: Final = 3
-# At most so many from one exchange: whoever pastes a document does not mean all of it.
+# The most from one exchange: someone who pastes a document does not mean all of it.
 MAX_STATEMENTS: Final = 5
 _MAX_TEXT: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One self-contained thing that somebody said, and how much it seems to matter."""
+    """One self-contained statement, and how much it seems to matter."""
 
     content: str
     category: str
@@ -54,7 +53,7 @@ _DOING: Final = (
     r"(?:use|prefer|call|run|put|write|name|keep|avoid|deploy|commit|store|import|test|"
     r"stick (?:to|with))"
 )
-# In the order of certainty; the first that fits decides. `kept` is what is stored.
+# In order of certainty; the first match decides. `kept` is what is stored.
 _RULES: Final = (
     _rule(
         r"(?:please |also |and )*(?:remember|note|keep in mind|don'?t forget|do not forget)"
@@ -116,7 +115,7 @@ _RULES: Final = (
 )
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+(?=[\"'(A-Z0-9])|\n+")
 _BULLET: Final = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
-# What points outside the sentence: alone, it says nothing.
+# References outside the sentence: alone, it says nothing.
 _LEANS: Final = re.compile(
     r"\b(?:this(?! (?:repo|repository|project|codebase|package|service|team)\b)|that|these|those|"
     r"it|them|the above|the following|as (?:discussed|mentioned|shown)|"
@@ -124,7 +123,7 @@ _LEANS: Final = re.compile(
     r"(?:option|plan|approach|version) (?:[a-z]|\d))\b",
     re.IGNORECASE,
 )
-# Words that only hold until the work at hand is done.
+# Words that only apply until the current work is done.
 _PASSING: Final = re.compile(
     r"\b(?:for now|right now|at the moment|this time|just this once|temporarily|today|tomorrow|"
     r"for a (?:second|minute|moment)|in this (?:session|chat|conversation|file|function))\b",
@@ -135,7 +134,9 @@ _QUOTE: Final = re.compile(r"^[^\S\n]*>.*$", re.MULTILINE)
 
 
 def statements(text: str) -> list[Statement]:
-    """What to keep of one person's message; code, quotations and injected memories do not count."""
+    """What to store of one person's message; code, quotations and injected memories do not
+    count.
+    """
     own = _QUOTE.sub("", _CODE.sub("\n", without_injections(text[:_MAX_TEXT])))
     found: dict[str, Statement] = {}
     for sentence in _sentences(own):
@@ -178,7 +179,7 @@ def is_self_contained(text: str) -> bool:
 
 
 def telling_stems(text: str) -> frozenset[str]:
-    """What two statements are compared by. "Not" counts: it turns a statement around."""
+    """What two statements are compared by. "Not" counts: it reverses a statement."""
     kept = {"not", "never", "no"}
     return frozenset(stem(word) for word in words(text) if word in kept or (word not in STOP_WORDS))
 
@@ -188,7 +189,9 @@ _NEAR: Final = 0.5
 
 
 def says_no_more(new: str, old: str) -> bool:
-    """Whether all that is told anew is known already, in whatever order and form of the words."""
+    """Whether everything in the new statement is already known, in any order and form of
+    the words.
+    """
     return telling_stems(new) <= telling_stems(old)
 
 
@@ -199,7 +202,7 @@ def refines(new: str, old: str) -> bool:
 
 
 def grounded(statement: str, said: Sequence[str]) -> bool:
-    """Whether most of what a model made of an exchange was really said in it."""
+    """Whether most of what a model extracted from an exchange was really said in it."""
     claimed = telling_stems(statement)
     heard = frozenset().union(*map(telling_stems, said)) if said else frozenset()
     return bool(claimed) and len(claimed & heard) >= 0.6 * len(claimed)

@@ -1,8 +1,8 @@
-"""What a language model is asked about an exchange, and how much of its answer is believed.
+"""What a language model is asked about an exchange, and how much of its answer is trusted.
 
 The text that it reads was written by others, and its answer becomes memories. So the answer must
-have exactly the shape that was asked for, and each memory must be made of words that were really
-said; anything else is dropped without a word.
+have exactly the requested shape, and each memory must consist of words that were really said;
+anything else is silently dropped.
 """
 
 from __future__ import annotations
@@ -34,26 +34,26 @@ _MAX_ANSWER: Final = 20_000
 
 
 def material(said: Sequence[str]) -> str:
-    """The words that the model is shown: the latest, fenced as the data they are."""
+    """The words that the model gets: the latest, fenced as data."""
     text = neutral("\n\n".join(said))[-_MAX_SAID:]
     return f"<said>\n{text}\n</said>"
 
 
 def believed(answer: str, said: Sequence[str]) -> list[Statement]:
-    """The statements of an answer that can be kept."""
+    """The statements of an answer that can be stored."""
     found = _json(answer[:_MAX_ANSWER])
     memories = found.get("memories") if isinstance(found, dict) else None
     if not isinstance(memories, list):
         return []
-    kept = [_statement(one, said) for one in memories[:MAX_STATEMENTS]]
-    return [one for one in kept if one is not None]
+    kept = [_statement(memory, said) for memory in memories[:MAX_STATEMENTS]]
+    return [entry for entry in kept if entry is not None]
 
 
-def _statement(one: object, said: Sequence[str]) -> Statement | None:
-    if not isinstance(one, dict):
+def _statement(entry: object, said: Sequence[str]) -> Statement | None:
+    if not isinstance(entry, dict):
         return None
-    content, category = one.get("content"), one.get("category")
-    importance = one.get("importance", 0.5)
+    content, category = entry.get("content"), entry.get("category")
+    importance = entry.get("importance", 0.5)
     if not isinstance(content, str) or category not in KINDS:
         return None
     if isinstance(importance, bool) or not isinstance(importance, int | float):
@@ -66,7 +66,7 @@ def _statement(one: object, said: Sequence[str]) -> Statement | None:
 
 
 def _json(answer: str) -> object:
-    """The one JSON object in an answer; models like to put a fence around it."""
+    """The JSON object in an answer; models like to put a fence around it."""
     start, end = answer.find("{"), answer.rfind("}")
     try:
         return json.loads(answer[start : end + 1])

@@ -1,9 +1,9 @@
-"""Memories as files: the paths that Anthropic's memory tool may name, and the texts it expects.
+"""Memories as files: the paths that Anthropic's memory tool may use, and the texts it expects.
 
-There is no file system behind these paths, so nothing can be reached through one that it should
-not; they are checked all the same, because a path is shown to people and kept as a tag, and because
-what is refused here can harm nobody who exports it. The texts are those that the tool's
-documentation gives: models were trained on them.
+There is no file system behind these paths, so nothing can be reached through one that should not
+be; they are still checked, because a path is shown to people and stored as a tag, and because what
+is rejected here cannot harm anyone who exports it. The texts are those of the tool's documentation:
+models were trained on them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _AROUND: Final = 4
 
 
 class Refused(Exception):
-    """A command that could not be done; the message is what the model is told."""
+    """A command that failed; the message is for the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +39,16 @@ class FilePath:
         return self.text == ROOT
 
     def holds(self, other: FilePath) -> bool:
-        """Whether the other one is somewhere inside this directory."""
+        """Whether the other path is inside this directory."""
         return other.text.startswith(f"{self.text}/")
 
     def moved(self, old: FilePath, new: FilePath) -> FilePath:
-        """Where this is after `old`, itself or a directory above it, is renamed."""
+        """The new path after `old`, itself or a directory above it, is renamed."""
         return FilePath(new.text + self.text.removeprefix(old.text))
 
 
 def file_path(text: object) -> FilePath:
-    """The path that is meant; Refused for anything that could mean something else elsewhere."""
+    """The path; Refused for anything that could mean something else elsewhere."""
     if not isinstance(text, str):
         raise Refused("Error: The path is missing, or is not a text.")
     path = unicodedata.normalize("NFC", text)
@@ -70,16 +70,16 @@ def _has_tricks(path: str) -> bool:
         or "\\" in path
         or _ENCODED.search(path) is not None
         # Control characters, NUL among them, invisible marks, halves of pairs, odd line ends.
-        or any(unicodedata.category(one)[0] == "C" for one in path)
-        or any(unicodedata.category(one) in ("Zl", "Zp") for one in path)
+        or any(unicodedata.category(character)[0] == "C" for character in path)
+        or any(unicodedata.category(character) in ("Zl", "Zp") for character in path)
         # Full-width dots, slashes and the like, which other programs take for the plain ones.
-        or any(plain.count(one) != path.count(one) for one in "/.\\%:~")
+        or any(plain.count(character) != path.count(character) for character in "/.\\%:~")
     )
 
 
 def shown(text: str) -> str:
-    """A path as it can be shown: on one line, and not endless."""
-    return "".join(one if one.isprintable() else "�" for one in text[:MAX_PATH])
+    """A path as it can be shown: on character line, and of limited length."""
+    return "".join(character if character.isprintable() else "�" for character in text[:MAX_PATH])
 
 
 def numbered(lines: list[str], first: int = 1) -> str:
@@ -109,11 +109,13 @@ def _range(view_range: object, lines: int) -> tuple[int, int]:
 
 
 def listing(path: FilePath, sizes: Mapping[FilePath, int]) -> str:
-    """A directory two levels deep, without hidden items; a directory is as large as its files."""
-    inside = {one: size for one, size in sizes.items() if path.holds(one)}
+    """A directory two levels deep, without hidden items; a directory's size is that of its
+    files.
+    """
+    inside = {file: size for file, size in sizes.items() if path.holds(file)}
     totals: dict[str, int] = {}
-    for one, size in inside.items():
-        names = one.text.removeprefix(f"{path.text}/").split("/")
+    for file, size in inside.items():
+        names = file.text.removeprefix(f"{path.text}/").split("/")
         if any(name.startswith(".") or name == "node_modules" for name in names):
             continue
         for depth in range(1, min(len(names), _LEVELS) + 1):
@@ -127,7 +129,7 @@ def listing(path: FilePath, sizes: Mapping[FilePath, int]) -> str:
 
 
 def replaced(path: FilePath, content: str, old: str, new: str) -> tuple[str, str]:
-    """The content with the one occurrence of `old` replaced, and what the model is told."""
+    """The content with the one occurrence of `old` replaced, and the message for the model."""
     found = content.count(old) if old else 0
     if found == 0:
         raise Refused(
@@ -144,7 +146,7 @@ def replaced(path: FilePath, content: str, old: str, new: str) -> tuple[str, str
 
 
 def inserted(content: str, line: object, text: str) -> str:
-    """The content with text behind a line; 0 is before the first."""
+    """The content with text inserted after a line; 0 is before the first."""
     lines = content.split("\n")
     if not isinstance(line, int) or isinstance(line, bool) or not 0 <= line <= len(lines):
         raise Refused(
@@ -170,7 +172,7 @@ def _snippet(changed: str, before: str, new: str) -> str:
 
 
 def _size(size: int) -> str:
-    """As `ls -h` tells it: 0B, 512B, 5.5K, 1.2M."""
+    """As `ls -h` shows it: 0B, 512B, 5.5K, 1.2M."""
     amount, unit = float(size), 0
     while amount >= 1024 and unit < len(_UNITS) - 1:
         amount, unit = amount / 1024, unit + 1

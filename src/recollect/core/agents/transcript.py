@@ -1,7 +1,7 @@
-"""What people said in an agent's transcript: one JSON object a line, as Claude Code writes it.
+"""What people said in an agent's transcript: one JSON object per line, as Claude Code writes it.
 
-Only a person's own words count. Tool results, the agent's answers, summaries, commands and what
-hooks added are also written down as somebody's messages, and must not become memories.
+Only a person's own words count. Tool results, the agent's answers, summaries, commands and hook
+output are also recorded as messages, and must not become memories.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from recollect.core.agents.injection import without_injections
 
-# What the agent itself puts into a person's message. Bounded everywhere: what is without an end
-# must not be looked through again from each of its beginnings.
+# What the agent itself adds to a person's message. Bounded everywhere: an unclosed tag must not be
+# scanned again from each of its beginnings.
 _ADDED: Final = re.compile(
     r"<(?P<tag>system-reminder|(?:local-)?command-[a-z-]{1,40}|user-prompt-submit-hook|"
     r"session-start-hook|bash-(?:input|stdout|stderr)|ide_[a-z_]{1,40}|task-notification)"
@@ -24,7 +24,7 @@ _ADDED: Final = re.compile(
 
 
 def own_words(lines: Iterable[bytes]) -> list[str]:
-    """The messages that a person typed, in order; a line that cannot be read says nothing."""
+    """The messages that a person typed, in order; unreadable lines are skipped."""
     said: list[str] = []
     for line in lines:
         try:
@@ -37,7 +37,7 @@ def own_words(lines: Iterable[bytes]) -> list[str]:
 
 
 def typed(entry: Any) -> str:  # noqa: ANN401  # JSON
-    """What a person typed; nothing for an entry of any other kind."""
+    """What a person typed; empty for any other entry."""
     if not isinstance(entry, dict) or entry.get("type", "user") != "user":
         return ""
     if _is_aside(entry):
@@ -47,7 +47,7 @@ def typed(entry: Any) -> str:  # noqa: ANN401  # JSON
         return ""
     content = message.get("content")
     if isinstance(content, list):
-        if any(isinstance(one, dict) and one.get("type") == "tool_result" for one in content):
+        if any(isinstance(block, dict) and block.get("type") == "tool_result" for block in content):
             return ""
         content = _texts(content)
     if not isinstance(content, str):
@@ -57,7 +57,7 @@ def typed(entry: Any) -> str:  # noqa: ANN401  # JSON
 
 
 def answered(entry: Any) -> str:  # noqa: ANN401  # JSON
-    """What the agent said to the person; nothing for an entry of any other kind."""
+    """What the agent said to the person; empty for any other entry."""
     if not isinstance(entry, dict) or entry.get("type") != "assistant" or _is_aside(entry):
         return ""
     message = entry.get("message")
@@ -68,14 +68,16 @@ def answered(entry: Any) -> str:  # noqa: ANN401  # JSON
 
 
 def _is_aside(entry: dict[str, Any]) -> bool:
-    """Whether it is no part of the conversation with the person."""
+    """Whether it is not part of the conversation with the person."""
     marks = ("isMeta", "isSidechain", "isCompactSummary", "isApiErrorMessage")
     return any(entry.get(mark) for mark in marks)
 
 
 def _texts(blocks: list[Any]) -> str:
     return "\n".join(
-        one["text"]
-        for one in blocks
-        if isinstance(one, dict) and one.get("type") == "text" and isinstance(one.get("text"), str)
+        block["text"]
+        for block in blocks
+        if isinstance(block, dict)
+        and block.get("type") == "text"
+        and isinstance(block.get("text"), str)
     )

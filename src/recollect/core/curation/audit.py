@@ -1,7 +1,7 @@
 """What may be wrong with memories, by rules alone: pure functions over texts and dates.
 
-A rule only points; whoever reads a finding decides. So rules rather miss something than cry wolf,
-and each finding names the words that led to it.
+A rule only points; the reader of a finding decides. So rules rather miss something than raise false
+alarms, and each finding names the words that led to it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from recollect.core.text.analysis import STOP_WORDS, words
 Kind = Literal["duplicate", "contradiction", "stale", "never-recalled", "secret"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 # Word sets that share this much say nearly the same: nine words of ten, or three of four with one
-# word more on each side.
+# extra word on each side.
 _NEAR: Final = 0.75
 _ABOUT_THE_SAME: Final = 0.6
 _FEWEST_WORDS: Final = 3
@@ -48,7 +48,7 @@ _DAY: Final = re.compile(r"\b(20\d\d)-(\d\d)-(\d\d)\b")
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something to look at: of which memories, why, and the command that mends it."""
+    """Something to check: which memories, why, and the command that fixes it."""
 
     kind: Kind
     ids: tuple[UUID, ...]
@@ -57,7 +57,7 @@ class Finding:
 
 
 def checked_kinds(named: Collection[str]) -> list[Kind]:
-    """The kinds of these names, in their one order; or InvalidInput."""
+    """The kinds of these names, in canonical order; or InvalidInput."""
     for name in named:
         if name not in KINDS:
             raise InvalidInput(
@@ -70,7 +70,7 @@ def checked_kinds(named: Collection[str]) -> list[Kind]:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two memories that are about the same, by their words or by their vectors."""
+    """Two memories about the same thing, by their words or by their vectors."""
 
     one: Memory
     other: Memory
@@ -94,21 +94,23 @@ def exact_duplicates(memories: Iterable[Memory]) -> Iterator[Finding]:
             groups[memory.project, key].append(memory)
     for same in groups.values():
         if len(same) > 1:
-            first, *rest = sorted(same, key=lambda one: (-one.importance, one.created_at, one.id))
-            ids = tuple(one.id for one in (first, *rest))
+            first, *rest = sorted(
+                same, key=lambda memory: (-memory.importance, memory.created_at, memory.id)
+            )
+            ids = tuple(memory.id for memory in (first, *rest))
             yield Finding("duplicate", ids, "the same words", _forget(*rest))
 
 
 def word_pairs(memories: Sequence[Memory]) -> Iterator[Pair]:
-    """Memories of one project that share most of their telling words."""
-    told = [one for one in memories if one.category != EPISODE]
-    sets = {one.id: _telling(one.content) for one in told}
+    """Memories of one project that share most of their distinctive words."""
+    statements = [memory for memory in memories if memory.category != EPISODE]
+    sets = {item.id: _telling(item.content) for item in statements}
     by_word: dict[tuple[object, str], list[Memory]] = defaultdict(list)
-    for memory in told:
+    for memory in statements:
         for word in sets[memory.id]:
             by_word[memory.project, word].append(memory)
     met: Counter[tuple[UUID, UUID]] = Counter()
-    known = {one.id: one for one in told}
+    known = {item.id: item for item in statements}
     for sharing in by_word.values():
         if len(sharing) <= _COMMON:
             for one, other in combinations(sharing, 2):
@@ -122,10 +124,10 @@ def word_pairs(memories: Sequence[Memory]) -> Iterator[Pair]:
 
 
 def judged(pair: Pair, *, near: float = _NEAR) -> Finding | None:
-    """What a pair is: a contradiction, a near duplicate, or nothing to speak of."""
+    """What a pair is: a contradiction, a near duplicate, or nothing worth reporting."""
     older, newer = pair.older, pair.newer
     if words(older.content) == words(newer.content):
-        return None  # the same words: told as a duplicate already
+        return None  # the same words: already reported as a duplicate
     ids = (newer.id, older.id)
     if (why := _contradiction(older.content, newer.content)) is not None:
         command = f"recollect link {newer.id} supersedes {older.id}"
@@ -140,17 +142,17 @@ def _contradiction(older: str, newer: str) -> str | None:
     if _negated(older) != _negated(newer):
         alike = _likeness(_telling(older) - _NOT, _telling(newer) - _NOT)
         if alike >= _NEAR and len(_telling(older)) >= _FEWEST_WORDS:
-            return "one of them says not"
-    digits = [{word for word in one if any(map(str.isdigit, word))} for one in (first, second)]
-    rest = [set(one) - found for one, found in zip((first, second), digits, strict=True)]
+            return "one of them is negated"
+    digits = [{word for word in words if any(map(str.isdigit, word))} for words in (first, second)]
+    rest = [set(words) - found for words, found in zip((first, second), digits, strict=True)]
     if digits[0] and digits[1] and not digits[0] & digits[1] and _likeness(*rest) >= _NEAR:
-        old, new = (", ".join(sorted(one)) for one in digits)
+        old, new = (", ".join(sorted(words)) for words in digits)
         return f"{old} became {new}"
     return _changed_value(first, second)
 
 
 def _changed_value(first: tuple[str, ...], second: tuple[str, ...]) -> str | None:
-    """The same sentence with another last word or two: `uses Postgres`, `uses MySQL`."""
+    """The same sentence with a different last word or two: `uses Postgres`, `uses MySQL`."""
     common = 0
     while common < min(len(first), len(second)) and first[common] == second[common]:
         common += 1
@@ -176,14 +178,14 @@ def _likeness(one: Iterable[str], other: Iterable[str]) -> float:
 
 
 def stale(memory: Memory, now: datetime) -> Finding | None:
-    """A date long past that something was bound to, or a word such as `tomorrow` grown old."""
+    """A date long past that something depended on, or an outdated word such as `tomorrow`."""
     if memory.category == EPISODE:
         return None
     days = [day for found in _DAY.finditer(memory.content) if (day := _day(found)) is not None]
     if days and _BOUND.search(memory.content) and max(days) < now - _STALE:
         why = f"{max(days):%Y-%m-%d} is long past"
     elif (found := _PASSING.search(memory.content)) and memory.updated_at < now - _SOON:
-        why = f"{found[0].lower()!r} was said on {memory.updated_at:%Y-%m-%d}"
+        why = f"{found[0].lower()!r} was written on {memory.updated_at:%Y-%m-%d}"
     else:
         return None
     return Finding("stale", (memory.id,), why, _forget(memory))
@@ -200,7 +202,9 @@ def unguarded_secret(memory: Memory) -> Finding | None:
     """A text that looks like a credential in a memory that is not sensitive."""
     if memory.is_sensitive:
         return None
-    from recollect.core.privacy.sensitivity import secret_in  # its many patterns are compiled then
+    from recollect.core.privacy.sensitivity import (
+        secret_in,
+    )  # its many patterns are only compiled then
 
     secret = secret_in(memory)
     if secret is None:
@@ -212,7 +216,7 @@ def unguarded_secret(memory: Memory) -> Finding | None:
 def never_recalled(
     memory: Memory, since: datetime, now: datetime, *, is_recalled: bool
 ) -> Finding | None:
-    """Nobody asked for it in half a year of which recalls were counted the whole time."""
+    """Not recalled in half a year during which recalls were counted."""
     known = max(since, memory.created_at)
     if is_recalled or memory.category == EPISODE or known > now - _STALE:
         return None
@@ -221,4 +225,4 @@ def never_recalled(
 
 
 def _forget(*memories: Memory) -> str:
-    return f"recollect forget {' '.join(str(one.id) for one in memories)}"
+    return f"recollect forget {' '.join(str(memory.id) for memory in memories)}"

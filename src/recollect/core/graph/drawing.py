@@ -1,5 +1,5 @@
 """A concept and what is around it as a picture: where everything stands, and all of it as SVG,
-which is plain text and needs nothing else. `shells/cli/graph_png.py` draws the same in another way.
+which is plain text and needs nothing else. `shells/cli/graph/png.py` draws the same in another way.
 
 The concept stands in the middle; what it has to do with stands on a ring around it, each name on
 the outer side of its dot, so that no line crosses a name. A picture is looked at for a moment:

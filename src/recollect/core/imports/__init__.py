@@ -1,1 +1,1 @@
-"""What other programs wrote, read as memories: pure functions, one file a format."""
+"""Files of other programs, read as memories: pure functions, one file per format."""

@@ -1,6 +1,6 @@
-"""What Anthropic's programs write: the export of claude.ai, and the transcripts of Claude Code.
+"""Files of Anthropic's programs: the export of claude.ai, and the transcripts of Claude Code.
 
-Turns become episodes of their conversation. What claude.ai itself remembers of a person
+Turns become episodes of their conversation. What claude.ai remembers about a person
 (`memories.json`) becomes facts, those of a project in that project.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from recollect.core.agents.transcript import answered, typed
-from recollect.core.imports.found import Item, Trouble, moment_of, turn
+from recollect.core.imports.found import ImportProblem, Item, moment_of, turn
 from recollect.core.imports.lines import Lines, objects
 from recollect.core.imports.notes import markdown
 
@@ -26,27 +26,27 @@ def is_memory(value: object) -> bool:
 
 
 def claude_ai(document: Any, names: Mapping[str, str], most: int) -> Iterator[Item]:  # noqa: ANN401  # a JSON value
-    """`names` are those of projects, by their ids."""
+    """`names` are the names of projects by id."""
     listed = document if isinstance(document, list) else [document]
-    for number, one in enumerate(listed, 1):
-        if is_conversation(one):
-            yield from _turns(f"conversation {number}", one, number, most)
-        elif is_memory(one):
-            yield from _memories(one, names, most)
+    for number, entry in enumerate(listed, 1):
+        if is_conversation(entry):
+            yield from _turns(f"conversation {number}", entry, number, most)
+        elif is_memory(entry):
+            yield from _memories(entry, names, most)
         else:
             place = f"conversation {number}"
-            yield Trouble(place, "this is no conversation: it has no chat_messages", "Remove it.")
+            yield ImportProblem(place, "not a conversation: it has no chat_messages", "Remove it.")
 
 
 def project_names(document: Any) -> dict[str, str]:  # noqa: ANN401  # a JSON value
-    """Of `projects.json`, the name of each project by its id."""
+    """The name of each project in `projects.json` by its id."""
     listed = document if isinstance(document, list) else [document]
     return {
-        one["uuid"]: one["name"]
-        for one in listed
-        if isinstance(one, dict)
-        and isinstance(one.get("uuid"), str)
-        and isinstance(one.get("name"), str)
+        row["uuid"]: row["name"]
+        for row in listed
+        if isinstance(row, dict)
+        and isinstance(row.get("uuid"), str)
+        and isinstance(row.get("name"), str)
     }
 
 
@@ -64,7 +64,7 @@ def _memories(values: Mapping[str, Any], names: Mapping[str, str], most: int) ->
 def _turns(place: str, talk: Mapping[str, Any], number: int, most: int) -> Iterator[Item]:
     session = f"claude-ai:{talk.get('uuid') or number}"
     name = talk.get("name")
-    begun = moment_of(talk.get("created_at"))
+    started = moment_of(talk.get("created_at"))
     for place_in_talk, message in enumerate(talk["chat_messages"], 1):
         if not isinstance(message, dict):
             continue
@@ -80,7 +80,7 @@ def _turns(place: str, talk: Mapping[str, Any], number: int, most: int) -> Itera
             tag="claude-ai",
             session=session,
             keywords=(name,) if isinstance(name, str) and name.strip() else (),
-            created_at=moment_of(message.get("created_at")) or begun,
+            created_at=moment_of(message.get("created_at")) or started,
             key=str(message.get("uuid") or place_in_talk),
         )
 
@@ -111,11 +111,11 @@ def is_transcript_entry(value: object) -> bool:
 
 def claude_code(lines: Lines, project_of: Callable[[str], str | None], most: int) -> Iterator[Item]:
     """What was typed and what was answered; tools, commands and subagents are left out."""
-    for one in objects(lines):
-        if isinstance(one, Trouble):
-            yield one
+    for item in objects(lines):
+        if isinstance(item, ImportProblem):
+            yield item
             continue
-        place, entry = one
+        place, entry = item
         session = entry.get("sessionId")
         speaker, text = (
             ("User", typed(entry))

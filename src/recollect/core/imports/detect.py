@@ -1,4 +1,4 @@
-"""Which format a file has, by what is in it; where that leaves a choice, by its name."""
+"""Detect a file's format by its content and, if that is ambiguous, by its name."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from typing import Any, Final
 
 from recollect.core.imports import claude, documents
 from recollect.core.imports.formats import Recognised, unrecognised
-from recollect.core.imports.found import Trouble
+from recollect.core.imports.found import ImportProblem
 from recollect.core.imports.jsonl import FORMAT
 from recollect.core.imports.records import FIELDS, delimiter_of
 
 _BOM: Final = b"\xef\xbb\xbf"
-# So many lines say what a file of JSON Lines is.
+# Enough lines to identify a file of JSON Lines.
 _LOOKED_AT: Final = 20
-# What marks Markdown: a heading, an entry of a list, a quotation, a fence.
+# Markdown syntax: a heading, a list item, a quotation, a fence.
 _MARKDOWN: Final = re.compile(r"\s{0,3}(?:#{1,6}\s|[-*+]\s|\d{1,9}[.)]\s|>|```|~~~)")
 _LONG_LINE: Final = 500
-# Narrower than this, nobody's editor breaks lines.
+# No editor wraps lines narrower than this.
 _NARROW: Final = 50
 _SENTENCE_ENDS: Final = (".", "!", "?", ":")
-# What no text holds, not even one in an older encoding.
+# What no text contains, not even in an older encoding.
 _BINARY: Final = re.compile(rb"[\x00-\x06\x0e-\x19\x1c-\x1f]")
 
 
@@ -33,12 +33,12 @@ def is_json(head: bytes) -> bool:
     return head.removeprefix(_BOM).lstrip()[:1] in (b"{", b"[")
 
 
-def not_a_text(head: bytes) -> Trouble | None:
-    """What is wrong with a file that begins so, if it is empty or binary and has no format."""
+def not_a_text(head: bytes) -> ImportProblem | None:
+    """What is wrong with a file that starts like this, if it is empty or binary."""
     if not head.removeprefix(_BOM).strip():
-        return Trouble("file", "it is empty", "Name a file that holds memories.")
+        return ImportProblem("file", "it is empty", "Name a file that contains memories.")
     if _BINARY.search(head):
-        return Trouble(
+        return ImportProblem(
             "file",
             "it is binary, or a text that is not UTF-8",
             "Name a text file; convert one first, for example with `iconv -t UTF-8`.",
@@ -47,7 +47,7 @@ def not_a_text(head: bytes) -> Trouble | None:
 
 
 def document_of(data: bytes, *, one_a_line: bool = True) -> Any:  # noqa: ANN401  # a JSON value
-    """A JSON document; or a list of them, where there is one a line. None where it is neither."""
+    """A JSON document; or a list, if there is one per line. None if it is neither."""
     text = data.removeprefix(_BOM).decode("utf-8", "replace")
     try:
         return json.loads(text)
@@ -56,13 +56,13 @@ def document_of(data: bytes, *, one_a_line: bool = True) -> Any:  # noqa: ANN401
     if not one_a_line:
         return None
     found = [_json(line) for line in text.split("\n") if line.strip()]
-    read = [one for one in found if one is not None]
+    read = [item for item in found if item is not None]
     return read or None
 
 
 def recognise(head: bytes, path: PurePath, document: Callable[[], Any]) -> Recognised:
-    """The format of a file that begins so; or InvalidInput. `document` reads all of it as JSON:
-    one value, or a list where there is one a line; None where it is neither.
+    """The format of a file that starts like this; or InvalidInput. `document` reads all of it as
+    JSON: one value, or a list if there is one per line; None if it is neither.
     """
     if not is_json(head):
         return _text(head, path)
@@ -72,7 +72,7 @@ def recognise(head: bytes, path: PurePath, document: Callable[[], Any]) -> Recog
 
 
 def recognise_lines(head: bytes) -> Recognised | None:
-    """The format of JSON Lines that begin so, where one of them says it for certain."""
+    """The format of JSON Lines that start like this, if one of them is conclusive."""
     whole = head.removeprefix(_BOM).split(b"\n")[:_LOOKED_AT]
     values = [value for line in whole if isinstance(value := _json(line), dict)]
     if not values:
@@ -103,7 +103,7 @@ def _document(document: Any) -> Recognised:  # noqa: ANN401  # a JSON value
     if isinstance(document, dict) and ("entities" in document or "relations" in document):
         return Recognised("mcp-memory", "likely", "it holds entities or relations")
     listed = document if isinstance(document, list) else [document]
-    first = next((one for one in listed if isinstance(one, dict)), {})
+    first = next((row for row in listed if isinstance(row, dict)), {})
     if "mapping" in first:
         return Recognised("chatgpt", "certain", "its conversations have a mapping")
     if claude.is_conversation(first) or claude.is_memory(first):
@@ -113,7 +113,7 @@ def _document(document: Any) -> Recognised:  # noqa: ANN401  # a JSON value
     if isinstance(document, list) and (found := _record(first)) is not None:
         return found
     listed = documents.entries(document) or []
-    first = next((one for one in listed if isinstance(one, dict)), {})
+    first = next((row for row in listed if isinstance(row, dict)), {})
     if "memory" in first:
         return Recognised("mem0", "likely", "its entries have a memory")
     if document is None or not listed:
@@ -151,7 +151,7 @@ def _columns(header: str) -> list[str]:
 
 def _is_one_a_line(lines: list[str]) -> bool:
     """Whether each line stands alone: there is no paragraph of several lines, or no blank line at
-    all, and hardly a line goes on in the next.
+    all, and hardly a line continues in the next.
     """
     said = [line.strip() for line in lines if line.strip()]
     if len(said) < 2 or any(len(line) > _LONG_LINE or _MARKDOWN.match(line) for line in said):
@@ -160,14 +160,14 @@ def _is_one_a_line(lines: list[str]) -> bool:
         one.strip() and other.strip() for one, other in pairwise(lines)
     )
     width = max(map(len, said))
-    # Who begins the first line with a small letter may begin every note so.
+    # Someone who starts the first line in lower case may start every note so.
     margin = max(width, _NARROW) if said[0][0].islower() else width
     going_on = [_goes_on(line, following, margin) for line, following in pairwise(said)]
     return not has_paragraphs and sum(going_on) * 2 <= len(going_on)
 
 
 def _goes_on(line: str, following: str, margin: int) -> bool:
-    """Whether an editor has broken a sentence between two lines: the next word did not fit."""
+    """Whether an editor has wrapped a sentence between two lines: the next word did not fit."""
     is_full = len(line) + 1 + len(following.split()[0]) > margin
     return is_full and following[0].islower() and not line.endswith(_SENTENCE_ENDS)
 

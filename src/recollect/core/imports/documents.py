@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from recollect.core.imports.found import Found, Item, Trouble, moment_of, turn
+from recollect.core.imports.found import Found, ImportProblem, Item, moment_of, turn
 from recollect.core.imports.lines import Lines, graph_node, objects
 from recollect.core.memory.memory import CATEGORIES, DEFAULT_CATEGORY
 
@@ -19,24 +19,24 @@ _MOST_STEPS: Final = 1_000_000
 
 def graph(document: Any) -> Iterator[Item]:  # noqa: ANN401  # a JSON value
     for name in ("entities", "relations"):
-        for number, one in enumerate(document.get(name) or [], 1):
-            yield from graph_node(f"{name}, item {number}", one if isinstance(one, dict) else {})
+        for number, item in enumerate(document.get(name) or [], 1):
+            yield from graph_node(f"{name}, item {number}", item if isinstance(item, dict) else {})
 
 
 def memory_list(document: Any, tag: str) -> Iterator[Item]:  # noqa: ANN401  # a JSON value
-    """mem0's export and API answers, and lists of memories that look alike."""
+    """mem0's export and API answers, and similar lists of memories."""
     listed = entries(document)
     if listed is None:
-        yield Trouble("document", "there is no list of memories in it", "See docs/moving.md.")
+        yield ImportProblem("document", "it contains no list of memories", "See docs/moving.md.")
         return
-    for number, one in enumerate(listed, 1):
-        yield entry(f"item {number}", one, tag)
+    for number, item in enumerate(listed, 1):
+        yield entry(f"item {number}", item, tag)
 
 
 def memory_lines(lines: Lines, tag: str) -> Iterator[Item]:
-    """The same, one a line; a line that cannot be read is reported, and the rest is read."""
-    for one in objects(lines):
-        yield one if isinstance(one, Trouble) else entry(*one, tag)
+    """The same, one per line; an unreadable line is reported, and the rest is read."""
+    for item in objects(lines):
+        yield item if isinstance(item, ImportProblem) else entry(*item, tag)
 
 
 def entries(document: Any) -> list[Any] | None:  # noqa: ANN401  # a JSON value
@@ -48,12 +48,12 @@ def entries(document: Any) -> list[Any] | None:  # noqa: ANN401  # a JSON value
     return None
 
 
-def entry(place: str, one: Any, tag: str) -> Item:  # noqa: ANN401  # a JSON value
-    values = {"memory": one} if isinstance(one, str) else one
+def entry(place: str, item: Any, tag: str) -> Item:  # noqa: ANN401  # a JSON value
+    values = {"memory": item} if isinstance(item, str) else item
     texts = (values.get(name) for name in _TEXTS) if isinstance(values, dict) else ()
     text = next((text for text in texts if isinstance(text, str) and text.strip()), None)
     if text is None:
-        return Trouble(place, "this is no memory: it has no text", "Correct or remove it.")
+        return ImportProblem(place, "not a memory: it has no text", "Correct or remove it.")
     metadata = values.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
     category = str(values.get("category") or "")
@@ -79,25 +79,25 @@ def entry(place: str, one: Any, tag: str) -> Item:  # noqa: ANN401  # a JSON val
 def _words(label: Any) -> list[str]:  # noqa: ANN401  # a JSON value
     if isinstance(label, str):
         return [label]
-    return [one for one in label if isinstance(one, str)] if isinstance(label, list) else []
+    return [item for item in label if isinstance(item, str)] if isinstance(label, list) else []
 
 
 def conversations(document: Any, most: int) -> Iterator[Item]:  # noqa: ANN401  # a JSON value
-    """ChatGPT's conversations.json: each turn that was shown is an episode of its conversation."""
+    """ChatGPT's conversations.json: each visible turn is an episode of its conversation."""
     listed = document if isinstance(document, list) else [document]
-    for number, one in enumerate(listed, 1):
+    for number, item in enumerate(listed, 1):
         place = f"conversation {number}"
-        if not isinstance(one, dict) or not isinstance(one.get("mapping"), dict):
-            yield Trouble(place, "this is no conversation: it has no mapping", "Remove it.")
+        if not isinstance(item, dict) or not isinstance(item.get("mapping"), dict):
+            yield ImportProblem(place, "not a conversation: it has no mapping", "Remove it.")
             continue
-        yield from _turns(place, one, number, most)
+        yield from _turns(place, item, number, most)
 
 
 def _turns(place: str, talk: dict[str, Any], number: int, most: int) -> Iterator[Item]:
     session = f"chatgpt:{talk.get('conversation_id') or talk.get('id') or number}"
     title = talk.get("title")
     words = (title,) if isinstance(title, str) and title.strip() else ()
-    begun = moment_of(talk.get("create_time"))
+    started = moment_of(talk.get("create_time"))
     for step, node in enumerate(_shown(talk), 1):
         message = node.get("message")
         if not isinstance(message, dict) or (spoken := _spoken(message)) is None:
@@ -111,7 +111,7 @@ def _turns(place: str, talk: dict[str, Any], number: int, most: int) -> Iterator
             tag="chatgpt",
             session=session,
             keywords=words,
-            created_at=moment_of(message.get("create_time")) or begun,
+            created_at=moment_of(message.get("create_time")) or started,
             key=str(message.get("id") or step),
         )
 
@@ -133,7 +133,7 @@ def _shown(talk: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _spoken(message: dict[str, Any]) -> tuple[str, str] | None:
-    """Who says what; None for what a person is not shown, and for what is not text."""
+    """Who says what; None for hidden messages, and for what is not text."""
     author, content = message.get("author"), message.get("content")
     metadata = message.get("metadata")
     if not isinstance(author, dict) or not isinstance(content, dict):
@@ -144,6 +144,6 @@ def _spoken(message: dict[str, Any]) -> tuple[str, str] | None:
     if speaker is None or content.get("content_type") not in ("text", "multimodal_text"):
         return None
     parts = content.get("parts")
-    texts = [one for one in parts if isinstance(one, str)] if isinstance(parts, list) else []
+    texts = [part for part in parts if isinstance(part, str)] if isinstance(parts, list) else []
     text = "\n".join(texts).strip()
     return (speaker, text) if text else None

@@ -1,4 +1,4 @@
-"""The formats that can be read, and how sure one can be of a file's."""
+"""The supported formats, and how certain detection is."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ STDIN: Final = Path("-")
 
 FORMATS: Final[tuple[Format, ...]] = get_args(Format)
 
-# named: the caller said it; certain: something only this format has; likely: it fits, and so might
-# another; guess: nothing else fits better.
+# named: given by the caller; certain: something only this format has; likely: it fits, but others
+# might too; guess: nothing else fits better.
 Confidence = Literal["named", "certain", "likely", "guess"]
 
 
 @dataclass(frozen=True, slots=True)
 class Recognised:
-    """The format of a file, and what it was recognised by."""
+    """The format of a file, and how it was recognised."""
 
     format: Format
     confidence: Confidence
@@ -42,7 +42,7 @@ class Recognised:
 
 
 def check_format(format: str | None) -> Format | None:
-    """The format of this name; or InvalidInput, which names all of them."""
+    """The format of this name; or InvalidInput, which lists all of them."""
     for known in FORMATS:
         if format == known:
             return known
@@ -51,13 +51,13 @@ def check_format(format: str | None) -> Format | None:
     raise InvalidInput(
         f"unknown format {format[:60]!r}",
         field="format",
-        remedy=f"Choose one of: {', '.join(FORMATS)}; or leave it out.",
+        remedy=f"Choose one of: {', '.join(FORMATS)}; or omit it.",
     )
 
 
 def unrecognised() -> InvalidInput:
     return InvalidInput(
-        "the format cannot be told from the content",
+        "the format could not be detected from the content",
         field="format",
-        remedy=f"Name it with --format: {', '.join(FORMATS)}.",
+        remedy=f"Pass it with --format: {', '.join(FORMATS)}.",
     )

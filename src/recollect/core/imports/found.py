@@ -1,8 +1,8 @@
-"""What a reader of a foreign file finds, and the memory that becomes of it.
+"""What a reader finds in a foreign file, and the memory it becomes.
 
-Foreign notes have no ids. One is made of the text itself and of a mark of the store, so that the
-same file read again gives the same memories, and two people who read the same file into one server
-get two.
+Foreign notes have no ids. The id is derived from the text and from a mark of the store, so that
+reading the same file again gives the same memories, and two people who import the same file into
+one server get two.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+|\n+")
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One statement in a foreign file; `place` is where, for people. `key` tells apart statements
-    with the same text that are not the same, such as two turns of a conversation.
+    """One statement in a foreign file; `place` says where, for people. `key` distinguishes
+    statements with the same text, such as two turns of a conversation.
     """
 
     place: str
@@ -56,16 +56,16 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Exact:
-    """A memory of an own export: kept as it is, with its id, dates and version."""
+    """A memory from our own export: kept as it is, with its id, dates and version."""
 
     place: str
     memory: Memory
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
-    """A part of a file that cannot be read, and what to do; the rest of it can. A warning is about
-    something that was ignored, and loses no memory.
+class ImportProblem:
+    """A part of a file that could not be read, and what to do; the rest was read. A warning is
+    about something that was ignored, and loses no memory.
     """
 
     place: str
@@ -74,7 +74,7 @@ class Trouble:
     is_warning: bool = False
 
 
-Item = Found | Exact | Trouble
+Item = Found | Exact | ImportProblem
 
 
 def to_memory(found: Found, owner: str, mark: str, now: datetime, limits: Limits) -> Memory:
@@ -104,7 +104,7 @@ def to_memory(found: Found, owner: str, mark: str, now: datetime, limits: Limits
 
 
 def _span(moment: datetime | None) -> tuple[datetime, timedelta]:
-    """Where the moment of an id may lie: its beginning, and how long it is."""
+    """The range for the moment of an id: its beginning and length."""
     if moment is None:
         return _UNDATED, _UNDATED_YEARS
     day = moment.replace(hour=0, minute=0, second=0, microsecond=0)
@@ -130,7 +130,7 @@ def turn(
     created_at: datetime | None = None,
     key: str = "",
 ) -> Iterator[Found]:
-    """One turn of a conversation: an episode, or several where it is longer than a memory."""
+    """One turn of a conversation: an episode, or several if it is longer than a memory."""
     parts = list(pieces(text, most - _SPEAKER))
     for part, piece in enumerate(parts, 1):
         which = f" ({part} of {len(parts)})" if len(parts) > 1 else ""
@@ -148,10 +148,12 @@ def turn(
 
 
 def pieces(text: str, most: int) -> Iterator[str]:
-    """A text in parts of at most this many characters, cut between lines or sentences if it can."""
+    """A text in parts of at most this many characters, cut between lines or sentences if
+    possible.
+    """
     rest = text.strip()
     while len(rest) > most:
-        cut = max((one.start() for one in _SENTENCE_END.finditer(rest, 0, most)), default=0)
+        cut = max((match.start() for match in _SENTENCE_END.finditer(rest, 0, most)), default=0)
         cut = cut or max(rest.rfind(" ", 0, most), 0) or most
         yield rest[:cut].strip()
         rest = rest[cut:].strip()
@@ -161,7 +163,7 @@ def pieces(text: str, most: int) -> Iterator[str]:
 
 def moment_of(value: object) -> datetime | None:
     """A date as other programs write it: ISO 8601, or seconds since 1970; None for anything else,
-    and for what lies before 1970, which no id can begin with.
+    and for dates before 1970, which no id can start with.
     """
     try:
         if isinstance(value, str) and value.strip():

@@ -1,8 +1,8 @@
 """Memories as lines of text: what `export` writes and `import` reads again, byte for byte.
 
-One JSON object a line, the first of which says what the file is. A line holds everything a memory
-is but its owner, who is whoever imports it. Nothing in it depends on when or where it was written,
-so that the same memories always give the same bytes.
+One JSON object per line, the first of which identifies the file. A line holds everything about a
+memory except its owner, who is the one that imports it. Nothing in it depends on when or where it
+was written, so the same memories always give the same bytes.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _MOST_VERSIONS: Final = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class ImportResult:
-    """What became of one memory that was brought here. same: it was here already; kept: another
-    version of it is here, and stays; refused: it cannot be kept, with the reason.
+    """The outcome of importing one memory. same: it was already here; kept: another version of it
+    is here, and stays; refused: it cannot be stored, with the reason.
     """
 
     id: UUID
@@ -39,13 +39,13 @@ class ImportResult:
 
 
 def import_result(memory: Memory, current: Memory) -> ImportResult:
-    """What is said of a memory whose id was taken by what is current now."""
+    """The outcome for a memory whose id is taken by `current`."""
     is_same = State(memory).fields == State(current).fields
     return ImportResult(memory.id, "same" if is_same else "kept")
 
 
 def to_line(memory: Memory) -> str:
-    """The memory as one line, without its end."""
+    """The memory as one line, without the line end."""
     values: dict[str, object] = {
         "id": str(memory.id),
         "content": memory.content,
@@ -69,13 +69,14 @@ def check_header(values: Mapping[str, Any]) -> None:
     """InvalidInput unless this is the first line of a file that this version can read."""
     if values.get("format") != FORMAT:
         raise InvalidInput(
-            "the first line is not that of an export",
+            "the first line is not the header of an export",
             field="format",
-            remedy="Give the file that `recollect export` wrote, from its first line on.",
+            remedy="Use a file that `recollect export` wrote, starting with its first line.",
         )
     if values.get("version") != VERSION:
         raise InvalidInput(
-            f"the export has version {values.get('version')!r:.20}, this one reads {VERSION}",
+            f"the export has version {values.get('version')!r:.20}, this Recollect reads "
+            f"version {VERSION}",
             field="version",
             remedy="Upgrade Recollect, or export again with this version.",
         )
@@ -92,14 +93,14 @@ def from_values(values: Mapping[str, Any], owner: str) -> Memory:
         try:
             read[name] = reader(values[name])
         except (ValueError, TypeError, OverflowError) as error:
-            raise _wrong(name, "has a value that it cannot have") from error
+            raise _wrong(name, "has an invalid value") from error
     memory = Memory(owner=owner, **read)
     check_uuid7(memory.id)
     return memory
 
 
 def to_markdown(memory: Memory) -> str:
-    """The memory for people, as one entry of a list."""
+    """The memory for people, as one list item."""
     about = [memory.category, f"importance {memory.importance:g}"]
     about += [f"project {memory.project}"] if memory.project else []
     about += [f"session {memory.session}"] if memory.session else []
@@ -120,7 +121,7 @@ def _wrong(name: str, what: str) -> InvalidInput:
     return InvalidInput(
         f"{name[:60]!r} {what}",
         field=name[:60],
-        remedy="Correct the line, or export again; `docs/moving.md` shows every field.",
+        remedy="Fix the line, or export again; `docs/moving.md` lists every field.",
     )
 
 
@@ -134,7 +135,7 @@ def _exactly(kind: type, *, or_none: bool = False) -> Callable[[Any], Any]:
 
 
 def _texts(value: Any) -> tuple[str, ...]:  # noqa: ANN401  # a JSON value
-    if type(value) is not list or any(type(one) is not str for one in value):
+    if type(value) is not list or any(type(text) is not str for text in value):
         raise ValueError(value)
     return tuple(value)
 

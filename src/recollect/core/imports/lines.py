@@ -1,5 +1,5 @@
-"""Formats that hold one JSON object a line: our own export, and the graph of the reference memory
-server of MCP. A line that cannot be read is told and skipped.
+"""Formats with one JSON object per line: our own export, and the graph of MCP's reference memory
+server. An unreadable line is reported and skipped.
 """
 
 from __future__ import annotations
@@ -9,18 +9,20 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from recollect.core.errors import InvalidInput
-from recollect.core.imports.found import Exact, Found, Item, Trouble
+from recollect.core.imports.found import Exact, Found, ImportProblem, Item
 from recollect.core.imports.jsonl import check_header, from_values
 
 # A line number and what stands there, or None for a line too long to be read.
 Lines = Iterable[tuple[int, bytes | None]]
 
 
-def objects(lines: Lines) -> Iterator[tuple[str, dict[str, Any]] | Trouble]:
+def objects(lines: Lines) -> Iterator[tuple[str, dict[str, Any]] | ImportProblem]:
     for number, raw in lines:
         place = f"line {number}"
         if raw is None:
-            yield Trouble(place, "the line is longer than any memory", "Split or remove the line.")
+            yield ImportProblem(
+                place, "the line is longer than any memory", "Split or remove the line."
+            )
             continue
         data = raw.removeprefix(b"\xef\xbb\xbf") if number == 1 else raw
         if not data.strip():
@@ -29,25 +31,27 @@ def objects(lines: Lines) -> Iterator[tuple[str, dict[str, Any]] | Trouble]:
             value = json.loads(data.decode("utf-8"))
         except UnicodeDecodeError:
             remedy = "Convert the file first, for example with `iconv -t UTF-8`."
-            yield Trouble(place, "the line is not valid UTF-8", remedy)
+            yield ImportProblem(place, "the line is not valid UTF-8", remedy)
             continue
         except (ValueError, RecursionError):
-            yield Trouble(place, "the line is not JSON", "Correct or remove the line.")
+            yield ImportProblem(place, "the line is not JSON", "Correct or remove the line.")
             continue
         if isinstance(value, dict):
             yield place, value
         else:
-            yield Trouble(place, "the line is not a JSON object", "Correct or remove the line.")
+            yield ImportProblem(
+                place, "the line is not a JSON object", "Correct or remove the line."
+            )
 
 
 def own_export(lines: Lines, owner: str) -> Iterator[Item]:
-    """Files that were put together have several first lines: each is looked at."""
+    """Concatenated files have several headers: each is checked."""
     is_first = True
-    for one in objects(lines):
-        if isinstance(one, Trouble):
-            yield one
+    for item in objects(lines):
+        if isinstance(item, ImportProblem):
+            yield item
             continue
-        place, values = one
+        place, values = item
         try:
             if is_first or "format" in values:
                 is_first = False
@@ -55,17 +59,17 @@ def own_export(lines: Lines, owner: str) -> Iterator[Item]:
                 continue
             yield Exact(place, from_values(values, owner))
         except InvalidInput as error:
-            yield Trouble(place, str(error), error.remedy)
+            yield ImportProblem(place, str(error), error.remedy)
             if "format" in values:
-                return  # what follows is written in a way that is not known here
+                return  # the rest is in an unknown version
 
 
 def mcp_graph(lines: Lines) -> Iterator[Item]:
-    for one in objects(lines):
-        if isinstance(one, Trouble):
-            yield one
+    for item in objects(lines):
+        if isinstance(item, ImportProblem):
+            yield item
         else:
-            place, values = one
+            place, values = item
             yield from graph_node(place, values)
 
 
@@ -88,7 +92,9 @@ def _entity(place: str, values: dict[str, Any]) -> Iterator[Item]:
         return
     tags: tuple[str, ...] = (kind,) if isinstance(kind, str) and kind.strip() else ()
     named = values.get("tags")
-    tags += tuple(one for one in named if isinstance(one, str)) if isinstance(named, list) else ()
+    tags += (
+        tuple(label for label in named if isinstance(label, str)) if isinstance(named, list) else ()
+    )
     if not observations:
         yield Found(place, f"{name} is of the kind {kind or 'thing'}.", tags=tags)
     for number, text in enumerate(observations, 1):
@@ -111,5 +117,5 @@ def _relation(place: str, values: dict[str, Any]) -> Iterator[Item]:
     yield Found(place, f"{source} {verb} {target}.", expanded_keywords=(source, target))
 
 
-def _unknown(place: str, what: str) -> Trouble:
-    return Trouble(place, f"this is {what}", "Correct or remove it.")
+def _unknown(place: str, what: str) -> ImportProblem:
+    return ImportProblem(place, f"this is {what}", "Correct or remove it.")

@@ -1,7 +1,7 @@
 """Markdown as memories: plain notes, CLAUDE.md files and the memory folders of Claude Code.
 
-A memory must make sense alone. So each paragraph and each entry of a list becomes one, with the
-headings above it, and the sentence that introduces its list, in front.
+A memory must make sense alone. So each paragraph and each list item becomes one, prefixed with the
+headings above it and the sentence that introduces its list.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class _Splitter:
 
     headings: list[tuple[int, str]] = field(default_factory=list)
     block: list[str] = field(default_factory=list)
-    begun: int = 0
+    first_line: int = 0
     lead: str = ""
     is_bullet: bool = False
     fence: str = ""
@@ -51,7 +51,7 @@ class _Splitter:
             yield from self.flush()
             self.lead = ""
             level = len(heading[1])
-            self.headings = [one for one in self.headings if one[0] < level]
+            self.headings = [heading for heading in self.headings if heading[0] < level]
             self.headings.append((level, _title(heading[2].strip())))
         elif not line.strip() or _RULE.match(line):
             yield from self._pause()
@@ -72,11 +72,11 @@ class _Splitter:
 
     def _take(self, number: int, line: str) -> None:
         if not self.block:
-            self.begun = number
+            self.first_line = number
         self.block.append(line.rstrip())
 
     def _pause(self) -> Iterator[tuple[int, str]]:
-        """A blank line ends a paragraph; the entry of a list may go on behind it."""
+        """A blank line ends a paragraph; a list item may continue after it."""
         if self.is_bullet:
             self.block.append("")
         elif self.block and not self.block[-1].endswith(":"):
@@ -94,18 +94,18 @@ class _Splitter:
         if text and not _INCLUDE.match(text):
             lead = f"{self.lead} " if was_bullet and self.lead else ""
             above = ", ".join(name for _, name in self.headings if name)
-            yield self.begun, f"{above}: {lead}{text}" if above else f"{lead}{text}"
+            yield self.first_line, f"{above}: {lead}{text}" if above else f"{lead}{text}"
 
 
 def _title(text: str) -> str:
-    """A heading may be closed with further `#`, behind a space: `## Tests ##`, but `## C#`."""
+    """A heading may be closed with more `#`, after a space: `## Tests ##`, but `## C#`."""
     bare = text.rstrip("#")
     is_closed = not bare or bare[-1].isspace()
     return (bare if is_closed else text).strip("*_ ")
 
 
 def facts(text: str) -> Iterator[tuple[int, str]]:
-    """The statements of a Markdown text, each with the line it begins in."""
+    """The statements of a Markdown text, each with its first line number."""
     # Behind the last end of a comment there is none, and nothing to search for.
     end = text.rfind("-->") + 3 if "-->" in text else 0
     visible = _COMMENT.sub(lambda found: "\n" * found[0].count("\n"), text[:end]) + text[end:]
@@ -129,20 +129,20 @@ def markdown(
 
 
 def claude_rules(text: str, most: int) -> Iterator[Item]:
-    """A CLAUDE.md: what its writer wants an agent to do."""
+    """A CLAUDE.md: what its author wants an agent to do."""
     yield from _found(text.removeprefix("\ufeff"), most, "procedure", ("claude",))
 
 
 def claude_memory(text: str, most: int) -> Iterator[Item]:
-    """A file of a memory folder. With a front matter it is one memory; MEMORY.md lists others."""
+    """A file of a memory folder. With front matter it is one memory; MEMORY.md lists others."""
     whole = text.removeprefix("\ufeff").replace("\r\n", "\n")
     front = _FRONT.match(whole)
     if front is None:
         entries = _found(whole, most, "fact", ("claude",))
-        yield from (one for one in entries if not _POINTER.search(_content(one)))
+        yield from (entry for entry in entries if not _POINTER.search(_content(entry)))
         return
     found = (_FIELD.match(line) for line in front[1].split("\n"))
-    fields: dict[str, str] = {one[1]: one[2] for one in found if one is not None}
+    fields: dict[str, str] = {item[1]: item[2] for item in found if item is not None}
     body = whole[front.end() :].strip()
     about = fields.get("description", "").strip("\"' ")
     content = body if not about or about in body else f"{about}\n\n{body}".strip()
@@ -156,7 +156,7 @@ def claude_memory(text: str, most: int) -> Iterator[Item]:
 
 
 def plain_lines(text: str, most: int, tags: tuple[str, ...] = ()) -> Iterator[Item]:
-    """A list of memories copied as text: one a line, with or without a mark in front."""
+    """A list of memories copied as text: one per line, with or without a bullet."""
     for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), 1):
         tidy = line.strip()
         bullet = _BULLET.match(tidy)
@@ -179,7 +179,7 @@ def _found(text: str, most: int, category: str, tags: tuple[str, ...]) -> Iterat
 
 
 def _tags(front: str) -> tuple[str, ...]:
-    """The tags that a front matter names: `tags: a, b`, `tags: [a, b]`, or one a line below."""
+    """The tags in front matter: `tags: a, b`, `tags: [a, b]`, or one per line below."""
     found: list[str] = []
     lines = iter(front.split("\n"))
     for line in lines:
@@ -191,4 +191,4 @@ def _tags(front: str) -> tuple[str, ...]:
                 break
             found.append(entry[1])
         break
-    return tuple(tidy for one in found if (tidy := one.strip().strip("\"'").lstrip("#")))
+    return tuple(tidy for item in found if (tidy := item.strip().strip("\"'").lstrip("#")))

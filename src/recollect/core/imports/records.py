@@ -1,5 +1,5 @@
-"""The simple format: a record with a content and what is known of it, one JSON object a line, a
-list of them, or a row of a CSV file.
+"""The simple format: a record with a content and what is known about it, as one JSON object per
+line, a list of them, or a row of a CSV file.
 """
 
 from __future__ import annotations
@@ -8,21 +8,21 @@ import csv
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from recollect.core.imports.found import Found, Item, Trouble, moment_of, pieces
+from recollect.core.imports.found import Found, ImportProblem, Item, moment_of, pieces
 from recollect.core.imports.lines import Lines, objects
 from recollect.core.memory.memory import DEFAULT_CATEGORY, DEFAULT_IMPORTANCE, STATED_FIELDS
 
 FIELDS: Final = (*STATED_FIELDS, "created_at", "id")
 _BOOLEANS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-_REMEDY: Final = f"Correct the line. The fields are: {', '.join(FIELDS)}."
+_REMEDY: Final = f"Fix the line. The fields are: {', '.join(FIELDS)}."
 
 
 class _Wrong(ValueError):
-    """A field with a value that it cannot have."""
+    """A field with an invalid value."""
 
 
 def records(lines: Lines, most: int) -> Iterator[Item]:
-    """One JSON object a line. A line that cannot be read is reported, and the rest is read."""
+    """One JSON object per line. An unreadable line is reported, and the rest is read."""
     yield from _read(objects(lines), most)
 
 
@@ -40,9 +40,9 @@ def rows(text: str, most: int) -> Iterator[Item]:
     except csv.Error:
         names = []
     if "content" not in names:
-        yield Trouble(
+        yield ImportProblem(
             "line 1",
-            "the first line names no column `content`",
+            "the first line has no column `content`",
             f"Name the columns in the first line: content, and any of {', '.join(FIELDS[1:])}.",
         )
         return
@@ -55,7 +55,7 @@ def delimiter_of(header: str) -> str:
 
 def _cells(
     reader: Iterator[list[str]], names: list[str]
-) -> Iterator[tuple[str, dict[str, Any]] | Trouble]:
+) -> Iterator[tuple[str, dict[str, Any]] | ImportProblem]:
     while True:
         line = getattr(reader, "line_num", 0) + 1
         try:
@@ -63,15 +63,17 @@ def _cells(
         except StopIteration:
             return
         except csv.Error as error:
-            yield Trouble(f"line {line}", f"the row cannot be read: {error}", "Correct the row.")
+            yield ImportProblem(
+                f"line {line}", f"the row could not be read: {error}", "Correct the row."
+            )
             continue
         if not any(cell.strip() for cell in cells):
             continue
         if len(cells) > len(names):
-            yield Trouble(
+            yield ImportProblem(
                 f"line {line}",
                 f"the row has {len(cells)} cells, the header {len(names)}",
-                "Put a text that holds the separator into quotation marks.",
+                "Put text that contains the separator in quotation marks.",
             )
             continue
         named = zip(names, cells, strict=False)
@@ -91,37 +93,37 @@ def _cell(name: str, text: str) -> Any:  # noqa: ANN401  # a JSON value
     return text
 
 
-def _numbered(document: Iterable[Any]) -> Iterator[tuple[str, dict[str, Any]] | Trouble]:
-    for number, one in enumerate(document, 1):
-        if isinstance(one, dict):
-            yield f"item {number}", one
+def _numbered(document: Iterable[Any]) -> Iterator[tuple[str, dict[str, Any]] | ImportProblem]:
+    for number, item in enumerate(document, 1):
+        if isinstance(item, dict):
+            yield f"item {number}", item
         else:
-            yield Trouble(
+            yield ImportProblem(
                 f"item {number}", "the item is not a JSON object", "Correct or remove it."
             )
 
 
-def _read(given: Iterable[tuple[str, dict[str, Any]] | Trouble], most: int) -> Iterator[Item]:
+def _read(given: Iterable[tuple[str, dict[str, Any]] | ImportProblem], most: int) -> Iterator[Item]:
     unknown: set[str] = set()
-    for one in given:
-        if isinstance(one, Trouble):
-            yield one
+    for item in given:
+        if isinstance(item, ImportProblem):
+            yield item
             continue
-        place, values = one
+        place, values = item
         if new := values.keys() - {*FIELDS} - unknown:
             unknown |= new
             names = ", ".join(repr(name[:60]) for name in sorted(new))
-            yield Trouble(place, f"unknown field {names} ignored", _REMEDY, is_warning=True)
+            yield ImportProblem(place, f"unknown field {names} ignored", _REMEDY, is_warning=True)
         try:
             yield from _found(place, values, most)
         except _Wrong as error:
-            yield Trouble(place, str(error), _REMEDY)
+            yield ImportProblem(place, str(error), _REMEDY)
 
 
 def _found(place: str, values: Mapping[str, Any], most: int) -> Iterator[Item]:
     content = _text(values, "content")
     if content is None or not content.strip():
-        raise _Wrong("there is no `content`")
+        raise _Wrong("`content` is missing")
     moment = moment_of(values.get("created_at"))
     if moment is None and values.get("created_at") is not None:
         raise _Wrong("`created_at` is not a date such as 2026-01-31T09:30:00Z")
@@ -155,7 +157,7 @@ def _texts(values: Mapping[str, Any], name: str) -> tuple[str, ...]:
         return ()
     if isinstance(value, str):
         return (value,)
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise _Wrong(f"`{name}` is not a list of texts")
     return tuple(value)
 

@@ -1,4 +1,4 @@
-"""What becomes of a text that is stored again: it stays one memory, and nothing that was said of it
+"""What happens when a text is stored again: it stays one memory, and nothing said about it
 is lost.
 """
 
@@ -15,16 +15,16 @@ from recollect.core.memory.memory import (
 )
 
 
-def may_be_repeated(draft: Draft) -> bool:
-    """Whether a draft is looked for among what is stored. A turn of a conversation may be said
-    twice, and an id of the writer's own stands for a memory of its own.
+def can_deduplicate(draft: Draft) -> bool:
+    """Whether to look for the draft among stored memories. A turn of a conversation may be said
+    twice, and a writer's own id identifies a separate memory.
     """
     return draft.id is None and draft.category != EPISODE
 
 
 def is_same(memory: Memory, other: Memory) -> bool:
-    """Whether two memories say the same in the same project: letter by letter, but for spaces and
-    line ends.
+    """Whether two memories say the same in the same project: letter by letter, except for
+    whitespace.
     """
     return (
         memory.owner == other.owner
@@ -35,10 +35,10 @@ def is_same(memory: Memory, other: Memory) -> bool:
     )
 
 
-def with_what_was_said(stored: Memory, again: Memory) -> Memory:
-    """The stored memory with what storing it again adds: tags, keywords and links join the others;
-    importance is raised, never lowered; sensitive it becomes and stays. A category or an importance
-    that is the default was not said.
+def merge_draft(stored: Memory, again: Memory) -> Memory:
+    """The stored memory with what storing it again adds: tags, keywords and links are merged;
+    importance is raised, never lowered; once sensitive, it stays so. A default category or
+    importance counts as not given.
     """
     raised = again.importance if again.importance != DEFAULT_IMPORTANCE else 0.0
     is_said = again.category != DEFAULT_CATEGORY

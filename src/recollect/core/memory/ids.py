@@ -1,8 +1,8 @@
-"""Ids that any writer can make alone, and the prefixes people type instead of them.
+"""Ids that any writer can create alone, and the prefixes people type instead.
 
-A UUIDv7 begins with its creation time, so ids made by different writers never collide and still
-sort by age. Whoever writes a memory makes its id, which turns a repeated write into the same
-write (docs/adr/0002).
+A UUIDv7 starts with its creation time, so ids of different writers never collide and still sort by
+age. The writer of a memory creates its id, which makes a repeated write the same write
+(docs/adr/0002).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from uuid import UUID
 
 from recollect.core.errors import AmbiguousId, InvalidInput
 
-# The first 13 characters of a UUIDv7 are its millisecond: enough to tell apart what a person
+# The first 13 characters of a UUIDv7 are its millisecond: enough to distinguish what a person
 # stored by hand. Memories of the same millisecond need a longer prefix (`short_ids`).
 SHORT_LENGTH = 13
 # Each ends before a hyphen; the last is the whole id.
@@ -26,7 +26,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 def uuid7(now: datetime, entropy: bytes) -> UUID:
     """The UUIDv7 of a moment; `entropy` is ten random bytes."""
-    # Whole numbers throughout: a float of seconds times 1000 can fall into the millisecond before.
+    # Integers throughout: a float of seconds times 1000 can end up in the millisecond before.
     milliseconds = (now - _EPOCH) // timedelta(milliseconds=1)
     random_bits = int.from_bytes(entropy[:10], "big")
     value = (milliseconds & ((1 << 48) - 1)) << 80
@@ -38,22 +38,22 @@ def uuid7(now: datetime, entropy: bytes) -> UUID:
 
 
 def check_uuid7(id: UUID) -> None:
-    """InvalidInput for an id that was made otherwise: it would not sort by its age."""
+    """InvalidInput for an id that is not a UUIDv7: it would not sort by age."""
     if id.version != 7:
         raise InvalidInput(
             f"the id {id} is not a UUIDv7",
             field="id",
-            remedy="Make the id as a UUID of version 7, or leave it out and Recollect makes it.",
+            remedy="Use a version 7 UUID, or omit the id and let Recollect create one.",
         )
 
 
 def short(id: UUID) -> str:
-    """What people are shown instead of the whole id."""
+    """What people see instead of the full id."""
     return str(id)[:SHORT_LENGTH]
 
 
 def short_ids(ids: Iterable[UUID], at_least: int = SHORT_LENGTH) -> dict[UUID, str]:
-    """Short ids for a list: all of the same length, which tells them apart."""
+    """Short ids for a list: all of the same length, long enough to differ."""
     listed = {*ids}
     length = next(
         length
@@ -65,7 +65,9 @@ def short_ids(ids: Iterable[UUID], at_least: int = SHORT_LENGTH) -> dict[UUID, s
 
 @dataclass(frozen=True, slots=True)
 class IdPrefix:
-    """All ids that begin alike, as the closed range every store can look up by its index."""
+    """All ids with the same beginning, as the closed range that every store can look up by its
+    index.
+    """
 
     text: str
     low: UUID
@@ -78,7 +80,7 @@ class IdPrefix:
             raise InvalidInput(
                 f"{text.strip()[:60]!r} is not an id",
                 field="id",
-                remedy=f"Give the id that `{shown_by}` shows, or at least its first 4 digits.",
+                remedy=f"Pass an id that `{shown_by}` shows, or at least its first 4 digits.",
             )
         return cls(
             text=text.strip(),
@@ -87,11 +89,11 @@ class IdPrefix:
         )
 
     def only(self, fitting: Sequence[UUID], what: str) -> UUID | None:
-        """The one id that fits, None when none does; `what` they are ids of is for the error."""
+        """The one matching id, None if there is none; `what` the ids identify is for the error."""
         if len(fitting) > 1:
             raise AmbiguousId(
-                f"{self.text} fits several {what}: {', '.join(map(str, fitting))}",
+                f"{self.text} matches several {what}: {', '.join(map(str, fitting))}",
                 field="id",
-                remedy="Give more digits of the id.",
+                remedy="Use more digits of the id.",
             )
         return fitting[0] if fitting else None

@@ -1,7 +1,7 @@
-"""Typed links from one memory to another, and what following them makes of a recall's hits.
+"""Typed links from one memory to another, and their effect on the hits of a recall.
 
-A link is a field of the memory that says it, so that whatever carries a memory carries its links.
-Its target is an id and nothing more: it may not be here yet, or not any more.
+A link is a field of its source memory, so whatever carries a memory carries its links. Its target
+is only an id: the memory may not exist yet, or no longer.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from recollect.core.errors import InvalidInput
 
 SUPERSEDES: Final = "supersedes"
 RESOLVED_BY: Final = "resolved_by"
-# supersedes: served in the target's place; resolved_by: the target is attached; part_of, see_also:
-# the target is named.
+# supersedes: returned in the target's place; resolved_by: the target is attached; part_of,
+# see_also: the target is listed.
 KINDS: Final = (SUPERSEDES, RESOLVED_BY, "part_of", "see_also")
 MAX_LINKS: Final = 32
 _MAX_KIND: Final = 40
@@ -24,7 +24,7 @@ _MAX_KIND: Final = 40
 
 @dataclass(frozen=True, slots=True, order=True)
 class Link:
-    """What one memory says of another. A kind that this version does not know is only carried."""
+    """What one memory says about another. Unknown kinds are only carried along."""
 
     kind: str
     target: UUID
@@ -32,8 +32,8 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """A memory that a hit leads to without showing it. `is_dangling`: there is none to show, for it
-    is not here, or not any more.
+    """A memory that a hit links to without including it. `is_dangling`: it does not exist here, or
+    no longer.
     """
 
     kind: str
@@ -42,13 +42,13 @@ class Pointer:
 
 
 def checked_links(links: Iterable[Link], of: UUID) -> tuple[Link, ...]:
-    """The links in their one order, each of them once; or InvalidInput."""
+    """The links in canonical order without duplicates; or InvalidInput."""
     tidy = tuple(sorted(set(links)))
     if len(tidy) > MAX_LINKS:
         raise InvalidInput(
             f"{len(tidy)} links given; the limit is {MAX_LINKS}",
             field="links",
-            remedy="Keep the ones that a reader would follow.",
+            remedy="Keep only the links that a reader would follow.",
         )
     for link in tidy:
         if link.target == of:
@@ -63,7 +63,7 @@ def checked_links(links: Iterable[Link], of: UUID) -> tuple[Link, ...]:
 
 
 def check_kinds(links: Iterable[Link]) -> None:
-    """What a person or a program writes is of a known kind. What sync brings may be newer."""
+    """People and programs may only write known kinds. Sync may bring newer ones."""
     for link in links:
         if link.kind not in KINDS:
             raise unknown_kind(link.kind)
@@ -71,19 +71,19 @@ def check_kinds(links: Iterable[Link]) -> None:
 
 def unknown_kind(kind: str) -> InvalidInput:
     return InvalidInput(
-        f"there is no kind of link {kind[:_MAX_KIND]!r}",
+        f"unknown kind of link {kind[:_MAX_KIND]!r}",
         field="links",
         remedy=f"Choose one of: {', '.join(KINDS)}.",
     )
 
 
 def as_values(links: Iterable[Link]) -> list[dict[str, str]]:
-    """The links as plain JSON values, in their one order."""
+    """The links as plain JSON values, in canonical order."""
     return [{"kind": link.kind, "target": str(link.target)} for link in sorted(set(links))]
 
 
 def from_values(values: Iterable[Mapping[str, Any]]) -> tuple[Link, ...]:
-    return tuple(sorted({Link(str(one["kind"]), UUID(str(one["target"]))) for one in values}))
+    return tuple(sorted({Link(str(value["kind"]), UUID(str(value["target"]))) for value in values}))
 
 
 def merged(
@@ -91,8 +91,8 @@ def merged(
     local: Sequence[Mapping[str, Any]],
     remote: Sequence[Mapping[str, Any]],
 ) -> list[dict[str, str]] | None:
-    """Both sides' links as values: what either added is there, what either took away is not. None
-    when that is more than a memory may hold.
+    """Both sides' links as values: additions of either are kept, removals of either are applied.
+    None if that is more than a memory may hold.
     """
     old, mine, theirs = (set(from_values(side)) for side in (before, local, remote))
     both = (mine & theirs) | (mine - old) | (theirs - old)
@@ -100,8 +100,8 @@ def merged(
 
 
 def last(id: UUID, successors: Mapping[UUID, UUID]) -> UUID:
-    """Who stands in the place of a memory: the end of the chain of its successors, or itself. In a
-    circle nobody is the last, so there everybody stands for himself.
+    """The memory that replaces this one: the end of the chain of its successors, or itself. In a
+    cycle there is no last one, so each memory stands for itself.
     """
     seen = {id}
     at = id
@@ -114,7 +114,7 @@ def last(id: UUID, successors: Mapping[UUID, UUID]) -> UUID:
 
 
 def targets(links: Iterable[Link]) -> Collection[UUID]:
-    """The memories to look up when links are followed. What a memory supersedes is not: it stands
-    in its place already.
+    """The memories to look up when links are followed. Not those it supersedes: it already replaces
+    them.
     """
     return {link.target for link in links if link.kind != SUPERSEDES}

@@ -1,7 +1,7 @@
-"""The one stored unit, where it may be looked for, and the rules that every memory obeys.
+"""The stored unit, scopes, and the rules for every memory.
 
-The rules live here, not in a shell or a store, so that a memory refused by one way in is refused
-by all of them, with the same words.
+The rules live here, not in a shell or a store, so that every way in rejects the same memories with
+the same message.
 """
 
 from __future__ import annotations
@@ -29,20 +29,19 @@ CATEGORIES: Final = (
 )
 DEFAULT_CATEGORY: Final = "fact"
 DEFAULT_IMPORTANCE: Final = 0.5
-# The largest limit an operator can choose: Postgres refuses a search vector over 1 MB.
+# The largest limit an operator can choose: Postgres rejects a search vector over 1 MB.
 MAX_CONTENT_LIMIT: Final = 100_000
-# A clock may be wrong by its time zone, and a little more.
+# A clock may be off by its time zone, and a little more.
 MAX_CLOCK_SKEW: Final = timedelta(days=1)
-# JSON writes a quote or a line break in two, and names and links beside the texts.
+# JSON escapes a quote or a line break with two characters, and adds names and links to the texts.
 _JSON_GROWTH: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Content that makes sense alone, with what is needed to find, rank and guard it.
-
-    `was_known` is said to the writer of a text that was stored already
-    (`core/memory/duplicates.py`); it is no part of the memory.
+    """Self-contained content, with what is needed to find, rank and protect it. `was_known` tells
+    the writer that the text was already stored (`core/memory/duplicates.py`); it is not part of the
+    memory.
     """
 
     id: UUID
@@ -65,8 +64,8 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What a writer says of a new memory; the id may be the writer's own. Unless `is_sensitive` is
-    said, the text decides (`core/privacy/sensitivity.py`).
+    """A new memory as its writer describes it; the id may be the writer's own. If `is_sensitive` is
+    not set, the text decides (`core/privacy/sensitivity.py`).
     """
 
     content: str
@@ -82,8 +81,8 @@ class Draft:
 
 
 class Changes(TypedDict, total=False):
-    """The fields an update names; a field that is not named stays as it is, except that a new text
-    which holds a credential makes the memory sensitive (`core/privacy/sensitivity.py`).
+    """The fields of an update; others stay as they are, except that a new text that contains a
+    credential makes the memory sensitive (`core/privacy/sensitivity.py`).
     """
 
     content: str
@@ -97,16 +96,16 @@ class Changes(TypedDict, total=False):
     links: tuple[Link, ...]
 
 
-# What people say of a memory itself; links are about others, and stores keep the rest.
+# What people say about a memory itself; links are about others, and stores keep the rest.
 STATED_FIELDS: Final = tuple(name for name in Changes.__annotations__ if name != "links")
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Which of an owner's memories take part. Named sessions and categories: any of them;
-    named tags: all of them; the time window is half open, `since <= created_at < until`.
-    `with_global`: memories of no project take part beside the project's; where no project is
-    named, they alone. `forgotten` memories are listed when asked for, and never recalled.
+    """Which of an owner's memories to search. Sessions and categories: any of those named; tags:
+    all of them; the time window is half open, `since <= created_at < until`. `with_global`: include
+    memories without a project; if no project is named, only those. `forgotten` memories are listed
+    on request, and never recalled.
     """
 
     project: str | None = None
@@ -151,13 +150,13 @@ class Limits:
 
     @property
     def all_fields(self) -> int:
-        """More characters than the fields of one memory have together, as JSON."""
+        """An upper bound for the characters of one memory's fields together, as JSON."""
         texts = self.content + 2 * self.words * self.word + 2 * self.label
         return _JSON_GROWTH * (texts + self.unknown)
 
 
 def checked(memory: Memory, limits: Limits) -> Memory:
-    """The memory as it will be stored: texts trimmed, tags and links without repeats; or
+    """The memory as it will be stored: texts trimmed, tags and links without duplicates; or
     InvalidInput.
     """
     tidy = replace(
@@ -182,8 +181,8 @@ def checked(memory: Memory, limits: Limits) -> Memory:
 
 
 def dated(memory: Memory, now: datetime) -> Memory:
-    """The memory as a writer elsewhere dated it, except for dates that a clock only gives when it
-    is wrong: one that lies more than a day ahead becomes the present.
+    """The memory with its writer's dates, except for those that only a wrong clock gives: a date
+    more than a day ahead becomes the present.
     """
 
     def plausible(moment: datetime) -> datetime:
@@ -198,8 +197,8 @@ def dated(memory: Memory, now: datetime) -> Memory:
 
 
 def checked_scope(scope: Scope) -> Scope:
-    """The scope with its names trimmed as a memory's are, so that what was stored under a name is
-    found under it. A blank name is refused, for leaving it out would widen the scope.
+    """The scope with its names trimmed like a memory's, so that a name finds what was stored under
+    it. A blank name is rejected, since omitting it would widen the scope.
     """
     check_categories(several(scope.categories, "categories"))
     sessions, tags = several(scope.sessions, "sessions"), several(scope.tags, "tags")
@@ -214,20 +213,20 @@ def checked_scope(scope: Scope) -> Scope:
 
 
 def several(texts: Iterable[str], field: str) -> tuple[str, ...]:
-    """The texts; or InvalidInput for one alone, which would be taken for its letters, and for what
-    is no list at all.
+    """The texts; or InvalidInput for a single text, which would be split into letters, and for
+    anything that is not a list.
     """
     if isinstance(texts, str):
         raise InvalidInput(
             f"{field} is one text, not a list of them",
             field=field,
-            remedy=f"Put it into a list: [{texts[:60]!r}].",
+            remedy=f"Put it in a list: [{texts[:60]!r}].",
         )
     if not isinstance(texts, Iterable):
         raise InvalidInput(
             f"{field} is not a list of texts",
             field=field,
-            remedy='Give a list of texts, such as ["staging"].',
+            remedy='Pass a list of texts, such as ["staging"].',
         )
     return tuple(texts)
 
@@ -247,7 +246,7 @@ def _check_content(content: str, limits: Limits) -> None:
         raise InvalidInput(
             "the content is empty",
             field="content",
-            remedy="Write what should be remembered, as one self-contained statement.",
+            remedy="Write what to remember, as one self-contained statement.",
         )
     if len(content) > limits.content:
         raise InvalidInput(
@@ -259,11 +258,11 @@ def _check_content(content: str, limits: Limits) -> None:
 
 
 def _check_importance(importance: float) -> None:
-    if not 0.0 <= importance <= 1.0:  # also refuses NaN, which compares false with everything
+    if not 0.0 <= importance <= 1.0:  # also rejects NaN, which compares false with everything
         raise InvalidInput(
             f"importance {importance} is outside 0..1",
             field="importance",
-            remedy="Give a number from 0 (trivial) to 1 (vital).",
+            remedy="Pass a number from 0 (trivial) to 1 (vital).",
         )
 
 
@@ -274,7 +273,7 @@ def _words(words: Iterable[str], field: str, limits: Limits) -> tuple[str, ...]:
         raise InvalidInput(
             f"{len(tidy)} {field} given; the limit is {limits.words}",
             field=field,
-            remedy="Keep the ones that would be searched for.",
+            remedy="Keep those that someone would search for.",
         )
     for word in tidy:
         _check_length(word, field, limits.word)
@@ -291,20 +290,20 @@ def _label(text: str | None, field: str, limits: Limits) -> str | None:
 
 
 def checked_name(text: str, field: str) -> str:
-    """The name trimmed; or InvalidInput, with the name that the caller gave the field."""
+    """The name trimmed; or InvalidInput with the field as the caller named it."""
     tidy = text.strip()
     if not tidy:
         raise InvalidInput(
-            f"{field} holds a blank name",
+            f"{field} contains a blank name",
             field=field,
-            remedy=f"Name what to look in, or leave {field} out to look everywhere.",
+            remedy=f"Name what to search, or omit {field} to search everywhere.",
         )
     _check_storable(tidy, field)
     return tidy
 
 
 def checked_moment(moment: datetime | None, field: str) -> datetime | None:
-    """The moment in UTC; or InvalidInput, where it cannot be compared with others."""
+    """The moment in UTC; or InvalidInput if it cannot be compared with others."""
     if moment is None:
         return None
     try:
@@ -313,9 +312,9 @@ def checked_moment(moment: datetime | None, field: str) -> datetime | None:
     except OverflowError:  # the first or the last day of the calendar, in another time zone
         pass
     raise InvalidInput(
-        f"{field} is not a moment that can be compared: {moment.isoformat()}",
+        f"{field} is not a usable time: {moment.isoformat()}",
         field=field,
-        remedy="Give a date and time with its time zone, such as 2026-11-15T09:00:00Z.",
+        remedy="Pass a date and time with a time zone, such as 2026-11-15T09:00:00Z.",
     )
 
 

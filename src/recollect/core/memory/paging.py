@@ -1,4 +1,4 @@
-"""Pages of a listing, newest first, and the cursor that says where the next one begins."""
+"""Pages of a listing, newest first, and the cursor where the next one starts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_PAGE: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """The last memory of a page. A position, not a count: rows written meanwhile shift nothing."""
+    """The last memory of a page. A position, not an offset: concurrent writes shift nothing."""
 
     created_at: datetime
     id: UUID
@@ -31,13 +31,14 @@ class Cursor:
 
     @classmethod
     def decode(cls, text: str) -> Cursor:
-        """The cursor that `encode` made this of; nothing else that can be read as one will do."""
+        """The cursor that `encode` produced; nothing else is accepted."""
         cursor = cls._read(text)
         if cursor is None or cursor.encode() != text:
             raise InvalidInput(
-                "the cursor is not one that a listing gave",
+                "the cursor is not valid",
                 field="cursor",
-                remedy="Pass `next_cursor` of the previous page unchanged, or none for the first.",
+                remedy="Pass `next_cursor` of the previous page unchanged, or omit it for the "
+                "first page.",
             )
         return cursor
 
@@ -54,7 +55,7 @@ class Cursor:
 @dataclass(frozen=True, slots=True)
 class Page:
     """Some memories of a listing; `next_cursor` is absent on the last page. `scope` is where they
-    were looked for, with the project's name in full.
+    were searched, with the project's full name.
     """
 
     memories: tuple[Memory, ...]
@@ -67,5 +68,5 @@ def check_page_size(limit: int) -> None:
         raise InvalidInput(
             f"limit {limit} is outside 1..{MAX_PAGE}",
             field="limit",
-            remedy=f"Ask for 1 to {MAX_PAGE} memories a page.",
+            remedy=f"Request 1 to {MAX_PAGE} memories per page.",
         )

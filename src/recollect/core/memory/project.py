@@ -2,7 +2,7 @@
 
 One repository is cloned in many places and by many spellings; its memories belong together in all
 of them. So the name keeps what the spellings have in common, host and path, and nothing else: no
-scheme, no port, no user, and above all no token that somebody put into the address.
+scheme, no port, no user, and above all no token that someone put in the address.
 
 Nobody types such a name, so a short one will do: its last segments, or the name of the folder. This
 is the rule of every shell:
@@ -58,14 +58,14 @@ def remote_project(url: str) -> str | None:
 
 def folder_project(name: str, digest: str) -> str:
     """The project of a repository without a remote: its folder's name, and some digits of the
-    path's digest, since two folders may have one name.
+    path's hash, since two folders may share a name.
     """
     return f"{_printable(name)[:_MAX_NAME] or 'folder'}-{digest[:8]}"
 
 
 def is_whole(project: str) -> bool:
-    """Whether a name is as `remote_project` and `folder_project` make them: short for nothing, so
-    that no store has to be asked.
+    """Whether a name has the form that `remote_project` and `folder_project` create: short for
+    nothing, so no store needs to be queried.
     """
     host, *path = project.split("/")
     return _FOLDER.fullmatch(project) is not None or (
@@ -74,14 +74,14 @@ def is_whole(project: str) -> bool:
 
 
 def is_short_for(name: str, project: str) -> bool:
-    """Whether a name is the last segments of a project's, or the folder that it is named after."""
+    """Whether a name is the last segments of a project's name, or the folder it is named after."""
     folder = _FOLDER.fullmatch(project)
     whole = project if folder is None else folder["name"]
     return f"/{whole}".casefold().endswith(f"/{name}".casefold())
 
 
 def short_names(projects: Iterable[str]) -> dict[str, str]:
-    """Each project by the fewest of its last segments that no other of them ends with."""
+    """Each project by the fewest of its last segments that identify it among them."""
     listed = {*projects}
     return {project: _shortest(project, listed - {project}) for project in listed}
 
@@ -97,13 +97,13 @@ def _shortest(project: str, others: Iterable[str]) -> str:
 
 
 def names(name: str, project: str) -> bool:
-    """Whether a name means this project where there is no other."""
+    """Whether a name means this project if there is no other."""
     return name.strip() == project or is_short_for(name.strip(), project)
 
 
 def resolve_project(name: str, known: Iterable[str], here: str | None = None) -> str:
-    """The project that a name means among the `known` ones and that of the folder; InvalidInput
-    when it could be several.
+    """The project that a name means among the `known` ones and that of the folder; InvalidInput if
+    it is ambiguous.
     """
     projects = {*known, *([] if here is None else [here])}
     if name in projects:
@@ -115,7 +115,7 @@ def resolve_project(name: str, known: Iterable[str], here: str | None = None) ->
         raise InvalidInput(
             f"{name[:60]!r} could be any of these projects: {', '.join(candidates)}",
             field="project",
-            remedy="Name one of them in full.",
+            remedy="Use the full name of one of them.",
         )
     return candidates[0] if candidates else name
 
@@ -123,21 +123,19 @@ def resolve_project(name: str, known: Iterable[str], here: str | None = None) ->
 def project_to_store_in(
     named: str | None, here: str | None, *, is_global: bool = False
 ) -> str | None:
-    """The project of a new memory: the one that is named, else the folder's, unless it is to be
-    global.
-    """
+    """The project of a new memory: the named one, else the folder's, unless it is global."""
     if is_global and named is not None:
         raise InvalidInput(
             "a memory cannot be both global and in a project",
             field="project",
-            remedy="Name a project, or make it global.",
+            remedy="Name a project, or make the memory global.",
         )
     return None if is_global else here if named is None else named
 
 
 def scope_here(scope: Scope, here: str | None) -> Scope:
-    """The scope of a recall or a listing: where no project is named, the folder's project and
-    global memories. It takes nothing away from a scope that says which memories it means.
+    """The scope of a recall or a listing: by default, the folder's project and global memories. A
+    scope that already says which memories it means stays as it is.
     """
     if here is None or scope.project is not None or scope.with_global:
         return scope

@@ -1,4 +1,4 @@
-"""Whether text may leave this machine for an address: decided here, and nowhere else.
+"""Whether text may be sent to an address: decided here, and nowhere else.
 
 A memory sent to be embedded has left the machine, and so has a query. By default nothing leaves;
 RECOLLECT_EGRESS=hosted allows hosted models. The client of a Recollect server asks the same
@@ -14,10 +14,9 @@ from typing import Final, Literal
 from recollect.core.errors import InvalidInput
 
 Egress = Literal["local", "hosted"]
-EGRESSES: Final[tuple[Egress, ...]] = ("local", "hosted")
 
-# Deliberately narrower than what a URL may be: no user name, query, backslash or escape, so that
-# no HTTP client can read another host out of the text than the one judged here.
+# Deliberately narrower than a valid URL: no user name, query, backslash or escape, so that no HTTP
+# client can see another host in the text than the one checked here.
 _ADDRESS: Final = re.compile(
     r"(?P<scheme>(?i:https?))://"
     r"(?:\[(?P<ipv6>[0-9A-Fa-f:.]+)\]|(?P<host>[A-Za-z0-9._-]+))"
@@ -26,12 +25,12 @@ _ADDRESS: Final = re.compile(
 
 
 def allowed(url: str, egress: Egress) -> bool:
-    """Whether text may be sent to `url`: to this machine always, elsewhere only when opened."""
+    """Whether text may be sent to `url`: to this machine always, elsewhere only if allowed."""
     return is_loopback(url) or (egress == "hosted" and _ADDRESS.fullmatch(url) is not None)
 
 
 def require_allowed(url: str, egress: Egress) -> None:
-    """InvalidInput, with the remedy, when text may not be sent to `url`."""
+    """InvalidInput with a remedy if text may not be sent to `url`."""
     if _ADDRESS.fullmatch(url) is None:
         raise InvalidInput(
             "The address of the embedding service is not a plain http or https address.",
@@ -40,20 +39,21 @@ def require_allowed(url: str, egress: Egress) -> None:
         )
     if not allowed(url, egress):
         raise InvalidInput(
-            f"RECOLLECT_EGRESS={egress} keeps all text on this machine, and {url} is elsewhere.",
+            f"RECOLLECT_EGRESS={egress} keeps all text on this machine, but {url} is "
+            "another machine.",
             field="RECOLLECT_EGRESS",
-            remedy="Use a local model or a server on 127.0.0.1, or set RECOLLECT_EGRESS=hosted to "
-            "let the text of memories that are not sensitive, and of queries, leave.",
+            remedy="Use a local model or a server on 127.0.0.1, or set RECOLLECT_EGRESS=hosted "
+            "to allow sending queries and memories that are not sensitive.",
         )
 
 
 def require_private(url: str) -> None:
-    """InvalidInput when a key sent to `url` could be read on its way."""
+    """InvalidInput if a key sent to `url` could be intercepted."""
     if not (url.lower().startswith("https://") or is_loopback(url)):
         raise InvalidInput(
-            f"A key may not be sent to {url}: others on the network could read it.",
+            f"A key must not be sent to {url}: others on the network could read it.",
             field="url",
-            remedy="Use an https address, or a server on 127.0.0.1, or leave the key out.",
+            remedy="Use an https address or a server on 127.0.0.1, or omit the key.",
         )
 
 
@@ -72,5 +72,5 @@ def is_loopback(url: str) -> bool:
         ip = ipaddress.ip_address(host)
     except ValueError:
         return False
-    # An IPv4 address inside an IPv6 one is judged as the IPv4 address it is.
+    # An IPv4-mapped IPv6 address is judged as its IPv4 address.
     return (getattr(ip, "ipv4_mapped", None) or ip).is_loopback

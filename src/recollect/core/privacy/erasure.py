@@ -1,4 +1,4 @@
-"""What an erasure looks for when it is done: marks of what was there, and what was found."""
+"""What an erasure searches for afterwards: marks of what was erased, and what was found."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from uuid import UUID
 from recollect.core.memory.memory import Memory
 from recollect.core.text.analysis import STOP_WORDS, words
 
-# More would find nothing else: what removes one memory removes all.
+# More would not find anything else: what removes one memory removes all.
 MOST_TEXTS: Final = 100
 MOST_WORDS: Final = 200
 _TELLING: Final = 6
@@ -19,8 +19,8 @@ _HEAD: Final = 80
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """By what erased memories would be known again: ids, beginnings of texts, telling words. With
-    an owner, what others have stored is neither searched nor a finding.
+    """How erased memories would be recognised: ids, beginnings of texts, distinctive words. With an
+    owner, what others have stored is neither searched nor a finding.
     """
 
     ids: frozenset[UUID] = frozenset()
@@ -31,7 +31,7 @@ class Marks:
 
 @dataclass(frozen=True, slots=True)
 class Remain:
-    """A place where something was found that should be gone."""
+    """A place that still contains something that should be gone."""
 
     where: str
     what: str
@@ -40,8 +40,8 @@ class Remain:
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """How much was erased. `told`: erasures that synced clients, or the server, hear of by id;
-    `keys` of the owner that still open the server.
+    """How much was erased. `told`: erasures that synced clients, or the server, are notified of by
+    id; `keys` of the owner that still open the server.
     """
 
     memories: int
@@ -51,8 +51,8 @@ class Erased:
 
 @dataclass(frozen=True, slots=True)
 class ErasureReport:
-    """What was done for one owner, what was searched, and what was found there: nothing.
-    `unsearched` says what could not be searched, and what is to be done about it.
+    """What was done for one owner, what was searched, and what was found: nothing. `unsearched`
+    says what could not be searched, and what to do about it.
     """
 
     owner: str
@@ -63,7 +63,7 @@ class ErasureReport:
 
 
 def marks_of(memories: Iterable[Memory], before: Marks | None = None) -> Marks:
-    """The marks of these memories, added to those known before, as far as they are needed."""
+    """The marks of these memories, added to those already known, as far as needed."""
     known = before or Marks()
     ids, texts, telling = set(known.ids), set(known.texts), set(known.words)
     for memory in memories:
@@ -73,18 +73,18 @@ def marks_of(memories: Iterable[Memory], before: Marks | None = None) -> Marks:
             texts.add(_head(memory.content))
         if len(telling) < MOST_WORDS:
             found = words(" ".join((memory.content, *memory.tags, *memory.expanded_keywords)))
-            telling |= {one for one in found if _is_telling(one)}
+            telling |= {item for item in found if _is_telling(item)}
     most = frozenset(sorted(telling)[:MOST_WORDS])
     return Marks(frozenset(ids), frozenset(texts), most, known.owner)
 
 
 def _is_telling(word: str) -> bool:
-    """A number stands in many places without meaning the same."""
+    """A number appears in many places with different meanings."""
     return len(word) >= _TELLING and word not in STOP_WORDS and not word.isnumeric()
 
 
 def _head(content: str) -> str:
-    """On one line and without what is written differently inside JSON or an array."""
+    """On one line and without characters that are escaped inside JSON or an array."""
     line = content.strip().split("\n", 1)[0]
     for special in '"\\{}':
         line = max(line.split(special), key=len)

@@ -1,4 +1,4 @@
-"""Bearer keys: what one looks like, what it may do, and what a server keeps of it.
+"""Bearer keys: their format, what they may do, and what a server stores.
 
 A key is 256 random bits, so a plain SHA-256 of it cannot be reversed by guessing; slow hashes are
 for passwords that people choose. Only that hash is stored.
@@ -20,18 +20,18 @@ from recollect.core.text.analysis import unstorable
 
 PREFIX: Final = "rk_"
 ENTROPY_BYTES: Final = 32
-# As long as a key may last that expires: its successor must have a date, too.
+# The longest lifetime of a key that expires: its successor must have a date, too.
 MAX_LIFE: Final = timedelta(days=36_500)
 
 Role = Literal["read-only", "member", "admin"]
 ROLES: Final[tuple[Role, ...]] = ("read-only", "member", "admin")
-"""Each role may do everything that the roles before it may."""
+"""Each role includes the permissions of those before it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key as the server knows it. `label` says who or what uses it; a `project` limits it to the
-    memories of that project. A `revoked_at` in the future is the end of a grace period.
+    """A key as the server knows it. `label` says who or what uses it; a `project` limits it to that
+    project. A `revoked_at` in the future is the end of a grace period.
     """
 
     id: UUID
@@ -57,14 +57,14 @@ def checked_role(text: str) -> Role:
         if role == text:
             return role
     raise InvalidInput(
-        f"there is no role {text!r:.60}",
+        f"unknown role {text!r:.60}",
         field="role",
         remedy=f"Choose one of: {', '.join(ROLES)}.",
     )
 
 
 def check_role(key: Key, needed: Role) -> None:
-    """Forbidden when the key's role is not enough."""
+    """Forbidden if the key's role is insufficient."""
     if ROLES.index(key.role) < ROLES.index(needed):
         raise Forbidden(
             f"this needs a key with the role {needed}; this key's role is {key.role}",
@@ -74,23 +74,23 @@ def check_role(key: Key, needed: Role) -> None:
 
 
 def check_all_projects(key: Key) -> None:
-    """Forbidden when the key is limited to a project, for what cannot be limited to one."""
+    """Forbidden for keys limited to a project, for operations that cannot be limited to one."""
     if key.project is not None:
         raise Forbidden(
-            f"this covers all projects, and this key is limited to {key.project!r}",
+            f"this covers all projects, but this key is limited to {key.project!r}",
             remedy="Use a key without a project. An admin creates one with "
             "`recollect keys create`.",
         )
 
 
 def check_new_key(key: Key, now: datetime) -> None:
-    """InvalidInput when no such key can be made."""
+    """InvalidInput if the key is not valid."""
     check_owner(key.owner)
     if len(key.label) > MAX_NAME or unstorable(key.label) is not None:
         raise InvalidInput(
             f"a key's label cannot be {key.label!r:.60}",
             field="label",
-            remedy=f"Give up to {MAX_NAME} characters of valid text.",
+            remedy=f"Use up to {MAX_NAME} characters of valid text.",
         )
     if key.project is not None:
         checked_name(key.project, "project")
@@ -98,27 +98,27 @@ def check_new_key(key: Key, now: datetime) -> None:
             raise InvalidInput(
                 "an admin key cannot be limited to a project: it manages the whole server",
                 field="project",
-                remedy="Choose the role member or read-only, or leave the project out.",
+                remedy="Choose the role member or read-only, or omit the project.",
             )
     if key.is_expired(now):
         raise InvalidInput(
             "the key would expire in the past",
             field="expires_at",
-            remedy="Choose a later date, or leave it out for a key that does not expire.",
+            remedy="Choose a later date, or omit it for a key that does not expire.",
         )
     if key.expires_at is not None and key.expires_at - now > MAX_LIFE:
         raise InvalidInput(
             "the key would expire in more than 100 years",
             field="expires_at",
-            remedy="Choose an earlier date, or leave it out for a key that does not expire.",
+            remedy="Choose an earlier date, or omit it for a key that does not expire.",
         )
 
 
 def key_text(entropy: bytes) -> str:
-    """The text its owner is shown once."""
+    """The text that its owner sees once."""
     return PREFIX + urlsafe_b64encode(entropy).decode().rstrip("=")
 
 
 def digest(key: str) -> bytes:
-    # Any text may be shown as a key, also one that is no valid UTF-8: it is merely not known.
+    # Any text may be sent as a key, even invalid UTF-8: it is just unknown.
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()

@@ -1,7 +1,7 @@
-"""What may be told of an error that nobody foresaw: its kind and its places, never its text.
+"""What may be reported of an unexpected error: its type and location, never its text.
 
-The text of a driver's or a parser's error quotes what it was working on, and that may be a memory,
-a query or a key. Logs and tracebacks are copied into reports, so they hold our own words alone.
+The text of a driver's or a parser's error quotes what it was working on, which may be a memory, a
+query or a key. Logs and tracebacks are copied into reports, so they contain only our own words.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from recollect.core.errors import RecollectError
 _PLACES_TOLD = 5
 
 
-def explained(error: BaseException) -> str:
-    """Our own errors explain themselves, and the system has fixed words for its own."""
+def safe_message(error: BaseException) -> str:
+    """The text of our own errors is safe, and so are the system's fixed messages."""
     if isinstance(error, RecollectError):
         return str(error)
     said = error.strerror if isinstance(error, OSError) and error.errno else None
@@ -23,13 +23,13 @@ def explained(error: BaseException) -> str:
 
 
 def locations(error: BaseException) -> list[str]:
-    """Where it happened, the innermost place last."""
+    """Where it happened, innermost last."""
     frames = extract_tb(error.__traceback__)[-_PLACES_TOLD:]
     return [f"{frame.filename}:{frame.lineno}" for frame in frames]
 
 
 def safe_traceback(error: BaseException) -> str:
-    """The whole traceback with its causes, in Python's form, without foreign texts."""
+    """The full traceback with its causes, in Python's format, without foreign texts."""
     return "".join(_traced(error))
 
 
@@ -40,7 +40,7 @@ def _traced(error: BaseException) -> Iterator[str]:
         yield "\nThen:\n\n"
     yield "Traceback (most recent call last):\n"
     yield from extract_tb(error.__traceback__).format()
-    told = f": {error}" if isinstance(error, RecollectError) else ""
-    yield f"{type(error).__qualname__}{told}\n"
+    message = f": {error}" if isinstance(error, RecollectError) else ""
+    yield f"{type(error).__qualname__}{message}\n"
     for inner in error.exceptions if isinstance(error, BaseExceptionGroup) else ():
         yield from _traced(inner)

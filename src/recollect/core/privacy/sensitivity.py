@@ -1,12 +1,10 @@
-"""Whether a memory is sensitive: by the caller's word, else by what its text holds.
+"""Whether a memory is sensitive: as the caller says, else by its text.
 
-The caller's word has three values. True and False are obeyed, whatever the text; unsaid (None in a
-draft, not named among changes), a text that looks like a credential makes the memory sensitive.
-Since that follows from the text alone, whoever shows an answer can name the reason again, and a
-client can know it before it sends anything.
-
-Every text is judged, also those that only group: a category alone is not, for it is one of eight
-words.
+The caller has three choices. True and False are obeyed, whatever the text; unset (None in a draft,
+absent from changes), a text that looks like a credential makes the memory sensitive. Since that
+follows from the text alone, any shell can state the reason again, and a client can know it before
+it sends anything. Every text is checked, including labels; only the category is not, since it is
+one of eight words.
 """
 
 from __future__ import annotations
@@ -15,13 +13,14 @@ from collections.abc import Iterable, Mapping
 from typing import Final, Protocol
 
 from recollect.core.memory.memory import Changes, Draft, Memory
-from recollect.core.privacy.secrets.detect import Secret, looks_sensitive
+from recollect.core.privacy.secrets.detect import looks_sensitive
+from recollect.core.text.secret import Secret
 
 _TEXTS: Final = ("content", "tags", "expanded_keywords", "project", "session")
 
 
 class Texts(Protocol):
-    """What has the texts of a memory: a draft, a memory, what was found in a file."""
+    """Anything with the texts of a memory: a draft, a memory, what was found in a file."""
 
     @property
     def content(self) -> str: ...
@@ -36,18 +35,18 @@ class Texts(Protocol):
 
 
 def secret_in(memory: Texts) -> Secret | None:
-    """The surest secret in any of its texts."""
+    """The most certain secret in any of its texts."""
     return looks_sensitive("\n".join(_texts(memory)))
 
 
 def secret_in_draft(draft: Draft) -> Secret | None:
-    """What makes the draft sensitive without the caller having said anything."""
+    """What makes the draft sensitive if the caller did not decide."""
     return None if draft.is_sensitive is not None else secret_in(draft)
 
 
 def secret_in_changes(changes: Changes, current: Memory | None = None) -> Secret | None:
-    """What makes a memory sensitive that gets these changes, without the caller having said
-    anything. A text that `current` has already is not judged again: it may have been overruled.
+    """What makes a memory with these changes sensitive if the caller did not decide. A text that
+    `current` already has is not checked again: it may have been overridden.
     """
     if "is_sensitive" in changes:
         return None

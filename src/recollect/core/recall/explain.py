@@ -114,8 +114,8 @@ def superseded(by: UUID) -> Obstacle:
     return Obstacle(
         "superseded",
         f"it is superseded, and {by} stands in its place",
-        f"Read that one: `recollect show {short(by)}`. This one is served again when that one is "
-        "forgotten or its link is removed (`recollect unlink`).",
+        f"Read that one: `recollect show {short(by)}`. This one is returned again if that one "
+        "is forgotten or the link is removed (`recollect unlink`).",
     )
 
 
@@ -124,7 +124,7 @@ def not_known_then(as_of: datetime) -> Obstacle:
         "not_known_then",
         f"as of {as_of.isoformat()} it was not stored yet or was forgotten, or what it said then "
         "was never seen here",
-        "Ask for a later moment, or for none.",
+        "Use a later --as-of, or omit it.",
     )
 
 
@@ -196,7 +196,7 @@ def _outside(memory: Memory, scope: Scope) -> list[tuple[str, str]]:
         named = ", ".join(wanted)
         own = f"{field} is {has}" if has else f"it has no {field}"
         remedy = f"Ask for {field} {has}, or for no {field}." if has else f"Ask for no {field}."
-        found.append((f"{own}, and {named} was asked for", remedy))
+        found.append((f"{own}; the scope requires {named}", remedy))
 
     if not scope.covers_project(memory.project):
         differs("project", memory.project, [scope.project or "none"])

@@ -27,7 +27,7 @@ _NARROWER: Final = "Ask more precisely, or within a narrower scope."
 _DECLINED: Final[Mapping[tuple[LegName, Reason], str]] = {
     ("dense", "unsent"): _UNSENT,
     ("graph", "unsent"): _UNSENT,
-    ("dense", "past"): "Ask about the present.",
+    ("dense", "past"): "Omit --as-of.",
     ("dense", "nothing_embedded"): _WORKER,
     ("dense", "sensitive_query"): "Ask without marking the query as sensitive, and without "
     "anything that looks like a secret; or use a local model.",
@@ -79,7 +79,7 @@ def _sensitive(name: LegName) -> _Found:
 def _unasked(name: LegName, facts: LegFacts, request: RecallRequest) -> _Found:
     because = f": {facts.note}" if facts.note else ""
     remedy = None if facts.reason is None else _DECLINED.get((name, facts.reason))
-    doctor = "`recollect doctor` shows what recall goes by here, and how to get more."
+    doctor = "Run `recollect doctor` to see which legs are available and how to add more."
     if facts.status == "skipped" and facts.weight == 0.0:
         return _weightless(name, request)
     if facts.status == "skipped":
@@ -95,7 +95,7 @@ def _unasked(name: LegName, facts: LegFacts, request: RecallRequest) -> _Found:
     return (
         "leg_failed",
         f"the {name} leg failed{because}",
-        "`recollect doctor` says what to do about it.",
+        "Run `recollect doctor` for the cause and the fix.",
     )
 
 
@@ -105,12 +105,12 @@ def _weightless(name: LegName, request: RecallRequest) -> _Found:
     if name in request.weights:
         return (
             "leg_skipped",
-            f"the request gives the {name} leg weight 0, so that it is not run",
+            f"the request gives the {name} leg weight 0, so it does not run",
             f"Ask with a weight for it (`--weight {name}={default}` is the default).",
         )
     return (
         "leg_skipped",
-        f"the settings give the {name} leg weight 0, so that it is not run",
+        f"the settings give the {name} leg weight 0, so it does not run",
         f"Give it its default weight: `recollect settings set {name}_weight {default}`.",
     )
 
@@ -143,11 +143,11 @@ def _unmatched(
     if name == "lexical":
         return (
             "no_match",
-            "it shares no telling word with the query",
+            "it shares no distinctive word with the query",
             "Ask with its words, put them into the expanded query, or give it expanded keywords.",
         )
     if name == "graph":
-        return "no_match", "the graph leg finds no way to it", _NO_WAY
+        return "no_match", "the graph leg does not reach it", _NO_WAY
     if not clean_query(request.query):
         return "no_match", "the query holds no text that could be embedded", "Ask with words."
     if facts.parked is not None:

@@ -24,7 +24,7 @@ from recollect.core.recall.request import (
 
 # Why a server is not asked, or does not know, though nothing is wrong with it.
 _REASONS: Final[Mapping[LegStatus, Reason]] = {"skipped": "sensitive_query", "absent": "unsent"}
-_SECOND_STAGE: Final = RerankReport("absent", note="the second stage is the server's")
+_SECOND_STAGE: Final = RerankReport("absent", note="reranking runs only on the server")
 
 
 def mark_local_answer(

@@ -64,7 +64,7 @@ class RecallRequest:
             raise InvalidInput(
                 f"there is no order called {str(self.sort_by)[:60]!r}",
                 field="sort_by",
-                remedy=f"The orders are: {', '.join(ORDERS)}.",
+                remedy=f"Choose one of: {', '.join(ORDERS)}.",
             )
         for leg, weight in self.weights.items():
             check_weight(leg, weight)
@@ -77,7 +77,7 @@ def check_weight(leg: str, weight: float) -> None:
         raise InvalidInput(
             f"there is no leg named {leg[:60]!r}",
             field="weights",
-            remedy=f"The legs are: {', '.join(LEGS)}.",
+            remedy=f"Choose one of: {', '.join(LEGS)}.",
         )
     if not 0.0 <= weight <= MAX_WEIGHT:
         raise InvalidInput(

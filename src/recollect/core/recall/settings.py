@@ -212,7 +212,7 @@ def _checked(name: str, value: object) -> float | int | str | bool:
         raise InvalidInput(
             f"there is no setting named {name[:60]!r}",
             field=name[:60],
-            remedy=f"The settings are: {', '.join(LEGAL)}.",
+            remedy=f"Choose one of: {', '.join(LEGAL)}.",
         )
     return LEGAL[name].checked(name, value)
 

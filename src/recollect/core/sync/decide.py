@@ -15,7 +15,7 @@ from math import isfinite
 from recollect.core.errors import InvalidInput
 from recollect.core.memory.ids import check_uuid7
 from recollect.core.memory.memory import Limits, Memory, checked, dated
-from recollect.core.privacy.secrets.detect import Secret, looks_sensitive
+from recollect.core.privacy.secrets.detect import looks_sensitive
 from recollect.core.privacy.sensitivity import new_texts, strings_in
 from recollect.core.sync.model import (
     FIELDS,
@@ -29,6 +29,7 @@ from recollect.core.sync.model import (
     State,
 )
 from recollect.core.text.analysis import unstorable
+from recollect.core.text.secret import Secret
 
 # A client counts its own edits while it is away; no honest one gets further than this.
 _MOST_VERSIONS_AT_ONCE = 1_000

@@ -1,4 +1,4 @@
-"""Puts the REST API together: routes, guards, problems, OpenAPI and the pages that show it."""
+"""Build the REST API: routes, guards, problems, OpenAPI and the documentation pages."""
 
 from __future__ import annotations
 
@@ -11,17 +11,10 @@ from fastapi.security import HTTPBearer
 
 from recollect import __version__
 from recollect.core.admin.admission import Admission
-from recollect.shells.api import (
-    conflicts,
-    erasing,
-    graph,
-    keys,
-    links,
-    memories,
-    operations,
-    recalling,
-    syncing,
-)
+from recollect.shells.api import conflicts, graph, keys, links, memories, operations
+from recollect.shells.api import erase as erasing
+from recollect.shells.api import recall as recalling
+from recollect.shells.api import sync as syncing
 from recollect.shells.api.errors import add_error_handlers
 from recollect.shells.api.metrics import Metrics
 from recollect.shells.api.openapi import PREFIX, completed
@@ -41,21 +34,23 @@ _DOCS_FILES: Final = {
         for name in ("docs.js", "element.js", "prose.js", "try.js", "docs.css")
     },
 }
-# What needs no key: whether the server lives, numbers without text or owner, and the manual.
+# What needs no key: health, metrics without text or owner, and the documentation.
 OPEN_PATHS: Final = frozenset(
     {f"{PREFIX}/{open_path}" for open_path in operations.OPEN} | {OPENAPI, *_DOCS_FILES}
 )
 
-# Only declares the scheme for the documentation: the guard has looked at the key before.
+# Only declares the scheme for the documentation: the guard has already checked the key.
 _documented_key = HTTPBearer(
-    auto_error=False, scheme_name="key", description="The key that the server printed once."
+    auto_error=False,
+    scheme_name="key",
+    description="A key that the server printed when it was created.",
 )
 
 
 def create_app(server: Server, also_closed: Collection[str] = ()) -> FastAPI:
-    """The API of one server, and the app that other shells are mounted on: what is added to its
-    routes stands behind the same Host check, body limit, log and metrics, and behind the same key
-    where its path is `also_closed`.
+    """Build the API of one server, and the app that other shells are mounted on: added routes get
+    the same Host check, body limit, log and metrics, and need the same key if their path is in
+    `also_closed`.
     """
     app = FastAPI(
         title="Recollect",

@@ -1,4 +1,4 @@
-"""Conflicts that sync met: list them, look at one, decide."""
+"""Sync conflicts: list them, show one, resolve it."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ router = APIRouter(prefix=PREFIX, tags=["Conflicts"])
     },
 )
 async def list_conflicts(mine: Mine) -> ConflictsOut:
-    """The conflicts that nobody has resolved, oldest first."""
+    """The unresolved conflicts, oldest first."""
     reports = await mine.conflicts()
-    return ConflictsOut(conflicts=[ConflictOut.from_report(one) for one in reports])
+    return ConflictsOut(conflicts=[ConflictOut.from_report(report) for report in reports])
 
 
 @router.post(
@@ -43,7 +43,8 @@ async def list_conflicts(mine: Mine) -> ConflictsOut:
     },
 )
 async def resolve_conflict(reference: Reference, sent: ResolveIn, mine: Mine) -> ConflictOut:
-    """End a conflict. `current` leaves the memory as it is; `other` gives it the values that were
-    kept, as an ordinary change. Named by its own id, or by the memory's when it has only one.
+    """Resolve a conflict. `current` leaves the memory unchanged; `other` gives it the values that
+    were kept, as an ordinary change. Identified by its own id, or by the memory's if that has only
+    one.
     """
     return ConflictOut.from_report(await mine.resolve(reference, sent.keep))

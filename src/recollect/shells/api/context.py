@@ -1,6 +1,4 @@
-"""What an endpoint is handed: the memories of whoever showed the key, and nobody else's; and the
-role that an endpoint requires.
-"""
+"""What endpoints receive: the memories of the key's owner only, and the role check."""
 
 from __future__ import annotations
 
@@ -41,7 +39,7 @@ def _key(request: Request) -> Key:
 
 
 def _requires(role: Role) -> dict[str, Any]:
-    """What declares a route's role: the check of each request, and a word in the documentation."""
+    """Declare a route's role: checks each request, and documents it."""
 
     def check(request: Request) -> None:
         check_role(_key(request), role)
@@ -62,7 +60,7 @@ Mine = Annotated[Service, Depends(_mine)]
 Reference = Annotated[
     str,
     Path(
-        description="A memory's id, or its first digits (at least 4) when no other begins so.",
+        description="A memory's id, or a unique prefix of at least 4 digits.",
         examples=["0193a5f0-7c1e-7d3a-9a55-2f0e6b7c8d9e"],
         json_schema_extra={"pattern": "^(-*[0-9a-fA-F]){4,32}-*$"},
     ),

@@ -1,4 +1,4 @@
-"""Whatever goes wrong inside the API becomes one shape: problem details."""
+"""Turn every error of the API into one format: problem details."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from recollect.shells.asgi.problems import (
 from recollect.wire.problems import Problem
 from recollect.wire.refusals import refusal
 
-_SEE_DOCS = f"{PREFIX}/docs shows what each request takes."
+_SEE_DOCS = f"See {PREFIX}/docs for what each request accepts."
 
 
 def add_error_handlers(app: FastAPI) -> None:
@@ -48,26 +48,26 @@ async def _http_error(request: Request, error: HTTPException) -> Response:
     headers = error.headers
     match error.status_code:
         case HTTPStatus.NOT_FOUND:
-            told = problem(NO_SUCH_PATH, "this path is not part of the API", _SEE_DOCS)
+            answer = problem(NO_SUCH_PATH, "this path is not part of the API", _SEE_DOCS)
         case HTTPStatus.METHOD_NOT_ALLOWED:
-            told = problem(WRONG_METHOD, "this path does not take that method", _SEE_DOCS)
+            answer = problem(WRONG_METHOD, "this path does not support that method", _SEE_DOCS)
             headers = {"Allow": _allowed(request)}
         case HTTPStatus.BAD_REQUEST:
-            told = _not_json()
+            answer = _not_json()
         case status:
             kind = HTTPStatus(status)
-            told = Problem(
+            answer = Problem(
                 type="about:blank",
                 title=kind.phrase,
                 status=status,
                 detail=kind.description or kind.phrase,
                 remedy=_SEE_DOCS,
             )
-    return problem_response(told, headers)
+    return problem_response(answer, headers)
 
 
 def _allowed(request: Request) -> str:
-    """Every method of the path; the router names only those of the first route that fits it."""
+    """Every method of the path; the router names only those of the first matching route."""
     app: FastAPI = request.app
     template = getattr(request.scope.get("route"), "path", "")
     return ", ".join(method.upper() for method in app.openapi()["paths"].get(template, {"get": {}}))
@@ -76,7 +76,7 @@ def _allowed(request: Request) -> str:
 def _not_json() -> Problem:
     return problem(
         MALFORMED,
-        "the body cannot be read as JSON",
+        "the body is not valid JSON",
         "Send valid JSON in UTF-8, with numbers and nesting of a reasonable size.",
         "body",
     )

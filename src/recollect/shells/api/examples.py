@@ -1,4 +1,4 @@
-"""The answers that the documentation shows. They are built from the shapes, so they stay true."""
+"""Example answers for the documentation, built from the shapes so that they stay valid."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from recollect.wire.answers import (
     StatsOut,
 )
 from recollect.wire.batch import BatchItemOut, BatchOut
-from recollect.wire.explained import ObstacleOut, WhyLegOut, WhyOut
 from recollect.wire.problems import Problem
-from recollect.wire.recalled import (
+from recollect.wire.recall import (
     ExplanationOut,
     HitOut,
     LegPlaceOut,
     LegReportOut,
     RecollectionOut,
 )
-from recollect.wire.tuning import SettingChangeOut, SettingsLogOut, SettingsOut
+from recollect.wire.settings import SettingChangeOut, SettingsLogOut, SettingsOut
 from recollect.wire.values import LinkOut
+from recollect.wire.why import ObstacleOut, WhyLegOut, WhyOut
 
 _NOW: Final = datetime(2026, 3, 6, 9, 30, 12, 345678, UTC)
 _FUSED: Final = 1.0 + RecallSettings().vote  # alone in its leg, with its vote
@@ -126,8 +126,8 @@ SETTINGS_LOG: Final = SettingsLogOut(
 )
 _BELOW: Final = ObstacleOut(
     kind="below_depth",
-    what="it has rank 112 in the lexical leg, which is asked for 100",
-    remedy="Ask more precisely, or within a narrower scope.",
+    what="it has rank 112 in the lexical leg, which returns 100",
+    remedy="Use a more specific query or a narrower scope.",
     leg="lexical",
 )
 WHY: Final = WhyOut(

@@ -1,4 +1,4 @@
-"""The concept graph: see what is around a concept and how two connect, and mend it."""
+"""The concept graph: show a concept, connect two, merge and split."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _graph(server: TheServer, key: TheKey) -> Graph:
 
 
 MyGraph = Annotated[Graph, Depends(_graph)]
-AsOf = Annotated[Moment | None, Query(description="What was true at this moment.")]
+AsOf = Annotated[Moment | None, Query(description="Only what was true at this time.")]
 
 
 @router.get(
@@ -44,12 +44,12 @@ AsOf = Annotated[Moment | None, Query(description="What was true at this moment.
     **READ,
     summary="Count",
     responses={
-        200: examples.of(STATS, "The numbers."),
+        200: examples.of(STATS, "The statistics."),
         **problems(*OWNED),
     },
 )
 async def graph_stats(graph: MyGraph) -> GraphStatsOut:
-    """The concept graph of the owner of the key, in numbers."""
+    """The concept graph of the key's owner, in numbers."""
     return GraphStatsOut.from_stats(await graph.stats())
 
 
@@ -58,18 +58,23 @@ async def graph_stats(graph: MyGraph) -> GraphStatsOut:
     operation_id="graph_concept",
     **READ,
     summary="Show a concept",
-    responses={200: examples.of(NEIGHBOURHOOD, "What is around it."), **problems(*_NAMED)},
+    responses={
+        200: examples.of(NEIGHBOURHOOD, "The concept and its neighbours."),
+        **problems(*_NAMED),
+    },
 )
 async def graph_concept(
     graph: MyGraph,
-    name: Annotated[ConceptName, Query(description="As memories write it.")],
+    name: Annotated[ConceptName, Query(description="A concept, named as in memories.")],
     limit: Annotated[int, Query(json_schema_extra={"minimum": 1, "maximum": 100})] = 20,
     as_of: AsOf = None,
     *,
-    history: Annotated[bool, Query(description="Also what is no longer true or said.")] = False,
+    history: Annotated[
+        bool, Query(description="Include what is no longer true or stated.")
+    ] = False,
 ) -> NeighbourhoodOut:
-    """A concept, its relationships with their dates and evidence, near synonyms, what is mentioned
-    together with it, and the latest memories that mention it.
+    """A concept, its relationships with their dates and evidence, near synonyms, concepts mentioned
+    with it, and the latest memories that mention it.
     """
     found = await graph.show(name, limit=limit, as_of=as_of, history=history)
     return NeighbourhoodOut.from_neighbourhood(found)
@@ -84,8 +89,8 @@ async def graph_concept(
 )
 async def graph_path(
     graph: MyGraph,
-    source: Annotated[ConceptName, Query(description="Where it begins.")],
-    target: Annotated[ConceptName, Query(description="Where it ends.")],
+    source: Annotated[ConceptName, Query(description="The concept to start from.")],
+    target: Annotated[ConceptName, Query(description="The concept to reach.")],
     as_of: AsOf = None,
 ) -> PathOut:
     """How two concepts connect, in at most six steps, and which memories say so."""
@@ -96,14 +101,14 @@ async def graph_path(
     "/graph/merge",
     operation_id="graph_merge",
     **WRITE,
-    summary="Make one of two",
+    summary="Merge two concepts",
     responses={
         200: examples.of(CONCEPT, "The concept, with its new names."),
         **problems(*_NAMED, MALFORMED),
     },
 )
 async def graph_merge(graph: MyGraph, sent: MergeIn, server: TheServer, key: TheKey) -> ConceptOut:
-    """Names of the other concept mean this one from now on, whatever is read later."""
+    """From now on, names of the other concept mean this one, whatever is read later."""
     server.spend_writes(key)
     return ConceptOut.from_concept(await graph.merge(sent.into, sent.other))
 
@@ -112,13 +117,13 @@ async def graph_merge(graph: MyGraph, sent: MergeIn, server: TheServer, key: The
     "/graph/split",
     operation_id="graph_split",
     **WRITE,
-    summary="Make two of one",
+    summary="Split a concept",
     responses={
         200: examples.of(CONCEPT, "The new concept."),
         **problems(*_NAMED, MALFORMED),
     },
 )
 async def graph_split(graph: MyGraph, sent: SplitIn, server: TheServer, key: TheKey) -> ConceptOut:
-    """One of a concept's names becomes a concept of its own, whatever is read later."""
+    """One of a concept's names becomes its own concept, whatever is read later."""
     server.spend_writes(key)
     return ConceptOut.from_concept(await graph.split(sent.concept, sent.alias))

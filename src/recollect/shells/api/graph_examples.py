@@ -1,4 +1,4 @@
-"""The answers about the concept graph that the documentation shows."""
+"""Example answers about the concept graph for the documentation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Manage the keys of the server: list, create, rotate, revoke. For admins alone."""
+"""Manage the server's keys: list, create, rotate, revoke. For admins only."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ TheKeys = Annotated[Keys, Depends(_keys)]
 Reference = Annotated[
     str,
     Path(
-        description="A key's id, or its first digits (at least 4) when no other begins so.",
+        description="A key's id, or a unique prefix of at least 4 digits.",
         examples=[str(_KEY.id)],
         json_schema_extra={"pattern": "^(-*[0-9a-fA-F]){4,32}-*$"},
     ),
@@ -57,8 +57,8 @@ Reference = Annotated[
     responses={200: examples.of(KeysOut(keys=[_KEY]), "The keys."), **problems(*OWNED)},
 )
 async def list_keys(keys: TheKeys) -> KeysOut:
-    """All keys of the server, oldest first: never their texts."""
-    return KeysOut(keys=[KeyOut.from_key(one) for one in await keys.list()])
+    """All keys of the server, oldest first, without their text."""
+    return KeysOut(keys=[KeyOut.from_key(key) for key in await keys.list()])
 
 
 @router.post(
@@ -96,8 +96,8 @@ async def create_key(sent: KeyIn, keys: TheKeys) -> NewKeyOut:
     },
 )
 async def rotate_key(reference: Reference, sent: RotateIn, keys: TheKeys) -> NewKeyOut:
-    """Create a key like this one and revoke this one, at once or after a grace period. A key that
-    expires gets as long a life as the old one had.
+    """Create a key like this one and revoke this one, immediately or after a grace period. A key
+    that expires gets as long a lifetime as the old one had.
     """
     return NewKeyOut.from_new(*await keys.rotate(reference, sent.to_grace()))
 
@@ -108,10 +108,10 @@ async def rotate_key(reference: Reference, sent: RotateIn, keys: TheKeys) -> New
     **ADMIN,
     summary="Revoke",
     responses={
-        200: examples.of(RevokedOut(revoked=_KEY.id), "Which key it was."),
+        200: examples.of(RevokedOut(revoked=_KEY.id), "The key that was revoked."),
         **problems(*SENT, *REFERRED),
     },
 )
 async def revoke_key(reference: Reference, keys: TheKeys) -> RevokedOut:
-    """Stop honouring a key, at once and for good."""
+    """Revoke a key, immediately and permanently."""
     return RevokedOut(revoked=await keys.revoke(reference))

@@ -1,4 +1,4 @@
-"""Link one memory to another, and take a link away."""
+"""Link one memory to another, or remove a link."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PATH: Final = "/memories/{reference}/links/{kind}/{target}"
 Kind = Annotated[
     str,
     Path(
-        description="What the memory says of the target.",
+        description="How the memory relates to the target.",
         examples=["supersedes"],
         json_schema_extra={"enum": [*KINDS]},
     ),
@@ -36,8 +36,8 @@ router = APIRouter(prefix=PREFIX, tags=["Memories"])
     responses={200: examples.of(examples.LINKED, "The memory with its links."), **_PROBLEMS},
 )
 async def link_memory(reference: Reference, kind: Kind, target: Reference, mine: Mine) -> MemoryOut:
-    """Let a memory say of another that it supersedes it, is resolved by it, is part of it or is
-    worth reading beside it. Saying it again changes nothing.
+    """Link a memory to one that it supersedes, is resolved by, is part of, or relates to. Repeating
+    the request changes nothing.
     """
     return MemoryOut.from_memory(await mine.link(reference, kind, target))
 
@@ -46,11 +46,11 @@ async def link_memory(reference: Reference, kind: Kind, target: Reference, mine:
     _PATH,
     operation_id="unlink_memory",
     **WRITE,
-    summary="Take a link away",
+    summary="Remove a link",
     responses={200: examples.of(examples.LINKED, "The memory with its links."), **_PROBLEMS},
 )
 async def unlink_memory(
     reference: Reference, kind: Kind, target: Reference, mine: Mine
 ) -> MemoryOut:
-    """Take back what a memory says of another, which need not be there any more."""
+    """Remove a link, even if its target no longer exists."""
     return MemoryOut.from_memory(await mine.unlink(reference, kind, target))

@@ -1,4 +1,4 @@
-"""Remember, read, list, change and forget memories."""
+"""Remember, read, list, update and forget memories."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from recollect.wire.answers import ForgottenOut, MemoryOut, PageOut
 from recollect.wire.batch import BatchIn, BatchOut
 from recollect.wire.inputs import ChangesIn, DraftIn, ListIn
 from recollect.wire.problems import KINDS
-from recollect.wire.written import WrittenOut
+from recollect.wire.writes import WrittenOut
 
 router = APIRouter(prefix=PREFIX, tags=["Memories"])
 
@@ -27,9 +27,9 @@ router = APIRouter(prefix=PREFIX, tags=["Memories"])
     summary="Remember",
     status_code=201,
     responses={
-        200: examples.of(examples.MEMORY, "The memory that has this text already."),
+        200: examples.of(examples.MEMORY, "The memory that already has this text."),
         201: {
-            **examples.of(examples.MEMORY, "The memory as it is stored."),
+            **examples.of(examples.MEMORY, "The memory as stored."),
             "headers": {
                 "Location": {
                     "description": "Where the memory can be read.",
@@ -42,9 +42,9 @@ router = APIRouter(prefix=PREFIX, tags=["Memories"])
     },
 )
 async def remember(sent: DraftIn, mine: Mine, response: Response) -> WrittenOut:
-    """Keep a memory. Sending the same draft with the same id again answers with the same memory;
-    another draft under that id is a conflict, and so is the same one once the memory has been
-    changed or forgotten. A text that is stored already in its project stays one memory: without an
+    """Store a memory. Sending the same draft with the same id again returns the same memory; a
+    different draft under that id is a conflict, and so is the same one once the memory has been
+    changed or forgotten. A text that is already stored in its project stays one memory: without an
     id, the answer is that memory (200), with the new tags, keywords and links added to it, and
     `already_remembered`; episodes are always stored. A text that looks like a credential makes the
     memory sensitive, unless `is_sensitive` says otherwise; the answer then has `sensitive_because`.
@@ -63,14 +63,14 @@ async def remember(sent: DraftIn, mine: Mine, response: Response) -> WrittenOut:
     **WRITE,
     summary="Remember many",
     responses={
-        200: examples.of(examples.BATCH, "What became of each memory, in the order sent."),
+        200: examples.of(examples.BATCH, "The outcome for each memory, in the order sent."),
         **problems(*SENT, MALFORMED),
     },
 )
 async def remember_many(sent: BatchIn, mine: Mine) -> BatchOut:
-    """Keep up to 500 memories; the new ones in one transaction. Each is checked on its own: one
-    that is wrong is refused with a problem, and the others are stored. Where the request itself
-    fails, none is. Sending the same memories again answers `present`, with ids or without.
+    """Store up to 500 memories, the new ones in one transaction. Each is checked separately: an
+    invalid one is refused with a problem, and the others are stored. If the request itself fails,
+    none is. Sending the same memories again answers `present`, with or without ids.
     """
     return BatchOut.from_results(await mine.remember_many(sent.to_batch()))
 
@@ -83,7 +83,7 @@ async def remember_many(sent: BatchIn, mine: Mine) -> BatchOut:
     responses={200: examples.of(examples.PAGE, "A page, newest first."), **problems(*SENT)},
 )
 async def list_memories(query: Annotated[ListIn, Query()], mine: Mine) -> PageOut:
-    """One page of the memories in a scope. What is written meanwhile shifts no page."""
+    """One page of the memories in a scope. Concurrent writes do not shift pages."""
     return PageOut.from_page(await mine.page(query.to_scope(), query.cursor, query.limit))
 
 
@@ -95,7 +95,7 @@ async def list_memories(query: Annotated[ListIn, Query()], mine: Mine) -> PageOu
     responses={200: examples.of(examples.MEMORY, "The memory."), **problems(*SENT, *REFERRED)},
 )
 async def get_memory(reference: Reference, mine: Mine) -> MemoryOut:
-    """One memory, by its id or the beginning of it."""
+    """One memory, by its id or a prefix of it."""
     return MemoryOut.from_memory(await mine.get(reference))
 
 
@@ -105,13 +105,13 @@ async def get_memory(reference: Reference, mine: Mine) -> MemoryOut:
     **WRITE,
     summary="Change",
     responses={
-        200: examples.of(examples.MEMORY, "The memory as it is now."),
+        200: examples.of(examples.MEMORY, "The updated memory."),
         **problems(*SENT, MALFORMED, *REFERRED, KINDS[Conflict]),
     },
 )
 async def update_memory(reference: Reference, sent: ChangesIn, mine: Mine) -> WrittenOut:
-    """Change the fields that are named. `based_on` guards against overwriting another's change. A
-    new text that looks like a credential makes the memory sensitive, as it does in a new one.
+    """Change the given fields. `based_on` prevents overwriting someone else's change. A new text
+    that looks like a credential makes the memory sensitive, as for a new memory.
     """
     changes = sent.to_changes()
     memory = await mine.update(reference, changes, based_on=sent.based_on)
@@ -124,7 +124,7 @@ async def update_memory(reference: Reference, sent: ChangesIn, mine: Mine) -> Wr
     **WRITE,
     summary="Forget",
     responses={
-        200: examples.of(examples.FORGOTTEN, "Which memory it was."),
+        200: examples.of(examples.FORGOTTEN, "The memory that was forgotten."),
         **problems(*SENT, *REFERRED, KINDS[Conflict]),
     },
 )
@@ -133,9 +133,10 @@ async def forget_memory(
     mine: Mine,
     *,
     forever: Annotated[
-        bool, Query(description="Erase it; otherwise it is hidden from every recall and listing.")
+        bool,
+        Query(description="Erase it permanently instead of hiding it from recall and listings."),
     ] = False,
 ) -> ForgottenOut:
-    """Hide a memory, or erase it for ever, also one that was hidden before."""
+    """Hide a memory, or erase it permanently, even if it was hidden before."""
     id = await mine.forget(reference, forever=forever)
     return ForgottenOut(id=id, forever=forever)

@@ -1,4 +1,4 @@
-"""Numbers for Prometheus. Open to read, so they carry no text, no owner and no address."""
+"""Metrics for Prometheus. They are public, so they contain no text, owner or address."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from recollect.core.recall.request import Recollection
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
-# From a local recall by words (a millisecond) to the longest deadline that makes sense.
+# From a local recall by words (a millisecond) to the longest sensible deadline.
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 
 class Metrics:
-    """One app's numbers: a registry of its own, so that several apps can live in one process."""
+    """The metrics of one app, in its own registry so that several apps can run in one process."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
@@ -32,20 +32,20 @@ class Metrics:
         )
         self._legs = Counter(
             "recollect_recall_legs",
-            "What became of each leg in the recalls so far.",
+            "Outcomes of each leg in recalls so far.",
             ("leg", "status"),
             registry=self._registry,
         )
 
         self._overloads = Counter(
             "recollect_overload_refusals",
-            "Requests that were refused because they could not be answered in time.",
+            "Requests refused because they could not be answered in time.",
             registry=self._registry,
         )
 
         self._sign_ins = Counter(
             "recollect_failed_sign_ins",
-            "Requests without a key, or with one that is not known or was revoked.",
+            "Requests without a key, or with an unknown or revoked one.",
             registry=self._registry,
         )
 

@@ -1,4 +1,4 @@
-"""The OpenAPI document, completed: every problem an operation can answer with, and true limits."""
+"""Complete the OpenAPI document: every problem an operation can answer with, and real limits."""
 
 from __future__ import annotations
 
@@ -32,68 +32,68 @@ from recollect.wire.problems import KINDS, Kind, Problem
 
 PREFIX: Final = "/api/v1"
 
-# One example of each kind of problem that an operation can name.
+# One example of each kind of problem.
 _EXAMPLES: Final[dict[Kind, tuple[str, str]]] = {
     KINDS[InvalidInput]: (
         "importance 7.0 is outside 0..1",
-        "Give a number from 0 (trivial) to 1 (vital).",
+        "Pass a number from 0 (trivial) to 1 (vital).",
     ),
     KINDS[AmbiguousId]: (
-        "0193 fits several memories: 0193a5f0-7c1e-7…, 0193a5f0-9b22-7…",
-        "Give more digits of the id.",
+        "0193 matches several memories: 0193a5f0-7c1e-7…, 0193a5f0-9b22-7…",
+        "Use more digits of the id.",
     ),
     KINDS[NotFound]: (
         "there is no memory 0193a5f07c1e",
-        "See `recollect list` for what is stored; a forgotten memory is not shown.",
+        "Run `recollect list` to see what is stored; forgotten memories are not shown.",
     ),
     KINDS[Conflict]: (
         "the change is based on version 1, but version 2 is current",
-        "Read the memory again and repeat the change on its current version.",
+        "Read the memory again and apply the change to its current version.",
     ),
     KINDS[NotAllowed]: (
-        "this key is not known here",
-        "Send `Authorization: Bearer KEY`; `recollect keys create` on the server makes it.",
+        "unknown key",
+        "Send `Authorization: Bearer KEY`; `recollect keys create` on the server creates a key.",
     ),
     KINDS[Forbidden]: (
         "this needs a key with the role admin; this key's role is member",
-        "Use a key with the role admin: `recollect keys create --role admin` makes one.",
+        "Use a key with the role admin; `recollect keys create --role admin` creates one.",
     ),
     KINDS[StoreUnavailable]: (
         "Postgres cannot be reached",
-        "Try again in a moment; `recollect doctor` says what is wrong.",
+        "Try again in a moment; run `recollect doctor` to find the cause.",
     ),
     KINDS[Overloaded]: (
         "the server cannot answer this in time",
-        "Try again after the seconds that Retry-After names.",
+        "Try again after the number of seconds in Retry-After.",
     ),
     KINDS[RateLimited]: (
-        "this key may write 600 times a minute, and has",
+        "this key has reached its limit of 600 writes per minute",
         "Try again in 4 seconds.",
     ),
     MALFORMED: (
-        "the body cannot be read as JSON",
+        "the body is not valid JSON",
         "Send valid JSON in UTF-8, with numbers and nesting of a reasonable size.",
     ),
-    NO_SUCH_PATH: ("this path is not part of the API", "/api/v1/docs shows what is served."),
+    NO_SUCH_PATH: ("this path is not part of the API", "See /api/v1/docs for the available paths."),
     TOO_SLOW: (
         "the request's body was not received within 30 seconds",
-        "Send it again over a better connection, or send less at once.",
+        "Send it again over a faster connection, or send less at once.",
     ),
     TOO_LARGE: ("the request's body is over 1,048,576 bytes", "Send less at once."),
     WRONG_ORIGIN: (
-        "the Origin header names a site that this server is not known as",
+        "the Origin header names a site that this server does not accept",
         "Open the page that the server printed.",
     ),
     WRONG_HOST: (
-        "the Host header names a server that this one is not known as",
+        "the Host header names a host that this server does not accept",
         "Use the address that the server printed.",
     ),
     UNEXPECTED: ("the server could not finish this request", "Try again."),
 }
 _ANY_REQUEST: Final = (TOO_LARGE, WRONG_HOST, WRONG_ORIGIN, UNEXPECTED)
 
-# What goes wrong together: wherever a store is asked for somebody; wherever something is sent that
-# can be wrong; wherever a memory is named by a reference in the path.
+# Problems that occur together: wherever a store is queried for an owner; wherever input can be
+# invalid; wherever a path names a memory by reference.
 OWNED: Final = (
     KINDS[NotAllowed],
     KINDS[Forbidden],
@@ -108,7 +108,7 @@ Responses = dict[int | str, dict[str, Any]]
 
 
 def problems(*kinds: Kind) -> Responses:
-    """These problems, and those any request can meet, as OpenAPI responses by status."""
+    """These problems, and those of any request, as OpenAPI responses by status."""
     by_status: dict[int, list[Kind]] = {}
     for kind in (*kinds, *_ANY_REQUEST):
         by_status.setdefault(int(kind.status), []).append(kind)
@@ -130,12 +130,12 @@ def _response(kinds: Iterable[Kind]) -> dict[str, Any]:
 
 
 def completed(document: dict[str, Any], limits: Limits) -> dict[str, Any]:
-    """The generated document with the shape of problems and this server's own content limit."""
+    """The generated document with the format of problems and this server's content limit."""
     schemas = document["components"]["schemas"]
     schemas["Problem"] = Problem.model_json_schema()
     for name in ("DraftIn", "ChangesIn"):
         schemas[name]["properties"]["content"]["maxLength"] = limits.content
-    # Any object is answered, with the reason why it is refused; a draft is what is stored.
+    # Any object gets an answer, with the reason if it is refused; a draft is what is stored.
     batch = schemas["BatchIn"]["properties"]["memories"]
     batch["items"] = {"anyOf": [{"$ref": "#/components/schemas/DraftIn"}, {"type": "object"}]}
     return document

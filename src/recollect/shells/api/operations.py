@@ -1,4 +1,4 @@
-"""What an operator asks: numbers, health, metrics."""
+"""Statistics, health and metrics for operators."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ open = APIRouter(prefix=PREFIX, tags=["Operations"])
     **READ,
     summary="Count",
     responses={
-        200: examples.of(examples.STATS, "The numbers."),
+        200: examples.of(examples.STATS, "The statistics."),
         **problems(*OWNED),
     },
 )
 async def stats(mine: Mine) -> StatsOut:
-    """What the owner of the key has stored, in numbers."""
+    """What the key's owner has stored, in numbers."""
     return StatsOut.from_stats(await mine.stats())
 
 
@@ -42,7 +42,7 @@ async def stats(mine: Mine) -> StatsOut:
     responses={200: examples.of(examples.HEALTH, "It answers."), **problems()},
 )
 async def live() -> HealthOut:
-    """Asks nothing else: when this fails, start the process again."""
+    """Checks nothing else: if this fails, restart the process."""
     return HealthOut(status="ok")
 
 
@@ -56,8 +56,8 @@ async def live() -> HealthOut:
     },
 )
 async def ready(probe: TheProbe) -> HealthOut:
-    """Asks the store, at most once a second: when this fails, send requests elsewhere until it
-    answers again.
+    """Checks the store, at most once a second. If this fails, route requests elsewhere until it
+    succeeds again.
     """
     await probe()
     return HealthOut(status="ok")
@@ -82,5 +82,5 @@ async def ready(probe: TheProbe) -> HealthOut:
     },
 )
 async def metrics(metrics: TheMetrics) -> Response:
-    """Needs no key: it carries no text and no owner."""
+    """Needs no key: it contains no text and no owner."""
     return Response(metrics.text(), media_type=CONTENT_TYPE)

@@ -1,4 +1,4 @@
-"""The answers of sync and of conflicts that the documentation shows."""
+"""Example answers of sync and conflicts for the documentation."""
 
 from __future__ import annotations
 

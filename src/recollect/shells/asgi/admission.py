@@ -1,7 +1,7 @@
-"""Lets as many requests with a key in as the server can work on; the rules are
+"""Admits as many requests with a key as the server can handle; the rules are in
 `core/admin/admission.py`.
 
-Requests without a key pass: health, metrics and the page stay reachable while all else waits.
+Requests without a key pass: health, metrics and the page stay reachable under load.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _CHECK_AGAIN_SECONDS: Final = 1.0
 
 
 class Admitted:
-    """Stands behind `BodyLimit`: a slot is not held while a client sends its body, nor while it
-    reads its answer.
+    """Runs behind `BodyLimit`: a slot is not held while a client sends its body, nor while it reads
+    its answer.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Admitted:
             self._leave(ticket)
 
     async def _run(self, ticket: Ticket, scope: Scope, receive: Receive, send: Send) -> None:
-        """Begin the work, unless the key was revoked or expired while the request waited."""
+        """Start the work, unless the key was revoked or expired while the request waited."""
         send = self._leaving(ticket, send)
         if asyncio.get_running_loop().time() - scope[ARRIVED] > _CHECK_AGAIN_SECONDS:
             try:
@@ -62,8 +62,8 @@ class Admitted:
         await self._app(scope, receive, send)
 
     def _leaving(self, ticket: Ticket, send: Send) -> Send:
-        """Give the slot back once the body is complete, before any of it is sent: sending waits
-        for the client. So the head of an answer is held back until its body comes.
+        """Release the slot once the body is complete, before any of it is sent: sending waits for
+        the client. So the head of an answer is held back until its body comes.
         """
         head: list[Message] = []
 
@@ -91,8 +91,8 @@ class Admitted:
                 turn.set_result(None)
 
     async def _wait(self, ticket: Ticket, scope: Scope, receive: Receive, send: Send) -> None:
-        """Until its turn, until it is too late, or until its client is gone: a hook gives up after
-        a third of a second, and its recall would be made for nobody.
+        """Wait for its turn, its deadline, or its client's disconnect: a hook gives up after a
+        third of a second, and no one would read its recall.
         """
         loop = asyncio.get_running_loop()
         body = [await receive()]
@@ -121,12 +121,12 @@ class Admitted:
         return Overloaded(
             "the server is overloaded and cannot answer this in time",
             seconds=self._admission.retry_after(),
-            remedy="Try again after the seconds that Retry-After names; nothing was changed.",
+            remedy="Try again after the number of seconds in Retry-After; nothing was changed.",
         )
 
 
 async def _first(seconds: float, *waited_for: asyncio.Future[Any]) -> None:
-    """Wait until one of them is done, or for so long."""
+    """Wait until one of them is done, or until the timeout."""
     await asyncio.wait(waited_for, timeout=max(seconds, 0.0), return_when=asyncio.FIRST_COMPLETED)
 
 

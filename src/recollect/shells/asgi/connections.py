@@ -1,9 +1,9 @@
-"""Which connections a server keeps open, and which one it closes to make room for another.
+"""Which connections a server keeps open, and which one it closes to make room.
 
-A connection that waits (for a request, or for the rest of one) costs its peer nothing, so a limit
-that refuses newcomers can be used up by anyone. Here the connection that has waited longest is
-closed instead: a client that sends its request at once is served even while others hold hundreds
-of connections open. No I/O: `shells/asgi/protocol.py` does what is decided here.
+A waiting connection (for a request, or for the rest of one) costs its peer nothing, so a limit that
+refuses new ones can be used up by anyone. Here the connection that has waited longest is closed
+instead: a client that sends its request at once is served even while others hold hundreds of
+connections open. No I/O: `shells/asgi/protocol.py` does what is decided here.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ C = TypeVar("C", bound=Hashable)
 
 
 class Connections(Generic[C]):
-    """At most `total` connections, and `per_address` from each address that is not `shared`: one
-    from which many clients come, such as a proxy's.
+    """At most `total` connections, and `per_address` from each address that is not `shared` by many
+    clients, like a proxy's.
     """
 
     def __init__(
@@ -35,8 +35,8 @@ class Connections(Generic[C]):
         return len(self._addresses)
 
     def add(self, connection: C, address: str) -> C | None:
-        """Take in a new connection, which waits. Returns the one to close for it, if any: the new
-        one itself when every other one is being answered.
+        """Add a new connection, which waits. Returns the one to close for it, if any: the new one
+        itself if all others are being answered.
         """
         self._addresses[connection] = address
         self._counts[address] += 1
@@ -48,19 +48,19 @@ class Connections(Generic[C]):
         return None
 
     def wait(self, connection: C) -> None:
-        """It was answered, or is new: from now on it waits, last in line."""
+        """It was answered, or is new: it now waits, last in line."""
         if (address := self._addresses.get(connection)) is not None:
             self._waiting[connection] = None
             self._waiting_from[address][connection] = None
 
     def work(self, connection: C) -> None:
-        """It has sent a request: until that is answered it is not closed for another."""
+        """It has sent a request: it is not closed for another until that is answered."""
         if (address := self._addresses.get(connection)) is not None:
             self._waiting.pop(connection, None)
             self._waiting_from[address].pop(connection, None)
 
     def remove(self, connection: C) -> None:
-        """It is closed. What is said of it afterwards changes nothing."""
+        """It is closed. Later calls for it have no effect."""
         if connection not in self._addresses:
             return
         self.work(connection)

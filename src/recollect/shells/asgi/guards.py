@@ -1,6 +1,6 @@
-"""Guards that stand in front of an app: the Host check, the key, the body limit.
+"""Guards in front of an app: the Host check, the key, the body limit.
 
-Each is one ASGI middleware that either answers with a problem or lets the request through.
+Each is an ASGI middleware that either answers with a problem or passes the request on.
 """
 
 from __future__ import annotations
@@ -33,25 +33,25 @@ from recollect.shells.asgi.problems import (
 log = structlog.get_logger("recollect")
 
 MAX_BODY: Final = 1024 * 1024
-# Of the memory for bodies, one key gets 1/4.
+# One key may use 1/4 of the memory for bodies.
 _SHARES: Final = 4
 LOOPBACK_NAMES: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
 KEY: Final = "recollect.key"
-"""Where a request's scope has the `Key` that was sent with it."""
+"""Where a request's scope holds the `Key` that was sent with it."""
 
 ARRIVED: Final = "recollect.arrived"
-"""And when it arrived, by the clock of the event loop."""
+"""When the request arrived, by the clock of the event loop."""
 
 FIND_KEY: Final = "recollect.find_key"
-"""And what looks that key up again; NotAllowed when it is no longer in force."""
+"""A function that looks the key up again; NotAllowed if it is no longer valid."""
 
 Hold = Callable[[int], None]
 
 
 class HostCheck:
-    """Answers only to names this server is known by. Otherwise a web page anywhere could point its
-    own name at this machine and read its memories through the visitor's browser (DNS rebinding).
-    A browser also says in `Origin` which site's page is asking: that must be one of these names.
+    """Answers only to the server's own names. Otherwise any web page could point its own name at
+    this machine and read its memories through the visitor's browser (DNS rebinding). A browser also
+    sends the page's site in `Origin`: that must be one of these names too.
     """
 
     def __init__(self, app: ASGIApp, allowed: Iterable[str]) -> None:
@@ -72,9 +72,9 @@ class HostCheck:
             answer = problem_response(
                 problem(
                     WRONG_ORIGIN,
-                    "the Origin header names a site that this server is not known as",
-                    "Open the page that the server printed, or add the site's host to "
-                    "RECOLLECT_ALLOWED_HOSTS and start the server again.",
+                    "the Origin header names a site that this server does not accept",
+                    "Open the page at the address that the server printed, or add the site's host "
+                    "to RECOLLECT_ALLOWED_HOSTS and restart the server.",
                 )
             )
             await answer(scope, receive, send)
@@ -82,9 +82,9 @@ class HostCheck:
         answer = problem_response(
             problem(
                 WRONG_HOST,
-                "the Host header names a server that this one is not known as",
+                "the Host header names a host that this server does not accept",
                 "Use the address that the server printed, or add the name you use to "
-                "RECOLLECT_ALLOWED_HOSTS and start the server again.",
+                "RECOLLECT_ALLOWED_HOSTS and restart the server.",
             )
         )
         await answer(scope, receive, send)
@@ -96,19 +96,19 @@ def _without_port(host: str) -> str:
 
 
 def _site(origin: str) -> str:
-    """The host of an Origin; nothing where it is `null`, as a sandboxed page says."""
+    """The host of an Origin; empty for `null`, which sandboxed pages send."""
     return _without_port(origin.partition("://")[2])
 
 
 def _bracketed(name: str) -> str:
-    """An IPv6 address as it stands in a Host header."""
+    """An IPv6 address as written in a Host header."""
     return f"[{name}]" if ":" in name and not name.startswith("[") else name
 
 
 class BodyLimit:
-    """Reads the body of a request whole before an endpoint looks at it: up to a limit, in limited
-    time, and as much at once as fits into `total` bytes for all requests together, of which one key
-    may use a quarter. Where no key was asked for, no body is wanted and none is read.
+    """Reads the complete body of a request before an endpoint sees it: up to a limit, in limited
+    time, and at most `total` bytes for all requests together, of which one key may use a quarter.
+    Without a key no body is needed, and none is read.
     """
 
     def __init__(
@@ -149,8 +149,8 @@ class BodyLimit:
             await self._app(scope, replay, send)
 
     async def _read(self, headers: Headers, receive: Receive, hold: Hold) -> bytes | None:
-        """The body; None when it is over the limit. The rest of such a body is not read here: the
-        protocol drops what still comes.
+        """The body; None if it exceeds the limit. The rest of such a body is not read here: the
+        protocol drops it.
         """
         if int(headers.get("content-length", "0")) > self._limit:
             return None
@@ -179,7 +179,7 @@ class BodyLimit:
                 or self._held[key] + size > self._total // _SHARES
             ):
                 raise Overloaded(
-                    "the server holds as many request bodies as it has memory for",
+                    "the server has no memory left for request bodies",
                     remedy="Try again in a moment, with fewer large requests at once.",
                 )
             self._held[key] += size
@@ -197,8 +197,8 @@ def _too_large(limit: int) -> ASGIApp:
     return problem_response(
         problem(
             TOO_LARGE,
-            f"the request's body is over {limit:,} bytes",
-            "Send fewer memories in one request, or shorter ones.",
+            f"the request's body is larger than {limit:,} bytes",
+            "Send fewer or shorter memories in one request.",
         )
     )
 
@@ -208,17 +208,16 @@ def _too_slow(seconds: float) -> ASGIApp:
         problem(
             TOO_SLOW,
             f"the request's body was not received within {seconds:g} seconds",
-            "Send it again over a better connection, or send less at once.",
+            "Send it again over a faster connection, or send less at once.",
         ),
         {"Connection": "close"},
     )
 
 
 class KeyRequired:
-    """Lets a request with a known key through, and records the key in the scope. Everything at or
-    below a `closed` path needs one, except the `open_paths`.
-
-    The key is checked before any of the body is read.
+    """Passes requests with a known key on, and records the key in the scope. Everything at or below
+    a `closed` path needs one, except the `open_paths`. The key is checked before any of the body is
+    read.
     """
 
     def __init__(
@@ -252,12 +251,12 @@ class KeyRequired:
         await self._app(scope, receive, send)
 
     def _needs_key(self, path: str) -> bool:
-        is_closed = any(path == one or path.startswith(f"{one}/") for one in self._closed)
+        is_closed = any(path == closed or path.startswith(f"{closed}/") for closed in self._closed)
         return is_closed and path not in self._open
 
 
 def client_of(scope: Scope) -> str:
-    """The client's address: the one a trusted proxy names, else that of the connection."""
+    """The client's address: as reported by a trusted proxy, else that of the connection."""
     client = scope.get("client")
     return str(client[0]) if client else "unknown"
 
@@ -267,6 +266,6 @@ def _shown_key(headers: Headers) -> str:
     if scheme.lower() != "bearer" or not key.strip():
         raise NotAllowed(
             "no key was sent",
-            remedy="Send the header `Authorization: Bearer KEY` with the key of this server.",
+            remedy="Send the header `Authorization: Bearer KEY` with a key of this server.",
         )
     return key.strip()

@@ -1,4 +1,4 @@
-"""The address a server listens on: taken before anything else starts, so that it is sure."""
+"""The address a server listens on: bound before anything else starts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # comp
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A listening socket; port 0 takes a free one. It listens at once: two that are only bound
+    """A listening socket; port 0 picks a free one. It listens at once: two that are only bound
     could share a port, and the second would fail much later.
     """
     try:
@@ -24,7 +24,7 @@ def listen(host: str, port: int) -> socket.socket:
         raise InvalidInput(
             f"{host!r} is not an address of this machine",
             field="RECOLLECT_HOST",
-            remedy="Use 127.0.0.1 for this machine alone, or one of its network addresses.",
+            remedy="Use 127.0.0.1 for this machine only, or one of its network addresses.",
         ) from error
     listening = socket.socket(family, kind, protocol)
     try:
@@ -38,7 +38,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def url_of(listening: socket.socket) -> str:
-    """Where a browser on this machine finds it."""
+    """The URL for a browser on this machine."""
     host, port = listening.getsockname()[:2]
     host = _EVERYWHERE.get(host, host)
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
@@ -47,18 +47,19 @@ def url_of(listening: socket.socket) -> str:
 def _refused(host: str, port: int, error: OSError) -> InvalidInput:
     if error.errno == errno.EADDRINUSE:
         return InvalidInput(
-            f"port {port} of {host} is taken by another program",
+            f"port {port} of {host} is in use by another program",
             field="RECOLLECT_PORT",
-            remedy="Stop that program, or choose another port with RECOLLECT_PORT (0: a free one).",
+            remedy="Stop that program, or choose another port with RECOLLECT_PORT (0 picks a "
+            "free one).",
         )
     if error.errno == errno.EACCES:
         return InvalidInput(
-            f"this account may not listen on port {port}",
+            f"this account is not allowed to listen on port {port}",
             field="RECOLLECT_PORT",
             remedy="Choose a port above 1023 with RECOLLECT_PORT.",
         )
     return InvalidInput(
         f"cannot listen on {host}: {error.strerror}",
         field="RECOLLECT_HOST",
-        remedy="Use 127.0.0.1 for this machine alone, or one of its network addresses.",
+        remedy="Use 127.0.0.1 for this machine only, or one of its network addresses.",
     )

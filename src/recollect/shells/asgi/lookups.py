@@ -1,9 +1,9 @@
-"""Finds the keys that requests show, with few of the database's connections.
+"""Looks up the keys of requests with few database connections.
 
-Every request needs its key looked up, and a revoked key must not work once more, so nothing is
-cached. But requests with the same key that arrive while others are looked up share one lookup: a
-key that floods the server costs no more than any other. And keys that were never right here are
-looked up one at a time: guesses do not take the connections from everyone else.
+Every request needs its key looked up, and a revoked key must not work again, so nothing is cached.
+But requests with the same key that arrive during a lookup share the next one: a key that floods the
+server costs no more than any other. And keys that were never valid here are looked up one at a
+time, so that guesses do not take connections from everyone else.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _LOOKUPS: Final = 4
 _MAX_KNOWN: Final = 10_000
 
 SignIn = Callable[[str], Awaitable[Key]]
-"""The key with a text; NotAllowed when there is none in force."""
+"""The key with a text; NotAllowed if none is valid."""
 
 
 class KeyLookups:
-    """One for a server."""
+    """One per server."""
 
     def __init__(self, sign_in: SignIn) -> None:
         self._sign_in = sign_in
@@ -33,7 +33,7 @@ class KeyLookups:
         self._unknown_lane = asyncio.Semaphore(1)
 
     async def find(self, text: str) -> Key:
-        """The key in force with this text, by a lookup that begins after this call; NotAllowed when
+        """The valid key with this text, by a lookup that starts after this call; NotAllowed if
         there is none.
         """
         hashed = digest(text)
@@ -46,7 +46,7 @@ class KeyLookups:
 
     async def _look_up(self, hashed: bytes, text: str) -> Key:
         async with self._known_lane if hashed in self._known else self._unknown_lane:
-            del self._pending[hashed]  # who comes from now on needs a later lookup
+            del self._pending[hashed]  # later callers need a later lookup
             key = await self._sign_in(text)
         self._known[hashed] = None
         self._known.move_to_end(hashed)
@@ -56,6 +56,6 @@ class KeyLookups:
 
 
 def _retrieve(task: asyncio.Task[Key]) -> None:
-    """Everyone who waited for it may be gone: then nobody else looks at its error."""
+    """If everyone who waited is gone, nothing else would retrieve its error."""
     if not task.cancelled():
         task.exception()

@@ -1,8 +1,8 @@
-"""The outermost layer: one log line and one measurement a request, and no fault without an answer.
+"""The outermost layer: one log line and one measurement per request, and an answer for every error.
 
-The log names the method, the route's template, the status, the time, the client's address, and the
-id and owner of the key. It never holds a query string, a body, a header, a path that was asked for,
-or the text of an unexpected error: any of them may quote a memory or a key.
+The log has the method, the route's template, the status, the time, the client's address, and the id
+and owner of the key. It never contains a query string, a body, a header, a requested path, or the
+text of an unexpected error: any of them may quote a memory or a key.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ log = structlog.get_logger("recollect")
 Observe = Callable[[str, str, int, float], None]
 
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-# What other servers log, too, when nobody was left to hear the answer.
+# Other servers log the same when the client has disconnected.
 CLIENT_GONE: Final = 499
-# Nothing that is served may be kept by a cache or read as another type than it says.
+# Responses must not be cached, nor interpreted as another type.
 _HEADERS: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 
 class Observed:
-    """Wraps a whole app; `observe` is called with (method, route, status, seconds)."""
+    """Wraps an app; `observe` is called with (method, route, status, seconds)."""
 
     def __init__(self, app: ASGIApp, observe: Observe, *, logs_requests: bool = True) -> None:
         self._app = app
@@ -88,7 +88,7 @@ def _key_of(scope: Scope) -> dict[str, str]:
 
 
 def _route(scope: Scope) -> str:
-    """The template of the route that answered; what was asked for may hold anything."""
+    """The template of the route that answered; the requested path may contain anything."""
     path = getattr(scope.get("route"), "path", None)
     if isinstance(path, str):
         return path
@@ -102,6 +102,6 @@ def _unexpected() -> ASGIApp:
         problem(
             UNEXPECTED,
             "the server could not finish this request",
-            "Try again; if it happens again, report it with the server's log of this moment.",
+            "Try again; if it happens again, report it with the server's log of that time.",
         )
     )

@@ -1,6 +1,6 @@
-"""Whether the store answers, asked at most once a second however many want to know.
+"""Whether the store answers, checked at most once a second however many ask.
 
-Health needs no key and no slot, so it must not be a way to the database for everyone.
+Health needs no key and no slot, so it must not open the database to everyone.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _SECONDS: Final = 1.0
 
 
 class SharedProbe:
-    """Asks, and gives everyone who wants to know within a second the same answer or error."""
+    """Runs the check, and shares its result or error with everyone who asks within a second."""
 
     def __init__(self, ask: Callable[[], Awaitable[object]]) -> None:
         self._ask = ask
@@ -34,6 +34,6 @@ class SharedProbe:
 
 
 def _retrieve(task: asyncio.Task[None]) -> None:
-    """Everyone who waited for it may be gone: then nobody else looks at its error."""
+    """If everyone who waited is gone, nothing else would retrieve its error."""
     if not task.cancelled():
         task.exception()

@@ -1,4 +1,4 @@
-"""Problem details as responses, for errors of our own and for those of HTTP itself."""
+"""Problem details as responses, for our own errors and those of HTTP."""
 
 from __future__ import annotations
 
@@ -16,32 +16,20 @@ from recollect.wire.problems import KINDS, Kind, Problem
 PROBLEM_TYPE: Final = "application/problem+json"
 RETRY_SECONDS: Final = 2
 
-MALFORMED: Final = Kind("malformed", HTTPStatus.BAD_REQUEST, "The request cannot be read")
-NO_SUCH_PATH: Final = Kind("no-such-path", HTTPStatus.NOT_FOUND, "Nothing is served here")
+MALFORMED: Final = Kind("malformed", HTTPStatus.BAD_REQUEST, "The request could not be read")
+NO_SUCH_PATH: Final = Kind("no-such-path", HTTPStatus.NOT_FOUND, "Nothing is served at this path")
 WRONG_METHOD: Final = Kind(
-    "wrong-method", HTTPStatus.METHOD_NOT_ALLOWED, "This path does not take that method"
+    "wrong-method", HTTPStatus.METHOD_NOT_ALLOWED, "This path does not support that method"
 )
-TOO_SLOW: Final = Kind("too-slow", HTTPStatus.REQUEST_TIMEOUT, "The request came too slowly")
+TOO_SLOW: Final = Kind("too-slow", HTTPStatus.REQUEST_TIMEOUT, "The request was sent too slowly")
 TOO_LARGE: Final = Kind("too-large", HTTPStatus(413), "The request is too large")
 WRONG_HOST: Final = Kind(
-    "wrong-host", HTTPStatus.MISDIRECTED_REQUEST, "This server does not answer to that name"
+    "wrong-host", HTTPStatus.MISDIRECTED_REQUEST, "This server does not accept that host name"
 )
 WRONG_ORIGIN: Final = Kind(
-    "wrong-origin", HTTPStatus.FORBIDDEN, "This server does not answer to pages of that site"
+    "wrong-origin", HTTPStatus.FORBIDDEN, "This server does not accept requests from that site"
 )
-UNEXPECTED: Final = Kind(
-    "unexpected", HTTPStatus.INTERNAL_SERVER_ERROR, "The server met a fault of its own"
-)
-HTTP_KINDS: Final = (
-    MALFORMED,
-    NO_SUCH_PATH,
-    WRONG_METHOD,
-    TOO_SLOW,
-    TOO_LARGE,
-    WRONG_HOST,
-    WRONG_ORIGIN,
-    UNEXPECTED,
-)
+UNEXPECTED: Final = Kind("unexpected", HTTPStatus.INTERNAL_SERVER_ERROR, "Internal server error")
 
 _PASSING: Final = {KINDS[StoreUnavailable].type, KINDS[StoreBusy].type}
 
@@ -58,7 +46,7 @@ def problem(kind: Kind, detail: str, remedy: str, field: str | None = None) -> P
 
 
 def problem_response(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
-    """ASCII only, since a text that is quoted back may hold half of a surrogate pair."""
+    """ASCII only, since a quoted text may contain a lone surrogate."""
     sent = dict(headers or {})
     if problem.status == HTTPStatus.UNAUTHORIZED:
         sent["WWW-Authenticate"] = 'Bearer realm="recollect"'

@@ -23,9 +23,9 @@ from recollect.shells.asgi.problems import error_response
 
 # For what a client still sends of a body after it was answered: it reads the answer afterwards.
 _DRAIN_SECONDS: Final = 5.0
-# For a client to read an answer, from when the answer first waits for it.
+# For a client to read an answer, from the first time the answer has to wait.
 _WRITE_SECONDS: Final = 30.0
-# Of the files this process may open, those that are not connections: Postgres, models, the log.
+# File descriptors reserved for other things than connections: Postgres, models, the log.
 _OTHER_FILES: Final = 200
 
 
@@ -49,12 +49,14 @@ class ConnectionLimits:
         )
 
     def is_shared(self, address: str) -> bool:
-        """Loopback is shared as well: everything on this machine comes from there, a proxy too."""
+        """Loopback is shared too: everything on this machine comes from there, including a
+        proxy.
+        """
         try:
             ip = ip_address(address)
         except ValueError:
             return False
-        return ip.is_loopback or any(ip in ip_network(one) for one in self.trusted)
+        return ip.is_loopback or any(ip in ip_network(network) for network in self.trusted)
 
 
 def limited_protocol(limits: ConnectionLimits) -> type[LimitedProtocol]:
@@ -64,8 +66,8 @@ def limited_protocol(limits: ConnectionLimits) -> type[LimitedProtocol]:
 
 
 class LimitedProtocol(H11Protocol):
-    """One connection. It waits, or a request of it is being answered; only the first is limited in
-    time here, since requests have deadlines of their own.
+    """One connection. It waits, or one of its requests is being answered; only waiting is limited
+    here, since requests have their own deadlines.
     """
 
     limits: ClassVar[ConnectionLimits]
@@ -94,7 +96,7 @@ class LimitedProtocol(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         if not self._is_answering() and not self.transport.get_write_buffer_size():
-            self._unlimit_writing()  # the former answer was read
+            self._unlimit_writing()  # the previous answer was read
         super().data_received(data)
         if self._is_answering():
             self._unlimit_reading()
@@ -106,7 +108,7 @@ class LimitedProtocol(H11Protocol):
         super().on_response_complete()
         if self.transport.get_write_buffer_size():
             self._limit_writing()
-        if self._is_answering():  # the next request was here already
+        if self._is_answering():  # the next request has already arrived
             return
         self.open.wait(self)
         if self.conn.their_state is h11.SEND_BODY:
@@ -117,7 +119,7 @@ class LimitedProtocol(H11Protocol):
         self._limit_writing()
 
     def abort(self) -> None:
-        """Close at once, without waiting for anything to be read or written."""
+        """Close at once, without waiting for reads or writes."""
         self.open.remove(self)
         self.transport.abort()
 
@@ -139,8 +141,8 @@ class LimitedProtocol(H11Protocol):
             self._reading = None
 
     def _limit_writing(self) -> None:
-        """One deadline for an answer, however often its client reads a little of it. Answers that
-        were asked for before the former was read share its deadline.
+        """One deadline per answer, however often its client reads a little of it. Answers requested
+        before the previous one was read share its deadline.
         """
         if self._writing is None:
             self._writing = self.loop.call_later(_WRITE_SECONDS, self._abort_unless_written)
@@ -157,11 +159,11 @@ class LimitedProtocol(H11Protocol):
 
 
 def _full() -> bytes:
-    """The answer to a connection for which there is no room."""
+    """The answer to a connection that there is no room for."""
     answer = error_response(
         Overloaded(
-            "the server has no room for another connection",
-            remedy="Try again in a moment; see RECOLLECT_MAX_CONNECTIONS.",
+            "the server has reached its limit of connections",
+            remedy="Try again in a moment, or raise RECOLLECT_MAX_CONNECTIONS.",
         )
     )
     lines = [b"HTTP/1.1 503 Service Unavailable", b"connection: close"]

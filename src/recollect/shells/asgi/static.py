@@ -1,4 +1,4 @@
-"""The few files of a page, kept in memory and served with the headers that fence a page in."""
+"""The few files of a page, kept in memory and served with headers that isolate the page."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-# Scripts and styles from this server only, no frames, and no way to send a key elsewhere.
+# Scripts and styles only from this server, no frames, and no way to send a key elsewhere.
 SECURITY_HEADERS: Final = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
@@ -32,8 +32,8 @@ _TYPES: Final = {
 def file_routes(
     package: str, served: Mapping[str, str], filled: Mapping[str, str] | None = None
 ) -> list[Route]:
-    """A route for each path, answering with the package's file of that name. Where a page says
-    `{{ name }}`, it gets the HTML of that name in `filled`.
+    """A route for each path, answering with the package's file of that name. `{{ name }}` in a page
+    is replaced by the HTML of that name in `filled`.
     """
     return [_route(package, path, name, filled or {}) for path, name in served.items()]
 

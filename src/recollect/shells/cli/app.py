@@ -1,4 +1,4 @@
-"""The `recollect` command and what it can do. Each command's module imports what it needs late."""
+"""The `recollect` command. Each command's module imports its dependencies late."""
 
 from __future__ import annotations
 
@@ -7,30 +7,26 @@ from typing import Annotated
 import typer
 
 from recollect import __version__
-from recollect.shells.cli import (
-    auditing,
-    doctor,
-    embedding,
-    erasing,
-    exporting,
-    graph,
-    importing,
-    installing,
-    keys,
-    memory_tool,
-    syncing,
-    tuning,
-)
-from recollect.shells.cli.direct import load
-from recollect.shells.cli.errors import ExitCode
-from recollect.shells.cli.group import EXIT_CODES, Shell
-from recollect.shells.cli.others import EntryPoints, add_commands
-from recollect.shells.cli.output import note, show
-from recollect.shells.cli.typed import Commands
+from recollect.shells.cli.admin import audit as auditing
+from recollect.shells.cli.admin import doctor, embedding, keys
+from recollect.shells.cli.admin import erase as erasing
+from recollect.shells.cli.admin.entry_points import EntryPoints, add_commands
+from recollect.shells.cli.agents import install as installing
+from recollect.shells.cli.agents import memory_tool
+from recollect.shells.cli.framework.direct import load
+from recollect.shells.cli.framework.errors import ExitCode
+from recollect.shells.cli.framework.group import EXIT_CODES, Shell
+from recollect.shells.cli.framework.output import note, show
+from recollect.shells.cli.framework.typed import Commands
+from recollect.shells.cli.graph import commands as graph
+from recollect.shells.cli.memory import export as exporting
+from recollect.shells.cli.memory import import_ as importing
+from recollect.shells.cli.recall import settings as tuning
+from recollect.shells.cli.sync import sync as syncing
 
 
-def build(doors: EntryPoints) -> typer.Typer:
-    """Every command: those of this shell, and the doors to the others."""
+def build(entry_points: EntryPoints) -> typer.Typer:
+    """Build every command: those of this shell, and the entry points of the others."""
     app = Commands(
         name="recollect",
         cls=Shell,
@@ -38,7 +34,7 @@ def build(doors: EntryPoints) -> typer.Typer:
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
-        help="A long-term memory for AI agents: the local store, or a server named by "
+        help="Long-term memory for AI agents, in the local store or on the server set in "
         "RECOLLECT_API_URL.",
         epilog=EXIT_CODES,
     )
@@ -67,14 +63,14 @@ def build(doors: EntryPoints) -> typer.Typer:
     app.add_typer(graph.graph_app, name="graph")
     app.add_typer(tuning.settings_app, name="settings")
     app.add_typer(keys.keys_app, name="keys")
-    add_commands(app, doors)
+    add_commands(app, entry_points)
     return app
 
 
 def _options(
     context: typer.Context,
     *,
-    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
     if version:
         show(f"recollect {__version__}")

@@ -1,8 +1,8 @@
 """Recollect for Python programs: `from recollect import Client`, or `AsyncClient`.
 
-There is one definition of every method, the asynchronous one here; `blocking.py` makes the other
-from it. The answers are the values of `recollect.core`, and the errors are those of
-`recollect.core.errors`, whether the memory is here or on a server.
+Each method is defined once, asynchronously, here; `blocking.py` derives the other. Results are
+values of `recollect.core` and errors are those of `recollect.core.errors`, whether the memory is
+local or on a server.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from recollect.core.admin.value_kinds import check_kinds_of
 from recollect.core.curation.audit import KINDS as AUDIT_KINDS
 from recollect.core.curation.audit import Finding, checked_kinds
 from recollect.core.errors import InvalidInput
-from recollect.core.imports.batch import Remembered
+from recollect.core.memory.batch import Remembered
 from recollect.core.memory.memory import (
     DEFAULT_CATEGORY,
     DEFAULT_IMPORTANCE,
@@ -57,15 +57,15 @@ if TYPE_CHECKING:
     from recollect.shells.transfer.importing import Imported
     from recollect.usecases.memory.export import Taken
 
-# What a hook gives an agent at the start of a session, too.
+# The same as a hook gives an agent at the start of a session.
 BRIEF_TOKENS: Final = 1_200
 _PAGE: Final = 50
 
 
 class Options(TypedDict, total=False):
-    """Which memory a client works with. Without any it works as the command line does, by the
-    environment. `home` names a folder with a local store and nothing else; `url` and `key` name a
-    server, which is asked directly unless `sync="on"` puts a local copy in front of it.
+    """Which memory a client works with. By default it follows the environment, like the command
+    line. `home` is a folder with a local store and nothing else; `url` and `key` name a server,
+    which is used directly unless `sync="on"` puts a local copy in front of it.
     """
 
     url: str
@@ -76,9 +76,9 @@ class Options(TypedDict, total=False):
 
 
 class Asked(TypedDict, total=False):
-    """What a recall is asked beside the query, as `RecallRequest` has it. `exclude` are memories
-    already in the prompt; `weights` hold for this recall only; the text of a sensitive query is
-    given to no model on another machine; `as_of` asks what was known at a moment.
+    """Options of a recall besides the query, as in `RecallRequest`. `exclude` are memories already
+    in the prompt; `weights` apply to this recall only; a sensitive query is not sent to a model on
+    another machine; `as_of` recalls what was known at a time.
     """
 
     limit: int
@@ -92,7 +92,7 @@ class Asked(TypedDict, total=False):
 
 
 class AsyncClient:
-    """Everything that can be asked of a memory, for programs with an event loop; used in an
+    """Everything that can be asked of a memory, for programs with an event loop; use it in an
     `async with` block.
     """
 
@@ -134,9 +134,9 @@ class AsyncClient:
         session: str | None = None,
         id: UUID | None = None,
     ) -> Memory:
-        """Store a memory. With an id of your own (a UUIDv7) repeating it is harmless. A client that
-        works by the environment puts it into the project of the folder, as the command line does,
-        unless it is to be global.
+        """Store a memory. With your own id (a UUIDv7), repeating the call is safe. A client that
+        follows the environment stores it in the project of the folder, like the command line,
+        unless it is global.
         """
         here = self._project_here()
         values: dict[str, Any] = {
@@ -164,7 +164,7 @@ class AsyncClient:
         """Store many memories: texts, drafts, or the fields of `remember` as dicts. They are read
         from the iterable as they are stored, in batches of up to 500, each in one transaction, and
         `on_batch` is called with the results of each. One that cannot be stored is refused, and the
-        others are stored. With ids of your own, repeating the call is harmless.
+        others are stored. With your own ids, repeating the call is safe.
         """
         results: list[Remembered] = []
         async for batch in async_batches(memories):
@@ -175,33 +175,33 @@ class AsyncClient:
 
     async def recall(self, query: str, **asked: Unpack[Asked]) -> Recollection:
         """Find the memories most useful for a query, best first, each with its reasons. Without a
-        scope, a client that works by the environment looks in the project of the folder and in
-        global memories, as the command line does; `Scope()` looks everywhere.
+        scope, a client that follows the environment searches the project of the folder and global
+        memories, like the command line; `Scope()` searches everywhere.
         """
         return await self._recollect.recall(await self._request(query, asked))
 
     async def why(self, reference: str | UUID, query: str, **asked: Unpack[Asked]) -> WhyReport:
-        """Why a memory is recalled for a query or is not, and what would bring it in; for the same
-        arguments as those of `recall`.
+        """Explain why a memory is or is not recalled for a query, and what would change that; takes
+        the same arguments as `recall`.
         """
         return await self._recollect.why(str(reference), await self._request(query, asked))
 
     async def get(self, reference: str | UUID) -> Memory:
-        """One memory, by its id or any unambiguous beginning of it."""
+        """One memory, by its id or a unique prefix of it."""
         return await self._recollect.get(str(reference))
 
     async def page(
         self, scope: Scope | None = None, *, cursor: str | None = None, limit: int = _PAGE
     ) -> Page:
-        """A page of memories, newest first; `next_cursor` leads to the next one. The scope is that
-        of a recall.
+        """A page of memories, newest first; `next_cursor` leads to the next one. The default scope
+        is that of `recall`.
         """
         check_kinds_of({"cursor": cursor, "limit": limit})
         return await self._recollect.page(await self._scope(scope), cursor, limit)
 
     async def iter_memories(self, scope: Scope | None = None) -> AsyncIterator[Memory]:
-        """Every memory of a scope, newest first; one page at a time is held. The scope is that of
-        a recall.
+        """Iterate over the memories of a scope, newest first, holding one page at a time. The
+        default scope is that of `recall`.
         """
         scope = await self._scope(scope)
         cursor: str | None = None
@@ -216,26 +216,26 @@ class AsyncClient:
     async def update(
         self, reference: str | UUID, *, based_on: int | None = None, **changes: Unpack[Changes]
     ) -> Memory:
-        """Change the fields that are named; with `based_on` only if that version is current."""
+        """Change the given fields; with `based_on`, only if that version is current."""
         check_kinds_of({"based_on": based_on})
         return await self._recollect.update(str(reference), _checked(changes), based_on=based_on)
 
     async def link(self, reference: str | UUID, kind: str, target: str | UUID) -> Memory:
-        """Say how a memory relates to another, such as that it supersedes it."""
+        """Link a memory to another, for example as superseding it."""
         return await self._recollect.link(str(reference), kind, str(target))
 
     async def unlink(self, reference: str | UUID, kind: str, target: str | UUID) -> Memory:
-        """Take a link away."""
+        """Remove a link."""
         return await self._recollect.unlink(str(reference), kind, str(target))
 
     async def forget(self, reference: str | UUID, *, forever: bool = False) -> UUID:
-        """Show a memory in no recall or listing any more; `forever` erases it."""
+        """Hide a memory from recall and listings; `forever` erases it."""
         return await self._recollect.forget(str(reference), forever=forever)
 
     async def brief(
         self, project: str | None = None, *, budget_tokens: int = BRIEF_TOKENS
     ) -> Brief:
-        """A project's most important and most recent memories, global ones after them."""
+        """A project's most important and most recent memories, then global ones."""
         here = self._project_here()
         named = await self._project_meant(here if project is None else project, here)
         scope = Scope(project=named, with_global=True)
@@ -243,8 +243,8 @@ class AsyncClient:
         return await brief(self._recollect, scope, budget_tokens=budget_tokens, now=now)
 
     async def audit(self, *, kinds: Collection[str] = AUDIT_KINDS) -> list[Finding]:
-        """Find duplicates, contradictions, stale and unused memories, and secrets. Nothing is
-        changed. A server that is asked directly does not say which memories were never recalled.
+        """Find duplicates, contradictions, stale or unused memories, and secrets. Changes nothing.
+        A server used directly does not report which memories were never recalled.
         """
         from recollect.usecases.curation.audit import audit
         from recollect.wiring.transfer import open_audit
@@ -265,8 +265,8 @@ class AsyncClient:
         sensitive: bool = False,
         overwrite: bool = False,
     ) -> Taken:
-        """Write memories to a file, or to an open binary file: all of a scope but sensitive ones,
-        unless they are asked for. A file appears when it is whole.
+        """Write memories to a file, or to an open binary file: all of a scope, without sensitive
+        ones unless requested. A file appears only when complete.
         """
         from recollect.shells.transfer.exporting import check_export_format, new_file, write_export
 
@@ -284,8 +284,8 @@ class AsyncClient:
         project: str | None = None,
         dry_run: bool = False,
     ) -> Imported:
-        """Bring memories in from files and folders: an export, or what other programs wrote. Unless
-        `format` is named, the content tells. Importing a file again adds nothing.
+        """Import memories from files and folders: an export, or files of other programs. Unless
+        `format` is given, it is detected. Importing a file again adds nothing.
         """
         from recollect.shells.transfer.importing import import_files
         from recollect.usecases.sync.offline_first import OfflineFirstService
@@ -316,11 +316,11 @@ class AsyncClient:
     async def memory_tool(
         self, command: Mapping[str, Any], *, project: str | None = None
     ) -> ToolAnswer:
-        """Do one command of Anthropic's memory tool; see `MemoryTool`."""
+        """Run one command of Anthropic's memory tool; see `MemoryTool`."""
         return await memory_tool(self._recollect, command, project=project)
 
     def _project_here(self) -> str | None:
-        """The project of the folder, unless the program has named its own place for memories."""
+        """The project of the folder, unless the program chose where its memories are."""
         if not self._is_by_environment:
             return None
         from recollect.wiring.project import current_project
@@ -354,7 +354,7 @@ class AsyncClient:
 
 
 def _settings(options: Options) -> Settings:
-    """The environment's settings, overruled. Naming one kind of place rules the other out."""
+    """The environment's settings, overridden. Naming one kind of place excludes the other."""
     named: dict[str, object] = dict(options)
     if "url" in named:
         named["api_url"] = named.pop("url")
@@ -366,9 +366,9 @@ def _settings(options: Options) -> Settings:
     settings = load(**named)
     if options.get("key") and settings.api_url is None:
         raise InvalidInput(
-            "a key is given, but no server that it is for",
+            "a key was given without a server",
             field="url",
-            remedy="Name the server, `Client(url=…, key=…)`; a local store needs no key.",
+            remedy="Name the server: `Client(url=…, key=…)`. A local store needs no key.",
         )
     return settings
 
@@ -378,15 +378,15 @@ def _values(scope: Scope) -> dict[str, object]:
 
 
 def _checked(changes: Changes) -> Changes:
-    """InvalidInput for a field that nobody can change, of which a server would not even hear, and
-    for a text in place of several.
+    """InvalidInput for an unknown field, which a server would never see, and for a single text
+    where a list is expected.
     """
     for name in changes:
         if name not in Changes.__annotations__:
             raise InvalidInput(
                 f"{name[:60]!r} is not a field that can be changed",
                 field=name,
-                remedy=f"Name some of: {', '.join(Changes.__annotations__)}.",
+                remedy=f"Use one of: {', '.join(Changes.__annotations__)}.",
             )
     whole = changes.copy()
     if "tags" in changes:

@@ -1,4 +1,4 @@
-"""Many memories from any iterable, in batches that a store takes at once."""
+"""Split any iterable of memories into batches that a store accepts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from recollect.core.errors import InvalidInput
-from recollect.core.imports.batch import MAX_BATCH, BatchItem
+from recollect.core.memory.batch import MAX_BATCH, BatchItem
 from recollect.core.memory.memory import Draft
 
 # A text alone, a draft, or the fields of one by name.
@@ -15,7 +15,7 @@ Rememberable = str | Draft | Mapping[str, Any]
 
 
 def batches(items: Iterable[Rememberable]) -> Iterator[list[Rememberable]]:
-    """Up to as many as a store takes at once, as they come: nothing is read ahead."""
+    """Batches of up to the store's limit, as they come: nothing is read ahead."""
     _check_several(items)
     remaining = iter(items)
     while batch := list(islice(remaining, MAX_BATCH)):
@@ -57,5 +57,5 @@ def _check_several(items: object) -> None:
         raise InvalidInput(
             "memories is one memory, not several",
             field="memories",
-            remedy="Put it into a list, or store it with `remember`.",
+            remedy="Put it in a list, or store it with `remember`.",
         )

@@ -1,7 +1,7 @@
-"""The client for programs without an event loop: the asynchronous one, run in a thread of its own.
+"""The client for programs without an event loop: the asynchronous one, run in its own thread.
 
-No method is written twice. Each is made of its asynchronous counterpart, from which it takes its
-signature, its types and its documentation.
+No method is written twice. Each is derived from its asynchronous counterpart, with its signature,
+types and documentation.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from functools import update_wrapper, wraps
 from threading import Lock, Thread
 from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar, Unpack
 
-from recollect.core.imports.batch import Remembered
+from recollect.core.memory.batch import Remembered
 from recollect.shells.client.asynchronous import AsyncClient, Options, not_open
 from recollect.shells.client.batches import Rememberable, batches
 
@@ -33,7 +33,7 @@ Twin = TypeVar("Twin", bound=Callable[..., object])
 def _blocking(
     method: Callable[Concatenate[AsyncClient, Given], Coroutine[Any, Any, Answer]],
 ) -> Callable[Concatenate[Client, Given], Answer]:
-    """The same method for a program without an event loop."""
+    """The same method for programs without an event loop."""
 
     @wraps(method)
     def call(self: Client, /, *args: Given.args, **kwargs: Given.kwargs) -> Answer:
@@ -45,7 +45,7 @@ def _blocking(
 def _blocking_iterator(
     method: Callable[Concatenate[AsyncClient, Given], AsyncIterator[Answer]],
 ) -> Callable[Concatenate[Client, Given], Iterator[Answer]]:
-    """The same iterator for a program without an event loop."""
+    """The same iterator for programs without an event loop."""
 
     @wraps(method)
     def iterate(self: Client, /, *args: Given.args, **kwargs: Given.kwargs) -> Iterator[Answer]:
@@ -61,7 +61,7 @@ def _blocking_iterator(
 
 
 def _twin_of(method: Callable[..., object]) -> Callable[[Twin], Twin]:
-    """A method that is written for itself, with the documentation of its counterpart."""
+    """A method written separately, with the documentation of its counterpart."""
 
     def documented(twin: Twin) -> Twin:
         update_wrapper(twin, method)
@@ -75,7 +75,9 @@ async def _next_of(answers: AsyncIterator[Answer]) -> Answer:
 
 
 class Client:
-    """The same for programs without an event loop; used in a `with` block. Threads may share it."""
+    """The client for programs without an event loop; use it in a `with` block. Threads may share
+    it.
+    """
 
     def __init__(self, **options: Unpack[Options]) -> None:
         self._client = AsyncClient(**options)
@@ -143,8 +145,9 @@ class Client:
 
 
 class MemoryTool:
-    """Anthropic's memory tool over a client, for a tool loop: `to_dict()` is what the API is told,
-    `call(input)` does what the model asked for, and `result(...)` makes the block that answers it.
+    """Anthropic's memory tool on a client, for a tool loop: `to_dict()` declares the tool to the
+    API, `call(input)` runs what the model asked for, and `result(...)` builds the block that
+    answers it.
     """
 
     name: Final = "memory"
@@ -170,7 +173,7 @@ class MemoryTool:
 
 
 class _LoopThread:
-    """An event loop in a thread, until it is stopped."""
+    """An event loop in a thread, until stopped."""
 
     def __init__(self) -> None:
         self._started: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = Future()
@@ -182,14 +185,14 @@ class _LoopThread:
 
     def wait(self, work: Coroutine[Any, Any, Answer]) -> Answer:
         with self._asking:
-            # A loop that is closing takes work without a word, and never does it.
+            # A loop that is closing accepts work silently and never runs it.
             if self._is_ending:
                 work.close()
                 raise not_open()
             future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
-        except BaseException:  # Ctrl-C ends the waiting: then nobody wants the answer
+        except BaseException:  # Ctrl-C ends the waiting: then no one wants the answer
             future.cancel()
             raise
 

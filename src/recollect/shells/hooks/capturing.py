@@ -1,6 +1,4 @@
-"""What the process behind a capture does: read what is new in the transcript, and keep of it what
-lasts.
-"""
+"""The background process of a capture: read what is new in the transcript, and store what lasts."""
 
 from __future__ import annotations
 
@@ -22,12 +20,12 @@ from recollect.wiring import open_service
 from recollect.wiring.hooks import extract_statements, open_hook_files, open_hook_log
 from recollect.wiring.project import current_project
 
-# Of a transcript that nobody has read yet, the end: what is further back was said long ago.
+# Of a transcript read for the first time, only the end: the rest was said long ago.
 MAX_READ: Final = 2_000_000
 
 
 def keep(event: Event, environ: Mapping[str, str]) -> None:
-    """One exchange, or all since the last one that was read; told in the log."""
+    """Capture one exchange, or all since the last one read; logs the outcome."""
     began = time.monotonic()
     settings = load()
     try:
@@ -35,7 +33,7 @@ def keep(event: Event, environ: Mapping[str, str]) -> None:
             outcome = _captured(event, environ, settings)
     except RecollectError as error:
         outcome = f"failed: {type(error).__name__}"
-    except Exception as error:  # noqa: BLE001  # nobody else would hear of it; its text may quote
+    except Exception as error:  # noqa: BLE001  # nothing else would report it; its text may quote
         outcome = f"failed: {type(error).__name__}"
     ms = (time.monotonic() - began) * 1000
     open_hook_log(environ).write("capture", f"work {outcome}", ms)
@@ -62,29 +60,31 @@ def _captured(event: Event, environ: Mapping[str, str], settings: Settings) -> s
 async def _kept(
     said: list[str], settings: Settings, project: str | None, session: str | None, allowance: int
 ) -> tuple[Captured, str]:
-    found = [one for text in said for one in statements(text)]
+    found = [statement for text in said for statement in statements(text)]
     note = ""
     if said and (settings.capture_url or settings.capture_command):
         try:
             found = _joined(found, await extract_statements(said, settings))
-        except RecollectError as error:  # the rules' own findings are kept all the same
+        except RecollectError as error:  # the rules' own findings are still kept
             note = f" model={type(error).__name__}"
     if not found:
         return Captured(), note
     async with open_service(settings) as recollect:
-        told = await captured(
+        result = await captured(
             recollect, found, project=project, session=session, allowance=allowance
         )
-    return told, note
+    return result, note
 
 
 def _joined(ruled: list[Statement], extracted: list[Statement]) -> list[Statement]:
-    return list({one.content.casefold(): one for one in (*extracted, *ruled)}.values())
+    return list(
+        {statement.content.casefold(): statement for statement in (*extracted, *ruled)}.values()
+    )
 
 
 def _unread(transcript: Path | None, read: int) -> tuple[list[bytes], int]:
-    """The whole lines behind what was read, and where they end. A file that became shorter is
-    another one.
+    """The complete lines after what was read, and where they end. A file that became shorter is a
+    new one.
     """
     if transcript is None:
         return [], read

@@ -1,7 +1,7 @@
-"""What an agent tells a hook, and how it is answered: one JSON object each way.
+"""What an agent sends to a hook, and the answer: one JSON object each way.
 
-The names are Claude Code's. What is missing, unknown or of another kind is taken as not said: an
-agent that sends less, or a version that sends more, is served all the same.
+The names are Claude Code's. Missing, unknown or malformed values are ignored, so that agents that
+send less, or versions that send more, still work.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ MAX_EVENT_BYTES: Final = 4_000_000
 
 
 class BadEvent(ValueError):
-    """What stood on stdin is not a JSON object."""
+    """Stdin does not hold a JSON object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +32,12 @@ class Event:
 
     @property
     def session_key(self) -> str | None:
-        """What tells this session from others: its name, else its transcript, else nothing."""
+        """What identifies this session: its name, else its transcript, else nothing."""
         return self.session or (None if self.transcript is None else str(self.transcript))
 
 
 def read_event(descriptor: int = 0) -> Event:
-    """All of stdin, as an event."""
+    """Read all of stdin as an event."""
     chunks: list[bytes] = []
     size = 0
     while chunk := os.read(descriptor, 1 << 16):
@@ -75,7 +75,7 @@ def parse_event(data: bytes) -> Event:
 
 
 def rendered(event: str, context: str, *, as_text: bool) -> str:
-    """The hook's answer; without a context it is empty, which every agent takes for nothing."""
+    """The hook's answer; empty without a context, which every agent treats as nothing."""
     if not context:
         return ""
     if as_text:

@@ -1,7 +1,7 @@
-"""Every hook's way in and out: whatever happens, exit code 0, a whole answer or none, one log line.
+"""The entry point of every hook: always exit code 0, a complete answer or none, one log line.
 
-An agent waits for its hooks, and takes some exit codes for orders. So nothing that goes wrong here
-may show there. The wall stands before anything else is imported: on a busy machine the imports
+An agent waits for its hooks, and treats some exit codes as commands. So no failure here may show
+there. The time limit is set up before anything else is imported: on a busy machine the imports
 alone can use up a budget.
 """
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from recollect.shells.hooks.events import Event
 
 NAMES = ("recall", "brief", "capture", "compact")
-# Set for what a hook starts itself: an agent's own command, asked to extract, has hooks, too.
+# Set for processes that a hook starts: an agent's own command, run to extract, has hooks too.
 CAPTURING = "RECOLLECT_CAPTURING"
 
 
 def run(arguments: Sequence[str], environ: Mapping[str, str] = os.environ) -> NoReturn:
-    """One hook, then the end of the process."""
+    """Run one hook, then end the process."""
     name = arguments[0] if arguments else ""
     try:
         if name not in NAMES:
-            sys.stderr.write(f"There is no hook {name!r}; the hooks are {', '.join(NAMES)}.\n")
+            sys.stderr.write(f"Unknown hook {name!r}; choose one of: {', '.join(NAMES)}.\n")
             sys.stderr.flush()
         elif not environ.get(CAPTURING):
             _run(name, environ, as_text="--text" in arguments)

@@ -1,8 +1,9 @@
 """The hooks around a session: `brief` when it starts, `capture` when an answer ends, `compact`
 before its context is compacted.
 
-Capturing may take its time, and an agent must not wait for it: the hook ends at once, and a process
-of its own does the work. It is one at a time, ends by itself, and holds nothing of the agent's.
+Capturing may take a while, and the agent must not wait for it: the hook returns at once, and a
+separate process does the work. There is only one at a time; it ends by itself and holds none of the
+agent's resources.
 """
 
 from __future__ import annotations
@@ -22,18 +23,18 @@ from recollect.wiring.fast_recall import home_folder
 from recollect.wiring.hooks import open_hook_files
 from recollect.wiring.project import current_project
 
-# The longest that a process may work behind an agent's back.
+# The longest that a background process may run.
 WORK_SECONDS: Final = 120
-# After these the agent's context is empty but for what is said now.
+# After these the agent's context is empty except for what is printed now.
 _EMPTIED: Final = ("startup", "clear", "compact")
 _RESTORED: Final = 30
-# What a brief leaves itself, in seconds, when it waits for a capture to end.
+# Time that a brief reserves for itself, in seconds, when it waits for a capture to end.
 _FOR_BRIEFING: Final = 0.5
 _LOOKING: Final = 0.02
 
 
 def brief(event: Event, environ: Mapping[str, str], wall: Wall, *, as_text: bool) -> str:
-    """What the project's memories say, before the first prompt."""
+    """Print the project's memories before the first prompt."""
     import asyncio
 
     memories = asyncio.run(briefed(event, environ, wall.until - _FOR_BRIEFING))
@@ -50,8 +51,8 @@ def brief(event: Event, environ: Mapping[str, str], wall: Wall, *, as_text: bool
 
 
 async def briefed(event: Event, environ: Mapping[str, str], until: float) -> tuple[Memory, ...]:
-    """What to say at the start. After a compaction, whatever is still being kept is waited for, to
-    the moment `until` of the monotonic clock.
+    """What to print at the start. After a compaction, wait for running captures until the moment
+    `until` of the monotonic clock.
     """
     from asyncio import sleep
 
@@ -71,23 +72,23 @@ async def briefed(event: Event, environ: Mapping[str, str], until: float) -> tup
     had = state.captured | state.injected | state.lost
     lost = had if event.source == "compact" else frozenset()
     async with open_service(settings) as recollect:
-        told = await briefing(
+        brief_now = await briefing(
             recollect, scope, budget_tokens=settings.hook_tokens, now=SystemClock().now()
         )
         if not lost:
-            return told.memories
+            return brief_now.memories
         restored = [
             memory
             for memory in current((await recollect.page(scope, None, MAX_PAGE)).memories)
             if memory.id in lost and not memory.is_sensitive
         ][:_RESTORED]
     known = {memory.id for memory in restored}
-    others = [memory for memory in told.memories if memory.id not in known]
+    others = [memory for memory in brief_now.memories if memory.id not in known]
     return fitting([*restored, *others], settings.hook_tokens)
 
 
 def capture(event: Event, environ: Mapping[str, str], *, is_compacting: bool) -> str:
-    """Start the work and leave it to itself."""
+    """Start the work and leave it running."""
     session = open_hook_files(home_folder(environ)).session(event.session_key)
     if is_compacting:
         session.note_emptied()
@@ -103,7 +104,7 @@ def capture(event: Event, environ: Mapping[str, str], *, is_compacting: bool) ->
 
 
 def _work(event: Event, environ: Mapping[str, str], work: str) -> None:
-    """In the process that stays behind. It holds no pipe of the agent's, who would wait for it."""
+    """Runs in the background process. It holds no pipe of the agent, which would wait for it."""
     try:
         os.setsid()
         nothing = os.open(os.devnull, os.O_RDWR)

@@ -1,8 +1,8 @@
-"""The wall behind every hook: at the end of its budget the process ends, with exit code 0.
+"""The hard time limit of every hook: at the end of its budget the process exits with code 0.
 
-Limits of time inside do not hold for everything: a name that does not resolve, a lock on a file, a
-pipe that is never closed. So a thread waits beside the work and ends the process however far it is.
-It shares a lock with the one write of the answer: what was printed is whole, or nothing.
+Timeouts inside do not cover everything: a name that does not resolve, a file lock, a pipe that is
+never closed. So a thread waits beside the work and ends the process wherever it is. It shares a
+lock with the single write of the answer: what was printed is complete, or nothing.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ TYPE_CHECKING = False  # `typing` itself takes too long here
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-# What a prompt may wait for, and what may be waited for when there is none.
+# What a prompt may wait for, and the limit when there is no prompt.
 BUDGET_MS = 300
 START_MS = 2_000
-# The share of a budget that is kept for what no process can see of itself: being started, ending,
-# and its parent hearing of it. On a busy machine each waits for its turn.
+# The share of a budget reserved for what a process cannot see of itself: starting, exiting, and its
+# parent noticing. On a busy machine each of these has to be scheduled.
 _TO_BEGIN_AND_END = 0.2
-# Where the kernel does not tell: what a start of the interpreter takes.
+# The typical start time of the interpreter, if the kernel does not report it.
 _USUAL_START = 0.03
 _ANSWERING = 0.05
 
 
 def wanted_ms(hook: str, environ: Mapping[str, str]) -> float:
-    """The budget of a hook. One that cannot be read is told of later; the wall needs a number."""
+    """The budget of a hook. An invalid one is reported later; the limit needs a number now."""
     is_recall = hook == "recall"
     name = "RECOLLECT_HOOK_BUDGET_MS" if is_recall else "RECOLLECT_HOOK_START_MS"
     try:
@@ -37,13 +37,13 @@ def wanted_ms(hook: str, environ: Mapping[str, str]) -> float:
 
 
 class Wall:
-    """Stands from its making on. `tell` is told, once, when the process ends at the wall."""
+    """Counts from its creation. `on_timeout` is called once when the process ends at the limit."""
 
-    def __init__(self, budget_ms: float, tell: Callable[[float], None]) -> None:
+    def __init__(self, budget_ms: float, on_timeout: Callable[[float], None]) -> None:
         self.started = time.monotonic() - process_age()
         seconds = budget_ms / 1000 * (1 - _TO_BEGIN_AND_END)
         self.until = max(self.started + seconds, time.monotonic() + 0.001)
-        self._tell = tell
+        self._on_timeout = on_timeout
         self._answering = _thread.allocate_lock()
         self._never = _thread.allocate_lock()
         self._never.acquire()
@@ -51,11 +51,11 @@ class Wall:
 
     @property
     def ms(self) -> float:
-        """Since the process began."""
+        """Milliseconds since the process started."""
         return (time.monotonic() - self.started) * 1000
 
     def answer(self, text: str) -> bool:
-        """Print the whole answer; False when it is too late for one."""
+        """Print the complete answer; False if it is too late."""
         if not self._answering.acquire(blocking=False):
             return False
         try:
@@ -68,16 +68,16 @@ class Wall:
 
     def _wait(self) -> None:
         self._never.acquire(timeout=max(self.until - time.monotonic(), 0.0))
-        # An answer that is being written gets out, unless nobody reads it.
+        # An answer that is being written gets out, unless no one reads it.
         self._answering.acquire(timeout=_ANSWERING)
         try:
-            self._tell(self.ms)
+            self._on_timeout(self.ms)
         finally:
             os._exit(0)
 
 
 def process_age() -> float:
-    """How long this process has run, in seconds: the start of the interpreter counts, too."""
+    """How long this process has run, in seconds, including the start of the interpreter."""
     try:
         with open("/proc/self/stat", "rb") as stat:  # noqa: PTH123  # before anything is imported
             ticks = int(stat.read().rpartition(b")")[2].split()[19])

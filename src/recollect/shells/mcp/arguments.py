@@ -1,4 +1,4 @@
-"""What the tools take: the shapes of `wire`, with what a model needs to know to fill them in."""
+"""What the tools take: the shapes of `wire`, described for a model."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pydantic import ConfigDict, Field
 from recollect.core.memory.memory import Changes, Draft
 from recollect.core.memory.project import project_to_store_in
 from recollect.wire.inputs import ChangesIn, DraftIn, ListIn
-from recollect.wire.questions import RecallIn, WhyIn
+from recollect.wire.recall_inputs import RecallIn, WhyIn
 from recollect.wire.values import Input
 
 _REFERENCE = "Its id, or an unambiguous beginning of it."
 _SENSITIVE = "true: never leaves this machine."
-# A schema of conditions and examples is more than some clients accept for a tool.
+# A schema with conditions and examples is more than some clients accept for a tool.
 _PLAIN = ConfigDict(json_schema_extra={})
 
 
@@ -39,7 +39,7 @@ class RecallArguments(RecallIn):
     model_config = _PLAIN
 
     everywhere: bool = False
-    # Over REST a recall is explained unless told otherwise; here a model would read all of it.
+    # Over REST a recall is explained by default; here a model would read all of it.
     explain: bool = False
 
 
@@ -84,7 +84,7 @@ class DeleteArguments(Input):
 
     id: str = Field(description=_REFERENCE)
     forever: bool = Field(
-        default=False, description="Erase it for ever; only when the user asked for that."
+        default=False, description="Erase it permanently; only if the user asked for that."
     )
 
 
@@ -92,7 +92,7 @@ class StatsArguments(Input):
     """Nothing."""
 
 
-# Taken where given, but not told: no model can choose them sensibly.
+# Accepted but not advertised: no model can choose them sensibly.
 UNLISTED = {
     "memory_store": {"id"},
     "memory_list": {"with_global"},
@@ -102,7 +102,7 @@ UNLISTED = {
     },
 }
 
-# What a model is told of an argument, in the place of what a REST schema says.
+# The descriptions a model gets, instead of those of the REST schema.
 WORDS = {
     "as_of": "What was known at this time.",
     "based_on": "The version you read.",
@@ -118,7 +118,7 @@ WORDS = {
     "importance": "0 trivial, 1 vital.",
     "is_sensitive": _SENSITIVE,
     "is_global": "In no project.",
-    "kind": "supersedes: served in its place.",
+    "kind": "supersedes: shown instead of the target.",
     "limit": "How many at most.",
     "links": "All its links.",
     "project": "Its repository.",

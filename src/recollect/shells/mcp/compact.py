@@ -1,7 +1,7 @@
-"""Schemas and answers in as few words as say the same: a model reads every one of them.
+"""Schemas and answers in as few words as possible: a model reads every one of them.
 
-Definitions are read in every conversation, answers in most. What `core` checks anyway, what holds
-unless said otherwise and what is said twice is left out.
+Definitions are read in every conversation, answers in most. Left out: what `core` checks anyway,
+defaults, and repetitions.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
-# Checked by core in its own words, a repeated name, or what happens when nothing is said.
+# Checked by core with its own messages, a repeated name, or the default behaviour.
 _NOT_TOLD: Final = {
     *("title", "default", "pattern", "minLength", "maxLength", "maxItems", "propertyNames"),
 }
-# Of a recall nobody asked to explain, what only an operator wants to know.
+# In a recall without `explain`, what only an operator needs.
 _OF_AN_OPERATOR: Final = ("fusion", "legs", "took_ms")
 
 
@@ -23,30 +23,30 @@ def input_schema(
     of_a_scope: Mapping[str, str],
     unlisted: Collection[str] = (),
 ) -> dict[str, Any]:
-    """The arguments of a tool, each with its words where there are some."""
+    """The arguments of a tool, each with its description if it has one."""
     lean = {key: value for key, value in _lean(schema).items() if key != "description"}
     made = _without(_inlined(lean, lean.pop("$defs", {})), unlisted)
     return _described(made, words, of_a_scope) | {"additionalProperties": False}
 
 
 def _without(schema: Mapping[str, Any], unlisted: Collection[str]) -> dict[str, Any]:
-    """The schema without these properties, also those of objects inside it."""
+    """The schema without these properties, including those of nested objects."""
     properties = {
-        name: _without(one, unlisted) if "properties" in one else one
-        for name, one in schema["properties"].items()
+        name: _without(item, unlisted) if "properties" in item else item
+        for name, item in schema["properties"].items()
         if name not in unlisted
     }
     return {**schema, "properties": properties}
 
 
 def output_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """What an answer may hold. Nothing is required: what is empty is left out."""
+    """What an answer may hold. Nothing is required: empty values are left out."""
     bare: dict[str, Any] = _bare(_lean(schema))
     return bare
 
 
 def answer(values: Mapping[str, Any], *, explained: bool = True) -> dict[str, Any]:
-    """The answer without what is absent, and of memories without what is usual."""
+    """The answer without absent values and, for memories, without defaults."""
     left_out = () if explained else _OF_AN_OPERATOR
     return {
         key: _compact(value)
@@ -57,15 +57,15 @@ def answer(values: Mapping[str, Any], *, explained: bool = True) -> dict[str, An
 
 def _compact(value: object) -> object:
     if isinstance(value, list):
-        return [_compact(one) for one in value]
+        return [_compact(item) for item in value]
     if isinstance(value, dict):
         held = _memory(value).items()
-        return {key: _compact(one) for key, one in held if one is not None and one != []}
+        return {key: _compact(item) for key, item in held if item is not None and item != []}
     return value
 
 
 def _memory(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A memory's owner is whoever asks, and most of its fields are empty."""
+    """A memory's owner is the caller, and most of its fields are empty."""
     if not {"content", "version", "owner"} <= values.keys():
         return values
     is_unchanged = values.get("updated_at") == values.get("created_at")
@@ -81,18 +81,18 @@ def _memory(values: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _lean(node: Any) -> Any:  # noqa: ANN401  # a JSON value
     if isinstance(node, list):
-        return [_lean(one) for one in node]
+        return [_lean(item) for item in node]
     if not isinstance(node, Mapping):
         return node
     lean: dict[str, Any] = {}
     for key, value in node.items():
         if key in ("properties", "$defs"):
-            lean[key] = {name: _lean(one) for name, one in value.items()}
+            lean[key] = {name: _lean(item) for name, item in value.items()}
         elif key not in _NOT_TOLD and (key, value) != ("format", "uuid"):
             lean[key] = _lean(value)
     either = lean.get("anyOf")
     if isinstance(either, list) and {"type": "null"} in either:  # it may be left out instead
-        rest = [one for one in either if one != {"type": "null"}]
+        rest = [item for item in either if item != {"type": "null"}]
         if len(rest) == 1:
             del lean["anyOf"]
             lean |= rest[0]
@@ -101,7 +101,7 @@ def _lean(node: Any) -> Any:  # noqa: ANN401  # a JSON value
 
 def _inlined(node: Any, definitions: Mapping[str, Any]) -> Any:  # noqa: ANN401  # a JSON value
     if isinstance(node, list):
-        return [_inlined(one, definitions) for one in node]
+        return [_inlined(item, definitions) for item in node]
     if not isinstance(node, dict):
         return node
     if isinstance(reference := node.get("$ref"), str):
@@ -118,10 +118,10 @@ def _described(
         made["items"] = _described(items, words, of_a_scope)
         made["items"].pop("description", None)
     if isinstance(properties := node.get("properties"), dict):
-        told = {**words, **of_a_scope} if "sessions" in properties else words
+        descriptions = {**words, **of_a_scope} if "sessions" in properties else words
         made["properties"] = {
-            name: _argument(name, _described(one, words, of_a_scope), told)
-            for name, one in properties.items()
+            name: _argument(name, _described(item, words, of_a_scope), descriptions)
+            for name, item in properties.items()
         }
     elif "additionalProperties" in node:
         made["additionalProperties"] = node["additionalProperties"]
@@ -136,13 +136,13 @@ def _argument(name: str, schema: dict[str, Any], words: Mapping[str, str]) -> di
 
 def _bare(node: Any) -> Any:  # noqa: ANN401  # a JSON value
     if isinstance(node, list):
-        return [_bare(one) for one in node]
+        return [_bare(item) for item in node]
     if not isinstance(node, dict):
         return node
     bare: dict[str, Any] = {}
     for key, value in node.items():
         if key in ("properties", "$defs"):
-            bare[key] = {name: _bare(one) for name, one in value.items()}
+            bare[key] = {name: _bare(item) for name, item in value.items()}
         elif key not in ("description", "required", "examples", "enum"):
             bare[key] = _bare(value)
     return bare

@@ -1,7 +1,7 @@
-"""MCP over HTTP, as one path of the server: who shows a key works on its owner's memories.
+"""MCP over HTTP, as one path of the server: a key works on its owner's memories.
 
-Each request stands alone and is answered with JSON: there is no session that a second key could
-take over, and any process can answer any request.
+Requests are independent and answered with JSON: there is no session that a second key could take
+over, and any process can answer any request.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from recollect.wiring import Server
 
 @dataclass(frozen=True, slots=True)
 class McpEndpoint:
-    """`app` answers at whatever path it is put; `running` must be entered while it serves."""
+    """`app` answers at any path it is mounted on; `running` must be entered while it serves."""
 
     app: ASGIApp
     manager: StreamableHTTPSessionManager
@@ -45,7 +45,7 @@ def mcp_endpoint(server: Server) -> McpEndpoint:
         stateless=True,
         max_request_body_size=MAX_BODY,
         # The Host header is checked once for the whole process, by `asgi.guards.HostCheck`; a
-        # second list of names beside it would only be a second thing to get wrong.
+        # second list of names would only be another thing to get wrong.
         security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
     return McpEndpoint(_PostOnly(manager.asgi_app), manager)
@@ -53,7 +53,7 @@ def mcp_endpoint(server: Server) -> McpEndpoint:
 
 class _PostOnly:
     """Without sessions there is nothing to listen to (GET) and nothing to end (DELETE). A class,
-    because a route takes a plain function for one that answers a request by its return value.
+    because a route treats a plain function as one that returns its response.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -62,7 +62,7 @@ class _PostOnly:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["method"] != "POST":
             refused = problem(
-                WRONG_METHOD, "MCP is spoken here by POST alone", "Send the message with POST."
+                WRONG_METHOD, "MCP accepts only POST here", "Send the message with POST."
             )
             await problem_response(refused, {"Allow": "POST"})(scope, receive, send)
             return

@@ -1,7 +1,7 @@
-"""Tells a client that asked for it how a call gets on: waiting must not look like hanging.
+"""Report progress to clients that ask for it, so that waiting does not look like hanging.
 
-How long a call takes is known only at its end: so what is told is how many seconds it has taken,
-and what it is doing. A client that did not ask is told nothing.
+How long a call takes is only known at its end, so the report says how many seconds it has taken and
+what it is doing. Clients that did not ask get no reports.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from typing import Any, Final
 
 from mcp.server.context import ServerRequestContext
 
-from recollect.usecases.workers.tasks import end
+from recollect.usecases.tasks import cancel_and_wait
 
 INTERVAL_SECONDS: Final = 1.0
 
 
 @asynccontextmanager
 async def reported(context: ServerRequestContext[Any, Any], doing: str) -> AsyncIterator[None]:
-    """While entered, a report at once and one every second."""
+    """While entered, send a report at once and one every second."""
     await context.session.report_progress(0.0, message=doing)
     reporting = asyncio.create_task(_report(context, doing))
     try:
         yield
     finally:
-        await end(reporting)
+        await cancel_and_wait(reporting)
 
 
 async def _report(context: ServerRequestContext[Any, Any], doing: str) -> None:

@@ -1,4 +1,4 @@
-"""What a person can ask a client for by name: to remember the session that is ending."""
+"""The prompt that a person can ask a client for by name: remember the session that is ending."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def prompts() -> ListPromptsResult:
 
 
 def prompt(name: str, arguments: dict[str, str]) -> GetPromptResult:
-    """The prompt of this name; MCPError for another name or an argument that it does not have."""
+    """The prompt of this name; MCPError for another name or an unknown argument."""
     if name != REMEMBER:
         raise MCPError(INVALID_PARAMS, f"there is no prompt named {name[:60]!r}")
     unknown = arguments.keys() - {"focus"}

@@ -1,7 +1,7 @@
-"""What a client can read without a tool: one memory by its id, and the brief of a project.
+"""What a client can read without a tool: a memory by its id, and the brief of a project.
 
-A memory is its JSON, the shape that the tools and the REST API answer with. The brief is the block
-that the hook injects at the start of a session: data between fences, never instructions.
+A memory is JSON in the format of the tools and the REST API. The brief is the block that the hook
+injects at the start of a session: data between fences, never instructions.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ MEMORY: Final = "recollect://memory/"
 BRIEF: Final = "recollect://brief"
 _JSON: Final = "application/json"
 _TEXT: Final = "text/plain"
-_NOTHING: Final = "Nothing is remembered here yet."
+_NOTHING: Final = "Nothing has been remembered here yet."
 
 ProjectHere = Callable[[], str | None]
-"""Which project the client works in, where that can be known."""
+"""Which project the client works in, if known."""
 
 
 def resources() -> ListResourcesResult:
@@ -45,8 +45,8 @@ def resources() -> ListResourcesResult:
                 name="brief",
                 title="Brief of this project",
                 uri=BRIEF,
-                description="The most important and most recent memories of the project that this "
-                "is used in, then those that hold everywhere.",
+                description="The most important and most recent memories of the current project, "
+                "then global ones.",
                 mime_type=_TEXT,
             )
         ]
@@ -60,15 +60,14 @@ def templates() -> ListResourceTemplatesResult:
                 name="memory",
                 title="A memory",
                 uri_template=f"{MEMORY}{{id}}",
-                description="One memory with all its fields, by its id or an unambiguous beginning "
-                "of it.",
+                description="One memory with all its fields, by its id or a unique prefix of it.",
                 mime_type=_JSON,
             ),
             ResourceTemplate(
                 name="project-brief",
                 title="Brief of a project",
                 uri_template=f"{BRIEF}/{{project}}",
-                description="The same brief for a project that is named.",
+                description="The same brief for a named project.",
                 mime_type=_TEXT,
             ),
         ]
@@ -76,7 +75,7 @@ def templates() -> ListResourceTemplatesResult:
 
 
 async def read(recollect: Service, uri: str, project_here: ProjectHere) -> ReadResourceResult:
-    """The resource at this address; MCPError when it is none of ours."""
+    """Read the resource at this address; MCPError if it is not ours."""
     if uri.startswith(MEMORY):
         from recollect.wire.answers import MemoryOut
 

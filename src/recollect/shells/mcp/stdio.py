@@ -1,8 +1,8 @@
-"""MCP over a pipe: one client, one person's memory, from start to end of stdin.
+"""MCP over a pipe: one client, one person's memory, until stdin closes.
 
 Clients start it often and wait for it. So the store is opened by the first call that needs it, and
-no other machine is asked before that. Stdout is the protocol's, and stderr stays empty: some
-clients show it as an error.
+no other machine is contacted before that. Stdout belongs to the protocol, and stderr stays empty:
+some clients show it as an error.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _INTERRUPTED = 130
 
 
 class OnFirstCall:
-    """Opens the memory for the first call and keeps it for the others; a failed attempt is made
-    again by the next call.
+    """Opens the memory on the first call and keeps it for later ones; the next call retries a
+    failed attempt.
     """
 
     def __init__(self, stack: AsyncExitStack) -> None:
@@ -52,7 +52,7 @@ def run() -> None:
     """Serve until stdin closes, or Ctrl-C."""
     if not os.environ.get("RECOLLECT_DEBUG"):
         logging.getLogger().addHandler(logging.NullHandler())
-    # What the imports made stays to the end: the garbage collector need not look at it again.
+    # Objects created by the imports stay until the end: the garbage collector can skip them.
     gc.freeze()
     gc.enable()
     try:
@@ -62,7 +62,7 @@ def run() -> None:
 
 
 def _project_here() -> str | None:
-    """Clients start the server in the folder that they work in."""
+    """Clients start the server in the folder they work in."""
     from recollect.wiring.project import current_project
 
     return current_project(Path.cwd(), os.environ)
@@ -76,8 +76,8 @@ def _shows_sensitive() -> bool:
 
 async def _serve() -> None:
     interrupted = asyncio.Event()
-    if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:  # as whoever started it may have wished
-        with suppress(NotImplementedError):  # Windows: there Ctrl-C ends it with the next line
+    if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:  # the caller may have asked for that
+        with suppress(NotImplementedError):  # Windows: there Ctrl-C takes effect with the next line
             asyncio.get_running_loop().add_signal_handler(signal.SIGINT, interrupted.set)
     async with AsyncExitStack() as stack:
         answering = asyncio.create_task(_answer(stack))
@@ -86,7 +86,7 @@ async def _serve() -> None:
         told_to_stop.cancel()
         answering.cancel()
     if not answering.done():
-        # A thread waits for stdin, and only who holds the other end could wake it.
+        # A thread waits for stdin, and only the other end of the pipe could wake it.
         os._exit(_INTERRUPTED)
     await answering
 

@@ -1,4 +1,4 @@
-"""The eight tools: what a model is told of them, and the one use case each of them calls.
+"""The eight tools: their descriptions, and the use case that each calls.
 
 Both MCP servers serve this table; they differ only in whose memory a call works on.
 """
@@ -27,16 +27,16 @@ from recollect.shells.mcp.arguments import (
     WhyArguments,
 )
 from recollect.wire.answers import ForgottenOut, MemoryOut, PageOut, StatsOut
-from recollect.wire.explained import WhyOut
-from recollect.wire.recalled import RecollectionOut
-from recollect.wire.written import WrittenOut
+from recollect.wire.recall import RecollectionOut
+from recollect.wire.why import WhyOut
+from recollect.wire.writes import WrittenOut
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryTool:
-    """A tool. `reads`: it changes nothing; `destroys`: what was there may be gone afterwards;
-    `repeatable`: a second call with the same arguments changes nothing more. It is called with the
-    memory, its arguments, and the project that the client works in, where that is known.
+    """A tool. `reads`: it changes nothing; `destroys`: data may be lost; `repeatable`: a second
+    call with the same arguments changes nothing more. It is called with the memory, its arguments,
+    and the project that the client works in, if known.
     """
 
     name: str
@@ -51,7 +51,7 @@ class MemoryTool:
 
     @property
     def role(self) -> Role:
-        """What the key of a server must be for it."""
+        """The role that a server's key needs for it."""
         return "read-only" if self.reads else "member"
 
 
@@ -118,7 +118,7 @@ async def _scope(
 
 
 async def _project(recollect: Service, name: str | None, here: str | None) -> str | None:
-    """What a project's name means where the client works; a blank one means none."""
+    """Resolve a project's name where the client works; a blank name means no project."""
     return await recollect.resolve_project(name, here) if name and name.strip() else name
 
 

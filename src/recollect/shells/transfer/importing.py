@@ -10,7 +10,7 @@ from typing import Final
 
 from recollect.core.errors import InvalidInput
 from recollect.core.imports.formats import STDIN, Format, Recognised, check_format
-from recollect.core.imports.found import Exact, Found, Item, Trouble, to_memory
+from recollect.core.imports.found import Exact, Found, ImportProblem, Item, to_memory
 from recollect.core.memory.memory import Memory
 from recollect.wiring.transfer import Transfer
 
@@ -116,7 +116,7 @@ def _memories(
 ) -> Iterator[tuple[str, str, Memory]]:
     settings = transfer.settings
     for file, item in _items(paths, format, transfer, done):
-        if isinstance(item, Trouble):
+        if isinstance(item, ImportProblem):
             problems = done.warnings if item.is_warning else done.failures
             problems.append(Failure(file, item.place, item.reason, item.remedy))
         elif isinstance(item, Exact):

@@ -1,7 +1,7 @@
-"""The page: plain files, no build step, nothing from another server. It speaks the REST API.
+"""The web page: plain files, no build step, nothing from other servers. It uses the REST API.
 
-What the page must know beforehand, the categories, is filled in when it is served: they are listed
-in one place.
+The categories, which the page must know in advance, are filled in when it is served, so that they
+are listed in one place.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ import { hitItem, memoryItem, recallFacts, shortened, statsText } from "./view.j
 const API = "/api/v1";
 const KEY = "recollect-key";
 const PAGE_SIZE = 20;
-const UNKNOWN_KEY = "This key is not known here. Check it, or make a new one on the server: recollect keys create";
+const UNKNOWN_KEY = "Unknown key. Check it, or create a new one on the server: recollect keys create";
 const at = (id) => document.getElementById(id);
 let nextCursor = null;
 let lastQuery = "";

@@ -1,4 +1,4 @@
-"""Erase everything that an owner has stored, and search for what remains of it."""
+"""Erase everything that an owner has stored, and search for anything that remains."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from recollect.ports.stores import MemoryStore
 
 
 class OwnerEraser(Protocol):
-    """Removes all that an owner has, and searches the store for what is left."""
+    """Removes everything of an owner, and searches the store for what is left."""
 
     @property
     def unsearched(self) -> str:
-        """Where the bytes stay although no query finds them, and what to do; else nothing."""
+        """Where bytes remain although no query finds them, and what to do; empty otherwise."""
 
     async def erase_owner(self, owner: str) -> Erased:
-        """Erase every memory of an owner, with all that was made of it."""
+        """Erase every memory of an owner, with everything derived from it."""
 
     async def remains(self, marks: Marks) -> tuple[Sequence[str], Sequence[Remain]]:
-        """Where was searched, and what was found there of what should be gone."""
+        """Where was searched, and what was found there that should be gone."""
 
 
 async def erase_owner(
     store: MemoryStore, eraser: OwnerEraser, owner: str, *, dry_run: bool = False
 ) -> ErasureReport:
-    """All memories of an owner, forgotten and sensitive ones too. The report is not made of what
-    was deleted, but of a search of the whole store afterwards.
+    """Erase all memories of an owner, including forgotten and sensitive ones. The report does not
+    rely on what was deleted, but on a search of the whole store afterwards.
     """
     marks = Marks(owner=owner)
     count = 0

@@ -1,6 +1,6 @@
-"""Remember when each key was last used, without any request waiting for it.
+"""Record when each key was last used, without delaying any request.
 
-Uses are gathered here and written once a minute, and when the server stops. A crash loses at most
+Uses are collected here and written once a minute, and when the server stops. A crash loses at most
 the last minute.
 """
 
@@ -16,7 +16,7 @@ from uuid import UUID
 from recollect.core.errors import StoreError
 from recollect.ports.keys import KeyStore
 from recollect.ports.stores import Clock
-from recollect.usecases.workers.tasks import end
+from recollect.usecases.tasks import cancel_and_wait
 
 _SECONDS: Final = 60.0
 
@@ -44,13 +44,13 @@ class KeyUses:
 
 @asynccontextmanager
 async def key_uses(keys: KeyStore, clock: Clock) -> AsyncIterator[KeyUses]:
-    """While entered, what is noted is written every minute; the rest at the end."""
+    """While entered, recorded uses are written every minute; the rest at the end."""
     uses = KeyUses(keys, clock)
     writing = asyncio.create_task(_write_every_minute(uses), name="note key uses")
     try:
         yield uses
     finally:
-        await end(writing)
+        await cancel_and_wait(writing)
         await uses.write()
 
 

@@ -1,6 +1,6 @@
-"""The use cases for whoever shows a key: what its role and its project allow, and no more.
+"""The use cases as a key allows them: by its role and its project.
 
-Every way into a server goes through here, so that a read-only key cannot write over any of them.
+Every way into a server goes through here, so that a read-only key cannot write through any of them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from uuid import UUID
 
 from recollect.core.admin.stats import Stats
 from recollect.core.errors import Forbidden, InvalidInput
-from recollect.core.imports.batch import BatchItem, Remembered, check_batch_size
+from recollect.core.memory.batch import BatchItem, Remembered, check_batch_size
 from recollect.core.memory.memory import Changes, Draft, Memory, Scope
 from recollect.core.memory.paging import Page
 from recollect.core.memory.project import names
@@ -26,8 +26,8 @@ from recollect.usecases.admin.within_project import outside, scope_within
 
 @dataclass(frozen=True, slots=True)
 class KeyedService:
-    """Implements the `Service` port within the limits of a key. `mine` is the owner's, or the
-    key's project of it.
+    """Implements the `Service` port within the limits of a key. `mine` is the owner's service, or
+    that of the key's project.
     """
 
     mine: Service
@@ -40,7 +40,7 @@ class KeyedService:
 
     async def remember_many(self, batch: Sequence[BatchItem]) -> list[Remembered]:
         check_role(self.key, "member")
-        check_batch_size(batch)  # what is refused is not counted
+        check_batch_size(batch)  # refused memories are not counted
         self.spend_writes(len(batch))
         return await self.mine.remember_many([self._inside(item) for item in batch])
 
@@ -103,7 +103,7 @@ class KeyedService:
         return await self.mine.resolve(reference, keep)
 
     def _write(self) -> None:
-        """Forbidden for a key that may only read, RateLimited for one that writes too often."""
+        """Forbidden for a read-only key, RateLimited for one that writes too often."""
         check_role(self.key, "member")
         self.spend_writes(1)
 

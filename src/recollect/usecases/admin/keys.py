@@ -1,4 +1,4 @@
-"""Create, list, rotate and revoke the keys of a server, and tell whom a key belongs to."""
+"""Create, list, rotate and revoke the keys of a server, and authenticate requests."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ _NEW_KEY = "An admin creates one with `recollect keys create`"
 
 @dataclass(frozen=True, slots=True)
 class OwnKeys:
-    """Implements the `Keys` port on this machine's store. A key whose owner is not said is
-    `owner`'s. Its project may be named in short, as everywhere.
+    """Implements the `Keys` port on this machine's store. Without an explicit owner, a key belongs
+    to `owner`. Its project may be a short name, as everywhere.
     """
 
     store: KeyStore
@@ -86,14 +86,14 @@ async def issue_key(
     project: str | None = None,
     expires_at: datetime | None = None,
 ) -> tuple[Key, str]:
-    """A new key, and its text: the only time anybody sees it."""
+    """A new key, and its text: the only time anyone sees it."""
     key, text = _new_key(clock, owner, label, role, project, expires_at)
     await keys.add_key(key)
     return key, text
 
 
 async def issue_first_key(keys: KeyStore, clock: Clock, owner: str) -> str | None:
-    """The text of an admin key when the server has no key yet."""
+    """The text of an admin key if the server has no key yet."""
     key, text = _new_key(clock, owner, "first key", "admin")
     return text if await keys.add_first_key(key) else None
 
@@ -123,18 +123,17 @@ def _new_key(
 
 
 async def authenticate(keys: KeyStore, clock: Clock, text: str) -> Key:
-    """The key with this text; NotAllowed when there is none in force. The store is asked for a
-    hash, and the hash it answers with is compared in constant time, so timing tells nothing about
-    a key.
+    """The key with this text; NotAllowed if none is valid. The store looks up a hash, and the
+    result is compared in constant time, so that timing reveals nothing about a key.
     """
     wanted = digest(text)
     now = clock.now()
     key = await keys.find_key(wanted)
     if key is None or not hmac.compare_digest(key.digest, wanted) or key.is_revoked(now):
         raise NotAllowed(
-            "this key is not known here",
-            remedy="Put a key of this server into RECOLLECT_API_KEY, or send it as "
-            f"`Authorization: Bearer KEY`. {_NEW_KEY}.",
+            "unknown key",
+            remedy="Set RECOLLECT_API_KEY to a key of this server, or send it as `Authorization: "
+            f"Bearer KEY`. {_NEW_KEY}.",
         )
     if key.is_expired(now):
         raise NotAllowed(
@@ -148,15 +147,15 @@ async def authenticate(keys: KeyStore, clock: Clock, text: str) -> Key:
 async def rotate_key(
     keys: KeyStore, clock: Clock, reference: str, grace: timedelta = timedelta(0)
 ) -> tuple[Key, str]:
-    """A new key in the place of another: same owner, label, role and project, a new text. The old
-    one stays valid for the grace period, and cannot be rotated again. A key that expires gets as
-    long a life as the old one had.
+    """A new key that replaces another: same owner, label, role and project, a new text. The old one
+    stays valid for the grace period, and cannot be rotated again. A key that expires gets as long a
+    lifetime as the old one had.
     """
     if not timedelta(0) <= grace <= MAX_GRACE:
         raise InvalidInput(
             f"a grace period cannot be {grace}",
             field="grace",
-            remedy=f"Give up to {MAX_GRACE.days} days, or 0 to revoke the old key at once.",
+            remedy=f"Use up to {MAX_GRACE.days} days, or 0 to revoke the old key at once.",
         )
     id = await resolve_key(keys, reference)
     old = next(key for key in await keys.list_keys() if key.id == id)
@@ -173,20 +172,24 @@ async def rotate_key(
 
 
 async def revoke_key(keys: KeyStore, clock: Clock, id: UUID) -> None:
-    """Stop honouring a key at once."""
+    """Revoke a key at once."""
     if not await keys.revoke_key(id, clock.now()):
         raise _not_in_force()
 
 
 def _not_in_force() -> NotFound:
-    return NotFound("there is no such key in force", remedy="See `recollect keys list`.")
+    return NotFound(
+        "there is no such valid key", remedy="Run `recollect keys list` to see the keys."
+    )
 
 
 async def resolve_key(keys: KeyStore, reference: str) -> UUID:
-    """The id of the key that a reference means: an id, or any unambiguous prefix of one."""
+    """The id of the key that a reference means: an id, or a unique prefix of one."""
     prefix = IdPrefix.parse(reference, shown_by="recollect keys list")
     fitting = [key.id for key in await keys.list_keys() if prefix.low <= key.id <= prefix.high]
     id = prefix.only(fitting, "keys")
     if id is None:
-        raise NotFound(f"there is no key {prefix.text}", remedy="See `recollect keys list`.")
+        raise NotFound(
+            f"there is no key {prefix.text}", remedy="Run `recollect keys list` to see the keys."
+        )
     return id

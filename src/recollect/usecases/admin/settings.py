@@ -1,4 +1,4 @@
-"""Read and change the run-time settings, and tell who changed them."""
+"""Read and change the run-time settings, and report who changed them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from recollect.core.recall.settings import RecallSettings, SettingChange, check_
 if TYPE_CHECKING:
     from recollect.usecases.context import Context
 
-_NO_LEG: Final = "no recall could find anything: the weight of every leg that works here is 0"
+_NO_LEG: Final = "recall could not find anything: every leg that works here has the weight 0"
 
 
 async def settings(context: Context) -> RecallSettings:
@@ -21,19 +21,19 @@ async def settings(context: Context) -> RecallSettings:
 async def change_settings(
     context: Context, owner: str, changes: Mapping[str, object]
 ) -> RecallSettings:
-    """Settings are everybody's; `owner` is who goes into the log. They are read again when they are
-    written: somebody else may have changed others meanwhile.
+    """Settings are shared by all owners; `owner` goes into the log. They are read again when they
+    are written: someone else may have changed others.
     """
     if not changes:
         raise InvalidInput(
-            "no setting was named", field="settings", remedy="Name at least one setting to change."
+            "no setting was given", field="settings", remedy="Name at least one setting to change."
         )
     changed = (await settings(context)).changed(changes)
     if (missing := _missing_weights(context, changed)) is not None:
         raise InvalidInput(
             _NO_LEG,
             field=next((name for name in changes if name in missing), missing[0]),
-            remedy=f"Give {' or '.join(missing)} a value above 0.",
+            remedy=f"Set {' or '.join(missing)} to a value above 0.",
         )
     wanted = {name: value for name, value in changed.as_dict().items() if name in changes}
     await context.settings.write_settings(wanted, by=owner, at=context.clock.now())
@@ -41,7 +41,7 @@ async def change_settings(
 
 
 async def check_some_leg(context: Context) -> None:
-    """InvalidInput when the stored settings leave none of the legs that this server has."""
+    """InvalidInput if the stored settings turn off all legs that this server has."""
     missing = _missing_weights(context, await settings(context))
     if missing is not None:
         raise InvalidInput(
@@ -53,7 +53,7 @@ async def check_some_leg(context: Context) -> None:
 
 
 def _missing_weights(context: Context, chosen: RecallSettings) -> list[str] | None:
-    """The weights of which one must be above 0, when none is."""
+    """The weights of which one must be above 0, if none is."""
     weights = chosen.weights()
     able = [name for name in context.legs if name not in context.broken_legs]
     if any(weights[name] > 0.0 for name in able):

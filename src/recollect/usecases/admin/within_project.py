@@ -1,7 +1,7 @@
-"""One project of an owner as if it were all there is, for keys that are limited to it.
+"""One project of an owner as if it were everything, for keys that are limited to it.
 
-The use cases run unchanged on a store that shows, counts and changes the memories of this project
-alone. What lies outside is not found, as if it were another owner's.
+The use cases run unchanged on a store that shows, counts and changes only the memories of this
+project. Anything outside is not found, like another owner's memories.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from recollect.ports.stores import MemoryStore
 from recollect.ports.sync import ChangeStore, Decide
 from recollect.usecases.context import Context
 
-_REMEDY: Final = "Leave the project out, or use a key that is not limited to a project."
+_REMEDY: Final = "Omit the project, or use a key that is not limited to a project."
 
 
 def outside(project: str) -> Forbidden:
@@ -44,8 +44,8 @@ def outside(project: str) -> Forbidden:
 
 
 def context_within(context: Context, changes: ChangeStore, project: str) -> Context:
-    """The parts for one project. The second phase is left out, since a walk over the graph leads
-    through all projects, and so is every count that covers more than this project.
+    """The context for one project. The second phase is left out, since a graph walk crosses
+    projects, and so is every count that covers more than this project.
     """
     return replace(
         context,
@@ -59,7 +59,7 @@ def context_within(context: Context, changes: ChangeStore, project: str) -> Cont
 
 
 def scope_within(scope: Scope, project: str) -> Scope:
-    """The scope inside the project; Forbidden when it names another one."""
+    """The scope inside the project; Forbidden if it names another one."""
     if scope.project is not None and not names(scope.project, project):
         raise outside(project)
     return replace(scope, project=project, with_global=False)
@@ -137,7 +137,7 @@ class ProjectStore:
         return await self.store.search_words(owner, scope_within(scope, self.project), query)
 
     async def projects(self, owner: str) -> list[str]:
-        return [one for one in await self.store.projects(owner) if one == self.project]
+        return [project for project in await self.store.projects(owner) if project == self.project]
 
     async def stats(self, owner: str, project: str | None = None) -> Stats:
         if project not in (None, self.project):
@@ -152,8 +152,8 @@ class ProjectStore:
     async def _shown(
         self, owner: str, memories: Collection[Memory], as_of: AsOf
     ) -> dict[UUID, Memory]:
-        """Those of the project. What was in it once and has left since is not shown either."""
-        inside = {one.id: one for one in memories if one.project == self.project}
+        """Those of the project. Memories that have left it are not shown either."""
+        inside = {memory.id: memory for memory in memories if memory.project == self.project}
         if as_of is None:
             return inside
         return {id: one for id, one in inside.items() if await self.get(owner, id) is not None}
@@ -184,16 +184,16 @@ class ProjectChanges:
 
         answers = await self.changes.apply(owner, store, items, decide_inside)
         return [
-            Answer(one.id, None, one.refused or refused)
-            if one.remote is not None and self._is_outside(one.remote)
-            else one
-            for one in answers
+            Answer(answer.id, None, answer.refused or refused)
+            if answer.remote is not None and self._is_outside(answer.remote)
+            else answer
+            for answer in answers
         ]
 
     async def keep_revisions(
         self, owner: str, revisions: Sequence[Revision]
     ) -> list[RemoteRevision]:
-        inside = [one for one in revisions if await self._is_inside(owner, one)]
+        inside = [revision for revision in revisions if await self._is_inside(owner, revision)]
         return await self.changes.keep_revisions(owner, inside)
 
     async def page(
@@ -206,22 +206,26 @@ class ProjectChanges:
         sensitive: bool,
         count: bool,  # noqa: ARG002  # the port's
     ) -> ChangePage:
-        """The changes inside the project. A memory that has left it is told no more: to erase it
-        from the client would also erase what the client has under other keys. How many changes are
-        left is not counted, since it would count other projects.
+        """The changes inside the project. A memory that has left it is no longer reported: erasing
+        it from the client would also erase what the client has under other keys. The remaining
+        changes are not counted, since that would count other projects.
         """
         page = await self.changes.page(owner, store, after, limit, sensitive=sensitive, count=False)
         return replace(
             page,
-            memories=tuple(one for one in page.memories if not self._is_outside(one)),
+            memories=tuple(memory for memory in page.memories if not self._is_outside(memory)),
             revisions=tuple(
-                [one for one in page.revisions if await self._is_inside(owner, one.revision)]
+                [
+                    revision
+                    for revision in page.revisions
+                    if await self._is_inside(owner, revision.revision)
+                ]
             ),
         )
 
     async def revisions(self, owner: str) -> list[Revision]:
         found = await self.changes.revisions(owner)
-        return [one for one in found if await self._is_inside(owner, one)]
+        return [item for item in found if await self._is_inside(owner, item)]
 
     async def resolve(self, owner: str, revision: Revision) -> None:
         await self.changes.resolve(owner, revision)

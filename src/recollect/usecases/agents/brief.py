@@ -1,8 +1,8 @@
 """What an agent should know before the first prompt: a project's most important and most recent
 memories, as many whole ones as fit.
 
-There is no query yet, so nothing can be relevant. What a memory is worth here is its importance and
-its youth: a day-old note of middling importance stands beside an old one that is vital.
+There is no query yet, so nothing can be relevant. A memory's worth here is its importance and its
+recency: a day-old note of medium importance ranks beside an old one that is vital.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from recollect.core.memory.paging import MAX_PAGE
 from recollect.core.recall.successors import current
 from recollect.ports.service import Service
 
-# After this long, youth counts half.
+# After this long, recency counts half.
 HALF_LIFE: Final = timedelta(days=30)
-# How many of the youngest memories are looked at: more would make a session's start wait.
+# How many of the newest memories are considered: more would delay the start of a session.
 LOOKED_AT: Final = 2 * MAX_PAGE
 
 
 @dataclass(frozen=True, slots=True)
 class Brief:
-    """Best first, the project's before global ones, which have none. `left_out` did not fit."""
+    """Best first, the project's before global ones. `left_out` did not fit."""
 
     project: str | None
     memories: tuple[Memory, ...]
@@ -35,7 +35,7 @@ class Brief:
 
 async def brief(recollect: Service, scope: Scope, *, budget_tokens: int, now: datetime) -> Brief:
     """The memories of a scope that fit the budget. Sensitive ones are left out, because what an
-    agent reads leaves the machine; so are superseded ones, which hold no more, and episodes, which
+    agent reads leaves the machine; so are superseded ones, which add nothing, and episodes, which
     say little outside their conversation.
     """
     found: list[Memory] = []
@@ -46,13 +46,17 @@ async def brief(recollect: Service, scope: Scope, *, budget_tokens: int, now: da
         cursor = page.next_cursor
         if cursor is None:
             break
-    telling = [one for one in current(found) if not one.is_sensitive and one.category != EPISODE]
-    telling.sort(key=lambda one: (one.project is None, -worth(one, now), one.id))
+    telling = [
+        memory
+        for memory in current(found)
+        if not memory.is_sensitive and memory.category != EPISODE
+    ]
+    telling.sort(key=lambda memory: (memory.project is None, -worth(memory, now), memory.id))
     chosen = fitting(telling, budget_tokens)
     return Brief(scope.project, chosen, len(telling) - len(chosen))
 
 
 def worth(memory: Memory, now: datetime) -> float:
-    """Importance and youth, each from 0 to 1."""
+    """Importance and recency, each from 0 to 1."""
     age = max(now - memory.updated_at, timedelta(0))
     return memory.importance + math.exp2(-(age / HALF_LIFE))

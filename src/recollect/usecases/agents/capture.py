@@ -1,8 +1,8 @@
-"""Keep what was said, once: a statement that is known already is not stored a second time.
+"""Store what was said, once: a known statement is not stored a second time.
 
-Each statement is held against what recall finds for it. Said the same way, nothing happens; a
-statement that says all of an earlier captured one and more takes its place; anything else is a new
-memory, as long as the day's allowance lasts.
+Each statement is compared with what recall finds for it. If it is known, nothing happens; if it
+says all of an earlier captured one and more, it replaces that; anything else is a new memory,
+within the daily limit.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ _NEIGHBOURS: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """What became of the statements. `over` were not stored because the allowance was used up."""
+    """The outcome for the statements. `over` were not stored because the daily limit was
+    reached.
+    """
 
     stored: tuple[UUID, ...] = ()
     refined: tuple[UUID, ...] = ()
@@ -43,20 +45,22 @@ async def capture(
     session: str | None,
     allowance: int,
 ) -> Captured:
-    """Store what is new. Credentials make a memory sensitive, as with every other way in."""
+    """Store what is new. Credentials make a memory sensitive, as everywhere."""
     stored: list[UUID] = []
     refined: list[UUID] = []
     known: list[UUID] = []
     over = 0
     for statement in statements:
         memories = await _neighbours(recollect, statement, project)
-        same = next((one for one in memories if says_no_more(statement.content, one.content)), None)
-        # Only what was captured is rewritten: what somebody wrote themselves stays as it is.
+        same = next(
+            (memory for memory in memories if says_no_more(statement.content, memory.content)), None
+        )
+        # Only captured memories are rewritten: what a person wrote stays as it is.
         older = next(
             (
-                one
-                for one in memories
-                if TAG in one.tags and refines(statement.content, one.content)
+                memory
+                for memory in memories
+                if TAG in memory.tags and refines(statement.content, memory.content)
             ),
             None,
         )
@@ -85,8 +89,8 @@ async def capture(
 async def _neighbours(
     recollect: Service, statement: Statement, project: str | None
 ) -> list[Memory]:
-    """What is stored already about the same, best first. If nobody can tell, nothing is stored:
-    it might be stored again and again.
+    """Stored memories about the same thing, best first. If that is unknown, nothing is stored: it
+    might be stored again and again.
     """
     scope = Scope(project=project, with_global=True)
     request = RecallRequest(statement.content, limit=_NEIGHBOURS, scope=scope)

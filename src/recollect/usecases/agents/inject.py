@@ -1,6 +1,6 @@
-"""What a prompt should have beside it: the relevant memories of its project, then global ones.
+"""The memories for a prompt: the relevant ones of its project, then global ones.
 
-Synchronous, unlike the other use cases: it runs in a hook, which starts afresh for every prompt and
+Synchronous, unlike the other use cases: it runs in a hook, which starts again for every prompt and
 has no time to import an event loop (ADR 0020).
 """
 
@@ -19,13 +19,13 @@ from recollect.core.recall.request import Hit, RecallRequest
 Find = Callable[[RecallRequest], Sequence[Hit]]
 """Recall, wherever the memories are."""
 
-# More than fit the budget: some are below the floor, and some too long.
+# More than fit the budget: some are below the floor, and some are too long.
 LIMIT: Final = 30
 
 
 @dataclass(frozen=True, slots=True)
 class Injection:
-    """What is injected, and what became of the rest: `found` by recall, of which so many were
+    """What is injected, and what became of the rest: `found` by recall, of which some were
     `sensitive`, `below` the floor, or did not fit.
     """
 
@@ -44,7 +44,7 @@ def inject(
     measure: Measure = Measure(),  # noqa: B008  # frozen
 ) -> Injection:
     """The memories for a prompt, best first, the project's before global ones. What is injected
-    goes to the agent's model, on another machine as a rule: no sensitive memory is among them.
+    goes to the agent's model, usually on another machine: no sensitive memory is included.
     """
     asked = without_injections(prompt).strip()
     if not asked or asked.startswith("/"):  # a command to the agent, not a question
@@ -55,15 +55,15 @@ def inject(
     clear = [
         hit for hit in open_hits if is_relevant(asked, hit, measure.floor, measure.cosine_floor)
     ]
-    # What resolves a memory belongs beside it, whatever the floor says of its own words.
-    shown = {one.id: one for hit in clear for one in (hit.memory, *hit.attached)}
-    told = [one for one in shown.values() if not one.is_sensitive]
-    told.sort(key=lambda memory: memory.project is None)  # stable: each part stays best first
-    chosen = fitting(told, measure.tokens)
+    # What resolves a memory belongs beside it, whatever the floor says about its own words.
+    shown = {memory.id: memory for hit in clear for memory in (hit.memory, *hit.attached)}
+    candidates = [memory for memory in shown.values() if not memory.is_sensitive]
+    candidates.sort(key=lambda memory: memory.project is None)  # stable: each part stays best first
+    chosen = fitting(candidates, measure.tokens)
     return Injection(
         memories=chosen,
         found=len(hits),
         sensitive=len(hits) - len(open_hits),
         below=len(open_hits) - len(clear),
-        unfit=len(told) - len(chosen),
+        unfit=len(candidates) - len(chosen),
     )

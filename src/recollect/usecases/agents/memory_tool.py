@@ -32,7 +32,7 @@ from recollect.core.memory.paging import MAX_PAGE
 from recollect.ports.service import Service
 
 FILE_TAG: Final = "memory-file"
-# Two agents that edit one file by chance are both served.
+# Two agents that edit one file by chance both succeed.
 _ATTEMPTS: Final = 5
 
 Input = Mapping[str, Any]
@@ -40,7 +40,7 @@ Input = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ToolAnswer:
-    """What the model is told."""
+    """The answer for the model."""
 
     text: str
     is_error: bool = False
@@ -49,8 +49,8 @@ class ToolAnswer:
 async def memory_tool(
     recollect: Service, command: Input, *, project: str | None = None
 ) -> ToolAnswer:
-    """Do one command of the tool. Files of one project are another directory than those of
-    another, or of none. What goes wrong is told to the model, never raised.
+    """Run one command of the tool. Each project has its own directory of files, and so do memories
+    without a project. Errors are returned to the model, never raised.
     """
     name = command.get("command")
     work = _COMMANDS.get(name) if isinstance(name, str) else None
@@ -62,7 +62,7 @@ async def memory_tool(
             try:
                 return ToolAnswer(await work(_Files(recollect, project), command))
             except (Conflict, NotFound):
-                # Somebody else was faster: look again at what is there now.
+                # Someone else was faster: look again at the current state.
                 if attempt == _ATTEMPTS - 1:
                     raise
     except Refused as refused:
@@ -80,7 +80,7 @@ class _Files:
     project: str | None
 
     async def all(self) -> dict[FilePath, list[Memory]]:
-        """Every file; where two machines made the same one, the oldest comes first."""
+        """Every file; if two machines created the same one, the oldest comes first."""
         return await self._tagged(FILE_TAG)
 
     async def at(self, path: FilePath) -> list[Memory]:
@@ -116,9 +116,9 @@ async def _view(files: _Files, command: Input) -> str:
     if there := await files.at(path):
         return file_view(path, there[0].content, command.get("view_range"))
     known = await files.all()
-    if not path.is_root and not any(path.holds(one) for one in known):
+    if not path.is_root and not any(path.holds(file) for file in known):
         raise Refused(f"The path {path.text} does not exist. Please provide a valid path.")
-    sizes = {one: len(memories[0].content.encode()) for one, memories in known.items()}
+    sizes = {file: len(memories[0].content.encode()) for file, memories in known.items()}
     return listing(path, sizes)
 
 
@@ -126,10 +126,10 @@ async def _create(files: _Files, command: Input) -> str:
     path = file_path(command.get("path"))
     text = _text(command, "file_text")
     known = await files.all()
-    if path.is_root or path in known or any(path.holds(one) for one in known):
+    if path.is_root or path in known or any(path.holds(file) for file in known):
         raise Refused(f"Error: File {path.text} already exists")
     _check_no_file_above(path, known)
-    # An id of its own: two files may hold the same text.
+    # Its own id: two files may contain the same text.
     draft = Draft(
         text,
         category="note",
@@ -147,11 +147,11 @@ async def _str_replace(files: _Files, command: Input) -> str:
     if not there:
         raise Refused(f"Error: The path {path.text} does not exist. Please provide a valid path.")
     new = command.get("new_str")
-    content, told = replaced(
+    content, message = replaced(
         path, there[0].content, _text(command, "old_str"), new if isinstance(new, str) else ""
     )
     await _write(files, there[0], Changes(content=content))
-    return told
+    return message
 
 
 async def _insert(files: _Files, command: Input) -> str:
@@ -170,8 +170,8 @@ async def _delete(files: _Files, command: Input) -> str:
         raise Refused(f"Error: The directory {path.text} itself cannot be deleted")
     gone = [
         memory
-        for one, memories in (await files.all()).items()
-        if one == path or path.holds(one)
+        for file, memories in (await files.all()).items()
+        if file == path or path.holds(file)
         for memory in memories
     ]
     if not gone:
@@ -184,23 +184,23 @@ async def _delete(files: _Files, command: Input) -> str:
 async def _rename(files: _Files, command: Input) -> str:
     old, new = file_path(command.get("old_path")), file_path(command.get("new_path"))
     known = await files.all()
-    moving = {one: them for one, them in known.items() if one == old or old.holds(one)}
+    moving = {file: them for file, them in known.items() if file == old or old.holds(file)}
     if not moving or old.is_root:
         raise Refused(f"Error: The path {old.text} does not exist")
-    if new.is_root or new in known or any(new.holds(one) for one in known):
+    if new.is_root or new in known or any(new.holds(file) for file in known):
         raise Refused(f"Error: The destination {new.text} already exists")
     if old.holds(new):
         raise Refused(f"Error: The path {old.text} cannot be moved into itself")
     _check_no_file_above(new, known.keys() - moving.keys())
     # Every new path is checked before the first file moves.
     moves = [
-        (memory, one, file_path(one.moved(old, new).text))
-        for one, memories in moving.items()
+        (memory, file, file_path(file.moved(old, new).text))
+        for file, memories in moving.items()
         for memory in memories
     ]
     for memory, before, after in moves:
         tags = tuple(after.text if tag == before.text else tag for tag in memory.tags)
-        with suppress(NotFound):  # deleted meanwhile: the others move all the same
+        with suppress(NotFound):  # deleted concurrently: the others still move
             await files.recollect.update(str(memory.id), Changes(tags=tags))
     return f"Successfully renamed {old.text} to {new.text}"
 
@@ -210,9 +210,9 @@ async def _write(files: _Files, memory: Memory, changes: Changes) -> None:
 
 
 def _check_no_file_above(path: FilePath, known: Mapping[FilePath, object] | set[FilePath]) -> None:
-    for one in known:
-        if one.holds(path):
-            raise Refused(f"Error: {one.text} is a file, and nothing can be put below it")
+    for file in known:
+        if file.holds(path):
+            raise Refused(f"Error: {file.text} is a file, and nothing can be put below it")
 
 
 def _text(command: Input, name: str) -> str:

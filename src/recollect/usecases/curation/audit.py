@@ -1,4 +1,4 @@
-"""Look through an owner's memories for what should be mended. Nothing is changed or sent."""
+"""Find an owner's memories that need attention. Nothing is changed or sent."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from recollect.core.memory.memory import EVERYWHERE, Memory, Scope
 from recollect.core.memory.paging import MAX_PAGE, Cursor
 from recollect.core.recall.successors import current
 
-# Cosines from here on mean nearly the same text to the models this was tried with.
+# From this cosine on, the models this was tried with mean nearly the same text.
 NEAR_COSINE = 0.95
 SAME_SUBJECT_COSINE = 0.8
 
@@ -23,26 +23,26 @@ class RecallRecord(Protocol):
     """Which memories were ever recalled. It may lose some: nothing waits for it."""
 
     async def note_recalls(self, owner: str, ids: Collection[UUID], at: datetime) -> None:
-        """Keep that these memories were shown."""
+        """Record that these memories were shown."""
 
     async def recalled(self, owner: str) -> tuple[set[UUID], datetime]:
-        """The memories of an owner that were ever shown, and since when that is kept."""
+        """The memories of an owner that were ever shown, and since when that is recorded."""
 
 
 class Neighbours(Protocol):
-    """Memories that are close by their vectors, where a store has vectors."""
+    """Memories that are close by their vectors, if a store has vectors."""
 
     async def pairs(self, owner: str, at_least: float) -> Sequence[tuple[UUID, UUID, float]]:
         """Pairs in one project whose cosine is at least this."""
 
 
 class Listing(Protocol):
-    """Somewhere to read an owner's memories; every store is one."""
+    """Any source of an owner's memories; every store is one."""
 
     async def page(
         self, owner: str, scope: Scope, after: Cursor | None, limit: int, /
     ) -> list[Memory]:
-        """A scope's memories, newest first, from behind the cursor on."""
+        """A scope's memories, newest first, after the cursor."""
 
     async def stats(self, owner: str, /) -> Stats:
         """What this owner has stored, in numbers."""
@@ -62,7 +62,7 @@ async def audit(
     found: list[Finding] = []
     if "secret" in kinds:
         found += filter(None, map(rules.unguarded_secret, everything))
-    memories = current(everything)  # what is superseded is out of the way already
+    memories = current(everything)  # superseded memories are already out of the way
     if {"duplicate", "contradiction"} & {*kinds}:
         progress("comparing", 0, 0)
         found += rules.exact_duplicates(memories)
@@ -72,22 +72,23 @@ async def audit(
     if "never-recalled" in kinds and recalls is not None:
         shown, since = await recalls.recalled(owner)
         judged = (
-            rules.never_recalled(one, since, now, is_recalled=one.id in shown) for one in memories
+            rules.never_recalled(memory, since, now, is_recalled=memory.id in shown)
+            for memory in memories
         )
         found += filter(None, judged)
-    return [one for one in found if one.kind in kinds]
+    return [item for item in found if item.kind in kinds]
 
 
 async def _of_pairs(
     memories: Sequence[Memory], owner: str, neighbours: Neighbours | None
 ) -> list[Finding]:
-    """By words, for sensitive memories too; by vectors where there are some."""
+    """By words, including sensitive memories; by vectors if there are any."""
     found: dict[frozenset[UUID], Finding] = {}
     for pair in rules.word_pairs(memories):
         if (finding := rules.judged(pair)) is not None:
             found[frozenset(finding.ids)] = finding
     if neighbours is not None:
-        known = {one.id: one for one in memories}
+        known = {memory.id: memory for memory in memories}
         for one, other, cosine in await neighbours.pairs(owner, SAME_SUBJECT_COSINE):
             if one in known and other in known:
                 finding = rules.judged(Pair(known[one], known[other], cosine), near=NEAR_COSINE)

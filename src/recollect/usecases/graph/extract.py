@@ -25,7 +25,7 @@ from recollect.core.graph.extraction import (
 )
 from recollect.core.graph.model import ExtractionProgress
 from recollect.core.graph.resolution import NEAR_FROM, Neighbour, PendingConcept, resolve
-from recollect.core.privacy.redaction import explained
+from recollect.core.privacy.redaction import safe_message
 from recollect.ports.embedding import Embedders
 from recollect.ports.graph import FactReader, GraphStore
 from recollect.usecases.priority import Yield, no_yield
@@ -106,7 +106,7 @@ async def _read(context: GraphContext, job: ExtractionJob) -> Extraction | str:
         # In a thread: other requests of a server are answered between its steps.
         return await asyncio.to_thread(read_by_rules, job)
     except Exception as error:  # noqa: BLE001  # whatever one text provokes, the others go on
-        return explained(error)
+        return safe_message(error)
 
 
 async def compare_batch(context: GraphContext) -> Compared | None:

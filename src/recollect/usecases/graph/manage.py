@@ -66,14 +66,14 @@ class LocalGraph:
             raise InvalidInput(
                 f"{alias[:60]!r} is a concept of its own already",
                 field="alias",
-                remedy=f"`recollect graph show` lists what else {concept[:60]!r} is called.",
+                remedy=f"Run `recollect graph show {concept[:60]!r}` to see its other names.",
             )
         found = await self._one(first, concept)
         if not found.aliases:
             raise InvalidInput(
                 f"{found.name[:60]!r} has only one name",
                 field="alias",
-                remedy="There is nothing to split.",
+                remedy="Choose a concept that has more than one name.",
             )
         tidy = " ".join(alias.split())
         made = await self.view.split(self.owner, first, _key(alias, "alias"), tidy)

@@ -56,7 +56,7 @@ async def _answers(
         if not await store.spend(context.calls):
             raise ModelUnavailable(
                 f"today's {context.calls} calls to the language model are used up",
-                remedy="It goes on tomorrow; or raise RECOLLECT_GRAPH_LLM_CALLS.",
+                remedy="Wait until tomorrow, or raise RECOLLECT_GRAPH_LLM_CALLS.",
             )
         read = await reader.read([job.content for job in asked])
         await store.spent(read.tokens)

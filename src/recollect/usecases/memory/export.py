@@ -1,4 +1,4 @@
-"""Take memories out, all of a scope, page by page: nothing is held but one page."""
+"""Export the memories of a scope, page by page: only one page is held in memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from recollect.ports.service import Service
 
 @dataclass(slots=True)
 class Taken:
-    """Counts what went out, and the sensitive memories that were left."""
+    """Counts exported memories, and the sensitive ones that were left out."""
 
     exported: int = 0
     left_out: int = 0
@@ -21,7 +21,7 @@ class Taken:
 async def export_pages(
     recollect: Service, scope: Scope, taken: Taken, *, sensitive: bool
 ) -> AsyncIterator[Memory]:
-    """The memories of a scope, newest first; sensitive ones only when asked for."""
+    """The memories of a scope, newest first; sensitive ones only on request."""
     cursor: str | None = None
     while True:
         page = await recollect.page(scope, cursor, MAX_PAGE)

@@ -18,7 +18,7 @@ _SHOWN_WHEN_AMBIGUOUS = 5
 
 
 async def resolve(context: Context, owner: str, reference: str, *, forgotten: bool = False) -> UUID:
-    """The id that a reference means; forgotten memories count only when asked for."""
+    """The id that a reference means; forgotten memories count only on request."""
     prefix = IdPrefix.parse(reference)
     ids = await context.store.ids_with_prefix(
         owner, prefix, _SHOWN_WHEN_AMBIGUOUS, forgotten=forgotten
@@ -37,7 +37,7 @@ async def get(context: Context, owner: str, reference: str) -> Memory:
 
 
 async def page(context: Context, owner: str, scope: Scope, cursor: str | None, limit: int) -> Page:
-    """One page of a listing; it asks for one memory more to know whether there is a next page."""
+    """One page of a listing; it fetches one more memory to know whether there is a next page."""
     check_page_size(limit)
     scope = await resolve_scope(context.store, owner, checked_scope(scope))
     after = Cursor.decode(cursor) if cursor else None
@@ -50,5 +50,5 @@ async def page(context: Context, owner: str, scope: Scope, cursor: str | None, l
 def not_found(reference: str) -> NotFound:
     return NotFound(
         f"there is no memory {reference.strip()[:60]}",
-        remedy="See `recollect list` for what is stored; a forgotten memory is not shown.",
+        remedy="Run `recollect list` to see what is stored; forgotten memories are not shown.",
     )

@@ -1,4 +1,4 @@
-"""Forget a memory, for now or for ever."""
+"""Forget a memory, or erase it permanently."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from recollect.usecases.memory.rewrite import rewrite
 
 
 async def forget(context: Context, owner: str, reference: str, *, forever: bool = False) -> UUID:
-    """Hide a memory from every recall and listing; `forever` erases it, forgotten or not."""
+    """Hide a memory from recall and listings; `forever` erases it, forgotten or not."""
     id = await find.resolve(context, owner, reference, forgotten=forever)
     if not forever:
         await rewrite(context, owner, id, _forgotten)

@@ -1,4 +1,4 @@
-"""Keep memories that come from elsewhere as they are: with their ids, dates and versions."""
+"""Import memories from elsewhere unchanged: with their ids, dates and versions."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from recollect.usecases.context import Context
 async def import_memories(
     context: Context, owner: str, memories: Sequence[Memory]
 ) -> list[ImportResult]:
-    """Store those that are not here yet. What is here is never changed: a file may be older. Going
-    through the store, they wait to be synced and embedded as any other memory does. The answers are
-    in the order of the memories.
+    """Store those that are not here yet. Existing memories are never changed: a file may be older.
+    Imported memories are synced and embedded like any other. The results are in the order of the
+    memories.
     """
     now = context.clock.now()
     tidy = [_checked(memory, context.limits, now) for memory in memories]
-    memories = [one for one in tidy if isinstance(one, Memory)]
+    memories = [item for item in tidy if isinstance(item, Memory)]
     new = await context.store.add_all(memories)
-    taken = [one.id for one in memories if one.id not in new]
+    taken = [memory.id for memory in memories if memory.id not in new]
     known = await context.store.get_many(owner, taken, forgotten=True) if taken else {}
     outcomes: list[ImportResult] = []
-    for one in tidy:
-        if isinstance(one, ImportResult):
-            outcomes.append(one)
-        elif one.id in new:
-            new.remove(one.id)
-            known[one.id] = one  # a second one with the same id is compared with the first
-            outcomes.append(ImportResult(one.id, "new"))
+    for item in tidy:
+        if isinstance(item, ImportResult):
+            outcomes.append(item)
+        elif item.id in new:
+            new.remove(item.id)
+            known[item.id] = item  # a second one with the same id is compared with the first
+            outcomes.append(ImportResult(item.id, "new"))
         else:
-            outcomes.append(_compare(one, known.get(one.id)))
+            outcomes.append(_compare(item, known.get(item.id)))
     return outcomes
 
 
@@ -47,7 +47,7 @@ def _checked(memory: Memory, limits: Limits, now: datetime) -> Memory | ImportRe
 
 
 def _compare(memory: Memory, current: Memory | None) -> ImportResult:
-    """What became of a memory whose id is taken."""
+    """The outcome for a memory whose id is taken."""
     if current is None:
         reason = "the id belongs to another memory"
         return ImportResult(memory.id, "refused", reason, "Store the text again under a new id.")

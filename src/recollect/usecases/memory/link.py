@@ -1,5 +1,6 @@
-"""Link a memory to another, or take a link away. Both are ordinary changes of the memory that says
-it; doing one twice is harmless.
+"""Link a memory to another, or remove a link.
+
+Both are ordinary changes of the source memory; repeating one is safe.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from recollect.usecases.memory.rewrite import rewrite
 
 
 async def link(context: Context, owner: str, reference: str, kind: str, target: str) -> Memory:
-    """Both ends are named by references, and both are there."""
+    """Both ends are named by references, and both must exist."""
     wanted = Link(kind, await find.resolve(context, owner, target))
     check_kinds([wanted])
     current = await find.get(context, owner, reference)
@@ -31,21 +32,21 @@ async def link(context: Context, owner: str, reference: str, kind: str, target: 
 
 
 async def unlink(context: Context, owner: str, reference: str, kind: str, target: str) -> Memory:
-    """The target is looked for among the links themselves: it may be gone."""
+    """The target is looked up among the links themselves: the memory may be gone."""
     prefix = IdPrefix.parse(target)
     current = await find.get(context, owner, reference)
-    fitting = [one for one in current.links if one.kind == kind]
+    fitting = [candidate for candidate in current.links if candidate.kind == kind]
     end = prefix.only(
-        [one.target for one in fitting if prefix.low <= one.target <= prefix.high], "links"
+        [item.target for item in fitting if prefix.low <= item.target <= prefix.high], "links"
     )
     if end is None:
         raise NotFound(
             f"memory {current.id} has no link {kind[:40]} {target.strip()[:60]}",
-            remedy="See `recollect show` for the links it has.",
+            remedy="Run `recollect show` to see its links.",
         )
 
     def apply(memory: Memory, _: datetime) -> Memory:
-        kept = tuple(one for one in memory.links if one != Link(kind, end))
+        kept = tuple(candidate for candidate in memory.links if candidate != Link(kind, end))
         return replace(memory, links=kept)
 
     return await rewrite(context, owner, current.id, apply)

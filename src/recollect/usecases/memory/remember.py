@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from recollect.core.errors import Conflict, InvalidInput, RecollectError
-from recollect.core.imports.batch import BatchItem, Remembered, check_batch_size
-from recollect.core.memory.duplicates import may_be_repeated, with_what_was_said
+from recollect.core.memory.batch import BatchItem, Remembered, check_batch_size
+from recollect.core.memory.duplicates import can_deduplicate, merge_draft
 from recollect.core.memory.ids import check_uuid7, uuid7
 from recollect.core.memory.links import check_kinds
 from recollect.core.memory.memory import Draft, Memory, checked
-from recollect.core.privacy.secrets.detect import Secret
 from recollect.core.privacy.sensitivity import secret_in_draft
+from recollect.core.text.secret import Secret
 from recollect.usecases.memory.projects import resolve_project
 from recollect.usecases.memory.rewrite import rewrite
 
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 
 
 async def remember(context: Context, owner: str, draft: Draft) -> Memory:
-    """Keep a draft as a memory. Storing the same draft under the same id again is one memory:
-    a writer that did not hear the answer can simply repeat itself. Without an id, a text that is
-    stored already in its project stays one memory, which `was_known`.
+    """Store a draft as a memory. Storing the same draft under the same id again is one memory: a
+    writer that did not get the answer can simply retry. Without an id, a text that is already
+    stored in its project stays one memory, which `was_known`.
     """
     memory, _ = await _build(context, owner, draft, context.clock.now())
-    if may_be_repeated(draft):
+    if can_deduplicate(draft):
         known = await context.store.add_unless_known(memory)
         return memory if known is None else await _say_again(context, known, memory)
     try:
         await context.store.add(memory)
     except Conflict as error:
         existing = await context.store.get(owner, memory.id)
-        if existing is None:  # another owner's, of which nothing is said
+        if existing is None:  # another owner's, about which nothing is revealed
             raise
         if not _is_repeated(memory, existing):
             raise _taken(existing) from error
@@ -48,30 +48,30 @@ async def remember(context: Context, owner: str, draft: Draft) -> Memory:
 async def remember_many(
     context: Context, owner: str, batch: Sequence[BatchItem]
 ) -> list[Remembered]:
-    """Store a batch in one transaction: everything that can be stored, or nothing when the store
-    fails. The results are in the order of the batch. Repeating a batch is harmless, with ids or
-    without; two writers who store the same new text at the same time may both store it.
+    """Store a batch in one transaction: everything valid, or nothing if the store fails. The
+    results are in the order of the batch. Repeating a batch is safe, with or without ids; two
+    writers who store the same new text at the same time may both store it.
     """
     check_batch_size(batch)
     now = context.clock.now()
-    # A microsecond apart, so that memories keep the order of the batch wherever time orders them.
+    # A microsecond apart, so that memories keep the order of the batch when sorted by time.
     built = [
         await _build_or_refuse(context, owner, item, now + timedelta(microseconds=place))
         for place, item in enumerate(batch)
     ]
     same = await _find_same(context, batch, built)
     memories = [
-        one[0] for one in built if not isinstance(one, Remembered) and one[0].id not in same
+        item[0] for item in built if not isinstance(item, Remembered) and item[0].id not in same
     ]
     new = await context.store.add_all(memories)
     taken = [memory.id for memory in memories if memory.id not in new]
     known = await context.store.get_many(owner, taken, forgotten=True) if taken else {}
     results: list[Remembered] = []
-    for one in built:
-        if isinstance(one, Remembered):
-            results.append(one)
+    for item in built:
+        if isinstance(item, Remembered):
+            results.append(item)
             continue
-        memory, secret = one
+        memory, secret = item
         if memory.id in same:
             results.append(await _say_again_or_refuse(context, same[memory.id], memory, secret))
         elif memory.id in new:
@@ -88,15 +88,15 @@ async def _find_same(
     batch: Sequence[BatchItem],
     built: Sequence[tuple[Memory, Secret | None] | Remembered],
 ) -> dict[UUID, Memory]:
-    """By the id it would get, the memory that says the same: one stored before, or the first of
-    the batch.
+    """By the id it would get, the memory with the same text: an existing one, or the first of the
+    batch.
     """
     repeatable = [
-        one[0]
-        for item, one in zip(batch, built, strict=True)
-        if not isinstance(one, Remembered)
+        result[0]
+        for item, result in zip(batch, built, strict=True)
+        if not isinstance(result, Remembered)
         and not isinstance(item, InvalidInput)
-        and may_be_repeated(item)
+        and can_deduplicate(item)
     ]
     same = await context.store.find_same(repeatable)
     first: dict[tuple[str | None, ...], Memory] = {}
@@ -110,7 +110,7 @@ async def _find_same(
 async def _build(
     context: Context, owner: str, draft: Draft, now: datetime
 ) -> tuple[Memory, Secret | None]:
-    """The memory to store, and what in its text made it sensitive; or InvalidInput."""
+    """The memory to store, and the secret that made it sensitive; or InvalidInput."""
     if draft.id is not None:
         check_uuid7(draft.id)
     check_kinds(draft.links)
@@ -152,7 +152,7 @@ async def _build_or_refuse(
 
 
 def _compare(memory: Memory, existing: Memory | None, secret: Secret | None) -> Remembered:
-    """What became of a memory whose id was taken."""
+    """The outcome for a memory whose id is taken."""
     if existing is None:  # another owner's, of which nothing is said
         return Remembered(memory.id, "refused", _belongs_to_another())
     if _is_repeated(memory, existing):
@@ -163,7 +163,7 @@ def _compare(memory: Memory, existing: Memory | None, secret: Secret | None) -> 
 async def _say_again_or_refuse(
     context: Context, known: Memory, again: Memory, secret: Secret | None
 ) -> Remembered:
-    """The rest of the batch is stored by now: what goes wrong here is this memory's alone."""
+    """The rest of the batch is stored by now: an error here concerns only this memory."""
     try:
         await _say_again(context, known, again)
     except RecollectError as error:
@@ -172,18 +172,18 @@ async def _say_again_or_refuse(
 
 
 async def _say_again(context: Context, known: Memory, again: Memory) -> Memory:
-    """The memory that was there, with what is new in this draft."""
+    """The existing memory, with what is new in this draft."""
 
     def change(current: Memory, _: datetime) -> Memory:
-        return checked(with_what_was_said(current, again), context.limits)
+        return checked(merge_draft(current, again), context.limits)
 
-    if with_what_was_said(known, again) != known:
+    if merge_draft(known, again) != known:
         known = await rewrite(context, known.owner, known.id, change)
     return replace(known, was_known=True)
 
 
 def _taken(existing: Memory) -> Conflict:
-    """Whoever repeats a write is not to store it twice because the memory has changed since."""
+    """A repeated write must not be stored twice because the memory has changed since."""
     if existing.deleted_at is not None:
         became = "was forgotten since"
     elif existing.version > 1:
@@ -192,20 +192,20 @@ def _taken(existing: Memory) -> Conflict:
         return _belongs_to_another()
     return Conflict(
         f"the id belongs to a memory that {became}",
-        remedy="Nothing is to be done if this repeats the write that stored it; "
-        "if it is another memory, store it under another id.",
+        remedy="If this repeats the write that stored it, nothing needs to be done; if it is "
+        "another memory, store it under another id.",
     )
 
 
 def _belongs_to_another() -> Conflict:
     return Conflict(
         "the id belongs to another memory",
-        remedy="Let Recollect make the id, or choose another one.",
+        remedy="Let Recollect create the id, or choose another one.",
     )
 
 
 def _is_repeated(memory: Memory, existing: Memory) -> bool:
-    """Whether this is the write that stored what is there, sent again."""
+    """Whether this is the write that stored the existing memory, sent again."""
     return existing == replace(
         memory, created_at=existing.created_at, updated_at=existing.updated_at
     )

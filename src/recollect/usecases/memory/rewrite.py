@@ -1,4 +1,4 @@
-"""Put a changed memory in the place of the current one, however many others write meanwhile."""
+"""Replace a memory with its changed version, however many others write concurrently."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from recollect.core.memory.memory import Memory
 from recollect.usecases.context import Context
 from recollect.usecases.memory import find
 
-# Two writers that meet by chance are both served; ten in a row on one memory is a fault.
+# Two writers that meet by chance both succeed; ten in a row on one memory is a fault.
 _ATTEMPTS = 10
 
 
 async def rewrite(
     context: Context, owner: str, id: UUID, change: Callable[[Memory, datetime], Memory]
 ) -> Memory:
-    """Apply `change` to the current state as the next version. When another writer was faster, it
-    is applied again to what that one wrote, so that neither loses its fields.
+    """Apply `change` to the current state as the next version. If another writer was faster, apply
+    it again to what that one wrote, so that neither loses its fields.
     """
     for _ in range(_ATTEMPTS):
         current = await find.get(context, owner, str(id))
@@ -28,6 +28,4 @@ async def rewrite(
         changed = replace(change(current, now), version=current.version + 1, updated_at=now)
         if await context.store.replace(changed, based_on=current.version):
             return changed
-    raise Conflict(
-        f"memory {id} is being changed by others without pause", remedy="Try again in a moment."
-    )
+    raise Conflict(f"memory {id} keeps being changed by others", remedy="Try again in a moment.")

@@ -1,4 +1,4 @@
-"""Tell what an owner has stored, and how far the worker is with it."""
+"""Report what an owner has stored, and how far the worker is with it."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ async def stats(context: Context, owner: str) -> Stats:
 
 
 async def embedding_stats(queue: EmbeddingQueue, owner: str) -> EmbeddingStats | None:
-    """How far the space is that recall asks; None where there is none yet."""
-    active = next((one for one in await queue.spaces() if one.state == "active"), None)
+    """How far the active space is; None if there is none yet."""
+    active = next((space for space in await queue.spaces() if space.state == "active"), None)
     if active is None:
         return None
     progress = await queue.progress(active, owner)

@@ -18,10 +18,12 @@ from recollect.usecases.memory.rewrite import rewrite
 async def update(
     context: Context, owner: str, reference: str, changes: Changes, *, based_on: int | None = None
 ) -> Memory:
-    """Apply the named changes: with `based_on` only to that version, without to the current one."""
+    """Apply the given changes: with `based_on` only to that version, otherwise to the
+    current one.
+    """
     if not changes:
         raise InvalidInput(
-            "no change was named", field="changes", remedy="Name at least one field to change."
+            "no change was given", field="changes", remedy="Name at least one field to change."
         )
 
     if named := (changes.get("project") or "").strip():
@@ -42,5 +44,5 @@ async def update(
 def _changed_meanwhile(current: Memory, based_on: int) -> Conflict:
     return Conflict(
         f"the change is based on version {based_on}, but version {current.version} is current",
-        remedy="Read the memory again and repeat the change on its current version.",
+        remedy="Read the memory again and apply the change to its current version.",
     )

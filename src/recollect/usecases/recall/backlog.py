@@ -12,11 +12,11 @@ import logging
 from contextlib import AsyncExitStack
 from typing import Final, Self
 
-from recollect.core.privacy.redaction import explained
+from recollect.core.privacy.redaction import safe_message
 from recollect.core.recall.space import EmbeddingStats
 from recollect.ports.embedding import EmbeddingQueue
 from recollect.usecases.memory.stats import embedding_stats
-from recollect.usecases.workers.tasks import end
+from recollect.usecases.tasks import cancel_and_wait
 
 log = logging.getLogger(__name__)
 REFRESH_SECONDS: Final = 30.0
@@ -37,7 +37,7 @@ class Backlog:
 
     async def __aenter__(self) -> Self:
         counting = asyncio.create_task(self._count_when_wanted(), name="embedding backlog")
-        self._stack.push_async_callback(end, counting)
+        self._stack.push_async_callback(cancel_and_wait, counting)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -68,5 +68,5 @@ class Backlog:
             try:
                 await self.count()
             except Exception as error:  # noqa: BLE001  # the next count may succeed
-                log.warning("the embedding backlog was not counted: %s", explained(error))
+                log.warning("the embedding backlog was not counted: %s", safe_message(error))
             await asyncio.sleep(self._refresh_seconds)

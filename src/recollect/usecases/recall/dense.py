@@ -17,10 +17,10 @@ from recollect.core.recall.space import StoredSpace
 from recollect.core.text.analysis import clean_query
 from recollect.ports.embedding import Embedder, Embedders
 from recollect.ports.recall import Leg, VectorIndex, VectorQuery
-from recollect.usecases.workers.tasks import cancel
+from recollect.usecases.tasks import cancel
 
 _OF_NOW: Final = Declined(
-    "skipped", "vectors are of present texts: what was known then is found by words", "past"
+    "skipped", "vectors exist only for current texts; --as-of searches by words", "past"
 )
 
 
@@ -49,7 +49,7 @@ def dense_leg(vectors: VectorIndex, embedders: Embedders) -> Leg:
             if survey.space is None:
                 return Declined(
                     "absent",
-                    "no memory is embedded yet: `recollect worker` or `recollect serve` does",
+                    "no memory is embedded yet; run `recollect worker` or `recollect serve`",
                     "nothing_embedded",
                 )
             embedder = await embedders.embedder(survey.space.embedder)
@@ -96,7 +96,7 @@ def no_dense_leg(reason: str) -> Leg:
         if not clean_query(context.request.query):
             return ()
         raise StoreError(
-            f"there is no place for vectors: {reason}",
+            f"this Postgres cannot store vectors: {reason}",
             remedy="Fix that, or set RECOLLECT_EMBEDDER=none if recall by words will do.",
         )
 

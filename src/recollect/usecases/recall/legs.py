@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from recollect.core.privacy.redaction import explained
+from recollect.core.privacy.redaction import safe_message
 from recollect.core.recall.request import LEGS, Candidate, Declined, LegName, LegReport
-from recollect.usecases.workers.tasks import cancel, error_of, ms_since
+from recollect.usecases.tasks import cancel, elapsed_ms, exception_of
 
 if TYPE_CHECKING:
     from recollect.core.recall.context import RecallContext
@@ -38,12 +38,12 @@ class LegOutcome:
 
     @classmethod
     def failed(cls, error: BaseException, weight: float, took_ms: float) -> LegOutcome:
-        report = LegReport("failed", weight, took_ms=took_ms, note=explained(error))
+        report = LegReport("failed", weight, took_ms=took_ms, note=safe_message(error))
         return cls(report, error=error)
 
     @classmethod
     def late(cls, seconds: float, weight: float, took_ms: float) -> LegOutcome:
-        note = f"no answer within {seconds * 1000:.0f} ms, its share of the time"
+        note = f"no answer within {seconds * 1000:.0f} ms, its share of the deadline"
         return cls(LegReport("late", weight, took_ms=took_ms, note=note))
 
 
@@ -60,7 +60,7 @@ async def run_legs(
         try:
             found = await legs[name](context)
         finally:
-            took_ms[name] = ms_since(started)
+            took_ms[name] = elapsed_ms(started)
         if isinstance(found, Declined) or not exclude:
             return found
         # A leg that ignores `exclude` must not let an excluded memory cost a place.
@@ -86,7 +86,7 @@ async def run_legs(
             outcomes[name] = LegOutcome(LegReport("absent" if weight > 0.0 else "skipped", weight))
         elif not task.done():
             outcomes[name] = LegOutcome.late(seconds, weight, seconds * 1000)
-        elif (error := error_of(task)) is not None:
+        elif (error := exception_of(task)) is not None:
             outcomes[name] = LegOutcome.failed(error, weight, took_ms.get(name, 0.0))
         else:
             outcomes[name] = LegOutcome.answered(task.result(), weight, took_ms.get(name, 0.0))

@@ -26,7 +26,7 @@ from recollect.usecases.recall.legs import collect_answers, raise_if_none_could_
 from recollect.usecases.recall.rank import rank_fused
 from recollect.usecases.recall.rerank import rerank
 from recollect.usecases.recall.second_phase import prepare_second_phase
-from recollect.usecases.workers.tasks import ms_since
+from recollect.usecases.tasks import elapsed_ms
 
 if TYPE_CHECKING:
     from recollect.usecases.context import Context
@@ -65,7 +65,7 @@ async def recall(context: Context, owner: str, request: RecallRequest) -> Recoll
         hits,
         reports,
         settings.fusion,
-        ms_since(started),
+        elapsed_ms(started),
         ranking.rerank,
         scope=scope,
         hint=context.hint(owner) or _nothing_embedded(reports),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from recollect.core.errors import StoreError
-from recollect.usecases.workers.tasks import end
+from recollect.usecases.tasks import cancel_and_wait
 
 if TYPE_CHECKING:
     from recollect.core.recall.request import Recollection
@@ -56,7 +56,7 @@ async def recall_log(record: RecallRecord, clock: Clock) -> AsyncIterator[Recall
     try:
         yield log
     finally:
-        await end(writing)
+        await cancel_and_wait(writing)
         await log.write()
 
 

@@ -11,12 +11,12 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from recollect.core.privacy.redaction import explained
+from recollect.core.privacy.redaction import safe_message
 from recollect.core.recall.decisions import uses_rerank
 from recollect.core.recall.ranking import Ranked, rearrange
 from recollect.core.recall.request import RerankReport
 from recollect.core.text.analysis import clean_query
-from recollect.usecases.workers.tasks import cancel, error_of, ms_since
+from recollect.usecases.tasks import cancel, elapsed_ms, exception_of
 
 if TYPE_CHECKING:
     from recollect.core.memory.memory import Memory
@@ -45,7 +45,7 @@ async def _rerank_first(
     """Sensitive memories are not shown to the model and keep their places."""
     request = context.request
     if reranker is None:
-        return order, RerankReport("absent", note="no model for it: RECOLLECT_RERANKER names one")
+        return order, RerankReport("absent", note="no reranking model; set RECOLLECT_RERANKER")
     if reranker.is_hosted and request.must_stay:
         note = "the query is sensitive, and the reranker runs on another machine"
         return order, RerankReport("skipped", note=note)
@@ -64,12 +64,12 @@ async def _rerank_first(
         await asyncio.wait({scoring}, timeout=seconds)
     finally:  # a model that ignores cancellation must not hold the recall up
         cancel(scoring)
-    took_ms = ms_since(started)
+    took_ms = elapsed_ms(started)
     if not scoring.done():
         note = f"not done within {seconds * 1000:.0f} ms: the fused order stands"
         return order, RerankReport("late", took_ms, note=note)
-    if (error := error_of(scoring)) is not None:
-        return order, RerankReport("failed", took_ms, note=explained(error))
+    if (error := exception_of(scoring)) is not None:
+        return order, RerankReport("failed", took_ms, note=safe_message(error))
     scores = scoring.result()
     if len(scores) != len(texts) or not all(map(isfinite, scores)):
         note = "the model did not answer with one number for each text"

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from recollect.core.recall.fusion import Fused, reorder
 from recollect.core.recall.request import LEGS, Declined, LegName, LegReport
 from recollect.usecases.recall.legs import LegOutcome
-from recollect.usecases.workers.tasks import cancel, ms_since
+from recollect.usecases.tasks import cancel, elapsed_ms
 
 if TYPE_CHECKING:
     from recollect.core.recall.context import RecallContext
@@ -92,7 +92,7 @@ async def _run(
             leg = await preparing
             found = leg if isinstance(leg, Declined) else await leg(context)
     except TimeoutError:
-        return LegOutcome.late(seconds, weight, ms_since(started))
+        return LegOutcome.late(seconds, weight, elapsed_ms(started))
     except Exception as error:  # noqa: BLE001  # whatever it is, the first phase has answered
-        return LegOutcome.failed(error, weight, ms_since(started))
-    return LegOutcome.answered(found, weight, ms_since(started))
+        return LegOutcome.failed(error, weight, elapsed_ms(started))
+    return LegOutcome.answered(found, weight, elapsed_ms(started))

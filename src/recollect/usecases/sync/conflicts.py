@@ -95,7 +95,7 @@ def find_revision(kept: list[Revision], reference: str) -> Revision:
     if len(found) > 1:
         ids = ", ".join(str(revision.id) for revision in found)
         raise AmbiguousId(
-            f"{prefix.text} fits several conflicts: {ids}",
+            f"{prefix.text} matches several conflicts: {ids}",
             field="id",
             remedy="Give the id of one of them.",
         )

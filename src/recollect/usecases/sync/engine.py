@@ -13,8 +13,8 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from recollect.core.backoff import backoff_seconds
 from recollect.core.errors import NotAllowed, RecollectError
-from recollect.core.sync.backoff import pause
 from recollect.usecases.sync.sync import pull_all, push_all, record_error
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 # How soon a write of another process is noticed; a poll costs some microseconds.
 _POLL_SECONDS: Final = 1.0
+_FIRST_BACKOFF: Final = 1.0
 
 Warn = Callable[[RecollectError], None]
 
@@ -70,7 +71,7 @@ class Engine:
                 await asyncio.sleep(self._interval)
             else:
                 failures += 1
-                await asyncio.sleep(pause(failures, self._interval, random.random()))  # noqa: S311  # no secret
+                await self._back_off(failures)
 
     async def _keep_pushing(self) -> None:
         failures = 0
@@ -85,7 +86,11 @@ class Engine:
             else:
                 failures += 1
                 self._written.set()
-                await asyncio.sleep(pause(failures, self._interval, random.random()))  # noqa: S311  # no secret
+                await self._back_off(failures)
+
+    async def _back_off(self, failures: int) -> None:
+        jitter = random.random()  # noqa: S311  # no secret
+        await asyncio.sleep(backoff_seconds(failures, _FIRST_BACKOFF, self._interval, jitter))
 
     async def _push(self) -> None:
         await push_all(self._local, self._server)

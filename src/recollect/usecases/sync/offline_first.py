@@ -24,11 +24,11 @@ from recollect.core.errors import (
     StoreError,
     StoreUnavailable,
 )
-from recollect.core.imports.batch import BatchItem, Remembered
+from recollect.core.memory.batch import BatchItem, Remembered
 from recollect.core.memory.ids import IdPrefix
 from recollect.core.recall.offline import mark_local_answer, mark_local_report
 from recollect.usecases.recall.hits import BothAnswers, merge_answers
-from recollect.usecases.workers.tasks import cancel
+from recollect.usecases.tasks import cancel
 
 if TYPE_CHECKING:
     from recollect.core.admin.stats import Stats

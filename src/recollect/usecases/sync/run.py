@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final
 
 from recollect.core.admin.timeouts import TIMEOUTS, Timeouts
 from recollect.core.errors import NotAllowed, RecollectError, StoreBusy
-from recollect.core.privacy.redaction import explained, locations
+from recollect.core.privacy.redaction import locations, safe_message
 from recollect.usecases.sync.sync import OnStep, pull_page, push_all, record_error, silent, sync
-from recollect.usecases.workers.tasks import end
+from recollect.usecases.tasks import cancel_and_wait
 
 if TYPE_CHECKING:
     from recollect.core.sync.model import SyncStatus
@@ -48,7 +48,7 @@ class SyncRun:
         """
         if not self.lock.acquire():
             raise StoreBusy(
-                "another process syncs this store",
+                "another process is syncing this store",
                 remedy="Let it finish: `recollect status` shows how far it is.",
             )
         try:
@@ -92,7 +92,7 @@ class SyncRun:
         try:
             yield
         finally:
-            await end(task)
+            await cancel_and_wait(task)
 
     async def _keep_running(self, engine: Engine) -> None:
         while True:
@@ -100,7 +100,7 @@ class SyncRun:
                 if self.lock.acquire():
                     await engine.run()
             except Exception as error:  # noqa: BLE001  # a bug of ours must not end the syncing
-                log.error("the sync engine failed: %s at %s", explained(error), locations(error))  # noqa: TRY400  # its text may quote a memory
+                log.error("the sync engine failed: %s at %s", safe_message(error), locations(error))  # noqa: TRY400  # its text may quote a memory
             finally:
                 self.lock.release()
             await asyncio.sleep(_RESTART_SECONDS)

@@ -20,7 +20,7 @@ from recollect.core.errors import (
     StoreBusy,
     StoreError,
 )
-from recollect.usecases.workers.tasks import end
+from recollect.usecases.tasks import cancel_and_wait
 
 if TYPE_CHECKING:
     from recollect.core.sync.model import Outgoing, Revision
@@ -60,7 +60,7 @@ async def sync(
             await local.record_success(clock.now())
             return
     raise StoreError(
-        "sync did not come to an end: others write to the same memories without pause",
+        "sync did not finish: other clients keep changing the same memories",
         remedy="Run `recollect sync` again in a moment; nothing is lost.",
     )
 
@@ -82,7 +82,7 @@ async def _both(
     try:
         await asyncio.gather(pushing, pulling)
     finally:
-        await end(pushing, pulling)
+        await cancel_and_wait(pushing, pulling)
     return pushing.result()
 
 
@@ -99,7 +99,7 @@ async def push_all(local: SyncStore, server: SyncServer, on_step: OnStep = silen
         repeats = repeats + 1 if ids == former else 0
         if repeats == _ROUNDS:
             raise StoreError(
-                "the server's answers do not settle what was sent",
+                "the server did not confirm every change that was sent",
                 remedy="Upgrade Recollect on the older side; what waits is kept.",
             )
         former = ids

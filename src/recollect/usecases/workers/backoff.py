@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Hashable, Iterator
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
+from recollect.core.backoff import backoff_seconds
 from recollect.core.errors import ModelBusy, ModelSlow, RecollectError, StoreError
 
 _FIRST_SECONDS: Final = 1.0
@@ -21,7 +22,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class BackoffEvent:
     """Work of one kind stands still for `seconds`: that of a model, of a space, or of the store."""
 
     of: str
@@ -40,10 +41,13 @@ class Backoff:
 
 
 def backoff_after(error: RecollectError, before: Backoff | None, now: float) -> Backoff:
-    seconds = _FIRST_SECONDS if before is None else min(2 * before.seconds, _LONGEST_SECONDS)
+    if before is None:
+        number, seconds = 1, _FIRST_SECONDS
+    else:  # doubled from the last wait, which may be one that a busy model asked for
+        number, seconds = before.number + 1, backoff_seconds(2, before.seconds, _LONGEST_SECONDS)
     if isinstance(error, ModelBusy):
         seconds = max(seconds, error.seconds)
-    return Backoff(error, seconds, now + seconds, 1 if before is None else before.number + 1)
+    return Backoff(error, seconds, now + seconds, number)
 
 
 def is_transient(backoff: Backoff) -> bool:
@@ -57,7 +61,7 @@ def is_transient(backoff: Backoff) -> bool:
 class Backoffs:
     """What is backing off, each kind of work by its key. `report` is called for each new one."""
 
-    def __init__(self, report: Callable[[Trouble], None], now: Callable[[], float]) -> None:
+    def __init__(self, report: Callable[[BackoffEvent], None], now: Callable[[], float]) -> None:
         self._report = report
         self._now = now
         self._by_key: dict[Hashable, Backoff] = {}
@@ -87,7 +91,7 @@ class Backoffs:
             raise
         except RecollectError as error:
             self._by_key[key] = backoff = backoff_after(error, before, self._now())
-            self._report(Trouble(of, error, backoff.seconds))
+            self._report(BackoffEvent(of, error, backoff.seconds))
             return None
         self._by_key.pop(key, None)
         return done

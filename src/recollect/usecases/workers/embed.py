@@ -26,10 +26,10 @@ from recollect.core.errors import (
     RecollectError,
     StoreError,
 )
-from recollect.core.privacy.redaction import explained
+from recollect.core.privacy.redaction import safe_message
 from recollect.core.recall.space import EmbeddingJob, StoredSpace
 from recollect.ports.embedding import Embedder, Embedders, EmbeddingQueue
-from recollect.usecases.workers.backoff import Trouble
+from recollect.usecases.workers.backoff import BackoffEvent
 
 # The name that stands for no model at all.
 NO_EMBEDDER: Final = "none"
@@ -61,7 +61,7 @@ class Embedded:
     failed: tuple[UUID, ...] = ()
 
 
-OnEmbedding = Callable[[Embedded | Trouble], None]
+OnEmbedding = Callable[[Embedded | BackoffEvent], None]
 
 
 async def embed_batch(
@@ -125,7 +125,7 @@ class _Batch:
                     return
                 await _probe(self.embedder)
                 if len(group) == 1:
-                    self.failed.append((group[0], explained(error)))
+                    self.failed.append((group[0], safe_message(error)))
                 else:
                     middle = len(group) // 2
                     waiting += [group[middle:], group[:middle]]
@@ -214,7 +214,7 @@ async def _vectors(embedder: Embedder, texts: Sequence[str]) -> list[list[float]
             f"{embedder.space.model} made {len(vectors)} vectors of dimension "
             f"{sorted(dimensions)} for {len(texts)} texts, instead of dimension "
             f"{embedder.space.dimension}",
-            remedy="It is not the model that was named: correct its address or its files.",
+            remedy="Check the model's address or files: they belong to another model.",
         )
     if not all(
         isfinite(length) and length > 0.0 for length in (hypot(*vector) for vector in vectors)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from recollect.core.recall.space import StoredSpace
-from recollect.usecases.workers.backoff import Backoffs, Trouble
+from recollect.usecases.workers.backoff import BackoffEvent, Backoffs
 from recollect.usecases.workers.embed import (
     NO_EMBEDDER,
     Embedded,
@@ -46,7 +46,7 @@ class EmbeddingStep:
         progress = [await queue.progress(space) for space in await _spaces_in_use(self._context)]
         return sum(part.waiting for part in progress), sum(part.failing for part in progress)
 
-    def report(self, trouble: Trouble) -> None:
+    def report(self, trouble: BackoffEvent) -> None:
         self._on_event(trouble)
 
     async def _embed(self, space: StoredSpace) -> Embedded | None:

@@ -13,9 +13,9 @@ from recollect.usecases.graph.extract import (
     extract_batch,
 )
 from recollect.usecases.graph.read import read_batch
-from recollect.usecases.workers.backoff import Backoffs, Trouble
+from recollect.usecases.workers.backoff import BackoffEvent, Backoffs
 
-OnGraph = Callable[[Extracted | Compared | Trouble], None]
+OnGraph = Callable[[Extracted | Compared | BackoffEvent], None]
 
 
 class GraphStep:
@@ -49,5 +49,5 @@ class GraphStep:
         progress = await self._context.progress()
         return progress.waiting, progress.failing
 
-    def report(self, trouble: Trouble) -> None:
+    def report(self, trouble: BackoffEvent) -> None:
         self._on_event(trouble)

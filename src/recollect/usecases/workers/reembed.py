@@ -24,7 +24,7 @@ from recollect.core.errors import (
 )
 from recollect.core.recall.space import EmbeddingProgress, StoredSpace
 from recollect.core.text.analysis import counted
-from recollect.usecases.workers.backoff import Trouble
+from recollect.usecases.workers.backoff import BackoffEvent
 from recollect.usecases.workers.embed import (
     NO_EMBEDDER,
     EmbeddingContext,
@@ -199,7 +199,7 @@ async def _fill(
             if failures == _FAILURES:
                 raise ModelUnavailable(str(error), remedy=f"{error.remedy} {_AGAIN}") from error
             seconds = max(_PAUSE * 2**failures, asked)
-            on_event(Trouble(space.space.name, error, seconds))
+            on_event(BackoffEvent(space.space.name, error, seconds))
             await sleep(seconds)
             continue
         failures, works = 0, True

@@ -14,8 +14,8 @@ from typing import Final, Protocol
 from recollect.core.errors import StoreError
 from recollect.usecases.workers.backoff import (
     Backoff,
+    BackoffEvent,
     Backoffs,
-    Trouble,
     backoff_after,
     is_transient,
 )
@@ -45,7 +45,7 @@ class Step(Protocol):
     async def count_left(self) -> tuple[int, int]:
         """How much waits, and how much of that has failed and is retried later."""
 
-    def report(self, trouble: Trouble) -> None:
+    def report(self, trouble: BackoffEvent) -> None:
         """Part of the work, or the store, backs off."""
 
 
@@ -74,7 +74,7 @@ class Worker:
                 lost = None
             except StoreError as error:
                 lost = backoff_after(error, lost, self._now())
-                self._step.report(Trouble("store", error, lost.seconds))
+                self._step.report(BackoffEvent("store", error, lost.seconds))
                 await self._sleep(lost.seconds)
 
     async def work_off(self) -> int:

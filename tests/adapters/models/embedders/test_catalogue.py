@@ -83,9 +83,9 @@ def test_hosted_names_carry_what_decides_about_the_vectors(
 @pytest.mark.parametrize(
     ("name", "options", "field", "said"),
     [
-        ("none", {}, "model", "no embedding model called 'none'"),
+        ("none", {}, "model", "unknown embedding model 'none'"),
         ("minillm", {}, "model", "minilm, minilm-fp32, mpnet, folder:/PATH"),
-        ("openai", {}, "model", "no embedding model called 'openai'"),
+        ("openai", {}, "model", "unknown embedding model 'openai'"),
         ("voyage/voyage-3.5", {}, "RECOLLECT_VOYAGE_API_KEY", "Set RECOLLECT_VOYAGE_API_KEY"),
         ("compatible/x@8", {}, "RECOLLECT_COMPATIBLE_URL", "Set RECOLLECT_COMPATIBLE_URL"),
         (
@@ -100,7 +100,7 @@ def test_hosted_names_carry_what_decides_about_the_vectors(
             "RECOLLECT_EGRESS",
             "RECOLLECT_EGRESS=hosted",
         ),
-        ("folder:models/mine", {}, "model", "folder:/the/whole/path"),
+        ("folder:models/mine", {}, "model", "folder:/the/absolute/path"),
     ],
 )
 def test_a_name_that_cannot_be_used_says_what_to_change(

@@ -12,7 +12,7 @@ from tests.loopback import Api, Loopback, Spoiled, vector_of
 
 from recollect.adapters.models.embedders.hosted import FIRST_TEXTS, HostedEmbedder
 from recollect.adapters.models.embedders.hosted_providers import PROVIDERS
-from recollect.adapters.models.hosted.retries import DOCUMENT_PATIENCE
+from recollect.adapters.models.hosted.retries import DOCUMENT_RETRIES
 
 APIS: tuple[Api, ...] = ("voyage", "openai", "cohere", "compatible")
 KEY = "key-that-must-not-show"
@@ -32,7 +32,7 @@ def embedder_of(server: Loopback, **options: object) -> HostedEmbedder:
         "model": "some-model",
         "dimension": 8,
         "base_url": server.base_url,
-        "query_patience": DOCUMENT_PATIENCE,  # a busy machine may be slow to answer itself
+        "query_retries": DOCUMENT_RETRIES,  # a busy machine may be slow to answer itself
     }
     return HostedEmbedder(PROVIDERS[server.api], **(defaults | options))  # type: ignore[arg-type]  # a table of options
 
@@ -163,8 +163,8 @@ def test_many_texts_go_in_requests_that_grow_to_the_providers_size(server: Loopb
     provider = PROVIDERS[server.api]
     texts = [f"fact number {number}" for number in range(3 * provider.max_texts)]
     # However busy the machine: an answer within minutes is a quick one.
-    calm = replace(DOCUMENT_PATIENCE, request_seconds=9999, total_seconds=9999)
-    vectors = documents(server, texts, document_patience=calm)
+    calm = replace(DOCUMENT_RETRIES, request_seconds=9999, total_seconds=9999)
+    vectors = documents(server, texts, document_retries=calm)
     purpose = DOCUMENT_PURPOSE.get(server.api, "")
     assert vectors == [unit(vector_of(text, 8, purpose)) for text in texts]
     field = "texts" if server.api == "cohere" else "input"

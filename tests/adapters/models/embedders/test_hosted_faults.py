@@ -13,14 +13,18 @@ from tests.loopback import Api, Cut, Fault, Garbage, Loopback, Request, Spoiled,
 
 from recollect.adapters.models.embedders.hosted import FIRST_TEXTS, HostedEmbedder
 from recollect.adapters.models.embedders.hosted_providers import PROVIDERS
-from recollect.adapters.models.hosted.retries import DOCUMENT_PATIENCE, Patience, Silence
+from recollect.adapters.models.hosted.retries import DOCUMENT_RETRIES, RetryAfter, RetryPolicy
 from recollect.core.errors import ModelBusy, ModelSlow, ModelUnavailable
 
 APIS: tuple[Api, ...] = ("voyage", "openai", "cohere", "compatible")
 KEY = "key-that-must-not-show"
 TEXT = "text-that-must-not-show"
-PATIENT = Patience(request_seconds=30, attempts=4, total_seconds=60, first_wait=0.5, longest_wait=8)
-TWICE = Patience(request_seconds=30, attempts=2, total_seconds=99, first_wait=0.5, longest_wait=8)
+PATIENT = RetryPolicy(
+    request_seconds=30, attempts=4, total_seconds=60, first_wait=0.5, longest_wait=8
+)
+TWICE = RetryPolicy(
+    request_seconds=30, attempts=2, total_seconds=99, first_wait=0.5, longest_wait=8
+)
 
 
 @pytest.fixture
@@ -61,22 +65,22 @@ def opened(server: Loopback, **options: Any) -> HostedEmbedder:
     )
 
 
-def embed(server: Loopback, patience: Patience = PATIENT, texts: int = 1) -> tuple[int, Waits]:
+def embed(server: Loopback, retries: RetryPolicy = PATIENT, texts: int = 1) -> tuple[int, Waits]:
     """Embed texts; the number of vectors and the waits between requests."""
 
     async def run(loop: AdvancingClock) -> tuple[int, Waits]:
         waits = Waits(loop)
         async with opened(
-            server, document_patience=patience, sleep=waits, jitter=lambda: 1.0
+            server, document_retries=retries, sleep=waits, jitter=lambda: 1.0
         ) as embedder:
             return len(await embedder.embed_documents([TEXT] * texts)), waits
 
     return run_advancing(run)
 
 
-def refused(server: Loopback, patience: Patience = PATIENT, texts: int = 1) -> ModelUnavailable:
+def refused(server: Loopback, retries: RetryPolicy = PATIENT, texts: int = 1) -> ModelUnavailable:
     with pytest.raises(ModelUnavailable) as caught:
-        embed(server, patience, texts)
+        embed(server, retries, texts)
     return caught.value
 
 
@@ -127,7 +131,7 @@ def test_a_wait_past_the_limit_is_not_begun(server: Loopback) -> None:
 def test_a_stalled_request_is_given_up_and_tried_again(server: Loopback) -> None:
     async def run(loop: AdvancingClock) -> None:
         server.misbehave(*[Stall(lambda: loop.advance(30))] * 2)
-        async with opened(server, document_patience=TWICE, sleep=Waits(loop)) as embedder:
+        async with opened(server, document_retries=TWICE, sleep=Waits(loop)) as embedder:
             with pytest.raises(ModelUnavailable, match=r"did not answer within 30\.0 s"):
                 await embedder.embed_documents([TEXT])
 
@@ -148,11 +152,11 @@ def test_a_server_that_is_gone_is_named() -> None:
     [
         (Spoiled(dimension=6), "dimension 6, not 8"),
         (Spoiled(missing=1), "1 vectors for 2 texts"),
-        (Garbage(b"<html>busy</html>"), "not of its API's form"),
-        (Garbage(b"\xff\xfe"), "not of its API's form"),
-        (Garbage(b""), "not of its API's form"),
-        (Garbage(b"[" * 100_000), "not of its API's form"),
-        (Garbage(b'{"data": 5, "embeddings": 5}'), "not of its API's form"),
+        (Garbage(b"<html>busy</html>"), "in the wrong format"),
+        (Garbage(b"\xff\xfe"), "in the wrong format"),
+        (Garbage(b""), "in the wrong format"),
+        (Garbage(b"[" * 100_000), "in the wrong format"),
+        (Garbage(b'{"data": 5, "embeddings": 5}'), "in the wrong format"),
         (Garbage(b'{"data": [], "embeddings": {"float": []}}'), "0 vectors for 2 texts"),
     ],
     ids=str,
@@ -178,7 +182,7 @@ def test_a_vector_without_direction_is_refused(each_server: Loopback, numbers: s
     data = f'"data": [{{"index": 0, "embedding": [{numbers}]}}]'
     body = f'{{{data}, "embeddings": {{"float": [[{numbers}]]}}}}'
     each_server.misbehave(Garbage(body.encode()))
-    assert "no direction" in str(refused(each_server))
+    assert "without a direction" in str(refused(each_server))
 
 
 def test_a_redirect_is_not_followed(server: Loopback) -> None:
@@ -189,11 +193,13 @@ def test_a_redirect_is_not_followed(server: Loopback) -> None:
 
 
 def test_a_query_is_given_up_sooner_than_documents(server: Loopback) -> None:
-    once = Patience(request_seconds=20, attempts=1, total_seconds=20, first_wait=1, longest_wait=1)
+    once = RetryPolicy(
+        request_seconds=20, attempts=1, total_seconds=20, first_wait=1, longest_wait=1
+    )
 
     async def run(loop: AdvancingClock) -> None:
         server.misbehave(Stall(lambda: loop.advance(20)))
-        async with opened(server, query_patience=once, document_patience=PATIENT) as embedder:
+        async with opened(server, query_retries=once, document_retries=PATIENT) as embedder:
             with pytest.raises(ModelUnavailable, match="did not answer"):
                 await embedder.embed_query(TEXT)
             assert len(await embedder.embed_documents([TEXT])) == 1
@@ -207,7 +213,7 @@ def sizes(server: Loopback) -> list[int]:
 
 def test_a_server_that_is_too_slow_is_sent_half_of_it_the_next_time(server: Loopback) -> None:
     async def run(loop: AdvancingClock) -> None:
-        slow = Stall(lambda: loop.advance(DOCUMENT_PATIENCE.request_seconds))
+        slow = Stall(lambda: loop.advance(DOCUMENT_RETRIES.request_seconds))
         server.misbehave(slow, slow)
         async with opened(server) as embedder:
             for _ in range(2):
@@ -224,7 +230,7 @@ def test_a_server_that_is_too_slow_is_sent_half_of_it_the_next_time(server: Loop
 
 def test_an_answer_that_takes_long_does_not_make_the_next_request_larger(server: Loopback) -> None:
     async def run(loop: AdvancingClock) -> None:
-        long = DOCUMENT_PATIENCE.request_seconds * 0.3
+        long = DOCUMENT_RETRIES.request_seconds * 0.3
 
         def slowly(_: Request) -> Fault:
             loop.advance(long)
@@ -245,18 +251,21 @@ def test_who_asks_for_silence_gets_it_from_all_of_an_account(server: Loopback, s
             loop.advance(seconds)
             await asyncio.sleep(0)
 
-        silence = Silence()
-        async with opened(server, silence=silence) as one, opened(server, silence=silence) as other:
+        retry_after = RetryAfter()
+        async with (
+            opened(server, retry_after=retry_after) as one,
+            opened(server, retry_after=retry_after) as other,
+        ):
             server.misbehave(Status(status, (("Retry-After", "600"),)))
             with pytest.raises(ModelBusy, match=f"status {status}") as caught:
                 await one.embed_documents([TEXT])
             assert caught.value.seconds == 600
             for asked in (one.embed_query, other.embed_query):
-                with pytest.raises(ModelBusy, match="asked to be sent nothing for another") as busy:
+                with pytest.raises(ModelBusy, match="asked to wait another") as busy:
                     await asked(TEXT)
                 assert 0 < busy.value.seconds <= 600
             await pass_by(500)
-            with pytest.raises(ModelBusy, match="asked to be sent nothing"):
+            with pytest.raises(ModelBusy, match="asked to wait"):
                 await other.embed_documents([TEXT])
             assert len(server.requests) == 1
             await pass_by(100)

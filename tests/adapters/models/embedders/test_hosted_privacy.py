@@ -73,7 +73,7 @@ def test_a_key_is_not_sent_in_the_clear_to_another_machine() -> None:
 
 
 @pytest.mark.parametrize("key", [None, "", "  "])
-def test_a_provider_that_needs_a_key_says_so(key: str | None) -> None:
+def test_provider_requires_its_key(key: str | None) -> None:
     with pytest.raises(InvalidInput, match="needs a key"):
         HostedEmbedder(VOYAGE, egress="hosted", key=key)
 

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from recollect.adapters.models.embedders.hosted import BYTES_PER_TOKEN, first_request
 from recollect.adapters.models.embedders.hosted_providers import OPENAI, VOYAGE
 from recollect.adapters.models.hosted.retries import (
-    DOCUMENT_PATIENCE,
-    LONGEST_SILENCE,
-    QUERY_PATIENCE,
-    Patience,
-    Silence,
-    retry_after,
+    DOCUMENT_RETRIES,
+    MAX_RETRY_AFTER,
+    QUERY_RETRIES,
+    RetryAfter,
+    RetryPolicy,
+    parse_retry_after,
     wait_before,
 )
 from recollect.core.admin.timeouts import Timeouts
@@ -27,7 +27,7 @@ from recollect.core.recall.settings import RecallSettings
 from recollect.usecases.workers.embed import BEGIN_SECONDS
 
 NOW = datetime(2026, 1, 5, 12, 0, 0, tzinfo=UTC)
-PATIENCE = Patience(
+RETRIES = RetryPolicy(
     request_seconds=1, attempts=9, total_seconds=100, first_wait=0.5, longest_wait=4
 )
 
@@ -46,7 +46,7 @@ PATIENCE = Patience(
     ],
 )
 def test_waits(retry: int, jitter: float, asked: float | None, wait: float) -> None:
-    assert wait_before(retry, PATIENCE, jitter, asked) == wait
+    assert wait_before(retry, RETRIES, jitter, asked) == wait
 
 
 @pytest.mark.parametrize(
@@ -66,12 +66,12 @@ def test_waits(retry: int, jitter: float, asked: float | None, wait: float) -> N
     ],
 )
 def test_retry_after(header: str | None, seconds: float | None) -> None:
-    assert retry_after(header, NOW) == seconds
+    assert parse_retry_after(header, NOW) == seconds
 
 
 @given(st.text())
 def test_no_retry_after_header_raises(header: str) -> None:
-    retry_after(header, NOW)
+    parse_retry_after(header, NOW)
 
 
 @given(st.lists(st.text(min_size=1, alphabet=st.characters(codec="utf-8"), max_size=30)))
@@ -95,14 +95,14 @@ def test_a_text_longer_than_the_api_takes_is_cut_between_characters() -> None:
 def test_a_query_is_given_up_while_its_leg_can_still_say_why() -> None:
     defaults: dict[str, Any] = {one.name: one.default for one in fields(RecallSettings)}
     legs = PhaseShares().legs * defaults["deadline_ms"] / 1000
-    assert QUERY_PATIENCE.total_seconds <= 0.8 * legs  # the store is asked before
-    assert QUERY_PATIENCE.request_seconds < DOCUMENT_PATIENCE.request_seconds
+    assert QUERY_RETRIES.total_seconds <= 0.8 * legs  # the store is asked before
+    assert QUERY_RETRIES.request_seconds < DOCUMENT_RETRIES.request_seconds
 
 
 def test_a_documents_text_is_sent_once_and_before_its_claim_lapses() -> None:
-    assert DOCUMENT_PATIENCE.attempts == 1
-    assert DOCUMENT_PATIENCE.total_seconds < BEGIN_SECONDS  # one text at fault can be told
-    assert BEGIN_SECONDS + DOCUMENT_PATIENCE.total_seconds <= Timeouts().lease - 10.0
+    assert DOCUMENT_RETRIES.attempts == 1
+    assert DOCUMENT_RETRIES.total_seconds < BEGIN_SECONDS  # one text at fault can be told
+    assert BEGIN_SECONDS + DOCUMENT_RETRIES.total_seconds <= Timeouts().lease - 10.0
 
 
 @pytest.mark.parametrize(
@@ -113,13 +113,13 @@ def test_a_documents_text_is_sent_once_and_before_its_claim_lapses() -> None:
         ([(0.0, 4.0)], 0.0),
         ([(0.0, 9.0), (1.0, 2.0)], 9.0 - 5.0),
         ([(0.0, 7.0), (4.0, 7.0)], 4.0 + 7.0 - 5.0),
-        ([(0.0, 1e9)], LONGEST_SILENCE - 5.0),
+        ([(0.0, 1e9)], MAX_RETRY_AFTER - 5.0),
     ],
 )
 def test_a_silence_lasts_as_long_as_anybody_asked_for(
     asked: list[tuple[float, float]], left: float
 ) -> None:
-    silence = Silence()
+    retry_after = RetryAfter()
     for moment, seconds in asked:
-        silence.keep(seconds, moment)
-    assert silence.left(5.0) == left
+        retry_after.keep(seconds, moment)
+    assert retry_after.left(5.0) == left

@@ -133,7 +133,7 @@ def test_the_second_source_is_asked_when_the_first_is_wrong(index: Index, models
     ("spoil", "said"),
     [
         (lambda index: next(index.folder.iterdir()).unlink(), "could not reach the index"),
-        (lambda index: index.source("tiny-model", tiny_files(seed=2)), "was refused"),
+        (lambda index: index.source("tiny-model", tiny_files(seed=2)), "was rejected"),
     ],
     ids=["no index", "another wheel under the same name"],
 )

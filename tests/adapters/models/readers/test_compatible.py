@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.chat_loopback import ChatLoopback, Fault, Sent, model, says
 
-from recollect.adapters.models.hosted.retries import Patience
+from recollect.adapters.models.hosted.retries import RetryPolicy
 from recollect.adapters.models.language_model import MAX_ANSWER
 from recollect.adapters.models.readers.compatible import CompatibleReader, compatible_reader
 from recollect.core.errors import InvalidInput, ModelUnavailable
@@ -17,7 +17,7 @@ from recollect.core.graph.extraction import ReadTexts
 
 pytestmark = pytest.mark.anyio
 
-PATIENCE = Patience(
+RETRIES = RetryPolicy(
     request_seconds=60.0, attempts=3, total_seconds=600.0, first_wait=0.0, longest_wait=0.0
 )
 GOOD = model(says(("Ada", "knows", "Bob")))
@@ -25,9 +25,9 @@ TRIPLE = {"subject": "Ada", "relation": "knows", "object": "Bob"}
 
 
 async def read(
-    server: ChatLoopback, *texts: str, patience: Patience = PATIENCE, **options: Any
+    server: ChatLoopback, *texts: str, retries: RetryPolicy = RETRIES, **options: Any
 ) -> ReadTexts:
-    reader = CompatibleReader(server.url, "m", egress="local", patience=patience, **options)
+    reader = CompatibleReader(server.url, "m", egress="local", retries=retries, **options)
     async with reader as opened:
         return await opened.read(texts)
 
@@ -134,7 +134,7 @@ async def test_what_is_kept_of_an_answer_has_its_form_and_bounds(
 async def test_an_answer_without_an_end_is_not_read_to_it() -> None:
     with ChatLoopback(GOOD) as server:
         server.misbehave(Fault(200, b" " * (MAX_ANSWER + 100_000)))
-        with pytest.raises(ModelUnavailable, match="without an end"):
+        with pytest.raises(ModelUnavailable, match="does not end"):
             await read(server, "a")
     assert len(server.requests) == 1
 
@@ -168,11 +168,11 @@ async def test_what_will_not_pass_is_not_tried_again(status: int) -> None:
 
 
 async def test_one_that_never_answers_is_given_up() -> None:
-    patience = Patience(0.2, attempts=2, total_seconds=60, first_wait=0.0, longest_wait=0.0)
+    retries = RetryPolicy(0.2, attempts=2, total_seconds=60, first_wait=0.0, longest_wait=0.0)
     with ChatLoopback(GOOD) as server:
         server.misbehave(Fault(stalls=True), Fault(stalls=True))
         with pytest.raises(ModelUnavailable, match="did not answer"):
-            await read(server, "a", patience=patience)
+            await read(server, "a", retries=retries)
 
 
 @pytest.mark.parametrize("tokens", [None, "many", -1, 10**12])
@@ -185,13 +185,13 @@ def test_text_does_not_leave_this_machine_unless_it_may() -> None:
     with pytest.raises(InvalidInput, match="RECOLLECT_EGRESS=local"):
         CompatibleReader("https://api.example.org/v1", "m", egress="local")
     CompatibleReader("https://api.example.org/v1", "m", egress="hosted", key="k")
-    with pytest.raises(InvalidInput, match="A key may not be sent"):
+    with pytest.raises(InvalidInput, match="A key must not be sent"):
         CompatibleReader("http://api.example.org/v1", "m", egress="hosted", key="k")
-    with pytest.raises(InvalidInput, match="characters that no key has"):
+    with pytest.raises(InvalidInput, match="contains invalid characters"):
         CompatibleReader("http://127.0.0.1:1/v1", "m", egress="local", key="a\nb")
 
 
 @pytest.mark.parametrize(("url", "name"), [(None, "m"), ("http://127.0.0.1:1/v1", None)])
 def test_a_language_model_must_be_named(url: str | None, name: str | None) -> None:
-    with pytest.raises(InvalidInput, match="none is named"):
+    with pytest.raises(InvalidInput, match="none is configured"):
         compatible_reader(url, name, egress="local", key=None)

@@ -59,7 +59,7 @@ def test_a_run_cancelled_while_it_waits_its_turn_never_starts() -> None:
     assert model.read == ["one"]
 
 
-def test_closing_ends_a_run_and_its_caller_is_told() -> None:
+def test_closing_the_reranker_ends_a_run_with_an_error() -> None:
     model = Gated()
 
     async def run() -> None:

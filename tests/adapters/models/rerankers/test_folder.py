@@ -90,7 +90,7 @@ def test_a_corrupt_file_is_named(tmp_path: Path, name: str) -> None:
     write_folder(tmp_path, summing_model())
     path = tmp_path / name
     path.write_bytes(path.read_bytes()[:50])
-    with pytest.raises(ModelUnavailable, match="cannot be read") as caught:
+    with pytest.raises(ModelUnavailable, match="could not be read") as caught:
         scores(tmp_path, QUERY, ["friday"])
     assert name in str(caught.value)
     assert caught.value.remedy

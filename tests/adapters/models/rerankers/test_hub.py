@@ -66,7 +66,7 @@ def test_a_model_that_is_not_here_and_cannot_be_fetched_says_what_to_do(
 
     async def run() -> None:
         async with hub_reranker(NAME, cache=tmp_path) as reranker:
-            with pytest.raises(ModelUnavailable, match=f"{NAME} cannot be fetched") as caught:
+            with pytest.raises(ModelUnavailable, match=f"{NAME} could not be downloaded") as caught:
                 await reranker.scores("query", ["text"])
             assert "model.onnx" in caught.value.remedy
 

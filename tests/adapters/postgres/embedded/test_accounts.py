@@ -140,4 +140,4 @@ def test_a_home_that_is_closed_to_this_user_is_named_so(home: Path) -> None:
     )
     home.chmod(0o700)
     assert run.stderr == ""
-    assert run.stdout.startswith(f"{home} is closed to this user. Run Recollect as the user whose")
+    assert run.stdout.startswith(f"This user cannot access {home}. Run Recollect as the user whose")

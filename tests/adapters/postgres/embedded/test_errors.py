@@ -42,7 +42,7 @@ def test_a_home_that_cannot_be_made(embed: Embed, home: Path) -> None:
 
 
 def test_a_home_where_no_folder_can_be_made(embed: Embed) -> None:
-    with pytest.raises(HomeUnusable, match="/proc/below cannot be made") as caught:
+    with pytest.raises(HomeUnusable, match="Cannot create /proc/below") as caught:
         embed(Path("/proc/below/home"))
     assert "RECOLLECT_HOME" in caught.value.remedy
 
@@ -139,7 +139,7 @@ def test_a_lost_password(embed: Embed) -> None:
 def test_initdb_that_fails_is_quoted_and_leaves_no_data(
     embed: Embed, home: Path, installation: Path
 ) -> None:
-    embed().vector_support  # noqa: B018 (installs)
+    embed().verdict  # noqa: B018 (installs)
     broken = home / "broken"
     shutil.copytree(installation, broken, symlinks=True)
     broken.chmod(0o711)

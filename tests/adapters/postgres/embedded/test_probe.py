@@ -29,7 +29,7 @@ def never_asked(url: str) -> None:
 
 def test_halfvec_is_found_to_work_here(embed: Embed, installation: Path) -> None:
     embedded = embed()
-    assert embedded.vector_support.available, embedded.vector_support.reason
+    assert embedded.verdict.available, embedded.verdict.reason
     kept = json.loads((installation / "probe.json").read_text())
     assert (kept["available"], kept["postgres"], kept["pgvector"]) == (True, "18.1", "0.8.5")
 
@@ -43,10 +43,10 @@ def test_a_crashing_build_starts_without_the_extension(
     with embedded as url, psycopg.connect(url) as connection:
         extensions = connection.execute("select extname from pg_extension").fetchall()
     assert ("vector",) not in extensions
-    assert not embedded.vector_support.available
-    assert "signal 4: Illegal instruction" in embedded.vector_support.reason
+    assert not embedded.verdict.available
+    assert "signal 4: Illegal instruction" in embedded.verdict.reason
 
-    assert not embed(installation=own, probe=never_asked).vector_support.available
+    assert not embed(installation=own, probe=never_asked).verdict.available
     kept = json.loads((own / "probe.json").read_text())
     (own / "probe.json").write_text(json.dumps({**kept, "processor": "another one"}))
     with embed(installation=own) as url, psycopg.connect(url) as connection:
@@ -61,7 +61,7 @@ def test_a_damaged_verdict_is_asked_for_again(
     copy_of(installation, own)
     (own / "probe.json").write_text(damage)
     asked: list[str] = []
-    assert embed(installation=own, probe=asked.append).vector_support.available
+    assert embed(installation=own, probe=asked.append).verdict.available
     assert len(asked) == 1
 
 

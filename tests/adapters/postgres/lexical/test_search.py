@@ -249,7 +249,8 @@ async def test_compiling_is_off_for_the_search_alone(store: PostgresStore, url: 
     async with await AsyncConnection.connect(url) as connection:
         await connection.execute("set jit = on")
         await connection.commit()
-        hits = await lexical.search(connection, WANTED, where=condition, params=params, depth=TOP)
+        wanted = lexical.LexicalSearch(condition, params, depth=TOP)
+        hits = await lexical.search(connection, WANTED, wanted)
         assert hits
         assert await _jit(connection) == "off"
         await connection.commit()

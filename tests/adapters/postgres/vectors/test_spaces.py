@@ -108,7 +108,7 @@ async def test_a_retired_space_is_opened_again_and_its_gaps_filled_before_a_swit
         second = await vectors.open_space("compass 2", replace(SPACE, revision="2"))
         await vectors.activate(second)
         await store.add(memory(1))
-        with pytest.raises(Conflict, match="given up"):
+        with pytest.raises(Conflict, match="dropped in the meantime"):
             await vectors.activate(first)
         back = await vectors.open_space("compass", SPACE)
         assert await embed_all(vectors, back, NORTH) == 1

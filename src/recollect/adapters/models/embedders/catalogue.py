@@ -26,7 +26,7 @@ from typing import Final, Self
 from recollect.adapters.models.embedders.local import LocalEmbedder, local_embedder
 from recollect.adapters.models.embedders.local_models import LOCAL_MODELS
 from recollect.adapters.models.embedders.weights import Progress
-from recollect.adapters.models.hosted.retries import Silence
+from recollect.adapters.models.hosted.retries import RetryAfter
 from recollect.core.admin.timeouts import TIMEOUTS, Timeouts
 from recollect.core.errors import InvalidInput, ModelUnavailable, RecollectError
 from recollect.core.privacy.egress import Egress
@@ -37,13 +37,13 @@ FOLDER: Final = "folder:"
 HUB: Final = "hub:"
 HOSTED: Final = ("voyage", "openai", "cohere", "compatible")
 _DIMENSION: Final = re.compile(r"(?P<model>.+)@(?P<dimension>[1-9][0-9]{0,4})")
-# A model that could not be made is not made again at every recall.
+# A model that failed is not tried again at every recall.
 _RETRY_SECONDS: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """How a hosted provider is reached from here; an empty `url` is the provider's own."""
+    """How to reach a hosted provider; an empty `url` is the provider's own."""
 
     key: str | None = field(default=None, repr=False)
     url: str = ""
@@ -51,14 +51,14 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class _Making:
-    """An embedder that is made, being made, or failed at `ended`."""
+    """An embedder that is ready, being created, or failed at `ended`."""
 
     task: asyncio.Task[Embedder]
     ended: list[float] = field(default_factory=list)
 
 
 class Catalogue:
-    """Implements `Embedders`. Use as an async context manager: its end closes what it made."""
+    """Implements `Embedders`. Use as an async context manager: it closes what it created."""
 
     def __init__(
         self,
@@ -80,8 +80,8 @@ class Catalogue:
         self._now = now
         self._makings: dict[str, _Making] = {}
         self._opened = AsyncExitStack()
-        # What an account is asked to wait holds for each of its models.
-        self._silences: dict[str, Silence] = {}
+        # When an account is asked to wait, that applies to all of its models.
+        self._retry_after: dict[str, RetryAfter] = {}
 
     async def __aenter__(self) -> Self:
         return self
@@ -95,7 +95,7 @@ class Catalogue:
         await self.close()
 
     async def close(self) -> None:
-        """Give up what is being made and close every embedder."""
+        """Cancel what is being created and close every embedder."""
         for making in self._makings.values():
             making.task.cancel()
         await asyncio.gather(
@@ -105,13 +105,13 @@ class Catalogue:
         await self._opened.aclose()
 
     async def embedder(self, name: str) -> Embedder:
-        """The model of this name. InvalidInput when the name or the settings forbid it,
-        ModelUnavailable when it cannot be had; it is then not tried again for a minute.
+        """The model of this name. InvalidInput if the name or the settings forbid it,
+        ModelUnavailable if it does not work; it is then not tried again for a minute.
         """
         making = self._makings.get(name)
         if making is None or (making.ended and self._now() - making.ended[0] >= _RETRY_SECONDS):
             making = self._makings[name] = self._begin(name)
-        # A recall that runs out of time does not undo the making: the next one needs it.
+        # A recall that times out does not cancel the creation: the next one needs it.
         return await asyncio.shield(making.task)
 
     def _begin(self, name: str) -> _Making:
@@ -157,7 +157,7 @@ class Catalogue:
             model=model,
             dimension=dimension,
             base_url=account.url,
-            silence=self._silences.setdefault(provider, Silence()),
+            retry_after=self._retry_after.setdefault(provider, RetryAfter()),
         )
         return await self._opened.enter_async_context(embedder)
 
@@ -177,28 +177,30 @@ def _from_files(
     folder = Path(name.removeprefix(FOLDER)).expanduser()
     if not folder.is_absolute():
         raise InvalidInput(
-            f"{name!r} is not a whole path, and other processes have other folders to start from",
+            f"{name!r} is not an absolute path, and other processes start in other folders",
             field="model",
-            remedy="Write folder:/the/whole/path.",
+            remedy="Write folder:/the/absolute/path.",
         )
     try:
         return folder_embedder(folder, yield_to_callers=yield_to_callers, timeouts=timeouts)
     except OSError as error:
         raise ModelUnavailable(
-            f"the model in {folder} cannot be read ({error.strerror})",
+            f"the model in {folder} could not be read ({error.strerror})",
             remedy="Make the folder and its files readable for this user.",
         ) from error
 
 
 def _check_known(provider: str, model: str, dimension: int | None, account: Account) -> None:
-    """Say which variable or part of the name is missing, before the adapter says it in general."""
+    """Report which variable or part of the name is missing, before the adapter reports it in
+    general.
+    """
     from recollect.adapters.models.embedders.hosted_providers import PROVIDERS
 
     variable = f"RECOLLECT_{provider.upper()}"
     known = PROVIDERS[provider]
     if not (account.url or known.base_url):
         raise InvalidInput(
-            f"the address of the server for {provider}/{model} is not known",
+            f"the address of the server for {provider}/{model} is not set",
             field=f"{variable}_URL",
             remedy=f"Set {variable}_URL, for example to http://127.0.0.1:11434/v1.",
         )
@@ -211,17 +213,17 @@ def _check_known(provider: str, model: str, dimension: int | None, account: Acco
         )
     if not model or (dimension is None and model not in known.models):
         raise InvalidInput(
-            f"the dimension of {provider}/{model or 'MODEL'} is not known",
+            f"the dimension of {provider}/{model or 'MODEL'} is unknown",
             field="model",
-            remedy=f"Write it behind the name: {provider}/{model or 'MODEL'}@768, with the "
-            "dimension that the model's page gives.",
+            remedy=f"Append it to the name: {provider}/{model or 'MODEL'}@768, with the dimension "
+            "that the model's page gives.",
         )
 
 
 def _unknown(name: str) -> RecollectError:
     return InvalidInput(
-        f"there is no embedding model called {name!r}",
+        f"unknown embedding model {name!r}",
         field="model",
         remedy=f"Use {', '.join(LOCAL_MODELS)}, folder:/PATH, hub:NAME, or "
-        f"{', '.join(f'{one}/NAME' for one in HOSTED)}.",
+        f"{', '.join(f'{provider}/NAME' for provider in HOSTED)}.",
     )

@@ -1,7 +1,7 @@
-"""Any folder with `model.onnx` and `tokenizer.json`, as exporters for ONNX write it.
+"""Any folder with `model.onnx` and `tokenizer.json`, as ONNX exporters write it.
 
-Where the exporter left the model's own notes beside it (how many tokens, how to pool), they are
-obeyed. The space's revision is a hash of the files: a folder whose files change is another space.
+The model's own notes beside it (how many tokens, how to pool) are respected. The space's revision
+is a hash of the files: a folder whose files change is another space.
 """
 
 from __future__ import annotations
@@ -31,15 +31,14 @@ def folder_embedder(
     yield_to_callers: Yield = no_yield,
     timeouts: Timeouts = TIMEOUTS,
 ) -> LocalEmbedder:
-    """The embedder of the model in `folder`.
-
-    Loads the model, since only its first vector tells its dimension: call it in a thread.
+    """The embedder of the model in `folder`. Loads the model, since only its first vector shows its
+    dimension: call it in a thread.
     """
     for required in ("model.onnx", "tokenizer.json"):
         if not (folder / required).is_file():
             raise ModelUnavailable(
                 f"There is no {required} in {folder}",
-                remedy="Name a folder that holds model.onnx and tokenizer.json.",
+                remedy="Name a folder that contains model.onnx and tokenizer.json.",
             )
     reading = Reading(max_tokens or _max_tokens(folder), pooling or _pooling(folder))
     encoder = Encoder(folder, reading)

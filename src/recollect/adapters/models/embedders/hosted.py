@@ -1,11 +1,9 @@
 """Embeddings from another server: one engine for every provider.
 
 What the providers have in common is everything that can go wrong, so it is handled once: the size
-of what is sent and the order and size of what comes back here, the way between in hosted/api.py.
-
-How many texts a server can manage in time nobody knows: a machine of one's own may take a second
-for each. So requests begin small, grow while they are answered quickly, and are halved when one is
-not answered in time.
+of requests and the order and size of answers here, the transport in hosted/api.py. How many texts a
+server can handle in time is unknown: a small machine may take a second for each. So requests start
+small, grow while they are answered quickly, and are halved when one times out.
 """
 
 from __future__ import annotations
@@ -24,10 +22,10 @@ from recollect.adapters.models.embedders.hosted_providers import Ask, Model, Pro
 from recollect.adapters.models.hosted.api import HostedApi, Sleep, can_be_key, refusal
 from recollect.adapters.models.hosted.failures import Failure
 from recollect.adapters.models.hosted.retries import (
-    DOCUMENT_PATIENCE,
-    QUERY_PATIENCE,
-    Patience,
-    Silence,
+    DOCUMENT_RETRIES,
+    QUERY_RETRIES,
+    RetryAfter,
+    RetryPolicy,
 )
 from recollect.core.errors import InvalidInput, ModelSlow
 from recollect.core.privacy.egress import Egress
@@ -37,13 +35,13 @@ from recollect.core.recall.space import Space
 # request below a provider's limit without knowing its tokenizer.
 BYTES_PER_TOKEN: Final = 2
 FIRST_TEXTS: Final = 8
-# Twice the texts must not come near the limit of time.
+# Twice the texts must stay well below the time limit.
 _QUICK_SHARE: Final = 0.25
 
 
 class HostedEmbedder:
-    """An embedder whose model runs behind `provider`'s API. Those of one account share its
-    `silence`. Open it with `async with`.
+    """An embedder whose model runs behind `provider`'s API. Embedders of one account share its
+    `retry_after`. Open it with `async with`.
     """
 
     def __init__(
@@ -57,9 +55,9 @@ class HostedEmbedder:
         base_url: str = "",
         revision: str = "",
         query_instruction: str = "",
-        query_patience: Patience = QUERY_PATIENCE,
-        document_patience: Patience = DOCUMENT_PATIENCE,
-        silence: Silence | None = None,
+        query_retries: RetryPolicy = QUERY_RETRIES,
+        document_retries: RetryPolicy = DOCUMENT_RETRIES,
+        retry_after: RetryAfter | None = None,
         sleep: Sleep = asyncio.sleep,
         jitter: Callable[[], float] = random.random,
     ) -> None:
@@ -70,7 +68,7 @@ class HostedEmbedder:
             provider.path,
             egress=egress,
             key=key,
-            silence=silence,
+            retry_after=retry_after,
             sleep=sleep,
             jitter=jitter,
         )
@@ -86,9 +84,9 @@ class HostedEmbedder:
             dimension=chosen.dimension,
             query_instruction=query_instruction,
         )
-        self._patience: dict[Purpose, Patience] = {
-            "query": query_patience,
-            "document": document_patience,
+        self._retries: dict[Purpose, RetryPolicy] = {
+            "query": query_retries,
+            "document": document_retries,
         }
 
     def __repr__(self) -> str:
@@ -115,7 +113,7 @@ class HostedEmbedder:
         await self._api.__aexit__(kind, error, trace)
 
     async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
-        """A vector of length 1 for each text; ModelUnavailable when there is not one for each."""
+        """A vector of length 1 for each text; ModelUnavailable if any is missing."""
         vectors: list[list[float]] = []
         while len(vectors) < len(texts):
             vectors += await self._embed_first(texts[len(vectors) :])
@@ -125,7 +123,7 @@ class HostedEmbedder:
         return len(self._first_request(texts))
 
     async def embed_query(self, text: str) -> list[float]:
-        """The vector of length 1 to look for; ModelUnavailable when it cannot be had in time."""
+        """The query's vector of length 1; ModelUnavailable if it does not arrive in time."""
         request = self._first_request([self._space.query_instruction + text])
         (vector,) = await self._embed("query", request)
         return vector
@@ -134,16 +132,16 @@ class HostedEmbedder:
         return first_request(texts, self._provider, self._most_texts)
 
     async def _embed_first(self, texts: Sequence[str]) -> list[list[float]]:
-        """As many of the first texts as go in one request, which tells how many the next takes."""
+        """As many of the first texts as fit in one request, and how many the next may take."""
         request = self._first_request(texts)
         clock = asyncio.get_running_loop().time
-        begun = clock()
+        started = clock()
         try:
             vectors = await self._embed("document", request)
         except ModelSlow:
             self._most_texts = max(1, len(request) // 2)
             raise
-        is_quick = clock() - begun <= self._patience["document"].request_seconds * _QUICK_SHARE
+        is_quick = clock() - started <= self._retries["document"].request_seconds * _QUICK_SHARE
         if is_quick and len(request) >= self._most_texts:
             self._most_texts = min(2 * self._most_texts, self._provider.max_texts)
         return vectors
@@ -158,7 +156,7 @@ class HostedEmbedder:
                 self._provider, answer, count=len(texts), dimension=self._space.dimension
             )
 
-        return await self._api.ask(body, self._patience[purpose], read)
+        return await self._api.ask(body, self._retries[purpose], read)
 
 
 def first_request(texts: Sequence[str], provider: Provider, most: int) -> list[str]:
@@ -177,26 +175,26 @@ def first_request(texts: Sequence[str], provider: Provider, most: int) -> list[s
 
 
 def _sendable(text: str, max_tokens: int | None) -> tuple[str, int]:
-    """The text as JSON can carry it and the API accepts it, and about how many tokens it is."""
+    """The text in a form that JSON and the API accept, and its approximate tokens."""
     encoded = text.encode("utf-8", "replace")
     if max_tokens is not None:
         encoded = encoded[: max_tokens * BYTES_PER_TOKEN]
-    # Every API refuses an empty text; any text may be asked for, and a space means as little.
+    # Every API rejects an empty text; any text may be a query, and a space means as little.
     return encoded.decode("utf-8", "ignore") or " ", len(encoded) // BYTES_PER_TOKEN + 1
 
 
 def _require_key(provider: Provider, key: str) -> None:
     if key and not can_be_key(key):
         raise InvalidInput(
-            f"The key for {provider.name} has characters that no key has.",
+            f"The key for {provider.name} contains invalid characters.",
             field="key",
-            remedy="Set the key again, as the provider shows it, without quotes or line breaks.",
+            remedy="Set the key again as the provider shows it, without quotes or line breaks.",
         )
     if provider.needs_key and not key:
         raise InvalidInput(
             f"{provider.name} needs a key.",
             field="key",
-            remedy="Set the key that the provider gave you, or use the local model.",
+            remedy="Set the key that the provider gave you, or use a local model.",
         )
 
 
@@ -208,6 +206,6 @@ def _model(provider: Provider, name: str, dimension: int | None) -> Model:
         raise InvalidInput(
             f"The model {name!r} of {provider.name} cannot be used with dimension {dimension}.",
             field="dimension",
-            remedy="Name the model and its own dimension, as the provider's page gives them.",
+            remedy="Use the model's own dimension, as the provider documents it.",
         )
     return Model(dimension, adjustable=provider.unknown_models_adjustable)

@@ -1,7 +1,6 @@
-"""What a hosted API's answer amounts to: vectors that can be stored, or the reason there are none.
+"""Check a hosted API's answer: vectors that can be stored, or the reason there are none.
 
-An answer is checked to the last number, because a vector of the wrong text or size would spoil
-recall without a sound.
+Every number is checked, because a vector of the wrong text or size would silently spoil recall.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ def read_vectors(
         numbered = provider.parse(json.loads(body))
         by_place = dict(numbered)
     except (ValueError, KeyError, TypeError, IndexError, RecursionError):
-        return Failure("sent an answer that is not of its API's form", _CHECK_SERVER)
+        return Failure("sent an answer in the wrong format", _CHECK_SERVER)
     if len(numbered) != count:
         return Failure(f"sent {len(numbered)} vectors for {count} texts", _CHECK_SERVER)
     if set(by_place) != set(range(count)):
@@ -37,17 +36,17 @@ def read_vectors(
 
 def _unit(vector: object, dimension: int) -> list[float] | Failure:
     if not isinstance(vector, Sequence) or isinstance(vector, str):
-        return Failure("sent something else in the place of a vector", _CHECK_SERVER)
+        return Failure("sent something that is not a vector", _CHECK_SERVER)
     if len(vector) != dimension:
         return Failure(
             f"sent vectors of dimension {len(vector)}, not {dimension}",
-            f"Set the dimension to {len(vector)} if this is the model you mean; it makes a new "
-            "space, so run `recollect reembed`.",
+            f"Set the dimension to {len(vector)} if this is the right model; that creates "
+            "a new space, so run `recollect reembed`.",
         )
     try:
         norm = math.hypot(*vector)
     except (TypeError, OverflowError):
         norm = math.nan
     if not (math.isfinite(norm) and norm > 0):
-        return Failure("sent a vector that has no direction", _CHECK_SERVER)
+        return Failure("sent a vector without a direction", _CHECK_SERVER)
     return [number / norm for number in vector]

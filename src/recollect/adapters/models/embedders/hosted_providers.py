@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 Purpose = Literal["document", "query"]
-# The vectors of an answer with the place of each in the request.
+# The vectors of an answer with the position of each in the request.
 Numbered = list[tuple[object, object]]
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A model whose dimension is known; `adjustable` when a request may ask for another."""
+    """A model with a known dimension; `adjustable` if a request may ask for another."""
 
     dimension: int
     adjustable: bool = True
@@ -27,7 +27,7 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One request. `dimension` is None where the API must not be told one."""
+    """One request. `dimension` is None if the API must not get one."""
 
     model: str
     dimension: int | None
@@ -37,8 +37,8 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """What the engine needs to know of an API. `parse` may raise KeyError, TypeError or
-    IndexError: the engine takes each for an answer that is not of the API's form.
+    """What the engine needs to know about an API. `parse` may raise KeyError, TypeError or
+    IndexError: the engine treats each as an answer in the wrong format.
     """
 
     name: str
@@ -91,7 +91,7 @@ def _named(name: str, value: int | None) -> dict[str, object]:
 
 
 def _parse_data(answer: dict[str, Any]) -> Numbered:
-    """The answer of OpenAI, of Voyage and of servers that are compatible: each vector numbered."""
+    """The answer of OpenAI, Voyage and compatible servers: each vector numbered."""
     return [(item["index"], item["embedding"]) for item in answer["data"]]
 
 

@@ -1,7 +1,7 @@
 """Models of a model hub, such as BAAI/bge-large-en-v1.5, through the optional package fastembed.
 
-Only where a hub can be reached, or was: fastembed keeps what it fetched in the models folder and
-works from there. It lists each model's dimension, so the space is known without loading anything.
+This needs access to a hub, at least once: fastembed keeps downloads in the models folder and works
+from there. It lists each model's dimension, so the space is known without loading anything.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from recollect.core.errors import InvalidInput, ModelUnavailable
 from recollect.core.recall.space import Space
 from recollect.usecases.priority import Yield, no_yield
 
-# From the models' card: short queries are to be told apart from passages.
+# From the model's card: short queries need a prefix to differ from passages.
 BGE_QUERY_INSTRUCTION = "Represent this sentence for searching relevant passages: "
 
 _BGE_ENGLISH = ("BAAI/bge-small-en", "BAAI/bge-base-en", "BAAI/bge-large-en")
@@ -32,7 +32,7 @@ def hub_embedder(
     yield_to_callers: Yield = no_yield,
     timeouts: Timeouts = TIMEOUTS,
 ) -> LocalEmbedder:
-    """The embedder of a hub model; an instruction that is not given is the model's own."""
+    """The embedder of a hub model; without an instruction, the model's own is used."""
     fastembed = _fastembed(name)
     listed = {entry["model"]: entry for entry in fastembed.TextEmbedding.list_supported_models()}
     if name not in listed:
@@ -46,7 +46,7 @@ def hub_embedder(
         query_instruction = BGE_QUERY_INSTRUCTION if name.startswith(_BGE_ENGLISH) else ""
     space = Space(
         model=name,
-        # The repository of the converted weights: the nearest to a revision that fastembed tells.
+        # The repository of the converted weights: the closest to a revision that fastembed offers.
         revision=str(listed[name]["sources"].get("hf") or "fastembed"),
         dimension=int(listed[name]["dim"]),
         query_instruction=query_instruction,
@@ -67,8 +67,8 @@ class _HubEncoder:
         except Exception as error:  # it raises whatever its downloaders raise
             raise ModelUnavailable(
                 f"{name} could not be loaded ({str(error)[:200]})",
-                remedy="Check that this machine reaches a model hub, or export the model to a "
-                "folder with model.onnx and tokenizer.json elsewhere and name that folder.",
+                remedy="Check that this machine can reach a model hub, or export the model "
+                "elsewhere to a folder with model.onnx and tokenizer.json and name that folder.",
             ) from error
 
     def encode(self, text: str) -> list[float]:
@@ -84,6 +84,6 @@ def _fastembed(name: str) -> Any:  # noqa: ANN401  # an optional package without
         return importlib.import_module("fastembed")
     except ImportError as error:
         raise ModelUnavailable(
-            f"{name} is a hub model, and the package fastembed is not installed",
+            f"{name} is a hub model, which needs the package fastembed",
             remedy=f"{how_to_install('hub')} Or choose a local model.",
         ) from error

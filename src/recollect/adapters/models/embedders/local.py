@@ -1,9 +1,9 @@
-"""Embedding on this machine: a model that loads when it is first needed, off the event loop.
+"""Embedding on this machine: a model that loads when first needed, off the event loop.
 
-Recall is the hot path, so a query has a thread of its own and never waits behind documents; these
-take turns on at most half of the processors, one text at a time, and give way to whoever waits for
-an answer. Nor does a query wait for a model
-that takes long to load, as one does that must first be fetched and built: it is told so.
+Recall is the hot path, so a query has its own thread and never waits behind documents; these take
+turns on at most half of the processors, one text at a time, and yield to callers that wait for an
+answer. Nor does a query wait for a model that takes long to load, for example because it must first
+be downloaded and built: it fails with that reason.
 """
 
 from __future__ import annotations
@@ -29,24 +29,22 @@ from recollect.core.errors import ModelUnavailable
 from recollect.core.recall.space import Space
 from recollect.usecases.priority import Yield, no_yield
 
-# A model that could not be had is not asked for again at every recall.
+# A model that failed to load is not tried again at every recall.
 _RETRY_SECONDS = 60.0
 _NICENESS = 10
 _TEXTS_A_THREAD = 4
 
 
 class TextEncoder(Protocol):
-    """What a loaded model does. Called from several threads."""
+    """A loaded model. Called from several threads."""
 
     def encode(self, text: str) -> list[float]: ...
 
 
 class LocalEmbedder:
-    """An embedder around a model that `load` brings into memory at the first text.
-
-    The event that `load` is given is set when the embedder closes: nobody waits for it any more.
-    `doing` says, while it loads, what takes so long; `yield_to_callers` is awaited before each
-    document.
+    """An embedder around a model that `load` loads with the first text. The event passed to `load`
+    is set when the embedder closes: then no one waits for it. `doing` says what takes so long while
+    it loads; `yield_to_callers` is awaited before each document.
     """
 
     def __init__(
@@ -54,7 +52,7 @@ class LocalEmbedder:
         space: Space,
         load: Callable[[threading.Event], TextEncoder],
         *,
-        doing: Callable[[], str] = lambda: "it is being loaded",
+        doing: Callable[[], str] = lambda: "it is loading",
         yield_to_callers: Yield = no_yield,
         timeouts: Timeouts = TIMEOUTS,
         now: Callable[[], float] = time.monotonic,
@@ -97,19 +95,19 @@ class LocalEmbedder:
         await self.close()
 
     async def close(self) -> None:
-        """Let the running texts finish, drop the waiting ones, and free the model."""
+        """Let running texts finish, drop waiting ones, and free the model."""
         self._closing.set()
         for pool in (self._loads, self._queries, self._documents):
             await asyncio.to_thread(pool.shutdown, wait=True, cancel_futures=True)
         self._loading = None
 
     async def load(self) -> None:
-        """Bring the model into memory now rather than with the first text."""
+        """Load the model now rather than with the first text."""
         await self._loaded()
 
     def embed_query(self, text: str) -> Awaitable[list[float]]:
-        """A model that is loaded begins at once, not when it is awaited: whoever asks has other
-        things to begin meanwhile. What goes wrong is told to whoever awaits it.
+        """A loaded model starts at once, not when awaited: the caller has other things to start in
+        the meantime. Errors are raised when awaited.
         """
         query, loading = self._space.query_instruction + text, self._loading
         if loading is None or not loading.done() or loading.exception() or self._closing.is_set():
@@ -117,7 +115,7 @@ class LocalEmbedder:
         return self._embed(self._queries, loading.result(), query)
 
     def at_once(self, texts: Sequence[str]) -> int:
-        """A few for each thread: a model that takes a second for a text is soon done with them."""
+        """A few per thread: even a model that takes a second per text finishes them soon."""
         return min(len(texts), _TEXTS_A_THREAD * self._side_by_side)
 
     async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
@@ -132,7 +130,7 @@ class LocalEmbedder:
         tasks = [asyncio.create_task(embedded(text)) for text in texts]
         try:
             return await asyncio.gather(*tasks)
-        finally:  # when one fails, nobody waits for the others any more
+        finally:  # if one fails, no one waits for the others
             for task in tasks:
                 task.cancel()
 
@@ -150,32 +148,32 @@ class LocalEmbedder:
         vector = encoder.encode(text)
         if len(vector) != self._space.dimension:
             raise ModelUnavailable(
-                f"{self._space.model} answered with {len(vector)} numbers instead of "
+                f"{self._space.model} returned {len(vector)} numbers instead of "
                 f"{self._space.dimension}",
-                remedy="Its files are not those of the model that was named: name the right "
-                "folder, or run `recollect reembed` with this model.",
+                remedy="Its files are not those of the named model: name the right folder, or run "
+                "`recollect reembed` with this model.",
             )
         return vector
 
-    async def _loaded(self, patience: float | None = None) -> TextEncoder:
+    async def _loaded(self, wait_seconds: float | None = None) -> TextEncoder:
         loading = self._begin()
         if not loading.done():
-            left = None if patience is None else max(0.0, self._begun + patience - self._now())
+            left = (
+                None if wait_seconds is None else max(0.0, self._begun + wait_seconds - self._now())
+            )
             waiting = asyncio.wrap_future(loading)
             waiting.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
-            # Whoever stops waiting does not stop the loading: others may wait for it, too.
+            # A caller that stops waiting does not stop the loading: others may wait for it, too.
             await asyncio.wait([waiting], timeout=left)
         if not loading.done():
             raise ModelUnavailable(
                 f"{self._space.model} is not ready yet: {self._doing()}",
-                remedy="Wait a little; until then memories are found by words.",
+                remedy="Wait a little; until then memories are found by words only.",
             )
         return loading.result()
 
     def _begin(self) -> Future[TextEncoder]:
-        """The loading of the model: the first text begins it, and a failed one stands for a
-        minute.
-        """
+        """Start loading the model with the first text; a failure is kept for a minute."""
         with self._lock:
             now, loading = self._now(), self._loading
             if loading is None or (
@@ -203,7 +201,7 @@ def local_embedder(
     timeouts: Timeouts = TIMEOUTS,
 ) -> LocalEmbedder:
     """The embedder of a model that is built on this machine, in the folder `models`."""
-    doing = "it is being loaded"
+    doing = "it is loading"
 
     def load(closing: threading.Event) -> TextEncoder:
         def go_on(step: str, share: float) -> None:
@@ -212,7 +210,7 @@ def local_embedder(
             if closing.is_set():
                 raise ModelUnavailable(
                     f"The embedder was closed while {step}",
-                    remedy=f"Run `recollect models get {model.name}` to have the model ready.",
+                    remedy=f"Run `recollect models get {model.name}` to prepare the model.",
                 )
             progress(step, share)
 
@@ -229,8 +227,8 @@ def local_embedder(
 
 
 def _yield_to_others() -> None:
-    """Documents can wait; who stores or recalls meanwhile should not. Linux knows the niceness of
-    a thread, others only that of a process.
+    """Documents can wait; concurrent stores and recalls should not. Linux has a niceness per
+    thread, other systems only per process.
     """
     if sys.platform == "linux":
         with suppress(OSError):

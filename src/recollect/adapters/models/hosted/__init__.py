@@ -1,1 +1,1 @@
-"""Asking a model that runs behind somebody's API, whatever it is asked for."""
+"""Calling a model behind a hosted API."""

@@ -1,8 +1,8 @@
-"""One address of a hosted API, asked with patience: what embedders and language models share.
+"""One address of a hosted API with timeouts and retries: shared by embedders and language models.
 
-It knows nothing of what it carries. Everything that can go wrong on the way is handled here, once:
-time limits, retries, redirects and proxies, and that nothing secret shows in an error. Whether text
-may go there at all is asked when it is made, so that no caller can forget to ask.
+It does not know what it carries. Everything that can go wrong on the way is handled here, once:
+timeouts, retries, redirects and proxies, and that no error shows a secret. Whether text may be sent
+there at all is checked at creation, so that no caller can forget it.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ import httpx
 
 from recollect.adapters.models.hosted.failures import BUSY, LATER, Failure, read_status
 from recollect.adapters.models.hosted.retries import (
-    LONGEST_SILENCE,
-    Patience,
-    Silence,
-    retry_after,
+    MAX_RETRY_AFTER,
+    RetryAfter,
+    RetryPolicy,
+    parse_retry_after,
     wait_before,
 )
 from recollect.core.errors import ModelBusy, ModelSlow, ModelUnavailable
 from recollect.core.privacy.egress import Egress, is_loopback, require_allowed, require_private
 
-# What can stand in a header. Checked here because HTTP libraries quote the value they refuse.
+# Characters allowed in a header. Checked here because HTTP libraries quote the value they reject.
 _KEY: Final = re.compile(r"[\x21-\x7e]+")
 
 Sleep = Callable[[float], Awaitable[None]]
@@ -37,8 +37,8 @@ Answer = TypeVar("Answer")
 
 
 class HostedApi:
-    """Asks one address; `service` names it in errors. Whoever asks in the name of the same account
-    shares its `silence`. Open it with `async with`.
+    """Calls one address; `service` names it in errors. Callers of the same account share its
+    `retry_after`. Open it with `async with`.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class HostedApi:
         *,
         egress: Egress,
         key: str | None,
-        silence: Silence | None = None,
+        retry_after: RetryAfter | None = None,
         sleep: Sleep = asyncio.sleep,
         jitter: Callable[[], float] = random.random,
     ) -> None:
@@ -60,7 +60,7 @@ class HostedApi:
             self._headers["Authorization"] = f"Bearer {key}"
         self._service = service
         self.url = base_url + path
-        self._silence = silence or Silence()
+        self._retry_after = retry_after or RetryAfter()
         self._sleep = sleep
         self._jitter = jitter
         self._client: httpx.AsyncClient | None = None
@@ -94,25 +94,25 @@ class HostedApi:
     async def ask(
         self,
         body: bytes,
-        patience: Patience,
+        retries: RetryPolicy,
         read: Callable[[httpx.Response], Awaitable[Answer | Failure]],
     ) -> Answer:
-        """What `read` makes of the answer; ModelUnavailable when patience is at its end, and at
-        once while the service has asked for silence.
+        """What `read` makes of the answer; ModelUnavailable when the limits are reached, and at
+        once while the service has asked to wait.
         """
         clock = asyncio.get_running_loop().time
-        cancel = clock() + patience.total_seconds
+        cancel = clock() + retries.total_seconds
         attempt = 1
         while True:
             self._require_speech(clock())
-            seconds = min(patience.request_seconds, cancel - clock())
+            seconds = min(retries.request_seconds, cancel - clock())
             outcome = await self._attempt(body, seconds, read)
             if not isinstance(outcome, Failure):
                 return outcome
             if outcome.asked_wait is not None:
-                self._silence.keep(outcome.asked_wait, clock())
-            wait = wait_before(attempt, patience, self._jitter(), outcome.asked_wait)
-            last = attempt == patience.attempts or clock() + wait >= cancel
+                self._retry_after.keep(outcome.asked_wait, clock())
+            wait = wait_before(attempt, retries, self._jitter(), outcome.asked_wait)
+            last = attempt == retries.attempts or clock() + wait >= cancel
             if last or not outcome.again:
                 raise self._unavailable(outcome, attempt)
             await self._sleep(wait)
@@ -124,7 +124,7 @@ class HostedApi:
         seconds: float,
         read: Callable[[httpx.Response], Awaitable[Answer | Failure]],
     ) -> Answer | Failure:
-        """One request. A failure is returned, not raised: an exception of the HTTP library holds
+        """One request. A failure is returned, not raised: an exception of the HTTP library contains
         the request, with its key and its texts, and must not become the context of another.
         """
         if self._client is None:
@@ -145,18 +145,17 @@ class HostedApi:
         tried = f" (tried {attempts} times)" if attempts > 1 else ""
         text = f"The {self._service} at {self.url} {failure.reason}{tried}."
         if failure.kind == "busy":
-            seconds = min(failure.asked_wait or 0.0, LONGEST_SILENCE)
+            seconds = min(failure.asked_wait or 0.0, MAX_RETRY_AFTER)
             return ModelBusy(text, seconds=seconds, remedy=failure.remedy)
         if failure.kind == "slow":
             return ModelSlow(text, remedy=failure.remedy)
         return ModelUnavailable(text, remedy=failure.remedy)
 
     def _require_speech(self, now: float) -> None:
-        left = self._silence.left(now)
+        left = self._retry_after.left(now)
         if left > 0.0:
             raise ModelBusy(
-                f"The {self._service} at {self.url} asked to be sent nothing for another "
-                f"{math.ceil(left)} s.",
+                f"The {self._service} at {self.url} asked to wait another {math.ceil(left)} s.",
                 seconds=left,
                 remedy=BUSY,
             )
@@ -167,6 +166,6 @@ def can_be_key(text: str) -> bool:
 
 
 def refusal(response: httpx.Response) -> Failure | None:
-    """What the head of an answer says went wrong, if it did."""
-    asked_wait = retry_after(response.headers.get("retry-after"), datetime.now(UTC))
+    """What the head of an answer says went wrong, if anything."""
+    asked_wait = parse_retry_after(response.headers.get("retry-after"), datetime.now(UTC))
     return read_status(response.status_code, asked_wait)

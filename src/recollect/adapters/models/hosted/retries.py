@@ -1,8 +1,8 @@
-"""When to ask a hosted API again, and when to stop: arithmetic without I/O.
+"""When to retry a hosted API call, and when to stop: arithmetic without I/O.
 
-A query waits inside a recall's deadline, so it gets one quick second chance. The text of a memory
-is sent once: while somebody waited here to send it again, it could become sensitive. Who has
-patience with documents is the worker: it gives back what it claimed, rests, and reads it afresh.
+A query waits inside a recall's deadline, so it gets one quick retry. The text of a memory is sent
+once: while it waited here for a retry, it could become sensitive. The worker retries documents
+instead: it releases what it claimed, backs off, and reads it again.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Final
 
+from recollect.core.backoff import backoff_seconds
+
 
 @dataclass(frozen=True, slots=True)
-class Patience:
-    """Bounds for one question: of each request, of their number, and of all with their waits."""
+class RetryPolicy:
+    """Limits for one call: per request, for their number, and for all including waits."""
 
     request_seconds: float
     attempts: int
@@ -28,44 +30,44 @@ class Patience:
 
 # Of a recall's default deadline of 2 s its legs have 1.6 s, and a leg that is late cannot say why.
 # A hosted query embedding usually takes 0.1 to 0.4 s.
-QUERY_PATIENCE: Final = Patience(
+QUERY_RETRIES: Final = RetryPolicy(
     request_seconds=1.2, attempts=2, total_seconds=1.2, first_wait=0.1, longest_wait=0.5
 )
-DOCUMENT_PATIENCE: Final = Patience(
+DOCUMENT_RETRIES: Final = RetryPolicy(
     request_seconds=20.0, attempts=1, total_seconds=20.0, first_wait=0.0, longest_wait=0.0
 )
 # A service that asks for a longer wait is asked once an hour whether it still means it.
-LONGEST_SILENCE: Final = 3_600.0
+MAX_RETRY_AFTER: Final = 3_600.0
 
 
 @dataclass(slots=True)
-class Silence:
-    """Until when an account asked to be sent nothing: one for all that is sent in its name."""
+class RetryAfter:
+    """Until when an account asked for no requests: shared by everything sent in its name."""
 
     until: float = -math.inf
 
     def keep(self, seconds: float, now: float) -> None:
-        self.until = max(self.until, now + min(seconds, LONGEST_SILENCE))
+        self.until = max(self.until, now + min(seconds, MAX_RETRY_AFTER))
 
     def left(self, now: float) -> float:
         return max(0.0, self.until - now)
 
 
 def worth_retrying(status: int) -> bool:
-    """Too many requests, a time-out or a fault of the server may pass; anything else will not."""
+    """Too many requests, a timeout or a server error may pass; anything else will not."""
     return status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.REQUEST_TIMEOUT) or status >= 500
 
 
-def wait_before(retry: int, patience: Patience, jitter: float, asked: float | None) -> float:
-    """Seconds before retry number `retry` (from 1): doubling, scattered by `jitter` (0..1) over
-    its upper half so that many clients do not return at once; never less than was asked for.
+def wait_before(retry: int, retries: RetryPolicy, jitter: float, asked: float | None) -> float:
+    """Seconds before retry number `retry` (from 1): doubling, with `jitter` (0..1) over the upper
+    half so that many clients do not return at once; never less than requested.
     """
-    backoff = min(patience.longest_wait, patience.first_wait * 2.0 ** (retry - 1))
-    return max(backoff * (0.5 + 0.5 * jitter), asked or 0.0)
+    backoff = backoff_seconds(retry, retries.first_wait, retries.longest_wait, jitter)
+    return max(backoff, asked or 0.0)
 
 
-def retry_after(header: str | None, now: datetime) -> float | None:
-    """A Retry-After header in seconds: a number or a date, None when it is neither."""
+def parse_retry_after(header: str | None, now: datetime) -> float | None:
+    """A Retry-After header in seconds: a number or a date, None if it is neither."""
     if header is None:
         return None
     try:

@@ -1,6 +1,6 @@
 """A language model that reads facts for the concept graph, behind any OpenAI-compatible endpoint.
 
-Each text is sent under a tag that nobody can guess: a text that tells the model to speak of another
+Each text is sent under a tag that no one can guess: a text that asks the model to speak of another
 memory does not know its name.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Final, Self
 
-from recollect.adapters.models.hosted.retries import Patience
+from recollect.adapters.models.hosted.retries import RetryPolicy
 from recollect.adapters.models.language_model import LanguageModel, Reply
 from recollect.core.errors import InvalidInput
 from recollect.core.graph.extraction import ReadTexts
@@ -20,11 +20,11 @@ from recollect.core.graph.triples import SCHEMA, by_tag
 from recollect.core.privacy.egress import Egress
 
 BATCH: Final = 8
-"""Texts a call: more save little, since each text is read in full, and more is lost with one."""
+"""Texts per call: more save little, since each text is read in full, and more is lost with one."""
 
 # A language model on a small machine takes a minute for a batch. A text is sent once: the worker
-# tries again, and reads it afresh.
-PATIENCE: Final = Patience(
+# retries, and reads it again.
+RETRIES: Final = RetryPolicy(
     request_seconds=300.0, attempts=1, total_seconds=300.0, first_wait=0.0, longest_wait=0.0
 )
 
@@ -49,7 +49,7 @@ class CompatibleReader:
         *,
         egress: Egress,
         key: str | None = None,
-        patience: Patience = PATIENCE,
+        retries: RetryPolicy = RETRIES,
     ) -> None:
         self._model = LanguageModel(
             url,
@@ -57,7 +57,7 @@ class CompatibleReader:
             setting="RECOLLECT_GRAPH_LLM",
             egress=egress,
             key=key,
-            patience=patience,
+            retries=retries,
         )
 
     def __repr__(self) -> str:
@@ -93,10 +93,10 @@ class CompatibleReader:
 def compatible_reader(
     url: str | None, model: str | None, *, egress: Egress, key: str | None
 ) -> CompatibleReader:
-    """The reader that these settings name; InvalidInput when they name none."""
+    """The reader that these settings name; InvalidInput if they name none."""
     if not url or not model:
         raise InvalidInput(
-            "RECOLLECT_GRAPH=llm needs a language model, and none is named",
+            "RECOLLECT_GRAPH=llm needs a language model, and none is configured",
             field="RECOLLECT_GRAPH_LLM_URL",
             remedy="Set RECOLLECT_GRAPH_LLM_URL to an OpenAI-compatible address that ends in /v1, "
             "and RECOLLECT_GRAPH_LLM_MODEL to a model it serves; or unset RECOLLECT_GRAPH.",
@@ -105,7 +105,7 @@ def compatible_reader(
 
 
 def _read(reply: Reply, tags: Sequence[str]) -> ReadTexts:
-    """What is usable of an answer; it may be nothing, which is counted against the texts asked."""
+    """The usable part of an answer; it may be nothing, which counts against the texts."""
     try:
         said = json.loads(_unfenced(reply.text))
     except (ValueError, RecursionError):
@@ -114,7 +114,7 @@ def _read(reply: Reply, tags: Sequence[str]) -> ReadTexts:
 
 
 def _unfenced(content: str) -> str:
-    """Models that were asked for JSON like to put it into a fence of backticks."""
+    """Models asked for JSON like to put it in a fence of backticks."""
     tidy = content.strip()
     if tidy.startswith("```"):
         tidy = tidy.partition("\n")[2].rpartition("```")[0]

@@ -1,8 +1,8 @@
 """The second stage of recall: a model that reads query and text together, off the event loop.
 
-It is slow, so recall gives it a hard time limit and drops it when that is past. A run that nobody
-waits for any more must not go on burning the processor: it stops at the next pair, and where the
-runtime can be interrupted, inside one.
+It is slow, so recall gives it a hard time limit and drops it after that. A run that no one waits
+for must not keep using the processor: it stops at the next pair, and if the runtime can be
+interrupted, inside one.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import Protocol, Self
 
 from recollect.core.errors import ModelUnavailable
 
-# A model that could not be had is not asked for again at every recall.
+# A model that failed to load is not tried again at every recall.
 _RETRY_SECONDS = 60.0
 
 
 class Stop:
-    """Asks a run in another thread to end."""
+    """Asks a run in another thread to stop."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -40,7 +40,7 @@ class Stop:
                 interrupt()
 
     def then(self, interrupt: Callable[[], None]) -> None:
-        """Call `interrupt` when the run is asked to end, or at once if it already was."""
+        """Call `interrupt` when the run is asked to stop, or at once if it already was."""
         with self._lock:
             self._then.append(interrupt)
             if self._requested:
@@ -56,9 +56,8 @@ class PairModel(Protocol):
 
 
 class CrossEncoder:
-    """A reranker around a model that `load` brings into memory when it is first needed.
-
-    One thread runs all: two runs at once would only make both late.
+    """A reranker around a model that `load` loads when first needed. One thread runs everything:
+    two runs at once would only delay both.
     """
 
     def __init__(
@@ -87,12 +86,12 @@ class CrossEncoder:
 
     @property
     def is_hosted(self) -> bool:
-        """The model runs in this process; whatever name it was fetched by."""
+        """The model runs in this process, wherever it was downloaded from."""
         return False
 
     async def scores(self, query: str, texts: Sequence[str]) -> list[float]:
         """How well each text answers the query; only the order of the numbers has a meaning.
-        Cancel it, and the work stops too. ModelUnavailable when there is no usable model.
+        Cancelling it also stops the work. ModelUnavailable if there is no usable model.
         """
         stop = Stop()
         loop = asyncio.get_running_loop()
@@ -111,7 +110,7 @@ class CrossEncoder:
         found: list[float] = []
         for text in texts:
             if stop.requested:
-                # Seen only by a caller that still waits when the reranker is closed.
+                # Only seen by a caller that still waits when the reranker is closed.
                 raise ModelUnavailable("The reranker was closed", remedy="Ask again.")
             found.append(model.score(query, text, stop))
         return found

@@ -19,7 +19,7 @@ _INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 
 
 def folder_reranker(folder: Path, *, max_tokens: int = _DEFAULT_TOKENS) -> CrossEncoder:
-    """The reranker of the model in `folder`, which is read when it is first needed."""
+    """The reranker of the model in `folder`, which is loaded when first needed."""
     return CrossEncoder(lambda: OnnxPairModel(folder, max_tokens))
 
 
@@ -53,7 +53,7 @@ class OnnxPairModel:
             outputs = self._session.run(None, feed, options)
         except Exception as error:  # a dozen unrelated classes, one meaning
             raise ModelUnavailable(
-                "The reranking model stopped in the middle of a pair",
+                "The reranking model failed in the middle of a pair",
                 remedy="Check that the model and the tokenizer in its folder belong together.",
             ) from error
         return _single_score(outputs[0])
@@ -70,7 +70,7 @@ def _single_score(output: Any) -> float:  # noqa: ANN401  # numpy is imported la
     if len(numbers) not in (1, 2) or not math.isfinite(score):
         raise ModelUnavailable(
             "The reranking model did not answer with one score for a pair",
-            remedy="Name a folder that holds a cross-encoder with one or two outputs a pair.",
+            remedy="Name a folder that contains a cross-encoder with one or two outputs per pair.",
         )
     return float(score)
 
@@ -80,7 +80,7 @@ def _file(folder: Path, name: str) -> Path:
     if not path.is_file():
         raise ModelUnavailable(
             f"There is no {name} in {folder}",
-            remedy="Name a folder that holds model.onnx and tokenizer.json.",
+            remedy="Name a folder that contains model.onnx and tokenizer.json.",
         )
     return path
 
@@ -116,14 +116,14 @@ def _import(name: str) -> Any:  # noqa: ANN401  # modules without types, importe
         return importlib.import_module(name)
     except ImportError as error:
         raise ModelUnavailable(
-            f"The Python package {name} cannot be imported",
-            remedy=f"Install it (`pip install {name}`), or switch reranking off.",
+            f"The Python package {name} could not be imported",
+            remedy=f"Install it (`pip install {name}`), or turn reranking off.",
         ) from error
 
 
 def _unreadable(path: Path) -> ModelUnavailable:
     return ModelUnavailable(
-        f"{path} cannot be read",
-        remedy="The file is damaged, or needs a newer onnxruntime or tokenizers: fetch or export "
-        "the model again, or update those packages.",
+        f"{path} could not be read",
+        remedy="The file is damaged, or needs a newer onnxruntime or tokenizers: download or "
+        "export the model again, or update those packages.",
     )

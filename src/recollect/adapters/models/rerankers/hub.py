@@ -1,6 +1,6 @@
-"""A cross-encoder by its name on a model hub, fetched by fastembed where a hub can be reached.
+"""A cross-encoder by its name on a model hub, downloaded by fastembed.
 
-Fetching brings files in; no text goes out.
+Downloading brings files in; no text goes out.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from recollect.core.errors import ModelUnavailable
 
 
 def hub_reranker(name: str, *, cache: Path) -> CrossEncoder:
-    """The reranker of a model such as BAAI/bge-reranker-v2-m3 or Xenova/ms-marco-MiniLM-L-6-v2.
-    The files are looked for in `cache`, then on the hub, when they are first needed.
+    """The reranker of a model such as BAAI/bge-reranker-v2-m3 or Xenova/ms-marco-MiniLM-L-6-v2. The
+    files are searched in `cache`, then on the hub, when first needed.
     """
     return CrossEncoder(lambda: HubPairModel(name, cache))
 
@@ -31,16 +31,16 @@ class HubPairModel:
         except ImportError as error:
             raise ModelUnavailable(
                 f"The reranking model {name} needs the Python package fastembed",
-                remedy="Install it (`pip install fastembed`), or name a folder that holds "
+                remedy="Install it (`pip install fastembed`), or name a folder that contains "
                 "model.onnx and tokenizer.json.",
             ) from error
         try:
             self._encoder: Any = fastembed.TextCrossEncoder(name, cache_dir=str(cache))
         except Exception as error:  # whatever the hub's client and the files raise
             raise ModelUnavailable(
-                f"The reranking model {name} cannot be fetched or read",
-                remedy="Check its name and that the hub can be reached from here, or name a "
-                "folder that holds model.onnx and tokenizer.json.",
+                f"The reranking model {name} could not be downloaded or read",
+                remedy="Check its name and that this machine can reach the hub, or name a folder "
+                "that contains model.onnx and tokenizer.json.",
             ) from error
 
     def score(self, query: str, text: str, stop: Stop) -> float:  # noqa: ARG002  # no way to use it

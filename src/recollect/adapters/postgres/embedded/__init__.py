@@ -23,13 +23,12 @@ if sys.platform == "win32":
     )
 
 from recollect.adapters.postgres.embedded.embedded import EmbeddedPostgres
-from recollect.adapters.postgres.embedded.probe import VectorSupport, Verdict, probe_halfvec
+from recollect.adapters.postgres.embedded.probe import Verdict, probe_halfvec
 
 __all__ = [
     "EmbeddedPostgres",
     "EmbeddedPostgresError",
     "PlatformUnsupported",
-    "VectorSupport",
     "Verdict",
     "probe_halfvec",
 ]

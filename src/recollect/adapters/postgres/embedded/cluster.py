@@ -148,7 +148,7 @@ class Cluster:
         in_order = answers and ended(pid, signal.SIGINT, timeout)
         if not in_order and not ended(pid, signal.SIGQUIT, _LAST_RESORT_SECONDS):
             raise ClusterNotStopped(
-                f"Postgres (process {pid}) does not end.",
+                f"Postgres (process {pid}) does not stop.",
                 remedy=f"See {self.logs}; `kill -9 {pid}` ends it, and the next start recovers.",
             )
         self._drop_short_sockets()
@@ -185,8 +185,8 @@ class Cluster:
         what = "holds no Postgres cluster" if self.data.exists() else "is missing"
         return DataFolderUnusable(
             f"{self.data} {what}, but {passwords} says that there was one.",
-            remedy=f"Mount the volume that holds {self.data}, or restore it from a backup. To give "
-            f"the old data up and begin with an empty server, move {passwords} away.",
+            remedy=f"Mount the volume that holds {self.data}, or restore it from a backup. To "
+            f"discard the old data and start empty, move {passwords} elsewhere.",
         )
 
     def _initdb(self, target: Path, password_file: Path) -> None:

@@ -20,7 +20,7 @@ from recollect.adapters.postgres.embedded.installation import install
 from recollect.adapters.postgres.embedded.locations import postgres_folder
 from recollect.adapters.postgres.embedded.locks import FileLock, alone
 from recollect.adapters.postgres.embedded.passwords import ROLE, SUPERUSER, Passwords
-from recollect.adapters.postgres.embedded.probe import Probe, VectorSupport, Verdict, probe_halfvec
+from recollect.adapters.postgres.embedded.probe import Probe, Verdict, probe_halfvec
 
 DATABASE = "recollect"
 _LOCK_SECONDS = 300.0
@@ -61,11 +61,6 @@ class EmbeddedPostgres:
     def verdict(self) -> Verdict:
         """The versions, the processor and what the probe found; installs when nothing is there."""
         return self._prepare()[1]
-
-    @property
-    def vector_support(self) -> VectorSupport:
-        """Whether `halfvec` works here. Without it the server starts, without the extension."""
-        return self.verdict.support
 
     def start(self) -> str:
         """Start the server or join those who use it; return the URL, which holds the password."""

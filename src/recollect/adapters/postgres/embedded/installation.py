@@ -50,7 +50,7 @@ def install(folder: Path, account: Account, probe: Probe) -> tuple[Binaries, Ver
         if not account.can_enter(folder):
             raise HomeUnusable(
                 f"The account {account.name!r} cannot enter {folder}.",
-                remedy="Keep the installation where it can: chmod o+x every folder above it.",
+                remedy="Run `chmod o+x` on every parent folder of it.",
             )
         with alone(folder / "install.lock", _LOCK_SECONDS):
             binaries = Binaries(folder / f"pg0-{_pg0_version()}-{platform.machine()}")

@@ -48,7 +48,7 @@ def postgres_folder(home: Path, account: Account) -> Path:
         )
     if not os.access(home, os.X_OK):
         raise HomeUnusable(
-            f"{home} is closed to this user.",
+            f"This user cannot access {home}.",
             remedy="Run Recollect as the user whose folder it is, or set RECOLLECT_HOME to one of"
             " your own.",
         )
@@ -62,7 +62,7 @@ def postgres_folder(home: Path, account: Account) -> Path:
         folder = far
     if re.search(r'["$`\\]', str(folder)):
         raise HomeUnusable(
-            f"Postgres cannot work below {folder}: its tools hand the path to a shell.",
+            f"Postgres cannot work below {folder}: its tools pass the path to a shell.",
             remedy="Set RECOLLECT_HOME to a path without quotes, dollar signs and backslashes.",
         )
     with explaining_os_errors(folder):
@@ -139,7 +139,7 @@ def make_folder(folder: Path, mode: int) -> None:
         aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     except FileNotFoundError as error:  # so says /proc, and whatever else takes no folders
         raise HomeUnusable(
-            f"{folder} cannot be made: {folder.parent} takes no folders.",
+            f"Cannot create {folder} in {folder.parent}.",
             remedy="Set RECOLLECT_HOME to a folder on a disk that this user may write to.",
         ) from error
     except OSError as error:
@@ -176,5 +176,5 @@ def _check_access(folder: Path, account: Account) -> None:
     if not account.can_enter(folder):
         raise HomeUnusable(
             f"The account {account.name!r} cannot enter {folder}.",
-            remedy=f"Let it pass through every folder above (chmod o+x), or move {folder} away.",
+            remedy=f"Run `chmod o+x` on every parent folder, or move {folder} away.",
         )

@@ -28,14 +28,6 @@ _POLL_SECONDS = 0.03
 
 
 @dataclass(frozen=True)
-class VectorSupport:
-    """Whether the dense leg can run on the embedded Postgres, and if not, why."""
-
-    available: bool
-    reason: str
-
-
-@dataclass(frozen=True)
 class Verdict:
     """What was found, and about what; kept in `probe.json`."""
 
@@ -45,10 +37,6 @@ class Verdict:
     pgvector: str
     available: bool
     reason: str
-
-    @property
-    def support(self) -> VectorSupport:
-        return VectorSupport(self.available, self.reason)
 
 
 # Gets the URL of a throw-away cluster; whatever it raises, or a crash it causes, means "no".

@@ -12,10 +12,10 @@ from collections.abc import Collection
 from typing import Final
 from uuid import UUID, uuid4
 
+from recollect.adapters.postgres.component import PostgresComponent
 from recollect.adapters.postgres.graph.facts import WEIGH, regroup
 from recollect.adapters.postgres.graph.read import read_concepts
 from recollect.adapters.postgres.graph.write import INCREMENT_VERSION, LOCK
-from recollect.adapters.postgres.part import StorePart
 from recollect.adapters.postgres.pool import Connection
 
 _IS_MENDED: Final = """
@@ -112,7 +112,7 @@ where is_single and owner = %(owner)s and (source = any(%(ids)s) or target = any
 """
 
 
-class GraphEditor(StorePart):
+class GraphEditor(PostgresComponent):
     """Implements what the `GraphView` port edits."""
 
     async def merge(self, owner: str, into: UUID, gone: UUID, *, by_hand: bool) -> bool:

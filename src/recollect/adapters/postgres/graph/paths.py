@@ -13,8 +13,8 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
+from recollect.adapters.postgres.component import PostgresComponent
 from recollect.adapters.postgres.graph.read import HELD, MAX_MEMORIES, SAID
-from recollect.adapters.postgres.part import StorePart
 from recollect.adapters.postgres.pool import Connection
 from recollect.adapters.postgres.retry import retry_on_disconnect
 from recollect.core.graph.model import MENTIONED_TOGETHER, MENTIONS, NEAR, GraphPath, PathStep
@@ -97,7 +97,7 @@ class _Link:
     edge: UUID | None
 
 
-class PathFinder(StorePart):
+class PathFinder(PostgresComponent):
     """The shortest paths, for people and for the explanation of a hit."""
 
     async def path(

@@ -12,10 +12,10 @@ from uuid import UUID
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
+from recollect.adapters.postgres.component import PostgresComponent
 from recollect.adapters.postgres.graph.write import write_extractions
 from recollect.adapters.postgres.limits import Limits
 from recollect.adapters.postgres.listener import Listener
-from recollect.adapters.postgres.part import StorePart
 from recollect.adapters.postgres.pool import Pool
 from recollect.adapters.postgres.vectors.queue import (
     DELAY_GROWTH,
@@ -152,7 +152,7 @@ from mine where x.owner = mine.owner and x.memory_id = mine.memory_id
 )
 
 
-class ExtractionQueue(StorePart):
+class ExtractionQueue(PostgresComponent):
     """Implements the `ExtractionQueue` port."""
 
     def __init__(self, pool: Pool, limits: Limits) -> None:

@@ -10,8 +10,8 @@ from uuid import UUID
 
 from psycopg.rows import DictRow
 
+from recollect.adapters.postgres.component import PostgresComponent
 from recollect.adapters.postgres.graph.as_of import PastMentions, read_past_mentions
-from recollect.adapters.postgres.part import StorePart
 from recollect.adapters.postgres.pool import Connection
 from recollect.adapters.postgres.retry import retry_on_disconnect
 from recollect.core.graph.extraction import BY_MODEL
@@ -78,7 +78,7 @@ order by c.id
 """
 
 
-class GraphReader(StorePart):
+class GraphReader(PostgresComponent):
     """Implements the `ConceptGraph` port, but for its paths."""
 
     @retry_on_disconnect

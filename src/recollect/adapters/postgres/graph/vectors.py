@@ -11,9 +11,9 @@ from typing import Final, LiteralString
 
 from psycopg import sql
 
+from recollect.adapters.postgres.component import PostgresComponent
 from recollect.adapters.postgres.graph.write import INCREMENT_VERSION, LOCK, RARE
 from recollect.adapters.postgres.limits import Limits
-from recollect.adapters.postgres.part import StorePart
 from recollect.adapters.postgres.pipeline import execute_many
 from recollect.adapters.postgres.pool import Connection, Pool
 from recollect.adapters.postgres.vectors.spaces import ACTIVE, to_active
@@ -105,7 +105,7 @@ update concepts set compared_in = %(space)s where owner = %(owner)s and id = any
 """
 
 
-class ConceptComparison(StorePart):
+class ConceptComparison(PostgresComponent):
     """Implements the `ConceptNames` port, but for `merge`."""
 
     def __init__(self, pool: Pool, limits: Limits, *, has_vectors: bool) -> None:

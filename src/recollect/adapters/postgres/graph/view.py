@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
+from recollect.adapters.postgres.component import PostgresComponent
 from recollect.adapters.postgres.graph.read import HELD, SAID, read_concepts, read_version
-from recollect.adapters.postgres.part import StorePart
 from recollect.adapters.postgres.rows import utc
 from recollect.core.graph.model import Concept, GraphStats, Neighbourhood, Relationship
 
@@ -94,7 +94,7 @@ select c.name, m.many from (
 """
 
 
-class GraphViewer(StorePart):
+class GraphViewer(PostgresComponent):
     """Implements what the `GraphView` port reads."""
 
     async def concepts(self, owner: str, ids: Collection[UUID]) -> list[Concept]:

@@ -19,7 +19,7 @@ from psycopg.types.json import Jsonb
 
 from recollect.adapters.files.erasure_log import Erasure
 from recollect.adapters.postgres.history.erasure import ERASE
-from recollect.adapters.postgres.history.erasure_memory import TOMBSTONE, ErasureMemory
+from recollect.adapters.postgres.history.erasure_ledger import TOMBSTONE, ErasureLedger
 from recollect.adapters.postgres.identity import read_identity
 from recollect.adapters.postgres.pool import Pool
 from recollect.adapters.postgres.rows import (
@@ -130,7 +130,7 @@ class _Overtaken(StoreBusy):
 class PostgresChanges:
     """Implements the `ChangeStore` port on the store's own pool."""
 
-    def __init__(self, pool: Pool, statistics: Statistics, remembered: ErasureMemory) -> None:
+    def __init__(self, pool: Pool, statistics: Statistics, remembered: ErasureLedger) -> None:
         self._pool = pool
         self._statistics = statistics
         self._remembered = remembered

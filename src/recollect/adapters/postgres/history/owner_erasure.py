@@ -16,7 +16,7 @@ from psycopg import sql
 
 from recollect.adapters.files.erasure_log import Erasure
 from recollect.adapters.files.file_search import in_files
-from recollect.adapters.postgres.history.erasure_memory import ErasureMemory
+from recollect.adapters.postgres.history.erasure_ledger import ErasureLedger
 from recollect.adapters.postgres.pool import Connection, Pool
 from recollect.core.privacy.erasure import Erased, Marks, Remain
 
@@ -137,7 +137,7 @@ class PostgresOwnerErasure:
     def __init__(
         self,
         pool: Pool,
-        remembered: ErasureMemory,
+        remembered: ErasureLedger,
         files: Path | None,
         *,
         is_light: bool = False,

@@ -56,10 +56,7 @@ async def search(
     return await lexical.search(
         connection,
         clean_query(f"{query.text} {query.expanded}"),
-        where=condition,
-        params={**params, "as_of": as_of},
-        depth=query.depth,
-        source=_THEN,
+        lexical.LexicalSearch(condition, {**params, "as_of": as_of}, query.depth, source=_THEN),
     )
 
 

@@ -14,6 +14,7 @@ on `memories (owner, length(search_vector))`, not partial, or its statistics go 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, LiteralString
 
 from psycopg import AsyncConnection
@@ -98,37 +99,43 @@ _WORD_SCORE: Final[LiteralString] = """
 {weight}::float8 * ts_rank(c.search_vector, {word}::tsquery)"""
 
 
-async def search(
-    conn: AsyncConnection[Any],
-    query: str,
-    *,
-    where: Condition,
-    params: Mapping[str, object],
-    depth: int,
-    is_exhaustive: bool = False,
-    source: LiteralString = _TABLE,
-) -> list[Candidate]:
-    """The `depth` best memories for any text, best first.
+@dataclass(frozen=True, slots=True)
+class LexicalSearch:
+    """Which memories are searched, and how many are returned.
 
     `where` is a condition on alias `m` with its `params`, among them the `owner`; names that begin
-    with `lexical_` are taken. No text raises; a text of stop words alone finds nothing. `source` is
-    read through instead of the table, whose indexes it does not have.
+    with `lexical_` are reserved. `source` is read instead of the table, without its indexes.
     """
-    lexemes, statistics, rows = await _known(conn, query, where, params)
-    if not lexemes or depth < 1:
+
+    where: Condition
+    params: Mapping[str, object]
+    depth: int
+    is_exhaustive: bool = False
+    source: LiteralString = _TABLE
+
+    @property
+    def reads_whole_scope(self) -> bool:
+        return self.is_exhaustive or self.source != _TABLE
+
+
+async def search(conn: AsyncConnection[Any], query: str, wanted: LexicalSearch) -> list[Candidate]:
+    """The `depth` best memories for any text, best first. No text raises; a text of stop words
+    alone finds nothing.
+    """
+    lexemes, statistics, rows = await _known(conn, query, wanted)
+    if not lexemes or wanted.depth < 1:
         return []
     # A scope of no size is read whole, and whatever matches is scored.
-    whole = is_exhaustive or source != _TABLE
-    planned = plan(lexemes, statistics, 0 if whole else rows)
-    return await _by_idf(conn, planned, where, params, depth, source)
+    planned = plan(lexemes, statistics, 0 if wanted.reads_whole_scope else rows)
+    return await _by_idf(conn, planned, wanted)
 
 
 async def _known(
-    conn: AsyncConnection[Any], query: str, where: Condition, params: Mapping[str, object]
+    conn: AsyncConnection[Any], query: str, wanted: LexicalSearch
 ) -> tuple[list[Lexeme], Statistics, int]:
     """The query's words, what is known of the owner's, and about how many rows the scope holds."""
-    values = {**params, **words_asked(query)}
-    statements = (FREQUENCIES, LIVE_FREQUENCIES, scope_size(where))
+    values = {**wanted.params, **words_asked(query)}
+    statements = (FREQUENCIES, LIVE_FREQUENCIES, scope_size(wanted.where))
     frequencies, live, explained = await execute_many(conn, values, *statements)
     return *known_of(frequencies, live), rows_of(explained)
 
@@ -143,14 +150,9 @@ def rows_of(explained: Sequence[Any]) -> int:
 
 
 async def _by_idf(
-    conn: AsyncConnection[Any],
-    planned: Plan,
-    where: Condition,
-    params: Mapping[str, object],
-    depth: int,
-    source: LiteralString,
+    conn: AsyncConnection[Any], planned: Plan, wanted: LexicalSearch
 ) -> list[Candidate]:
-    values: dict[str, object] = dict(params)
+    values: dict[str, object] = dict(wanted.params)
 
     def bind(value: object) -> LiteralString:
         name = f"lexical_{len(values)}"
@@ -162,11 +164,13 @@ async def _by_idf(
         for word, weight in zip(planned.lexemes, planned.weights, strict=True)
     )
     if planned.scope_first:
-        candidates = _SCOPE_FIRST.format(source=source, where=where, match=bind(planned.any_word))
+        candidates = _SCOPE_FIRST.format(
+            source=wanted.source, where=wanted.where, match=bind(planned.any_word)
+        )
     else:
         candidates = " union all ".join(
             _ARM.format(
-                where=where,
+                where=wanted.where,
                 match=bind(arm.match),
                 bound=_bound(arm, planned.arms[:place], bind),
                 most=bind(MAX_CANDIDATES),
@@ -174,11 +178,13 @@ async def _by_idf(
             for place, arm in enumerate(planned.arms)
         )
     statement = _BY_IDF.format(
-        score=score, absent=bind(_ABSENT), candidates=candidates, depth=bind(depth)
+        score=score, absent=bind(_ABSENT), candidates=candidates, depth=bind(wanted.depth)
     )
     _, rows = await execute_many(conn, values, _UNCOMPILED, statement)
     found = [Candidate(*row) for row in rows]
-    return [one for one in found if one.score >= MIN_SHARE_OF_BEST * found[0].score]
+    return [
+        candidate for candidate in found if candidate.score >= MIN_SHARE_OF_BEST * found[0].score
+    ]
 
 
 def _bound(

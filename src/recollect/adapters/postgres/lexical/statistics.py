@@ -3,7 +3,7 @@
 Of an owner with few memories the words are counted with each query. Of others the frequencies are
 taken now and then, and kept in `lexeme_stats (owner, lexeme, ndoc)` beside how many memories there
 were and how long they are; `statistics.py` decides when. Scores show them, so nothing is shared
-between owners (docs/adr/0038). Sensitive memories are never among what is kept: they are counted
+between owners (docs/adr/0039). Sensitive memories are never among what is kept: they are counted
 with each query.
 """
 

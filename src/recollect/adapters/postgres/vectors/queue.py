@@ -17,9 +17,9 @@ from hashlib import sha256
 from typing import Any, Final
 from uuid import UUID
 
+from recollect.adapters.postgres.component import PostgresComponent
 from recollect.adapters.postgres.limits import Limits
 from recollect.adapters.postgres.listener import Listener
-from recollect.adapters.postgres.part import StorePart
 from recollect.adapters.postgres.pool import Connection, Pool
 from recollect.adapters.postgres.vectors.spaces import CHANNEL, notify
 from recollect.adapters.postgres.vectors.text import vector_text
@@ -261,7 +261,7 @@ where e.owner = %(owner)s and e.memory_id = %(id)s and e.vector is null and e.du
 """
 
 
-class EmbeddingQueue(StorePart):
+class EmbeddingQueue(PostgresComponent):
     """Implements the queue of the `EmbeddingQueue` port."""
 
     def __init__(self, pool: Pool, limits: Limits) -> None:

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, LiteralString
 
+from recollect.adapters.postgres.component import PostgresComponent
 from recollect.adapters.postgres.lexical.search import rows_of, scope_size
-from recollect.adapters.postgres.part import StorePart
 from recollect.adapters.postgres.pipeline import execute_many
 from recollect.adapters.postgres.pool import Connection
 from recollect.adapters.postgres.retry import retry_on_disconnect
@@ -76,7 +76,7 @@ limit {depth}
 """
 
 
-class VectorSearch(StorePart):
+class VectorSearch(PostgresComponent):
     """Implements the `VectorIndex` port."""
 
     @retry_on_disconnect

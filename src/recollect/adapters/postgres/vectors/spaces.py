@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from recollect.adapters.postgres.part import StorePart
+from recollect.adapters.postgres.component import PostgresComponent
 from recollect.adapters.postgres.pool import Connection
 from recollect.adapters.postgres.vectors.hnsw import SpaceIndex, create_index
 from recollect.core.errors import Conflict, InvalidInput
@@ -94,7 +94,7 @@ where s.state = 'active' and e.vector is null
 """
 
 
-class SpaceStore(StorePart):
+class SpaceStore(PostgresComponent):
     """Implements the `Spaces` port."""
 
     async def spaces(self) -> list[StoredSpace]:
@@ -149,7 +149,7 @@ class SpaceStore(StorePart):
                 return
             if state == "retired":  # its vectors may be on their way out already
                 raise Conflict(
-                    f"the space {space.space.name} was given up meanwhile",
+                    f"the space {space.space.name} was dropped in the meantime",
                     remedy="Run `recollect reembed` again: it opens the space again and fills it.",
                 )
             await connection.execute(_GIVE_UP_FORMER)
@@ -188,8 +188,8 @@ class SpaceStore(StorePart):
             if space.is_given_up and not current.is_given_up:
                 raise Conflict(
                     f"the space {space.space.name} is in use again",
-                    remedy="See `recollect reembed --status`; `recollect reembed --cancel` gives up"
-                    " what is being filled.",
+                    remedy="See `recollect reembed --status`; `recollect reembed --cancel` cancels"
+                    " the re-embedding.",
                 )
             if current.state == "active":
                 raise Conflict(

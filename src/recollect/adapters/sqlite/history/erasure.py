@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Final, TypeVar
 
 from recollect.adapters.sqlite.schema.tables import FILL_RESERVE, RESERVED_PAGES
-from recollect.adapters.sqlite.thread import Makeshift, transaction
+from recollect.adapters.sqlite.thread import FallbackConnection, transaction
 
 T = TypeVar("T")
 
@@ -49,7 +49,7 @@ def erase_where(writer: sqlite3.Connection, condition: str, values: tuple[object
             writer.execute(_REBUILD)
             return gone
 
-    if isinstance(writer, Makeshift):
+    if isinstance(writer, FallbackConnection):
         with in_place(writer):
             gone = _with_or_without_room(plainly, without_room)
             if gone:

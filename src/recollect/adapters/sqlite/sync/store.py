@@ -114,8 +114,8 @@ class SqliteSync:
         if met not in {(None, None), (str(peer.server), peer.owner)}:
             raise Conflict(
                 "this local store belongs to another server or to another owner there",
-                remedy="Set RECOLLECT_HOME to a new folder for this server, or, if all that is "
-                "here shall go to it, run `recollect sync --relink`.",
+                remedy="Set RECOLLECT_HOME to a new folder for this server, or run "
+                "`recollect sync --relink` to send everything in this store to the new server.",
             )
         if row["epoch"] is not None:
             return bool(row["epoch"] == str(peer.epoch))
@@ -290,7 +290,10 @@ class SqliteSync:
     async def resolve(self, owner: str, revision: Revision) -> None:
         """One that was erased with its memory is resolved already; an orphan goes altogether."""
         if revision.resolved_at is None:
-            raise NotFound("the conflict is still open", remedy="Say which side is to stand.")
+            raise NotFound(
+                "the conflict is still open",
+                remedy="Choose a side with --keep current or --keep other.",
+            )
         statement = """
             UPDATE revisions SET resolved_at = ?, unsent = max(unsent, 1) WHERE owner = ? AND id = ?
         """

@@ -1,47 +1,35 @@
-"""What in a text looks like a credential, and how sure one can be.
+"""Find what looks like a credential in a text, with a confidence.
 
-People paste keys into notes. A memory that holds one becomes sensitive, unless the caller overrules
-it, and so never leaves the machine. Nothing here keeps or shows what it found, only where.
+People paste keys into notes. A memory that contains one becomes sensitive, unless the caller
+overrides that, and so never leaves the machine. Nothing here keeps or shows what it found, only
+where.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from recollect.core.privacy.secrets.normalize import readable
 from recollect.core.privacy.secrets.phrases import find_phrases
 from recollect.core.privacy.secrets.rules import RULES
+from recollect.core.text.secret import Secret
 
-# At least this sure, and a memory becomes sensitive. A secret that is missed may leave the machine
-# for good; a false alarm only keeps one memory from being found by meaning, and can be overruled.
-# So the line is drawn below the weakest form that is usually real (a short password in an
-# assignment) and above words, names and numbers in the same place (0.4).
+# From this confidence on, a memory becomes sensitive. A missed secret may leave the machine
+# permanently; a false alarm only keeps one memory from being found by meaning, and can be
+# overridden. So the threshold is below the weakest form that is usually real (a short password in
+# an assignment) and above words, names and numbers in the same place (0.4).
 SENSITIVE_CONFIDENCE: Final = 0.7
 
 
-@dataclass(frozen=True, slots=True)
-class Secret:
-    """Where a credential stands in a text, `text[start:end]`, and of what kind it is."""
-
-    kind: str
-    start: int
-    end: int
-    confidence: float
-
-    @property
-    def span(self) -> tuple[int, int]:
-        return self.start, self.end
-
-
-def told(kind: str, confidence: float) -> str:
-    """Why a text made its memory sensitive, for whoever stored it. Never the text itself."""
+def describe_secret(kind: str, confidence: float) -> str:
+    """Why a text made its memory sensitive, for the person who stored it. Never the text itself."""
     return f"its text looks like a secret ({kind}, confidence {confidence:g})"
 
 
 def find_secrets(text: str) -> tuple[Secret, ...]:
-    """What may be a secret, in the order of the text; of two that overlap, the surer one."""
+    """Possible secrets in text order; of two that overlap, the one with more confidence."""
     plain, places = readable(text)
     found = [
         Secret(rule.kind, *match.span(match.lastindex or 0), confidence)
@@ -58,7 +46,7 @@ def find_secrets(text: str) -> tuple[Secret, ...]:
 
 
 def looks_sensitive(text: str) -> Secret | None:
-    """The surest secret in the text, if one is sure enough for the text to be sensitive."""
+    """The most certain secret in the text, if it is certain enough for the text to be sensitive."""
     surest = max(find_secrets(text), key=lambda secret: secret.confidence, default=None)
     return surest if surest is not None and surest.confidence >= SENSITIVE_CONFIDENCE else None
 

@@ -1,8 +1,8 @@
 """Text as a reader sees it: without invisible characters, and in ordinary letters.
 
 A token can be split by a zero-width space, or written in full-width letters, and still be copied
-and used; and a word can have a Cyrillic or Greek letter in it that looks like a Latin one.
-Spans keep pointing into the text as it was written.
+and used; and a word can contain a Cyrillic or Greek letter that looks like a Latin one. Spans keep
+pointing into the original text.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _INVISIBLE: Final = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
     "\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff]"
 )
-# A letter with the marks on it; more than a few on one letter are no writing.
+# A letter with its combining marks; more than a few on one letter are not writing.
 _LETTER: Final = re.compile(r"(?s).[\u0300-\u036f]{0,4}")
 # Cyrillic and Greek letters that look like Latin ones.
 _LOOK_ALIKES: Final = str.maketrans(
@@ -30,8 +30,8 @@ _WORD: Final = re.compile(r"[a-zA-Z\u0370-\u03ff\u0400-\u052f]+")
 
 
 def readable(text: str) -> tuple[str, Sequence[int]]:
-    """The text in compatibility form (NFKC) without what cannot be seen, and for each character of
-    it, and its end, the place in the text as it was written.
+    """The text in compatibility form (NFKC) without invisible characters, and for each of its
+    characters, and its end, the position in the original text.
     """
     if text.isascii() or (
         unicodedata.is_normalized("NFKC", text) and _INVISIBLE.search(text) is None
@@ -51,7 +51,7 @@ def readable(text: str) -> tuple[str, Sequence[int]]:
 
 
 def _in_one_alphabet(text: str) -> str:
-    """Latin letters for what looks like them, in words that have Latin ones, too."""
+    """Latin letters for their lookalikes, in words that also have Latin ones."""
     return text if text.isascii() else _WORD.sub(_as_latin, text)
 
 

@@ -1,5 +1,7 @@
 """Numbers that are secrets by themselves: payment cards, bank accounts, social security numbers,
-PINs and door codes. What tells them from other numbers is a checksum, or the word before them.
+PINs and door codes.
+
+A checksum, or the word before them, distinguishes them from other numbers.
 """
 
 from __future__ import annotations
@@ -58,7 +60,7 @@ _CARD: Final = re.compile(
     r"4(?:\d{12}|\d{15}|\d{18})|5[1-5]\d{14}|2[2-7]\d{14}|3[47]\d{13}|6(?:011|5\d\d)\d{12}|"
     r"35\d{14}|3(?:0[0-5]|[68]\d)\d{11}"
 )
-# Numbers that the card networks and their providers give out for tests.
+# Test numbers published by card networks and payment providers.
 _TEST_CARDS: Final = frozenset(
     {"4242424242424242", "4111111111111111", "4000056655665556", "5555555555554444"}
     | {"378282246310005", "371449635398431", "6011111111111117", "4012888888881881"}
@@ -72,13 +74,13 @@ _CARD_WORD: Final = (
     r"(?:card|visa|master ?card|amex|american express|karte|kreditkarte|tarjeta|carte)"
 )
 _SECURITY_CODE: Final = r"(?:cvv2?|cvc2?|cvn|cid|security code|pr\xfcfnummer)"
-# What else has numbers in three groups.
+# Other numbers in three groups.
 _NUMBERED: Final = (
     r"(?:ticket|case|order|invoice|part|item|issue|ref(?:erence)?|model|serial|sku|tracking|batch|"
     r"lot|article|catalog(?:ue)?|receipt|booking)"
 )
 _SSN: Final = r"(?!000|666|9\d\d)\d{3}([ -]?)(?!00)\d{2}\2(?!0000)\d{4}"
-# How a number is told: `PIN: 1`, `PIN is 1`, `the PIN of my card is now 1`.
+# How a number is stated: `PIN: 1`, `PIN is 1`, `the PIN of my card is now 1`.
 _TOLD: Final = (
     r"(?:[ \t][^\n.:=#\d]{1,40}?)?"
     r"(?:[ \t]{0,2}[:=#]|['\u2019]s|[ \t](?:is|was|to|ist|lautet|war|es|era|est|\xe8|\xe9)\b:?)"
@@ -98,7 +100,7 @@ def _digits(text: str) -> str:
 
 
 def card_confidence(text: str) -> float:
-    """A number that a card network gives out, with its check digit right."""
+    """A number of a card network with a valid check digit."""
     digits = _digits(text)
     if not _CARD.fullmatch(digits) or digits in _TEST_CARDS or len(set(digits)) < 4:
         return 0.0
@@ -109,7 +111,7 @@ def card_confidence(text: str) -> float:
 
 
 def iban_confidence(text: str) -> float:
-    """The account of a country, of its length and with its checksum right; words may follow."""
+    """An account number with its country's length and a valid checksum; words may follow."""
     length = _IBAN_LENGTHS.get(text[:2], 0)
     account = text.replace(" ", "")[:length]
     if not length or len(account) < length:
@@ -120,13 +122,13 @@ def iban_confidence(text: str) -> float:
 
 def ssn_confidence(text: str) -> float:
     if text[0].isalpha():
-        return 0.0  # the word before it says what else it is
+        return 0.0  # the word before it says that it is something else
     digits = _digits(text)
     return 0.0 if digits in _WELL_KNOWN_SSN or len(set(digits)) < 3 else 0.8
 
 
 def code_confidence(text: str) -> float:
-    """Years are what else has four digits behind such a word."""
+    """Years also have four digits after such a word."""
     return 0.0 if re.fullmatch(r"(?:19|20)\d\d", text) else 0.8
 
 

@@ -1,8 +1,8 @@
 """Seed phrases: the words from which a wallet is restored.
 
-BIP 39 makes them of 12, 15, 18, 21 or 24 words of three to eight letters, chosen from a list that
-has hardly an inflected word and not one of those that every sentence needs. So a run of such words
-is no sentence; what is said before it makes it sure.
+BIP 39 uses 12, 15, 18, 21 or 24 words of three to eight letters from a list with hardly any
+inflected word and none of those that every sentence needs. So a run of such words is not a
+sentence; the words before it add confidence.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MOST_INFLECTED: Final = 0.2
 _LENGTHS: Final = (12, 15, 18, 21, 24)
 _NAMED: Final = re.compile(r"seed|mnemonic|recovery|wallet|bip-?39|backup phrase", re.IGNORECASE)
 _NAMED_WITHIN: Final = 80
-# Words that sentences are held together by; none of them is in the list.
+# Function words; none of them is in the list.
 _HOLDING: Final = frozenset(
     {"the", "and", "for", "with", "from", "are", "was", "were", "has", "had"}
     | {"not", "but", "his", "her", "our", "your", "its", "who", "how", "why"}
@@ -31,7 +31,7 @@ _HOLDING: Final = frozenset(
 
 
 def find_phrases(text: str) -> Iterator[tuple[int, int, float]]:
-    """Where seed phrases stand, and how sure that is."""
+    """Where seed phrases are, and the confidence in each."""
     for start, end, words in _runs(text):
         inflected = sum(_INFLECTED.fullmatch(word) is not None for word in words)
         if inflected > _MOST_INFLECTED * len(words) or len(set(words)) < len(words) * 2 / 3:
@@ -45,7 +45,7 @@ def find_phrases(text: str) -> Iterator[tuple[int, int, float]]:
 
 
 def _runs(text: str) -> Iterator[tuple[int, int, list[str]]]:
-    """Twelve and more fitting words one after another."""
+    """Runs of twelve or more matching words."""
     run: list[str] = []
     start = end = 0
     for match in _WORD.finditer(text):
@@ -63,7 +63,7 @@ def _runs(text: str) -> Iterator[tuple[int, int, list[str]]]:
 
 
 def _stands_alone(text: str, start: int, end: int) -> bool:
-    """Small letters with blanks between, and nothing else on the line but a label."""
+    """Lower case separated by spaces, and nothing else on the line except a label."""
     phrase = text[start:end]
     before = text[max(0, start - 20) : start].rpartition("\n")[2].rstrip()
     after = text[end : end + 3].lstrip(" \t\"'`.")

@@ -1,6 +1,6 @@
-"""The forms of credentials, one rule each; here those that what stands around them gives away:
-addresses, headers, command lines, assignments and sentences. Others tell themselves
-(`secret_tokens`, which also says why no rule runs long).
+"""Rules for credentials recognised by their context: addresses, headers, command lines, assignments
+and sentences. Those with a form of their own are in `tokens`, which also says why no rule runs
+long.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from recollect.core.privacy.secrets.values import (
     header_confidence,
     key_confidence,
     password_confidence,
+    sentence_key_confidence,
+    sentence_password_confidence,
     set_password_confidence,
-    told_key_confidence,
-    told_password_confidence,
     url_password_confidence,
 )
 
@@ -37,7 +37,7 @@ _KEY: Final = (
     r"[_ -]?(?:key|token|secret)|(?<!page)(?<!page[_ -])(?<!sync[_ -])token)"
 )
 
-# What a connection string names beside the password.
+# What a connection string contains besides the password.
 _BESIDE: Final = (
     r"(?:host(?:name|addr)?|server|data source|addr(?:ess)?|user(?:[ _]?(?:id|name))?|uid|"
     r"db(?:name|user|host)?|database|initial catalog|sslmode|port)"
@@ -52,15 +52,15 @@ RULES: Final[tuple[Rule, ...]] = (
     *SENTENCES,
     words(
         "password in an address",
-        # A name that is its own password is a throw-away one; a password may hold an `@`.
+        # A name that is its own password is a throw-away one; a password may contain an `@`.
         r"(?<![a-z0-9])[a-z][a-z0-9+.-]{1,20}://([^\s:/@\"'<>]{0,128}):(?!\1@)"
         r"([^\s/\"'<>]{1,256})@[\w.\[-]",
         url_password_confidence,
     ),
     words(
         "password in an address",
-        # The same with a slash in the password, as nobody may write it and many do. A number before
-        # the slash is a port; other schemes have a path there that may hold an `@`.
+        # The same with a slash in the password, which is not allowed but common. A number before
+        # the slash is a port; other schemes have a path there that may contain an `@`.
         r"(?<![a-z0-9])(?!https?:|file:|git|ssh:|docker:|oci:)[a-z][a-z0-9+.-]{1,20}://"
         r"[^\s:/@\"'<>]{0,128}:(?!(?:\d{1,5}|port)[/?#])"
         r"([^\s/@\"'<>]{0,128}/[^\s@\"'<>]{0,128})@[\w.\[-]",
@@ -112,7 +112,7 @@ RULES: Final[tuple[Rule, ...]] = (
     ),
     words(
         "password in a connection string",
-        # As the arguments of a call, or as a table of a program: there a password is quoted.
+        # As arguments of a call, or as a table in code: there a password is quoted.
         rf"""(?<![a-z]){_BESIDE}["']?[ \t]?[:=][ \t]?["'][^"'\n]{{1,128}}["'],\s{{0,12}}"""
         r"""(?:["']?\w{1,30}["']?[ \t]?[:=][ \t]?["']?[^"'\n,]{1,128}["']?,\s{0,12}){0,8}"""
         r"""["']?(?:passw(?:or)?d|pwd)["']?[ \t]?[:=][ \t]?["']([^"'\n]{1,256})["']""",
@@ -146,13 +146,13 @@ RULES: Final[tuple[Rule, ...]] = (
         "password",
         rf"passw(?:or)?d{NOT_ABOUT}[^\n.:=]{{0,40}}?[ \t](?:is|was|to)(?:[ \t]now)?:?"
         rf"[ \t]{{1,2}}{_VALUE}",
-        told_password_confidence,
+        sentence_password_confidence,
     ),
     words(
         "password",
         r"passw(?:or)?d(?:[ \t](?:for|of|on|at)[ \t][^\n:=]{1,40}|[ \t]?\([^\n()]{1,40}\))"
         rf"[ \t]{{0,2}}[:=][ \t]{{0,4}}{_VALUE}",
-        told_password_confidence,
+        sentence_password_confidence,
     ),
     words("password", r"<passw(?:or)?d>([^<\s]{1,256})</", password_confidence),
     Rule(
@@ -173,6 +173,6 @@ RULES: Final[tuple[Rule, ...]] = (
         "key",
         rf"(?<![a-z]){_KEY}(?![a-z0-9_])(?:[^\n.:=]{{0,40}}?[ \t](?:is|was|to)(?:[ \t]now)?:?)?"
         rf"[ \t]{{1,2}}{_VALUE}",
-        told_key_confidence,
+        sentence_key_confidence,
     ),
 )

@@ -1,4 +1,4 @@
-"""Passwords and keys as people tell them: quoted, in a few words, and in other languages than
+"""Passwords and keys as people write them: quoted, in a few words, and in other languages than
 English.
 """
 
@@ -12,11 +12,11 @@ from recollect.core.privacy.secrets.values import (
     kinds,
     looks_random,
     password_confidence,
+    sentence_password_confidence,
     set_password_confidence,
-    told_password_confidence,
 )
 
-# What is told of a thing that has to do with passwords is no password: "our password manager is …".
+# A statement about something related to passwords is no password: "our password manager is …".
 NOT_ABOUT: Final = (
     r"(?!s?[ \t-]?(?:manager|safe|vault|polic|hash|field|reset|prompt|rule|length|generator|store|"
     r"app|tool|protected|change|expir|strength|check|box|form|less)\w*)"
@@ -60,34 +60,36 @@ _HEX: Final = re.compile(r"[0-9a-fA-F]+")
 
 
 def quoted_confidence(value: str) -> float:
-    """In quotes a plain word is a password, too; a phrase is more often something said."""
+    """In quotes a plain word counts as a password; a phrase is more often a quotation."""
     if " " in value.strip():
         return 0.0
     return 0.0 if _SAID_OF_IT.match(value) else set_password_confidence(value)
 
 
 def wifi_confidence(value: str) -> float:
-    """The key of a network has eight characters or more, and may be a phrase."""
+    """The key of a network has eight or more characters, and may be a phrase."""
     if len(value) < 8 or _SAID_OF_IT.search(value) or re.search(r"[/\\<>{}=]", value):
         return 0.0
     return max(0.75 if " " in value or "-" in value else 0.0, set_password_confidence(value))
 
 
 def short_confidence(value: str) -> float:
-    """Behind a mere "pass", which is also a verb: what no argument, name or path looks like."""
+    """After a bare "pass", which is also a verb: only what no argument, name or path looks like."""
     if re.search(r"[/=<>&@:\\]|^[-$%]", value) or kinds(value) < 3:
         return 0.0
-    has_mark = any(not one.isalnum() and one not in "-_." for one in value)
+    has_mark = any(not character.isalnum() and character not in "-_." for character in value)
     return password_confidence(value) if has_mark or looks_random(value) else 0.0
 
 
 def pass_confidence(value: str) -> float:
-    """Behind "pass is" and "pass:": a name with its version (`Python3`) is no password there."""
-    return 0.0 if _VERSIONED.fullmatch(value.rstrip(".,;:)*")) else told_password_confidence(value)
+    """After "pass is" and "pass:": a name with its version (`Python3`) is not a password there."""
+    return (
+        0.0 if _VERSIONED.fullmatch(value.rstrip(".,;:)*")) else sentence_password_confidence(value)
+    )
 
 
 def phrase_confidence(value: str) -> float:
-    """Four words or more that make no sentence."""
+    """Four or more words that do not form a sentence."""
     return 0.0 if _OF_A_SENTENCE.search(value) else 0.8
 
 
@@ -121,7 +123,9 @@ SENTENCES: Final[tuple[Rule, ...]] = (
         rf"[^\n\"'`\u201c\u201e\u2018\u00ab]{{0,24}}?{_QUOTED}",
         wifi_confidence,
     ),
-    words("password", rf"\b{_LOCAL}\b{_OF}[ \t]{_IS}[ \t]{{1,2}}{_BARE}", told_password_confidence),
+    words(
+        "password", rf"\b{_LOCAL}\b{_OF}[ \t]{_IS}[ \t]{{1,2}}{_BARE}", sentence_password_confidence
+    ),
     words(
         "password", rf"\b{_LOCAL}\b{_OF}[ \t]lautet:?[ \t]{{1,2}}{_BARE}", set_password_confidence
     ),
@@ -130,7 +134,7 @@ SENTENCES: Final[tuple[Rule, ...]] = (
         "password",
         r"\b(?:user(?:name)?|login|account|admin|root)\b[^\n]{1,60}?[ \t,/]pass(?![a-z])"
         rf"[ \t]{{0,2}}[:=]?[ \t]{{0,2}}{_BARE}",
-        told_password_confidence,
+        sentence_password_confidence,
     ),
     words("password", rf"(?<![\w-])pass[ \t]{{1,2}}{_BARE}", short_confidence),
     words(
@@ -141,9 +145,9 @@ SENTENCES: Final[tuple[Rule, ...]] = (
     words(
         "password",
         rf"pass(?:w(?:or)?d|phrase|code){_FOR}{_NOW}{_BARE}",
-        told_password_confidence,
+        sentence_password_confidence,
     ),
-    words("password", rf"passphrase{_NOW}{_BARE}", told_password_confidence),
+    words("password", rf"passphrase{_NOW}{_BARE}", sentence_password_confidence),
     words(
         "passphrase",
         rf"passphrase(?:{_FOR})?(?:{_NOW}|[ \t]?[:=][ \t]{{0,2}}){_OPEN}?"

@@ -1,9 +1,9 @@
-"""Credentials that say themselves what they are, one rule each: private keys, and the tokens that
-their makers begin in a way of their own.
+"""Credentials with a recognisable form, one rule each: private keys, and tokens with their issuer's
+prefix.
 
-No rule can be made to run long: every repetition is bounded, or runs over one class of characters
-behind a beginning that cannot occur inside such a run. So no text makes the work grow faster than
-its length.
+No rule can be made to run long: every repetition is bounded, or runs over one character class after
+a prefix that cannot occur inside such a run. So the work never grows faster than the length of the
+text.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Judge = Callable[[str], float]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """`kind` is shown to people. The secret is the pattern's last matched group, or all of the
+    """`kind` is shown to people. The secret is the pattern's last matched group, or the whole
     match; `judge` turns its text into a confidence.
     """
 
@@ -30,7 +30,7 @@ class Rule:
 
 
 def sure(confidence: float) -> Judge:
-    """For forms that say themselves what they are, except in the manuals' own examples."""
+    """For unmistakable forms, except in the examples of manuals."""
 
     def judge(text: str) -> float:
         return 0.0 if re.search(r"example|x{6}|\*{4}|\.{4}", text, re.IGNORECASE) else confidence
@@ -39,7 +39,7 @@ def sure(confidence: float) -> Judge:
 
 
 def machine_made(confidence: float) -> Judge:
-    """For forms that many harmless texts have too: only what a machine has made."""
+    """For forms that many harmless texts share: only machine-generated values count."""
 
     def judge(text: str) -> float:
         return confidence if looks_random(text) else 0.0
@@ -48,17 +48,17 @@ def machine_made(confidence: float) -> Judge:
 
 
 def words(kind: str, pattern: str, judge: Judge) -> Rule:
-    """A rule that takes small letters and capitals for the same."""
+    """A rule that ignores case."""
     return Rule(kind, re.compile(pattern, re.IGNORECASE), judge)
 
 
 def _token(kind: str, *forms: str, judge: Judge = sure(0.97)) -> Rule:  # noqa: B008  # a constant
-    # The look-behind keeps a long run of such characters from being tried at each of its places.
+    # The look-behind keeps a long run of such characters from being tried at every position.
     return Rule(kind, re.compile(rf"(?<![A-Za-z0-9_-])(?:{'|'.join(forms)})"), judge)
 
 
-# How an assignment is written: also in the form of Markdown (`**Password:** ...`, a table's cells)
-# and over the end of a line.
+# How an assignment is written, including Markdown (`**Password:** ...`, table cells) and across the
+# end of a line.
 ASSIGN: Final = (
     r"""["'`*]{0,2}\]?[ \t]{0,4}(?::=|=>|->|=|[:\uff1a\u2192|])\*{0,2}[ \t]{0,4}"""
     r"""(?:\n[ \t]{0,8})?(?:[rbuf](?=["']))?"""

@@ -1,7 +1,7 @@
-"""How much a value that was given to `password`, `token` and the like looks like a real one.
+"""How likely a value assigned to `password`, `token` and the like is a real one.
 
-Most such values are not: notes and code are full of placeholders, names of variables and words
-about passwords. What decides is what the value is made of.
+Most such values are not: notes and code are full of placeholders, variable names and words about
+passwords. What decides is what the value consists of.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _WRITTEN_INSTEAD: Final = (
     r"(?:replace|example|dummy|sample|insert|fake|masked|hidden|removed|omitted|not[_-]?set|unset|"
     r"todo)"
 )
-# What people write in the place of a secret. A password may contain any of these words, so they
-# count only as whole words: `fireplace77` and `Sunset99!` are passwords.
+# Placeholders. A password may contain any of these words, so they count only as whole words:
+# `fireplace77` and `Sunset99!` are passwords.
 _STAND_INS: Final = re.compile(
     r"(?<![a-z])change[_-]?(?:me|it)(?![a-z])|(?<![a-z])your(?:[_-]|(?-i:[A-Z]))|goes[_-]?here|"
     rf"(?<![a-z0-9]){_WRITTEN_INSTEAD}(?:{_AROUND}|{_NAMING}){{0,8}}\d{{0,4}}(?![a-z0-9])|"
@@ -38,20 +38,20 @@ _STAND_INS: Final = re.compile(
 )
 # `mypassword`, `supersecret`, `API_KEY_HERE`.
 _PLACEHOLDER: Final = re.compile(rf"(?:(?:{_AROUND}|{_NAMING})[_-]?){{1,12}}", re.IGNORECASE)
-# What people leave in the address of a throw-away database.
+# Common in the address of a throw-away database.
 _THROW_AWAY: Final = frozenset(
     {"postgres", "root", "admin", "user", "pass", "password", "passwd", "secret", "test", "guest"}
     | {"tiger", "mypass"}
     | {"mysql", "redis", "mongo", "minioadmin", "rabbitmq", "dev", "local", "username", "pwd", "pw"}
 )
-# What is said about a password in its place, or is the label of its field.
+# Statements about a password in its place, or the label of its field.
 _SAID: Final = frozenset(
     {"false", "required", "optional", "enabled", "disabled", "prompt", "empty", "blank", "string"}
     | {"value", "undefined", "valid", "invalid", "correct", "incorrect", "wrong", "failed"}
     | {"missing", "expired", "unknown", "something", "plaintext", "encrypted", "hashed"}
     | {"kennwort", "contrase\xf1a", "senha"}
 )
-# The beginnings of values that refer to a secret kept elsewhere, or of code that reads one.
+# Prefixes of values that refer to a secret stored elsewhere, or of code that reads one.
 _REFERENCES: Final = re.compile(
     r"[<\[({]|\$[A-Z_{(]|\$[a-z_]+$|%[A-Z_]+%|%\(|%[sd]\b|!(?:vault|ref|sub|env|secret)\b|"
     r"(?:os|env|process|config|settings|self|this|vault|ssm|kms|arn|gcp|file|ref|secrets?|vars?|"
@@ -70,7 +70,7 @@ _CAMEL_WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _CHAIN_ADDRESS: Final = re.compile(r"0x[0-9a-f]{40}", re.IGNORECASE)
 _UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _QUANTITY: Final = re.compile(r"[\d.,:%/+-]+[a-z]{0,3}", re.IGNORECASE)
-# Names of methods and formats that hold a digit and are often said of passwords and tokens.
+# Names of methods and formats that contain a digit and often appear with passwords and tokens.
 _METHODS: Final = re.compile(
     r"(?:hmac|sha|md5|base(?:32|58|64)|utf|aes|rsa|hs|rs|es|argon2|bcrypt|scrypt|pbkdf2|oauth2?|"
     r"ed25519|x509|http|tls|wpa|v)[-_]?\d{0,5}(?:id|i|d|url)?(?:[-_/][a-z0-9]{1,12}){0,3}",
@@ -101,8 +101,8 @@ _RANDOM_BITS: Final = 3.0
 _TOKEN_BITS: Final = 2.4
 
 
-def stands_in(value: str) -> bool:
-    """Whether the value is a placeholder, a reference or a piece of code, and no secret."""
+def is_placeholder(value: str) -> bool:
+    """Whether the value is a placeholder, a reference or a piece of code, and not a secret."""
     return bool(
         _STAND_INS.search(value)
         or _REFERENCES.match(value)
@@ -117,19 +117,19 @@ def stands_in(value: str) -> bool:
 
 
 def looks_random(value: str) -> bool:
-    """Whether a machine is likely to have made the value: long, mixed and without order."""
+    """Whether the value is probably machine-generated: long, mixed and without order."""
     return (
         len(value) >= 16
         and kinds(value) >= 2
         and _has_digit(value)
         and entropy(value) >= _RANDOM_BITS
         and not _made_of_words(value)
-        and not stands_in(value)
+        and not is_placeholder(value)
     )
 
 
 def key_confidence(value: str) -> float:
-    """How sure one can be that the value is a key or token: something a machine made."""
+    """The confidence that the value is a key or token, which a machine generated."""
     value = value.rstrip(".,;:)")
     if _UUID.fullmatch(value):
         return 0.75
@@ -137,9 +137,9 @@ def key_confidence(value: str) -> float:
 
 
 def password_confidence(value: str) -> float:
-    """How sure one can be that the value is a password: something a person may have chosen."""
+    """The confidence that the value is a password, which a person may have chosen."""
     value = value.rstrip(".,;:)")
-    if len(value) < 5 or stands_in(value):
+    if len(value) < 5 or is_placeholder(value):
         return 0.0
     if looks_random(value):
         return 0.9
@@ -150,7 +150,7 @@ def password_confidence(value: str) -> float:
     return 0.8 if kinds(value) >= 2 and (_has_digit(value) or kinds(value) >= 3) else 0.4
 
 
-def told_password_confidence(value: str) -> float:
+def sentence_password_confidence(value: str) -> float:
     """The same in a sentence ("the password is ..."), where most of what follows is a word: only
     what mixes three kinds of characters, is a word that runs into digits (`hunter2`), or has
     digits among its letters (`k9mpq2zz7`, `s3cr3t-horse`, `hunter2correct`).
@@ -166,19 +166,19 @@ def told_password_confidence(value: str) -> float:
     return password_confidence(value) if is_told else 0.0
 
 
-def told_key_confidence(value: str) -> float:
-    """A key in a sentence ("our API key is ..."): there a UUID is more often a name for it."""
+def sentence_key_confidence(value: str) -> float:
+    """A key in a sentence ("our API key is ..."): there a UUID is more often its name."""
     return 0.0 if _UUID.fullmatch(value.rstrip(".,;:)")) else key_confidence(value)
 
 
 def set_password_confidence(value: str) -> float:
-    """The same where nothing but a password is set, in the environment (`DB_PASSWORD=...`) or in a
-    connection string: there a plain word is one, too.
+    """The same where only a password is set, in the environment (`DB_PASSWORD=...`) or in a
+    connection string: there a plain word counts, too.
     """
     value = value.rstrip(".,;:)")
     if len(value) < 5 or _is_well_known(value) or value.lower() in _SAID:
         return 0.0
-    is_word = value.isalpha() and not stands_in(value)
+    is_word = value.isalpha() and not is_placeholder(value)
     return max(password_confidence(value), 0.75 if is_word else 0.0)
 
 
@@ -187,11 +187,16 @@ def url_password_confidence(value: str) -> float:
 
 
 def header_confidence(value: str) -> float:
-    """How sure one can be of what follows `Authorization: Bearer`: a token, unless it stands in for
-    one or is a word about it.
+    """The confidence in what follows `Authorization: Bearer`: a token, unless it is a placeholder
+    or a word about it.
     """
     value = value.rstrip(".")
-    if stands_in(value) or len(value) < 8 or _made_of_words(value) or entropy(value) < _TOKEN_BITS:
+    if (
+        is_placeholder(value)
+        or len(value) < 8
+        or _made_of_words(value)
+        or entropy(value) < _TOKEN_BITS
+    ):
         return 0.0
     if _has_digit(value):
         return 0.0 if _QUANTITY.fullmatch(value) else 0.8
@@ -211,13 +216,13 @@ def basic_confidence(value: str) -> float:
 
 
 def entropy(value: str) -> float:
-    """Shannon's measure, in bits a character."""
+    """Shannon entropy, in bits per character."""
     counts = Counter(value).values()
     return -sum(count / len(value) * math.log2(count / len(value)) for count in counts)
 
 
 def kinds(value: str) -> int:
-    """How many of small letters, capitals, digits and marks occur; `-`, `_` and `.` also join
+    """How many of lower case, upper case, digits and symbols occur; `-`, `_` and `.` also join
     words, so they do not count.
     """
     return (
@@ -229,7 +234,7 @@ def kinds(value: str) -> int:
 
 
 def _is_well_known(password: str) -> bool:
-    return len(password) < 3 or password.lower() in _THROW_AWAY or stands_in(password)
+    return len(password) < 3 or password.lower() in _THROW_AWAY or is_placeholder(password)
 
 
 def _has_digit(value: str) -> bool:

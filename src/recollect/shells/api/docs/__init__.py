@@ -1,1 +1,1 @@
-"""The files of the API's documentation page, which needs nothing from another server."""
+"""The files of the API's documentation page, which loads nothing from other servers."""

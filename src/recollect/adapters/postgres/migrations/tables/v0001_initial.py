@@ -1,7 +1,7 @@
 """The tables that every database has, by feature. Vectors have a branch of their own.
 
 Every table of an owner's data begins its key with the owner, and so does every foreign key: the
-same id under two owners is two memories (docs/adr/0038).
+same id under two owners is two memories (docs/adr/0039).
 
 After the first release this script never changes, and it imports nothing that can.
 """

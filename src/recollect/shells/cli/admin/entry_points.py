@@ -1,0 +1,109 @@
+"""The commands of the other shells: serve, worker, mcp, bench.
+
+Shells do not import each other, so `main` passes their entry points in; each is imported only when
+its command is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Protocol
+
+import typer
+
+from recollect.shells.cli.agents import hook
+from recollect.shells.cli.framework.options import AsJson
+from recollect.shells.cli.framework.shell import require_own_database
+
+if TYPE_CHECKING:
+    from recollect.settings import Settings
+
+
+class Serve(Protocol):
+    """Serve until stopped; the ready file is written once requests are answered."""
+
+    def __call__(self, settings: Settings, *, ready_file: Path | None, as_json: bool) -> None: ...
+
+
+class Work(Protocol):
+    """Embed until stopped or, with `once`, until nothing waits; `retry` includes failed ones."""
+
+    def __call__(self, settings: Settings, *, once: bool, retry: bool, as_json: bool) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class EntryPoints:
+    """How to enter each of the other shells."""
+
+    serve: Serve
+    worker: Work
+    mcp: Callable[[], None]
+    bench: Callable[[list[str]], object]
+    hook: Callable[[list[str]], object]
+
+
+def add_commands(app: typer.Typer, entry_points: EntryPoints) -> None:
+    @app.command()
+    def serve(
+        *,
+        host: Annotated[
+            str | None,
+            typer.Option("--host", help="Address to listen on (default: RECOLLECT_HOST)."),
+        ] = None,
+        port: Annotated[
+            int | None,
+            typer.Option(
+                "--port", help="Port to listen on; 0 picks a free one (default: RECOLLECT_PORT)."
+            ),
+        ] = None,
+        ready_file: Annotated[
+            Path | None,
+            typer.Option(
+                "--ready-file", help="Write the address to this file once requests are answered."
+            ),
+        ] = None,
+        as_json: AsJson = False,
+    ) -> None:
+        """Serve the REST API, the web page and MCP over Postgres until stopped."""
+        from recollect.settings import load
+
+        named = {"host": host, "port": port}
+        settings = load(**{name: value for name, value in named.items() if value is not None})
+        entry_points.serve(settings, ready_file=ready_file, as_json=as_json)
+
+    @app.command()
+    def worker(
+        *,
+        once: Annotated[bool, typer.Option("--once", help="Exit when nothing waits.")] = False,
+        retry: Annotated[
+            bool,
+            typer.Option("--retry", help="Also retry what failed, even if it failed too often."),
+        ] = False,
+        as_json: AsJson = False,
+    ) -> None:
+        """Embed memories as they are stored, until stopped; `serve` includes a worker."""
+        from recollect.settings import load
+
+        settings = load()
+        require_own_database(settings)
+        entry_points.worker(settings, once=once, retry=retry, as_json=as_json)
+
+    @app.command()
+    def mcp() -> None:
+        """Speak MCP over stdin and stdout until stdin closes."""
+        entry_points.mcp()
+
+    app.add_typer(hook.build(entry_points.hook), name="hook")
+
+    @app.command(
+        context_settings={
+            "allow_extra_args": True,
+            "ignore_unknown_options": True,
+            "help_option_names": [],
+        },
+    )
+    def bench(context: typer.Context) -> object:
+        """Measure recall quality and speed; see `recollect bench --help`."""
+        return entry_points.bench(context.args)

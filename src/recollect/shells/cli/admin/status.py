@@ -1,0 +1,87 @@
+"""The command that shows which store is in use, and how sync status is shown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from recollect import __version__
+from recollect.core.memory.ids import short
+from recollect.shells.cli.framework.options import AsJson
+from recollect.shells.cli.framework.output import print_json, show
+from recollect.shells.cli.framework.shell import ask
+
+if TYPE_CHECKING:
+    from recollect.core.admin.stats import Stats
+    from recollect.core.sync.model import SyncStatus
+    from recollect.ports.service import Service
+
+
+def status(*, as_json: AsJson = False) -> None:
+    """Show which store is in use and what it holds."""
+    from recollect.settings import load
+
+    settings = load()
+    stats, sync = ask(_look_at_both if settings.mode == "cached" else _look)
+    store = "server" if settings.mode == "remote" else "local"
+    location = str(settings.sqlite_path) if store == "local" else str(settings.api_url)
+    document: dict[str, object] = {"mode": settings.mode, "store": store, "location": location}
+    if as_json:
+        from recollect.wire.answers import StatsOut
+
+        document["stats"] = StatsOut.from_stats(stats).model_dump(mode="json")
+        if sync is not None:
+            document |= {"server": settings.api_url, "sync": status_fields(sync)}
+        print_json({"version": __version__, **document})
+        return
+    from recollect.shells.cli.render.tables import facts, stats_rows
+
+    rows = {
+        "recollect": __version__,
+        "mode": settings.mode,
+        "store": f"{store}, {location}",
+        "server": str(settings.api_url) if sync is not None else "",
+        **stats_rows(stats),
+        **({} if sync is None else status_rows(sync)),
+    }
+    show(facts(rows))
+
+
+async def _look(recollect: Service) -> tuple[Stats, SyncStatus | None]:
+    return await recollect.stats(), None
+
+
+async def _look_at_both(recollect: Service) -> tuple[Stats, SyncStatus | None]:
+    from recollect.usecases.sync.offline_first import OfflineFirstService
+
+    sync = await recollect.status() if isinstance(recollect, OfflineFirstService) else None
+    return await recollect.stats(), sync
+
+
+def status_fields(status: SyncStatus) -> dict[str, object]:
+    return {
+        "waiting": status.waiting,
+        "held": status.held,
+        "conflicts": status.conflicts,
+        "parked": [
+            {"id": str(write.id), "reason": write.reason, "remedy": write.remedy}
+            for write in status.parked
+        ],
+        "last_sync_at": status.last_sync_at and status.last_sync_at.isoformat(),
+        "trouble": status.trouble,
+        "remedy": status.remedy,
+    }
+
+
+def status_rows(status: SyncStatus) -> dict[str, str]:
+    from recollect.shells.cli.framework.text import local_time
+
+    parked = [f"{short(write.id)}: {write.reason}\n→ {write.remedy}" for write in status.parked]
+    held = f", {status.held} sensitive kept on this machine" if status.held else ""
+    conflicts = f"{status.conflicts}; run `recollect conflicts`" if status.conflicts else ""
+    return {
+        "waiting": f"{status.waiting} to be sent{held}",
+        "last sync": local_time(status.last_sync_at) if status.last_sync_at else "never",
+        "conflicts": conflicts,
+        "parked": "\n".join(parked),
+        "sync error": f"{status.trouble}\n→ {status.remedy}" if status.trouble else "",
+    }

@@ -1,0 +1,1 @@
+"""Commands for agents: hooks, install, the memory tool."""

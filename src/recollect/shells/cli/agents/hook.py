@@ -1,0 +1,73 @@
+"""`recollect hook`: the commands that agents run, described for people, and their log.
+
+Agents never come this way: `main` goes straight to the hooks, without the imports of a command
+line.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Annotated, Final
+
+import typer
+
+from recollect.shells.cli.framework.options import AsJson
+from recollect.shells.cli.framework.output import print_json, show
+from recollect.shells.cli.framework.typed import Commands
+
+AsText = Annotated[
+    bool, typer.Option("--text", help="Print plain text instead of the hook's JSON.")
+]
+_LINES: Final = 10
+_HELP: Final = {
+    "recall": "Before each prompt: print the memories it needs, within the time budget.",
+    "brief": "When a session starts: print the project's most important memories.",
+    "capture": "When an answer ends: store what will matter later, in the background.",
+    "compact": "Before a compaction: store what would be lost; `brief` then brings it back.",
+}
+
+
+def build(door: Callable[[list[str]], object]) -> typer.Typer:
+    app = Commands(
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode=None,
+        help="Hooks for agents. Each reads an event as JSON from stdin and always exits with 0.",
+    )
+
+    def add(name: str, help: str) -> None:
+        @app.command(name, help=help)
+        def command(*, as_text: AsText = False) -> None:
+            door([name, "--text"] if as_text else [name])
+
+    for name, help in _HELP.items():
+        add(name, help)
+    app.command("status")(status)
+    return app
+
+
+def status(*, as_json: AsJson = False) -> None:
+    """Show how many memories were captured today, the daily limit, and the end of the log."""
+    from recollect.settings import load
+    from recollect.wiring.hooks import open_hook_files, open_hook_log
+
+    settings = load()
+    used = open_hook_files(settings.home).captured_on(datetime.now(UTC).date()).used()
+    lines = open_hook_log(os.environ).last_lines(_LINES)
+    if as_json:
+        print_json(
+            {
+                "capture": settings.capture,
+                "captured_today": used,
+                "daily_cap": settings.capture_daily,
+                "budget_ms": settings.hook_budget_ms,
+                "log": lines,
+            }
+        )
+        return
+    show(f"captured today: {used} of {settings.capture_daily} (capture is {settings.capture})")
+    show(f"recall budget: {settings.hook_budget_ms} ms")
+    for line in lines:
+        show(line)

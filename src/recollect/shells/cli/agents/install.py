@@ -1,0 +1,112 @@
+"""The command that adds Recollect to an agent's settings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from recollect.shells.cli.framework.options import AsJson
+from recollect.shells.cli.framework.output import print_json, show
+
+if TYPE_CHECKING:
+    from recollect.wiring.agents import Installer
+
+
+def install(
+    client: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[CLIENT]", help="The client to set up; omit it to list the clients."
+        ),
+    ] = None,
+    *,
+    print_only: Annotated[
+        bool, typer.Option("--print", help="Show what would be written, and write nothing.")
+    ] = False,
+    uninstall: Annotated[
+        bool, typer.Option("--uninstall", help="Remove Recollect from the client.")
+    ] = False,
+    scope: Annotated[
+        str,
+        typer.Option(
+            "--scope", help="Which settings to change: user, or project for those of this folder."
+        ),
+    ] = "user",
+    as_json: AsJson = False,
+) -> None:
+    """Add Recollect to an agent's settings: its MCP server and, for Claude Code, the hooks."""
+    from recollect.wiring.agents import open_installer
+
+    if client is None:
+        _list_clients(scope, as_json=as_json)
+    elif print_only:
+        _preview(open_installer(client, scope), as_json=as_json)
+    else:
+        _change(open_installer(client, scope), uninstall=uninstall, as_json=as_json)
+
+
+def _list_clients(scope: str, *, as_json: bool) -> None:
+    from recollect.wiring.agents import find_installed
+
+    states = [*find_installed(scope)]
+    if as_json:
+        clients = [
+            {
+                "client": state.client,
+                "status": state.status,
+                "found": state.is_found,
+                "files": [str(file) for file in state.files],
+                "detail": state.detail,
+            }
+            for state in states
+        ]
+        print_json({"scope": scope, "clients": clients})
+        return
+    from recollect.shells.cli.render.tables import plain_table
+
+    rows = plain_table("client", "recollect", "here", "settings")
+    for state in states:
+        rows.add_row(
+            state.client,
+            state.status,
+            "yes" if state.is_found else "no",
+            "\n".join(str(file) for file in state.files),
+        )
+    show(rows)
+
+
+def _preview(installer: Installer, *, as_json: bool) -> None:
+    parts = installer.preview()
+    if as_json:
+        files = [{"path": str(path), "what": what, "text": text} for path, what, text in parts]
+        print_json({"client": installer.client.name, "scope": installer.scope, "files": files})
+        return
+    for path, what, text in parts:
+        show(f"# {what}, in {path}:\n{text}")
+
+
+def _change(installer: Installer, *, uninstall: bool, as_json: bool) -> None:
+    client = installer.client
+    edits = installer.change(uninstall=uninstall)
+    if as_json:
+        files = [
+            {
+                "path": str(edit.path),
+                "changed": edit.changed,
+                "backup": str(edit.backup) if edit.backup else None,
+            }
+            for edit in edits
+        ]
+        print_json({"client": client.name, "scope": installer.scope, "files": files})
+        return
+    done = "removed from" if uninstall else "added to"
+    if not any(edit.changed for edit in edits):
+        state = "not in" if uninstall else "already in"
+        show(f"Recollect is {state} {client.title}: nothing was changed")
+        return
+    for edit in edits:
+        if edit.changed:
+            kept = f" (backup: {edit.backup})" if edit.backup else ""
+            show(f"{done} {edit.path}{kept}")
+    show(f"Restart {client.title} to apply the change.")

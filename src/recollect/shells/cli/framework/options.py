@@ -1,0 +1,211 @@
+"""Options shared by several commands, and how their values are parsed."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+from uuid import UUID
+
+from recollect.core.errors import InvalidInput
+from recollect.core.memory.memory import CATEGORIES, Scope
+from recollect.core.memory.owner import check_owner
+from recollect.core.memory.project import scope_here
+from recollect.shells.cli.framework.declared import Option
+from recollect.shells.cli.framework.option_groups import option_group
+
+if TYPE_CHECKING:
+    from recollect.ports.service import Service
+    from recollect.settings import Settings
+
+AsJson = Annotated[bool, Option("--json", help="Print one JSON document.")]
+Category = Annotated[str | None, Option("--category", help=f"Category: {', '.join(CATEGORIES)}.")]
+Categories = Annotated[
+    list[str] | None, Option("--category", help="Only memories of this category; repeatable.")
+]
+Tags = Annotated[list[str] | None, Option("--tag", help="Add a tag; repeatable.")]
+TagsOfScope = Annotated[
+    list[str] | None,
+    Option("--tag", help="Only memories with this tag; repeat to require several."),
+]
+Keywords = Annotated[
+    list[str] | None,
+    Option("--keyword", help="An extra word to find the memory by; repeatable."),
+]
+Importance = Annotated[
+    float | None, Option("--importance", help="Importance, from 0 (trivial) to 1 (vital).")
+]
+Sensitive = Annotated[
+    bool | None,
+    Option(
+        "--sensitive/--not-sensitive",
+        help="Never send the memory to another machine; it is found by words only. By "
+        "default, texts that look like credentials are sensitive.",
+    ),
+]
+Project = Annotated[
+    str | None, Option("--project", help="Project of the memory; a short name is enough.")
+]
+Global = Annotated[bool, Option("--global", help="Store it in no project.")]
+ProjectOfScope = Annotated[
+    str | None, Option("--project", help="Only memories of this project; a short name is enough.")
+]
+GlobalOnly = Annotated[bool, Option("--global", help="Only memories without a project.")]
+Everywhere = Annotated[
+    bool, Option("--everywhere", help="Search all projects, not only that of this folder.")
+]
+Session = Annotated[str | None, Option("--session", help="The conversation the memory is from.")]
+Sessions = Annotated[
+    list[str] | None, Option("--session", help="Only memories of this session; repeatable.")
+]
+Since = Annotated[
+    str | None,
+    Option(
+        "--since",
+        help="Only memories stored at or after this time: 2026-01-31, 2026-01-31T09:30 or 7d.",
+    ),
+]
+Until = Annotated[
+    str | None,
+    Option("--until", help="Only memories stored before this time; same formats as --since."),
+]
+Start = Annotated[
+    bool,
+    Option("--start", help="Start the server's database for this command if it is stopped."),
+]
+
+_AGE: Final = re.compile(r"(\d{1,6})([mhdw])")
+_UNITS: Final = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+def scope(
+    *,
+    project: ProjectOfScope = None,
+    session: Sessions = None,
+    category: Categories = None,
+    tag: TagsOfScope = None,
+    since: Since = None,
+    until: Until = None,
+) -> Scope:
+    """Which memories to search, independent of the folder."""
+    now = datetime.now(UTC)
+    return Scope(
+        project=named_project(project),
+        sessions=tuple(session or ()),
+        categories=tuple(category or ()),
+        tags=tuple(tag or ()),
+        since=parse_moment(since, "since", now) if since else None,
+        until=parse_moment(until, "until", now) if until else None,
+    )
+
+
+@option_group(where=scope)
+def scope_of_folder(
+    *, where: Scope, is_global: GlobalOnly = False, everywhere: Everywhere = False
+) -> Scope:
+    """The same for a folder: by default, its project and global memories."""
+    if (where.project is not None) + is_global + everywhere > 1:
+        raise InvalidInput(
+            "use only one of --project, --global and --everywhere",
+            field="project",
+            remedy="Omit all three to search this folder's project and global memories.",
+        )
+    if is_global:
+        return replace(where, with_global=True)
+    return where if everywhere else scope_here(where, project_of_folder())
+
+
+def project_of_folder() -> str | None:
+    from recollect.wiring.project import current_project
+
+    return current_project(Path.cwd(), os.environ)
+
+
+def named_project(name: str | None, *, has_global: bool = False) -> str | None:
+    """The value of --project, if given; InvalidInput if it is empty."""
+    if name is not None and not name.strip():
+        raise InvalidInput(
+            "--project is empty",
+            field="project",
+            remedy="Name a project, or omit --project."
+            + (" Use --global for no project." if has_global else ""),
+        )
+    return name
+
+
+async def resolve_project(recollect: Service, name: str | None) -> str | None:
+    """Resolve a project's name in this folder; a blank name means no project."""
+    if not name or not name.strip():
+        return name
+    return await recollect.resolve_project(name, project_of_folder())
+
+
+def parse_moment(text: str, option: str, now: datetime) -> datetime:
+    """Parse a date, a time (local unless it has a zone), or an age such as 7d."""
+    try:
+        if age := _AGE.fullmatch(text):
+            return now - _length(age)
+        return datetime.fromisoformat(text).astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise InvalidInput(
+            f"{text[:60]!r} is not a time",
+            field=option,
+            remedy=f"Write --{option} as 2026-01-31, 2026-01-31T09:30, or an age such as 7d.",
+        ) from error
+
+
+def parse_future(text: str, option: str, now: datetime) -> datetime:
+    """Parse a future date or time, or a time from now such as 90d."""
+    try:
+        if span := _AGE.fullmatch(text):
+            return now + _length(span)
+        return datetime.fromisoformat(text).astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise InvalidInput(
+            f"{text[:60]!r} is not a time",
+            field=option,
+            remedy=f"Write --{option} as 2027-01-31, 2027-01-31T09:30, or a time from now such as "
+            "90d.",
+        ) from error
+
+
+def parse_duration(text: str, option: str) -> timedelta:
+    """Parse a duration such as 12h; 0 needs no unit."""
+    try:
+        if text == "0":
+            return timedelta(0)
+        if span := _AGE.fullmatch(text):
+            return _length(span)
+    except OverflowError:
+        pass
+    raise InvalidInput(
+        f"{text[:60]!r} is not a duration",
+        field=option,
+        remedy=f"Write --{option} as 0, or as a duration such as 30m, 12h, 7d or 2w.",
+    )
+
+
+def _length(span: re.Match[str]) -> timedelta:
+    return timedelta(**{_UNITS[span[2]]: int(span[1])})
+
+
+def owner_or_default(owner: str | None, settings: Settings) -> str:
+    """The owner that --owner names; by default the owner of this process. Trimmed like a key's."""
+    if owner is None:
+        return settings.owner
+    check_owner(owner)
+    return owner.strip()
+
+
+def parse_full_id(text: str, option: str) -> UUID:
+    try:
+        return UUID(text)
+    except ValueError as error:
+        raise InvalidInput(
+            f"{text[:60]!r} is not a full id",
+            field=option,
+            remedy=f"Pass --{option} a full id of 36 characters; `--json` shows it.",
+        ) from error

@@ -1,0 +1,231 @@
+"""What every command does: read the settings, ask one question, end with an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from contextlib import AbstractAsyncContextManager, suppress
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
+from uuid import UUID
+
+from recollect.core.errors import (
+    AmbiguousId,
+    InvalidInput,
+    NotFound,
+    RecollectError,
+    StoreUnavailable,
+)
+from recollect.core.memory.ids import SHORT_LENGTHS, short_ids
+from recollect.core.memory.memory import MAX_CONTENT_LIMIT
+from recollect.shells.cli.framework.errors import ExitCode, guarded
+from recollect.shells.cli.framework.output import note
+
+if TYPE_CHECKING:
+    from recollect.ports.service import Service
+    from recollect.settings import Settings
+    from recollect.wiring import Server
+
+Answer = TypeVar("Answer")
+Part = TypeVar("Part")
+
+MOST_BYTES_A_CHARACTER: Final = 4
+_MAX_STDIN = MAX_CONTENT_LIMIT * MOST_BYTES_A_CHARACTER
+
+
+def finish(command: Callable[[], object], *, as_json: bool) -> NoReturn:
+    """Run a command to its exit code, then push what it wrote."""
+    try:
+        code = guarded(command, as_json=as_json)
+    except BrokenPipeError:  # no one reads stderr any more
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+        code = ExitCode.UNEXPECTED
+    _push_writes(quiet=as_json)
+    sys.exit(code)
+
+
+def names(arguments: list[str], *options: str) -> bool:
+    """Whether one of the options is among the arguments."""
+    named = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    return not set(options).isdisjoint(named)
+
+
+_written = Event()
+# For a command that does not `ask`: what it wrote to a cached store is pushed after its answer.
+note_write = _written.set
+
+
+def _push_writes(*, quiet: bool) -> None:
+    """After the answer. Nothing is imported for it unless something was written."""
+    if not _written.is_set():
+        return
+    _written.clear()
+    from recollect.settings import load
+
+    settings = load()
+    if settings.mode != "cached":
+        return
+    try:
+        error = run_async(_push(settings))
+    except RecollectError:
+        return  # the command itself has answered; `recollect status` reports on the store
+    if error is not None and not quiet:
+        note(f"stored here, but not sent: {error}\n→ {error.remedy}")
+
+
+async def _push(settings: Settings) -> RecollectError | None:
+    from recollect.wiring import open_cached
+
+    async with open_cached(settings) as cached:
+        return await cached.run.push_briefly()
+
+
+def run_async(work: Coroutine[object, object, Answer]) -> Answer:
+    """Run to its end in an event loop, which is imported only now."""
+    import asyncio
+
+    return asyncio.run(work)
+
+
+def ask(question: Callable[[Service], Awaitable[Answer]]) -> Answer:
+    """One question to the memory this process works with: the local store, or a server."""
+    from recollect.settings import load
+    from recollect.wiring import open_service
+
+    async def asked() -> Answer:
+        async with open_service(load(), on_write=_written.set) as memory:
+            return await question(memory)
+
+    return run_async(asked())
+
+
+async def clear_ids(recollect: Service, ids: Iterable[UUID]) -> dict[UUID, str]:
+    """Short ids that commands accept for these memories. A server would need a request for each:
+    of its memories they are only told apart from each other.
+    """
+    from recollect.settings import load
+
+    listed = [*ids]
+    mode = load().mode
+    if mode == "remote":
+        return short_ids(listed)
+    if mode == "cached":
+        from recollect.usecases.sync.offline_first import OfflineFirstService
+
+        recollect = recollect.local if isinstance(recollect, OfflineFirstService) else recollect
+    for length in SHORT_LENGTHS[:-1]:
+        shown = short_ids(listed, length)
+        if not any([await _is_ambiguous(recollect, id) for id in shown.values()]):
+            return shown
+    return short_ids(listed, SHORT_LENGTHS[-1])
+
+
+async def _is_ambiguous(recollect: Service, id: str) -> bool:
+    try:
+        await recollect.get(id)
+    except AmbiguousId:
+        return True
+    except NotFound:
+        pass
+    return False
+
+
+def ask_part(
+    question: Callable[[Part], Awaitable[Answer]],
+    *,
+    remote: Callable[[Settings], AbstractAsyncContextManager[Part]],
+    own: Callable[[Server], Part],
+    start: bool,
+) -> Answer:
+    """One question to a part of a server: over its API when RECOLLECT_API_URL names it, else on its
+    database, as `ask_server` does.
+    """
+    from recollect.settings import load
+
+    settings = load()
+    if settings.api_url is None:
+        return ask_server(lambda server: question(own(server)), start=start)
+
+    async def asked() -> Answer:
+        async with remote(settings) as part:
+            return await question(part)
+
+    return run_async(asked())
+
+
+def ask_server(question: Callable[[Server], Awaitable[Answer]], *, start: bool) -> Answer:
+    """One question to the server's database: the one that is named, else the embedded one of this
+    home. That one is started for it only when it is said so.
+    """
+    from recollect.settings import load
+    from recollect.wiring import open_server
+
+    settings = load()
+    require_own_database(settings)
+    if not start:
+        _require_running(settings)
+
+    async def asked() -> Answer:
+        async with open_server(settings) as server:
+            return await question(server)
+
+    return run_async(asked())
+
+
+def require_own_database(settings: Settings) -> None:
+    """Where a server is named, its database is not the embedded one of this home, which would
+    answer instead.
+    """
+    if settings.api_url is not None and settings.database_url is None:
+        raise InvalidInput(
+            "RECOLLECT_API_URL names a server, and this works on the server's own database",
+            field="RECOLLECT_API_URL",
+            remedy="Run it on the server's machine with RECOLLECT_API_URL unset, or set "
+            "RECOLLECT_DATABASE_URL to the server's database.",
+        )
+
+
+def _require_running(settings: Settings) -> None:
+    from recollect.wiring.postgres import is_database_running
+
+    if not is_database_running(settings):
+        raise StoreUnavailable(
+            "the server is not running",
+            remedy="Start it with `recollect serve`, or pass --start to start its database for "
+            "this command alone.",
+        )
+
+
+def read_stdin(what: str) -> str:
+    """All of stdin as text; InvalidInput when it is not UTF-8 or far too long."""
+    if sys.stdin.isatty():
+        note(f"Type {what}, then Ctrl-D on a line of its own.")
+    data = sys.stdin.buffer.read(_MAX_STDIN + 1)
+    if len(data) > _MAX_STDIN:
+        raise InvalidInput(
+            f"stdin holds more than {_MAX_STDIN:,} bytes",
+            field="stdin",
+            remedy="Split it into several memories.",
+        )
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InvalidInput(
+            f"stdin is not valid UTF-8: byte {error.start} cannot be read",
+            field="stdin",
+            remedy="Convert it first, for example with `iconv -f ISO-8859-1 -t UTF-8`.",
+        ) from error
+
+
+def survive_any_locale() -> None:
+    """Where the terminal cannot show a character, show its number instead of failing. A stream
+    that the caller has closed (`>&-`) leads nowhere, and is nothing to fail for either.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode))  # noqa: SIM115  # stays open
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(AttributeError):  # a stream that a test put there
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # as above

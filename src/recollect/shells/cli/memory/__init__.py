@@ -1,0 +1,1 @@
+"""Commands that store, show, change and move memories."""

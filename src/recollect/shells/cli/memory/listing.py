@@ -1,0 +1,58 @@
+"""The command that lists memories."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
+from uuid import UUID
+
+from recollect.core.memory.memory import Scope
+from recollect.core.memory.paging import MAX_PAGE, Page
+from recollect.shells.cli.framework.declared import Option
+from recollect.shells.cli.framework.option_groups import option_group
+from recollect.shells.cli.framework.options import AsJson, resolve_project, scope_of_folder
+from recollect.shells.cli.framework.output import note, print_json, show
+from recollect.shells.cli.framework.shell import ask, clear_ids
+from recollect.shells.cli.memory.scope_notes import in_scope, more_everywhere, report_scope
+
+if TYPE_CHECKING:
+    from recollect.ports.service import Service
+
+_PAGE = 20
+
+
+@option_group(where=scope_of_folder)
+def list_memories(
+    *,
+    where: Scope,
+    limit: Annotated[
+        int, Option("--limit", help=f"Maximum number of memories, 1 to {MAX_PAGE}.")
+    ] = _PAGE,
+    cursor: Annotated[
+        str | None, Option("--cursor", help="Continue where the previous page ended.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List memories, newest first."""
+
+    async def find(recollect: Service) -> tuple[Page, dict[UUID, str]]:
+        project = await resolve_project(recollect, where.project)
+        page = await recollect.page(replace(where, project=project), cursor, limit)
+        listed = () if as_json else (memory.id for memory in page.memories)
+        return page, await clear_ids(recollect, listed)
+
+    page, ids = ask(find)
+    if as_json:
+        from recollect.wire.answers import PageOut
+
+        print_json(PageOut.from_page(page))
+        return
+    if not page.memories:
+        note(f"no memories{in_scope(page.scope)}{more_everywhere(page.scope)}")
+        return
+    from recollect.shells.cli.render.tables import listing
+
+    show(listing(page.memories, ids))
+    report_scope(page.scope)
+    if page.next_cursor:
+        note(f"for more, add --cursor {page.next_cursor}")

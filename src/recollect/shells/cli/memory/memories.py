@@ -1,0 +1,261 @@
+"""The commands for single memories: remember, show, update, forget."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, cast
+
+from recollect.core.errors import InvalidInput, NotFound, RecollectError
+from recollect.core.memory.ids import short
+from recollect.core.memory.links import SUPERSEDES, Link
+from recollect.core.memory.memory import (
+    DEFAULT_CATEGORY,
+    DEFAULT_IMPORTANCE,
+    Changes,
+    Draft,
+    Memory,
+)
+from recollect.core.memory.project import project_to_store_in
+from recollect.ports.service import Service
+from recollect.shells.cli.framework.declared import Argument, Option
+from recollect.shells.cli.framework.errors import ExitCode, exit_code, report
+from recollect.shells.cli.framework.exit import Exit
+from recollect.shells.cli.framework.options import (
+    AsJson,
+    Category,
+    Global,
+    Importance,
+    Keywords,
+    Project,
+    Sensitive,
+    Session,
+    Tags,
+    named_project,
+    parse_full_id,
+    project_of_folder,
+    resolve_project,
+)
+from recollect.shells.cli.framework.output import print_json, show
+from recollect.shells.cli.framework.shell import ask, read_stdin
+from recollect.shells.cli.framework.text import one_line
+from recollect.shells.cli.memory.link import describe_links
+
+if TYPE_CHECKING:
+    from recollect.core.text.secret import Secret
+
+STDIN = "-"
+Id = Annotated[str, Argument(metavar="ID", help="The memory's id, or a unique prefix of it.")]
+
+
+def remember(
+    text: Annotated[
+        str | None,
+        Argument(metavar="[TEXT]", help="The text to remember; omitted or -: stdin."),
+    ] = None,
+    *,
+    category: Category = DEFAULT_CATEGORY,
+    tag: Tags = None,
+    keyword: Keywords = None,
+    importance: Importance = DEFAULT_IMPORTANCE,
+    sensitive: Sensitive = None,
+    project: Project = None,
+    is_global: Global = False,
+    session: Session = None,
+    id: Annotated[
+        str | None, Option("--id", help="Your own UUIDv7, which makes retries safe.")
+    ] = None,
+    supersedes: Annotated[
+        list[str] | None,
+        Option("--supersedes", help="Id of a memory that this one replaces; repeatable."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Store a memory: one self-contained statement.
+
+    By default it belongs to the project of this folder's repository, if there is one.
+    """
+    draft = Draft(
+        content=read_stdin("the memory") if text in (None, STDIN) else str(text),
+        category=category or DEFAULT_CATEGORY,
+        tags=tuple(tag or ()),
+        expanded_keywords=tuple(keyword or ()),
+        importance=DEFAULT_IMPORTANCE if importance is None else importance,
+        is_sensitive=sensitive,
+        project=project_to_store_in(
+            named_project(project, has_global=True), project_of_folder(), is_global=is_global
+        ),
+        session=session,
+        id=parse_full_id(id, "id") if id else None,
+    )
+
+    async def remember_it(recollect: Service) -> Memory:
+        replaced = [(await recollect.get(reference)).id for reference in supersedes or ()]
+        links = tuple(Link(SUPERSEDES, id) for id in replaced)
+        meant = await resolve_project(recollect, draft.project)
+        return await recollect.remember(replace(draft, links=links, project=meant))
+
+    memory = ask(remember_it)
+    if as_json:
+        from recollect.wire.writes import WrittenOut
+
+        print_json(WrittenOut.of_draft(memory, draft))
+    else:
+        from recollect.core.privacy.sensitivity import secret_in_draft
+
+        _report(memory, "remembered", lambda: secret_in_draft(draft))
+
+
+def show_memory(id: Id, *, as_json: AsJson = False) -> None:
+    """Show a memory with all its fields."""
+
+    async def get(recollect: Service) -> tuple[Memory, list[str]]:
+        memory = await recollect.get(id)
+        return memory, [] if as_json else await describe_links(recollect, memory)
+
+    memory, links = ask(get)
+    if as_json:
+        from recollect.wire.answers import MemoryOut
+
+        print_json(MemoryOut.from_memory(memory))
+    else:
+        from recollect.shells.cli.render.tables import card
+
+        show(card(memory, links))
+
+
+def update(
+    id: Id,
+    *,
+    content: Annotated[
+        str | None, Option("--content", help="The new text; - reads it from stdin.")
+    ] = None,
+    category: Category = None,
+    tag: Tags = None,
+    keyword: Keywords = None,
+    importance: Importance = None,
+    sensitive: Sensitive = None,
+    project: Project = None,
+    is_global: Global = False,
+    session: Session = None,
+    based_on: Annotated[
+        int | None,
+        Option("--based-on", help="Update only if this is still the current version."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Change the given fields of a memory; an empty value clears a field (--tag "")."""
+    said = {
+        "content": read_stdin("the new text") if content == STDIN else content,
+        "category": category,
+        "tags": None if tag is None else tuple(tag),
+        "expanded_keywords": None if keyword is None else tuple(keyword),
+        "importance": importance,
+        "is_sensitive": sensitive,
+        "session": session,
+    }
+    changes = cast("Changes", {name: value for name, value in said.items() if value is not None})
+    if project is not None or is_global:
+        changes["project"] = project_to_store_in(project, None, is_global=is_global)
+
+    async def update_it(recollect: Service) -> Memory:
+        if "project" in changes:
+            changes["project"] = await resolve_project(recollect, changes["project"])
+        return await recollect.update(id, changes, based_on=based_on)
+
+    memory = ask(update_it)
+    if as_json:
+        from recollect.wire.writes import WrittenOut
+
+        print_json(WrittenOut.of_changes(memory, changes))
+    else:
+        from recollect.core.privacy.sensitivity import secret_in_changes
+
+        _report(memory, "updated", lambda: secret_in_changes(changes))
+
+
+def forget(
+    ids: Annotated[
+        list[str], Argument(metavar="ID...", help="Ids of memories, or unique prefixes of them.")
+    ],
+    *,
+    forever: Annotated[
+        bool, Option("--forever", help="Erase permanently; this cannot be undone.")
+    ] = False,
+    search: Annotated[
+        bool, Option("--search", help="After erasing, search the store for anything that remains.")
+    ] = False,
+    yes: Annotated[
+        bool, Option("--yes", help="Do not ask for confirmation before erasing.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Forget memories: recall and listings no longer show them. Stops at the first error."""
+    if forever and not yes:
+        _confirm(len(ids), as_json=as_json)
+    forgotten: list[str] = []
+    known: list[Memory] = []
+    failure: RecollectError | None = None
+
+    async def forget_each(recollect: Service) -> None:
+        nonlocal failure
+        for id in ids:
+            try:
+                known.extend(await _find_known(recollect, id) if search else ())
+                forgotten.append(str(await recollect.forget(id, forever=forever)))
+            except RecollectError as error:
+                failure = error
+                return
+
+    ask(forget_each)
+    if failure is not None and not forgotten:
+        raise failure
+    if forever and search:
+        from recollect.shells.cli.admin.erase import report_search
+
+        report_search(known, forgotten, as_json=as_json)
+    elif as_json:
+        print_json({"forgotten": forgotten, "forever": forever})
+    else:
+        done = "erased" if forever else "forgot"
+        show(*(f"{done} {id}" for id in forgotten))
+    if failure is not None:
+        report(failure, as_json=as_json)
+        raise Exit(exit_code(failure))
+
+
+async def _find_known(recollect: Service, id: str) -> list[Memory]:
+    """A memory that was already forgotten is only known by its full id."""
+    try:
+        return [await recollect.get(id)]
+    except NotFound:
+        return []
+
+
+def _confirm(number: int, *, as_json: bool) -> None:
+    if as_json or not sys.stdin.isatty():
+        raise InvalidInput(
+            "erasing cannot be undone, and there is no terminal to confirm it",
+            field="yes",
+            remedy="Pass --yes to erase, or omit --forever to forget.",
+        )
+    what = "this memory" if number == 1 else f"these {number} memories"
+    import typer
+
+    try:
+        typer.confirm(f"Erase {what} permanently?", abort=True, err=True)
+    except typer.Abort as error:
+        raise Exit(ExitCode.UNEXPECTED) from error
+
+
+def _report(memory: Memory, done: str, find_secret: Callable[[], Secret | None]) -> None:
+    where = "" if memory.project is None else f" in {one_line(memory.project)}"
+    if memory.was_known:
+        done = "already remembered as"
+    show(f"{done} {short(memory.id)}{where} (version {memory.version})")
+    if memory.is_sensitive and (secret := find_secret()) is not None:
+        from recollect.core.privacy.secrets.detect import describe_secret
+
+        because = describe_secret(secret.kind, secret.confidence)
+        show(f"marked as sensitive: {because}; override with --not-sensitive")

@@ -1,0 +1,1 @@
+"""Commands that find memories, and the settings of recall."""

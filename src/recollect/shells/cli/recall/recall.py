@@ -1,0 +1,244 @@
+"""The commands that find memories for a query: recall and why."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, cast, get_args
+from uuid import UUID
+
+from recollect.core.errors import InvalidInput
+from recollect.core.memory.memory import Scope
+from recollect.core.recall.request import (
+    LEGS,
+    MAX_LIMIT,
+    Hit,
+    LegName,
+    RecallRequest,
+    Recollection,
+    SortBy,
+)
+from recollect.core.text.analysis import MAX_QUERY_CHARS
+from recollect.shells.cli.framework.declared import Argument, Option
+from recollect.shells.cli.framework.option_groups import option_group
+from recollect.shells.cli.framework.options import (
+    AsJson,
+    parse_full_id,
+    parse_moment,
+    resolve_project,
+    scope_of_folder,
+)
+from recollect.shells.cli.framework.output import note, print_json, show
+from recollect.shells.cli.framework.shell import MOST_BYTES_A_CHARACTER, ask, clear_ids
+from recollect.shells.cli.memory.scope_notes import in_scope, more_everywhere, report_scope
+
+if TYPE_CHECKING:
+    from recollect.core.recall.explain import WhyReport
+    from recollect.ports.service import Service
+
+_STDIN = "-"
+
+AsOf = Annotated[
+    str | None,
+    Option("--as-of", help="Recall what was known at this time; same formats as --since."),
+]
+Limit = Annotated[int, Option("--limit", help=f"Maximum number of hits, 1 to {MAX_LIMIT}.")]
+SortedBy = Annotated[
+    str, Option("--sort-by", help=f"Order of the hits: {', '.join(get_args(SortBy))}.")
+]
+Exclude = Annotated[
+    list[str] | None,
+    Option("--exclude", help="Full id of a memory to leave out; repeatable."),
+]
+Weights = Annotated[
+    list[str] | None,
+    Option("--weight", help="Weight of a leg for this recall as LEG=NUMBER, 0 to 5; repeatable."),
+]
+Expanded = Annotated[str, Option("--expanded", help="Extra words for the lexical leg to search.")]
+SensitiveQuery = Annotated[
+    bool,
+    Option("--sensitive", help="Do not send the query to a model on another machine."),
+]
+
+
+@option_group(where=scope_of_folder)
+def _request(
+    *,
+    limit: Limit = 10,
+    sort_by: SortedBy = "relevance",
+    where: Scope,
+    exclude: Exclude = None,
+    weight: Weights = None,
+    expanded: Expanded = "",
+    sensitive: SensitiveQuery = False,
+    as_of: AsOf = None,
+) -> RecallRequest:
+    """The request, without its query."""
+    return RecallRequest(
+        query="",
+        expanded_query=expanded,
+        limit=limit,
+        sort_by=_sort_order(sort_by),
+        scope=where,
+        exclude=frozenset(parse_full_id(text, "exclude") for text in exclude or ()),
+        weights=_leg_weights(weight),
+        is_sensitive=sensitive,
+        as_of=_then(as_of),
+    )
+
+
+@option_group(request=_request)
+def recall(
+    query: Annotated[
+        str, Argument(metavar="QUERY", help="The query, any text; - reads it from stdin.")
+    ],
+    *,
+    request: RecallRequest,
+    explain: Annotated[bool, Option("--explain", help="Explain why each hit is there.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Find the memories most useful for a query, best first."""
+    asked = replace(request, query=_query(query))
+
+    async def find(recollect: Service) -> tuple[Recollection, dict[UUID, str]]:
+        found = await recollect.recall(await _resolve_project(recollect, asked))
+        shown = () if as_json else (id for hit in found.hits for id in _ids_of(hit))
+        return found, await clear_ids(recollect, shown)
+
+    found, ids = ask(find)
+    if as_json:
+        from recollect.wire.recall import RecollectionOut
+
+        print_json(RecollectionOut.from_recollection(found, explain=explain))
+    else:
+        _show_hits(found, ids, explain=explain)
+
+
+@option_group(request=_request)
+def why(
+    id: Annotated[str, Argument(metavar="ID", help="The memory's id, or a unique prefix of it.")],
+    *,
+    query: Annotated[
+        str, Option("--query", help="The query it should match; - reads it from stdin.")
+    ],
+    request: RecallRequest,
+    as_json: AsJson = False,
+) -> None:
+    """Explain why a memory is or is not recalled for a query, and what would change that."""
+    asked = replace(request, query=_query(query))
+
+    async def explain(recollect: Service) -> WhyReport:
+        return await recollect.why(id, await _resolve_project(recollect, asked))
+
+    report = ask(explain)
+    if as_json:
+        from recollect.wire.why import WhyOut
+
+        print_json(WhyOut.from_report(report))
+    else:
+        from recollect.shells.cli.render.why import why as rendered
+
+        show(rendered(report))
+        if report.note:
+            note(report.note)
+
+
+def _then(text: str | None) -> datetime | None:
+    return parse_moment(text, "as-of", datetime.now(UTC)) if text else None
+
+
+def _leg_weights(texts: list[str] | None) -> dict[LegName, float]:
+    """Parse `lexical=1` for each leg."""
+    weights: dict[LegName, float] = {}
+    for text in texts or ():
+        name, _, number = text.partition("=")
+        try:
+            if name not in LEGS:
+                raise ValueError(name)  # noqa: TRY301  # both mistakes have the same remedy
+            weights[name] = float(number)
+        except ValueError as error:
+            raise InvalidInput(
+                f"{text[:60]!r} is not a valid weight",
+                field="weight",
+                remedy=f"Write --weight LEG=NUMBER, where LEG is one of: {', '.join(LEGS)}.",
+            ) from error
+    return weights
+
+
+def _ids_of(hit: Hit) -> Iterator[UUID]:
+    """Every id shown with a hit."""
+    yield hit.memory.id
+    yield from hit.stands_for
+    yield from (memory.id for memory in hit.attached)
+    yield from (pointer.target for pointer in hit.pointers)
+
+
+def _show_hits(found: Recollection, ids: Mapping[UUID, str], *, explain: bool) -> None:
+    if not found.hits:
+        note(f"nothing found{in_scope(found.scope)}{more_everywhere(found.scope)}")
+    if found.hits or explain:
+        from recollect.shells.cli.render.tables import hits, legs
+
+        show(
+            *([hits(found, ids, explain=explain)] if found.hits else []),
+            *([legs(found)] if explain else []),
+        )
+    if found.hits:
+        report_scope(found.scope)
+    if found.note:
+        note(found.note)
+    if found.hint and not _was_shown_today(found.hint):
+        note(found.hint)
+    for leg in found.degraded if not found.note else ():
+        note(f"the {leg} leg did not answer ({found.legs[leg].status}); hits may be missing")
+    if found.rerank is not None and found.rerank.status != "ran":
+        note(f"the hits were not reranked ({found.rerank.status}): {found.rerank.note}")
+
+
+def _was_shown_today(hint: str) -> bool:
+    """Whether this hint was already shown today for this store; records it as shown. If that cannot
+    be saved, the hint is shown again.
+    """
+    from recollect.settings import load
+
+    today = datetime.now(UTC).date().isoformat()
+    file = load().home / "hints-shown.json"
+    try:
+        shown = json.loads(file.read_text())
+    except (OSError, ValueError):
+        shown = {}
+    if not isinstance(shown, dict) or shown.get("day") != today:
+        shown = {"day": today, "hints": []}
+    if hint in shown["hints"]:
+        return True
+    shown["hints"].append(hint)
+    with suppress(OSError):
+        file.write_text(json.dumps(shown))
+    return False
+
+
+async def _resolve_project(recollect: Service, asked: RecallRequest) -> RecallRequest:
+    project = await resolve_project(recollect, asked.scope.project)
+    return replace(asked, scope=replace(asked.scope, project=project))
+
+
+def _sort_order(text: str) -> SortBy:
+    if text not in get_args(SortBy):
+        raise InvalidInput(
+            f"unknown sort order {text[:60]!r}",
+            field="sort_by",
+            remedy=f"Choose one of: {', '.join(get_args(SortBy))}.",
+        )
+    return cast("SortBy", text)
+
+
+def _query(text: str) -> str:
+    """The text, or as much of stdin as recall reads; any bytes are a valid query."""
+    if text != _STDIN:
+        return text
+    data = sys.stdin.buffer.read(MAX_QUERY_CHARS * MOST_BYTES_A_CHARACTER)
+    return data.decode("utf-8", "replace")

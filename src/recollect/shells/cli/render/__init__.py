@@ -1,0 +1,1 @@
+"""Tables and cards for people."""

@@ -1,0 +1,289 @@
+"""Memories, hits and numbers as tables for people.
+
+Ids are never wrapped or cut, and a memory's text is only text: square brackets in it are not
+markup, and escape sequences are not executed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from recollect.core.admin.checks import PARKED_REMEDY, Check
+from recollect.core.memory.ids import short, short_ids
+from recollect.core.memory.project import short_names
+from recollect.core.text.analysis import counted
+from recollect.shells.cli.framework.text import harmless, local_date, local_time, one_line
+
+if TYPE_CHECKING:
+    from recollect.core.admin.stats import Stats
+    from recollect.core.graph.model import ExtractionProgress
+    from recollect.core.memory.memory import Memory
+    from recollect.core.privacy.keys import Key
+    from recollect.core.recall.request import Hit, LegPlace, LegReport, Recollection, RerankReport
+    from recollect.core.recall.space import EmbeddingStats
+
+_ID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_LEAST_SHOWN = 0.0001
+_PROJECT_WIDTH = 24
+_STATUS_STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
+
+
+def listing(memories: Sequence[Memory], ids: Mapping[UUID, str]) -> Table:
+    """`ids` are the memories' ids as shown."""
+    projects = _project_cells(memories)
+    table = _memory_table("id", "stored", "category", has_projects=any(projects))
+    for memory, project in zip(memories, projects, strict=True):
+        stored = local_time(memory.created_at)
+        table.add_row(ids[memory.id], stored, memory.category, *project, _content(memory))
+    return table
+
+
+def hits(recollection: Recollection, ids: Mapping[UUID, str], *, explain: bool) -> Table:
+    """`ids` are the ids of the hits and their link targets, as shown."""
+    found = recollection.hits
+    projects = _project_cells([hit.memory for hit in found])
+    table = _memory_table("id", "score", "stored", "category", has_projects=any(projects))
+    table.columns[1].justify = "right"
+    for hit, project in zip(found, projects, strict=True):
+        memory = hit.memory
+        text = _content(memory)
+        for line in _linked(hit, ids):
+            text.append(f"\n{line}", style="dim")
+        if explain:
+            text.append(f"\n{_why(hit)}", style="dim")
+        stored = local_date(memory.created_at)
+        table.add_row(ids[memory.id], amount(hit.score), stored, memory.category, *project, text)
+    return table
+
+
+def legs(recollection: Recollection) -> Text:
+    reports = "; ".join(f"{name} {_leg(report)}" for name, report in recollection.legs.items())
+    stage = recollection.rerank
+    second = f"; rerank {_stage(stage)}" if stage is not None else ""
+    whole = f"fusion {recollection.fusion}; {recollection.took_ms:.1f} ms"
+    return Text(f"legs: {reports}{second}; {whole}")
+
+
+def card(memory: Memory, links: Iterable[str] = ()) -> Table:
+    """One memory with all its fields and its full id."""
+    rows = {
+        "id": str(memory.id),
+        "category": memory.category,
+        "tags": ", ".join(memory.tags),
+        "keywords": ", ".join(memory.expanded_keywords),
+        "importance": f"{memory.importance:g}",
+        "sensitive": "yes" if memory.is_sensitive else "no",
+        "project": memory.project or "",
+        "session": memory.session or "",
+        "stored": local_time(memory.created_at),
+        "changed": local_time(memory.updated_at),
+        "version": str(memory.version),
+        "links": "\n".join(links),
+    }
+    return facts({**rows, "memory": memory.content})
+
+
+def facts(rows: Mapping[str, str]) -> Table:
+    """Names and values; empty values are left out."""
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in rows.items():
+        if value:
+            table.add_row(name, Text(harmless(value)))
+    return table
+
+
+def rows(found: Iterable[Mapping[str, object]]) -> Table:
+    """Items with the same fields, one per row."""
+    listed = list(found)
+    table = plain_table(*(name.replace("_", " ") for name in listed[0]))
+    for row in listed:
+        table.add_row(*(Text(_cell(value)) for value in row.values()))
+    return table
+
+
+def stats_rows(stats: Stats) -> dict[str, str]:
+    return {
+        "memories": str(stats.memories),
+        "forgotten": str(stats.forgotten),
+        "sensitive": str(stats.sensitive),
+        "categories": _counts(stats.by_category),
+        "projects": _counts(stats.by_project),
+        **({} if stats.embedding is None else _embedding_rows(stats.embedding)),
+        **({} if stats.graph is None else _graph_rows(stats.graph)),
+    }
+
+
+def checks(done: Iterable[Check]) -> Table:
+    table = plain_table("check", "", "found")
+    for check in done:
+        found = Text(one_line(check.detail))
+        if check.remedy:
+            found.append(f"\n→ {one_line(check.remedy)}")
+        table.add_row(check.name, Text(check.status, style=_STATUS_STYLES[check.status]), found)
+    return table
+
+
+def keys(known: Sequence[Key], now: datetime) -> Table:
+    ids = short_ids(key.id for key in known)
+    table = plain_table("id", "owner", "label", "role", "project", "created", "last used", "ends")
+    for key in known:
+        table.add_row(
+            ids[key.id],
+            Text(one_line(key.owner)),
+            Text(one_line(key.label)),
+            key.role,
+            Text(one_line(key.project or "")),
+            local_time(key.created_at),
+            local_time(key.last_used_at) if key.last_used_at else "",
+            _end(key, now),
+        )
+    return table
+
+
+def _end(key: Key, now: datetime) -> str:
+    if key.revoked_at is not None:
+        return f"{'revoked' if key.is_revoked(now) else 'valid until'} {local_time(key.revoked_at)}"
+    if key.expires_at is not None:
+        return f"{'expired' if key.is_expired(now) else 'expires'} {local_time(key.expires_at)}"
+    return ""
+
+
+def amount(score: float) -> str:
+    """A fused score: 1 to 100 when ranked by standout, a few hundredths when by reciprocal ranks.
+    The graph walk leaves next to nothing on memories it does not reach, which is not zero.
+    """
+    if 0.0 < score < _LEAST_SHOWN:
+        return f"<{_LEAST_SHOWN:.4f}"
+    return f"{score:.2f}" if score >= 1.0 else f"{score:.4f}"
+
+
+def plain_table(*columns: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for name in columns[:-1]:
+        table.add_column(name, no_wrap=True)
+    table.add_column(columns[-1], overflow="fold")
+    return table
+
+
+def _memory_table(*columns: str, has_projects: bool) -> Table:
+    """A table of memories. Of the columns before the text, only projects may wrap."""
+    table = plain_table(*columns, *(["project"] if has_projects else []), "memory")
+    if has_projects:
+        projects = table.columns[-2]
+        projects.no_wrap, projects.overflow, projects.max_width = False, "fold", _PROJECT_WIDTH
+    return table
+
+
+def _project_cells(memories: Sequence[Memory]) -> list[tuple[Text, ...]]:
+    """Each memory's project cell; none if all have the same project."""
+    projects = {memory.project for memory in memories}
+    if len(projects) < 2:
+        return [()] * len(memories)
+    names = short_names(project for project in projects if project is not None)
+    shown = ("(global)" if memory.project is None else names[memory.project] for memory in memories)
+    return [(Text(one_line(name)),) for name in shown]
+
+
+def _content(memory: Memory) -> Text:
+    text = Text(harmless(memory.content))
+    if memory.is_sensitive:
+        text.append("  sensitive", style="yellow")
+    return text
+
+
+def _linked(hit: Hit, ids: Mapping[UUID, str]) -> Iterator[str]:
+    """What the links of a hit lead to, one line each."""
+    if hit.stands_for:
+        yield f"stands for {', '.join(ids[id] for id in hit.stands_for)}, which it supersedes"
+    for memory in hit.attached:
+        yield f"resolved by {ids[memory.id]}: {one_line(memory.content)}"
+    for pointer in hit.pointers:
+        gone = " (missing)" if pointer.is_dangling else ""
+        yield f"{one_line(pointer.kind).replace('_', ' ')} {ids[pointer.target]}{gone}"
+
+
+def _why(hit: Hit) -> str:
+    """The hit's score as a sum that a person can check."""
+    shares = " + ".join(
+        f"{name} {amount(place.contribution)} ({_where(place)})" for name, place in hit.legs.items()
+    )
+    graph = hit.legs.get("graph")
+    led = f"; by {_path(graph.path)}" if graph is not None and graph.path else ""
+    bonus = "" if hit.bonus == 1.0 else f" × bonus {hit.bonus:.3f}"
+    rerank = hit.rerank
+    judged = f"; reranked {rerank.score:.3g}, before #{rerank.former_place}" if rerank else ""
+    return f"{shares} = fused {amount(hit.fused)};{bonus} × prior {hit.prior:.3f}{judged}{led}"
+
+
+def _where(place: LegPlace) -> str:
+    return "not reached" if place.rank is None else f"rank {place.rank}, score {place.score:.3g}"
+
+
+def _path(path: Sequence[str]) -> str:
+    """What led to a hit, with short ids; if no memory did, the query itself."""
+    steps = [short(UUID(step)) if _is_id(step) else one_line(step) for step in path]
+    return " → ".join([*([] if _is_id(path[0]) else ["the query"]), *steps])
+
+
+def _is_id(step: str) -> bool:
+    return _ID.fullmatch(step) is not None
+
+
+def _leg(report: LegReport) -> str:
+    if report.status == "ran":
+        return f"found {report.found} in {report.took_ms:.1f} ms at weight {report.weight:g}"
+    return f"{report.status}: {one_line(report.note)}" if report.note else report.status
+
+
+def _stage(report: RerankReport) -> str:
+    if report.status == "ran":
+        return f"judged {report.reranked} in {report.took_ms:.1f} ms"
+    return f"{report.status}: {one_line(report.note)}" if report.note else report.status
+
+
+def _embedding_rows(embedding: EmbeddingStats) -> dict[str, str]:
+    parked = f", {embedding.parked} parked" if embedding.parked else ""
+    return {
+        "space": embedding.space,
+        "embedding": f"{embedding.embedded} embedded, {embedding.waiting} waiting{parked}",
+        "last error": _trouble(embedding.last_error, embedding.parked),
+    }
+
+
+def _graph_rows(reading: ExtractionProgress) -> dict[str, str]:
+    parked = f", {reading.parked} parked" if reading.parked else ""
+    names = f", {counted(reading.to_compare, 'name')} to compare" if reading.to_compare else ""
+    return {
+        "graph": f"{reading.extracted} read, {reading.waiting} waiting{parked}{names}",
+        "language model": f"{counted(reading.calls_today, 'call')}, "
+        f"{counted(reading.tokens_today, 'token')} today"
+        if reading.calls_today
+        else "",
+        "last graph error": _trouble(reading.last_error, reading.parked),
+    }
+
+
+def _trouble(error: str | None, parked: int) -> str:
+    """The last error, and how to retry what it parked."""
+    return one_line(error or "") + (f"\n→ {PARKED_REMEDY}" if parked else "")
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "" if value is None else one_line(str(value))
+
+
+def _counts(numbers: Mapping[str, int]) -> str:
+    ordered = sorted(numbers.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{one_line(name)} {number}" for name, number in ordered)

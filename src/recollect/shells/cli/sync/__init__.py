@@ -1,0 +1,1 @@
+"""Commands on sync and its conflicts."""

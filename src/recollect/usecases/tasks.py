@@ -1,0 +1,42 @@
+"""Cancelling background tasks, and measuring how long work took."""
+
+from __future__ import annotations
+
+import asyncio
+from time import perf_counter
+from typing import Any, Final
+
+from recollect.core.errors import StoreUnavailable
+
+# Longer than a cancelled task takes to clean up.
+_CANCEL_AGAIN_SECONDS: Final = 10.0
+
+
+async def cancel_and_wait(
+    *tasks: asyncio.Task[Any], cancel_again: float = _CANCEL_AGAIN_SECONDS
+) -> None:
+    """Cancel tasks that run for ever, and wait until they have ended. They are cancelled again
+    while they go on: before Python 3.12 `asyncio.wait_for`, by which libraries wait, loses a
+    cancellation that comes together with what it waits for.
+    """
+    running = {task for task in tasks if not task.done()}
+    while running:
+        for task in running:
+            task.cancel()
+        _, running = await asyncio.wait(running, timeout=cancel_again)
+
+
+def cancel(task: asyncio.Future[Any]) -> None:
+    """Cancel a task, and retrieve its error: asyncio logs errors that are never retrieved."""
+    task.cancel()
+    task.add_done_callback(exception_of)
+
+
+def exception_of(task: asyncio.Future[Any]) -> BaseException | None:
+    if task.cancelled():
+        return StoreUnavailable("it was interrupted", remedy="Try again.")
+    return task.exception()
+
+
+def elapsed_ms(started: float) -> float:
+    return (perf_counter() - started) * 1000

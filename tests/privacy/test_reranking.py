@@ -98,7 +98,7 @@ def test_a_former_text_of_what_is_sensitive_now_is_not_shown_to_the_model() -> N
         first = await mine.remember(Draft(f"the {canary('safe')} sings"))
         await mine.remember(Draft("the lark sings"))
         await mine.update(str(first.id), {"content": "silence", "is_sensitive": True})
-        then = store._versions[first.id][0][1] - timedelta(microseconds=1)
+        then = store._versions["me", first.id][0][1] - timedelta(microseconds=1)
         return await mine.recall(RecallRequest("sings", as_of=then))
 
     found = asyncio.run(life())

@@ -30,20 +30,21 @@ class RecallLog:
     def __init__(self, record: RecallRecord, clock: Clock) -> None:
         self._record = record
         self._clock = clock
-        self._shown: set[UUID] = set()
+        self._shown: set[tuple[str, UUID]] = set()
 
     def note(self, recollection: Recollection) -> None:
         if len(self._shown) < _MOST:
-            self._shown.update(hit.memory.id for hit in recollection.hits)
+            self._shown.update((hit.memory.owner, hit.memory.id) for hit in recollection.hits)
 
     async def write(self) -> None:
         shown, self._shown = self._shown, set()
-        if not shown:
-            return
-        try:
-            await self._record.note_recalls(shown, self._clock.now())
-        except StoreError:
-            self._shown |= shown  # next time
+        for owner in sorted({owner for owner, _ in shown}):
+            theirs = {key for key in shown if key[0] == owner}
+            try:
+                ids = [id for _, id in theirs]
+                await self._record.note_recalls(owner, ids, self._clock.now())
+            except StoreError:
+                self._shown |= theirs  # next time
 
 
 @asynccontextmanager

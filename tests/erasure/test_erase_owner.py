@@ -190,7 +190,7 @@ def test_erase_command_reaches_synced_clients(tmp_path: Path, database_url: str)
         assert (code, "--yes" in error["remedy"]) == (2, True)
         assert operator.json(*arguments, "--dry-run")["erased"]["memories"] == 1
         report = operator.json(*arguments, "--yes")
-        assert report["erased"] == {"memories": 1, "told": 1, "keys": 1}
+        assert report["erased"] == {"memories": 1, "notified": 1, "keys": 1}
         assert report["remains"] == []
         for client in (laptop, desk):
             client.json("sync")

@@ -46,8 +46,8 @@ class EmbeddingStep:
         progress = [await queue.progress(space) for space in await _spaces_in_use(self._context)]
         return sum(part.waiting for part in progress), sum(part.failing for part in progress)
 
-    def report(self, trouble: BackoffEvent) -> None:
-        self._on_event(trouble)
+    def report(self, event: BackoffEvent) -> None:
+        self._on_event(event)
 
     async def _embed(self, space: StoredSpace) -> Embedded | None:
         known_to_work = space.id in self._working

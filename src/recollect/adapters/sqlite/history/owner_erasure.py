@@ -41,7 +41,7 @@ class SqliteOwnerErasure:
             sweep(writer)
             count = "SELECT count(*) FROM outbox WHERE owner = ?"
             (waiting,) = writer.execute(count, (owner,)).fetchone()
-            return Erased(gone, told=waiting)
+            return Erased(gone, notified=waiting)
 
         return await self._writer.run(work)
 

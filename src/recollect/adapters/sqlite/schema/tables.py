@@ -207,7 +207,7 @@ CREATE TABLE sync_link (
     remote_owner TEXT,
     cursor INTEGER NOT NULL DEFAULT 0,
     last_sync_at INTEGER,
-    trouble TEXT,
+    last_error TEXT,
     remedy TEXT,
     key_refused INTEGER NOT NULL DEFAULT 0,
     epoch TEXT

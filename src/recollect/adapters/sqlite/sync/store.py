@@ -227,15 +227,15 @@ class SqliteSync:
 
     async def record_success(self, at: datetime) -> None:
         statement = """
-            UPDATE sync_link SET last_sync_at = ?, trouble = NULL, remedy = NULL, key_refused = 0
+            UPDATE sync_link SET last_sync_at = ?, last_error = NULL, remedy = NULL, key_refused = 0
             WHERE owner = ?
         """
         await self._write(lambda writer: writer.execute(statement, (microseconds(at), self._owner)))
 
     async def record_error(self, error: str, remedy: str, *, key_refused: bool) -> bool:
         statement = """
-            UPDATE sync_link SET trouble = ?1, remedy = ?2, key_refused = ?3
-            WHERE owner = ?4 AND trouble IS NOT ?1
+            UPDATE sync_link SET last_error = ?1, remedy = ?2, key_refused = ?3
+            WHERE owner = ?4 AND last_error IS NOT ?1
         """
         values = (error, remedy, key_refused, self._owner)
         return await self._write(lambda writer: writer.execute(statement, values).rowcount == 1)
@@ -256,7 +256,7 @@ class SqliteSync:
                 conflicts=conflicts,
                 parked=tuple(Parked(UUID(id), why, remedy) for id, why, remedy in parked),
                 last_sync_at=None if last is None else moment(last),
-                trouble=None if link is None else link["trouble"],
+                last_error=None if link is None else link["last_error"],
                 remedy=None if link is None else link["remedy"],
                 key_refused=link is not None and bool(link["key_refused"]),
             )

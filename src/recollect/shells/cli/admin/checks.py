@@ -129,22 +129,22 @@ def check_server(settings: Settings) -> Check:
         return Check("server", "fail", f"{settings.api_url}: {error}", error.remedy)
     found = f"{settings.api_url} accepts the key; {counted(stats.memories, 'memory')}"
     parked = 0
-    trouble: str | None = None
+    last_error: str | None = None
     if stats.embedding is None:
         found += ", found by words only"
     else:
-        parked, trouble = stats.embedding.parked, stats.embedding.last_error
+        parked, last_error = stats.embedding.parked, stats.embedding.last_error
         found += f"; {stats.embedding.waiting} waiting to be embedded, {parked} parked"
     if stats.graph is not None and stats.graph.waiting:
         found += f"; {stats.graph.waiting} waiting to be read for the graph"
     if stats.graph is not None and stats.graph.parked:
-        parked, trouble = parked + stats.graph.parked, trouble or stats.graph.last_error
+        parked, last_error = parked + stats.graph.parked, last_error or stats.graph.last_error
         found += f"; {stats.graph.parked} parked that could not be read for the graph"
-    if trouble is None:
+    if last_error is None:
         return Check("server", "ok", found)
     by_itself = "Fix the cause on the server; waiting memories are then embedded automatically."
     remedy = PARKED_REMEDY if parked else by_itself
-    return Check("server", "warn", f"{found}; last error: {trouble}", remedy)
+    return Check("server", "warn", f"{found}; last error: {last_error}", remedy)
 
 
 def check_egress(settings: Settings) -> Check:

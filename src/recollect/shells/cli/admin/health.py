@@ -103,8 +103,8 @@ def check_sync(settings: Settings) -> Check:
     found += f"{counted(status.held, 'sensitive memory')} kept on this machine"
     last = status.last_sync_at
     found += f"; last synced {last:%Y-%m-%d %H:%M} UTC" if last else "; never synced yet"
-    if status.trouble is not None:
-        return Check("sync", "fail", f"{found}; {status.trouble}", status.remedy or "Try again.")
+    if status.last_error is not None:
+        return Check("sync", "fail", f"{found}; {status.last_error}", status.remedy or "Try again.")
     if status.parked:
         remedy = "Run `recollect status` for the reasons, then `recollect sync --retry`."
         return Check("sync", "warn", f"{found}; {len(status.parked)} parked", remedy)

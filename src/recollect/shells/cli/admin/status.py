@@ -67,7 +67,7 @@ def status_fields(status: SyncStatus) -> dict[str, object]:
             for write in status.parked
         ],
         "last_sync_at": status.last_sync_at and status.last_sync_at.isoformat(),
-        "trouble": status.trouble,
+        "last_error": status.last_error,
         "remedy": status.remedy,
     }
 
@@ -83,5 +83,5 @@ def status_rows(status: SyncStatus) -> dict[str, str]:
         "last sync": local_time(status.last_sync_at) if status.last_sync_at else "never",
         "conflicts": conflicts,
         "parked": "\n".join(parked),
-        "sync error": f"{status.trouble}\n→ {status.remedy}" if status.trouble else "",
+        "sync error": f"{status.last_error}\n→ {status.remedy}" if status.last_error else "",
     }

@@ -22,13 +22,14 @@ import pytest
 from tests.conformance.samples import OWNER, memory
 from tests.loopback import Loopback
 from tests.shells.cli.commands import environment
-from tests.waiting import wait_until
+from tests.waiting import DEFAULT_SETTINGS, wait_until
 
 from recollect.adapters.models.embedders.catalogue import Account, Catalogue
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.core.admin.timeouts import Timeouts
 from recollect.core.errors import Conflict
-from recollect.core.recall.request import RecallRequest
+from recollect.core.recall.request import LegName, RecallRequest
+from recollect.ports.recall import Leg
 from recollect.usecases.context import Context
 from recollect.usecases.recall.dense import dense_leg
 from recollect.usecases.service import LocalService
@@ -160,7 +161,10 @@ class House:
         # A leg of its own, as in a new process: it has not guessed yet which model it will be.
         assert self.store.vectors is not None
         leg = dense_leg(self.store.vectors, self.context.embedders)
-        context = Context(self.store, self.store, SystemClock(), {"dense": leg})
+        legs: dict[LegName, Leg] = {"dense": leg}
+        context = Context(
+            self.store, self.store, SystemClock(), legs, default_settings=DEFAULT_SETTINGS
+        )
         self.server.requests.clear()
         request = RecallRequest("memory number 7", limit=COUNT)
         answer = await LocalService(context, OWNER).recall(request)

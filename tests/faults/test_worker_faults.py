@@ -12,7 +12,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import asynccontextmanager
@@ -27,6 +26,7 @@ from tests.clocks import AdvancingClock, run_advancing
 from tests.conformance.samples import memory
 from tests.loopback import Cut, Fault, Garbage, Loopback, Spoiled, Stall, Status
 from tests.serving import running
+from tests.shells.cli.commands import COMMAND
 from tests.waiting import SECONDS, wait_until
 
 from recollect.adapters.models.embedders.hosted import HostedEmbedder
@@ -93,24 +93,12 @@ async def remember(url: str, texts: list[str]) -> None:
         await store.add_many([memory(number, text) for number, text in enumerate(texts, 1)])
 
 
-# On a busy machine giving back can take longer than a person who stops a worker should wait.
-UNHURRIED_WORKER = """
-from recollect.main import main
-from recollect.usecases.workers import embed
-from recollect.usecases.graph import extract
-from recollect.usecases import tasks
-embed._LAST_WORD_SECONDS = extract._LAST_WORD_SECONDS = 60
-tasks.cancel_and_wait.__kwdefaults__["cancel_again"] = 120
-main()
-"""
-
-
 def run_and_stop_worker(database_url: str, server: Loopback) -> dict[str, Any]:
     """What a worker reports that is stopped while its model reads a batch."""
     asked = threading.Event()
     server.misbehave(Stall(asked.set))
     process = subprocess.Popen(
-        [sys.executable, "-c", UNHURRIED_WORKER, "worker", "--json"],
+        [*COMMAND, "worker", "--json"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=os.environ

@@ -6,6 +6,7 @@ import asyncio
 import socket
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TypeVar
@@ -15,7 +16,7 @@ import pytest
 from tests.core.privacy.addresses import ELSEWHERE, HERE, NO_ADDRESS
 from tests.serving import Running, running
 from tests.strategies import new_id
-from tests.waiting import SECONDS
+from tests.waiting import DEFAULT_SETTINGS, SECONDS
 
 from recollect.adapters.http.client import RemoteService
 from recollect.adapters.http.lazy import LazyServer
@@ -33,7 +34,6 @@ from recollect.core.errors import (
 from recollect.core.memory.memory import EVERYWHERE, Draft, Memory, Scope
 from recollect.core.privacy.egress import is_loopback
 from recollect.core.recall.request import RecallRequest
-from recollect.core.recall.settings import RecallSettings
 from recollect.ports.service import Service
 from recollect.wire.problems import KINDS, Problem
 
@@ -133,9 +133,9 @@ async def test_pages_and_scopes_reach_the_server(server: Running) -> None:
 
 async def test_settings_typed_as_text_are_sent_as_numbers(server: Running) -> None:
     async def tuning(remote: Service) -> None:
-        assert await remote.settings() == RecallSettings()
+        assert await remote.settings() == DEFAULT_SETTINGS
         changed = await remote.change_settings({"rrf_k": "10", "fusion": "convex"})
-        assert changed == RecallSettings(rrf_k=10, fusion="convex")
+        assert changed == replace(DEFAULT_SETTINGS, rrf_k=10, fusion="convex")
         assert await remote.settings() == changed
         await remote.change_settings({"rerank": "on"})
         log = await remote.settings_log(10)

@@ -42,7 +42,7 @@ async def recall_by_words(
 ) -> list[Hit]:
     """What the recall use case answers on a store that has no other leg and no second stage."""
     request = await resolve_request(store, owner, request)
-    settings = RecallSettings.stored(await store.read_settings())
+    settings = RecallSettings().with_stored(await store.read_settings())
     context = RecallContext.create(owner, request, settings, deadline)
     check_some_leg_counts(context, ("lexical",))
     found = await store.search_words(owner, request.scope, word_query(context))

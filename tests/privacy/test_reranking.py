@@ -94,8 +94,8 @@ async def test_a_former_text_of_what_is_sensitive_now_is_not_shown_to_the_model(
     await mine.change_settings({"rerank": True})
     first = await mine.remember(Draft(f"the {canary('safe')} sings"))
     await mine.remember(Draft("the lark sings"))
-    await mine.update(str(first.id), {"content": "silence", "is_sensitive": True})
-    then = store._versions[first.id][0][1] - timedelta(microseconds=1)
+    hidden = await mine.update(str(first.id), {"content": "silence", "is_sensitive": True})
+    then = hidden.updated_at - timedelta(microseconds=1)
     found = await mine.recall(RecallRequest("sings", as_of=then))
     assert {hit.memory.content for hit in found.hits} == {
         f"the {canary('safe')} sings",

@@ -180,13 +180,13 @@ async def test_a_client_sends_no_secret_to_another_machine(question: Question) -
 
 
 async def test_new_text_for_a_memory_that_is_sensitive_there_stays_here(
-    server: Running, monkeypatch: pytest.MonkeyPatch
+    server: Running,
 ) -> None:
     """As if the server were on another machine: it is asked first whether the memory is."""
     async with RemoteService(server.url, server.new_key()) as remote:
         stored = await remote.remember(Draft("the safe's code", is_sensitive=True))
         plain = await remote.remember(Draft("the shed"))
-        monkeypatch.setattr(remote, "is_here", False)
+        remote.is_here = False
         with pytest.raises(InvalidInput, match="stays on this machine"):
             await remote.update(str(stored.id), {"content": "the safe's new code"})
         assert (await remote.get(str(stored.id))).content == "the safe's code"

@@ -31,9 +31,11 @@ async def test_short_requests_have_a_short_timeout() -> None:
         raise httpx.ReadTimeout("no answer")
 
     async with RemoteService(
-        "http://127.0.0.1:1", "rk_x", timeouts=Timeouts(short_request=7.0)
+        "http://127.0.0.1:1",
+        "rk_x",
+        timeouts=Timeouts(short_request=7.0),
+        transport=httpx.MockTransport(gives_up),
     ) as remote:
-        remote._client._transport = httpx.MockTransport(gives_up)
         query, id = RecallRequest("x"), str(UUID(int=1))
         for question in (
             remote.settings(),

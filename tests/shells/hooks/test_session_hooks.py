@@ -145,8 +145,8 @@ def test_the_day_has_a_cap_that_people_can_see(agent: ScriptedAgent, cli: Cli) -
 def test_capturing_can_be_turned_off(agent: ScriptedAgent, cli: Cli) -> None:
     agent.settings["RECOLLECT_CAPTURE"] = "off"
     agent.ask("Remember that the invoices live in the eu-west bucket.")
-    agent._write("assistant", "Fine.")
-    assert agent._run("capture", "Stop") == ""
+    agent.write("assistant", "Fine.")
+    assert agent.run_hook("capture", "Stop") == ""
     assert contents(cli) == []
 
 
@@ -217,13 +217,13 @@ def test_calls_without_a_session_are_not_taken_for_one(agent: ScriptedAgent, cli
     cli.json("remember", FRIDAY, "--project", "example.org/ada/shop")
     for transcript in ("", ""):  # nothing tells them apart: each may be another's first prompt
         agent.session = ""
-        assert FRIDAY in agent._context(
+        assert FRIDAY in agent.run_for_context(
             "recall", "UserPromptSubmit", prompt=ASKING, transcript_path=transcript
         )
     for transcript in ("/tmp/one.jsonl", "/tmp/two.jsonl"):
         asked = {"prompt": ASKING, "transcript_path": transcript}
-        assert FRIDAY in agent._context("recall", "UserPromptSubmit", **asked)
-        assert agent._context("recall", "UserPromptSubmit", **asked) == ""
+        assert FRIDAY in agent.run_for_context("recall", "UserPromptSubmit", **asked)
+        assert agent.run_for_context("recall", "UserPromptSubmit", **asked) == ""
 
 
 def test_what_a_session_without_a_name_says_is_captured_once(

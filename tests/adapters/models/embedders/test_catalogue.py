@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import threading
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,9 @@ import pytest
 from tests.adapters.models.embedders.local_tiny import Index, tiny_files, tiny_model
 from tests.loopback import Loopback, Status
 
-from recollect.adapters.models.embedders import catalogue, folder
+from recollect.adapters.models.embedders import catalogue
 from recollect.adapters.models.embedders.catalogue import Account, Catalogue
+from recollect.adapters.models.embedders.folder import folder_embedder
 from recollect.adapters.models.embedders.local_cache import fetch
 from recollect.adapters.models.embedders.local_models import MINILM, MPNET
 from recollect.core.errors import InvalidInput, ModelBusy, ModelUnavailable, RecollectError
@@ -169,28 +170,24 @@ async def test_a_folder_without_a_model_is_looked_at_again_after_a_minute(
 
 
 async def test_a_recall_that_stops_waiting_does_not_undo_the_making(
-    built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    built: Path, tmp_path: Path
 ) -> None:
-    made, gate, entered = [], threading.Event(), threading.Event()
-    really = folder.folder_embedder
-
-    def slowly(path: Path, **options: Any) -> Any:
-        made.append(path)
-        entered.set()
-        assert gate.wait(180)
-        return really(path, **options)
-
-    monkeypatch.setattr(folder, "folder_embedder", slowly)
-
+    """The model's configuration is a pipe: reading it waits for the test. It is a pipe only once,
+    so a model that was loaded again would have the default length.
+    """
+    pipe = built / "sentence_bert_config.json"
+    os.mkfifo(pipe)
     async with Catalogue(tmp_path) as embedders:
         impatient = asyncio.ensure_future(embedders.embedder(f"folder:{built}"))
-        await asyncio.to_thread(entered.wait, 180)
-        impatient.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await impatient
-        gate.set()
-        assert (await embedders.embedder(f"folder:{built}")).space.dimension == 32
-    assert made == [built]
+        with await asyncio.to_thread(pipe.open, "w") as configuration:  # when it is being read
+            impatient.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await impatient
+            await asyncio.to_thread(pipe.unlink)
+            configuration.write('{"max_seq_length": 7}')
+        embedder = await embedders.embedder(f"folder:{built}")
+    expected = await asyncio.to_thread(folder_embedder, built, max_tokens=7)
+    assert embedder.space == expected.space
 
 
 def test_every_hosted_provider_can_be_named() -> None:

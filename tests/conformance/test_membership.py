@@ -64,16 +64,35 @@ async def test_times_of_another_zone_are_the_same_moments(store: MemoryStore) ->
     assert found.created_at == MOMENT
 
 
-async def test_an_id_is_taken_once_also_by_another_owner(store: MemoryStore) -> None:
+async def test_an_id_is_taken_once_by_each_owner(store: MemoryStore) -> None:
     await store.add(memory(1, "first"))
-    for owner in (OWNER, "eve"):
-        with pytest.raises(Conflict) as refused:
-            await store.add(memory(1, "second", owner=owner))
-        assert refused.value.remedy
-    kept = await store.get(OWNER, UUID(int=1))
-    assert kept is not None
-    assert kept.content == "first"
+    with pytest.raises(Conflict) as refused:
+        await store.add(memory(1, "second"))
+    assert refused.value.remedy
+    assert await store.get(OWNER, UUID(int=1)) == memory(1, "first")
+
+
+async def test_the_same_id_under_two_owners_is_two_memories(store: MemoryStore) -> None:
+    mine = memory(1, "a harbour", links=(Link("supersedes", UUID(int=2)),))
+    theirs = memory(1, "a lighthouse", owner="eve")
+    await store.add(mine)
+    await store.add(theirs)
+    assert await store.add_all([memory(2, "a quay", owner="eve")]) == {UUID(int=2)}
+    await store.add(memory(2, "a pier"))
+    changed = replace(theirs, content="a beacon", version=2, updated_at=MOMENT + timedelta(days=1))
+    assert await store.replace(changed, based_on=1)
+    assert await store.get(OWNER, UUID(int=1)) == mine
+    assert await store.get("eve", UUID(int=1)) == changed
+    assert [
+        one.id for one in await store.search_words("eve", EVERYWHERE, WordQuery("harbour"))
+    ] == []
+    fetched = await store.fetch("eve", ids(1, 2))
+    assert set(fetched.memories) == set(ids(1, 2))
+    assert not fetched.superseded  # what supersedes the other owner's memory is not theirs
+    assert await store.erase("eve", UUID(int=1))
     assert await store.get("eve", UUID(int=1)) is None
+    assert await store.get(OWNER, UUID(int=1)) == mine
+    assert (await store.fetch(OWNER, ids(2))).superseded == set(ids(2))
 
 
 async def test_missing_memory_is_not_found(store: MemoryStore) -> None:

@@ -152,9 +152,9 @@ async def test_words_left_among_the_frequencies_are_found(database_url: str) -> 
     async with PostgresStore(database_url) as store:
         await fill(store, *MINE)
         with psycopg.connect(database_url) as other:
-            other.execute("insert into lexeme_stats values ('xylophon', 1) on conflict do nothing")
+            other.execute("insert into lexeme_stats values (%s, 'xylophon', 1)", (OWNER,))
             other.execute("delete from memories")
-        _, remains = await store.eraser.remains(Marks(words=frozenset({"xylophones"})))
+        _, remains = await store.eraser.remains(Marks(owner=OWNER, words=frozenset({"xylophones"})))
         assert [remain.where for remain in remains] == ["lexeme_stats.lexeme"]
 
 

@@ -201,7 +201,8 @@ def _forget_what_waits(writer: sqlite3.Connection) -> None:
     (most,) = writer.execute("PRAGMA max_page_count").fetchone()
     writer.execute("PRAGMA max_page_count = 100000").fetchone()
     writer.execute(
-        "INSERT INTO synced (id, version, change, withheld, gone) SELECT id, 1, 1, 0, 0 FROM outbox"
+        "INSERT INTO synced (owner, id, version, change, withheld, gone)"
+        " SELECT owner, id, 1, 1, 0, 0 FROM outbox"
     )
     writer.execute("DELETE FROM outbox")
     (now,) = writer.execute("PRAGMA page_count").fetchone()

@@ -103,7 +103,7 @@ async def late_commit(url: str) -> tuple[set[UUID], list[UUID]]:
 
 
 async def _done_or_waiting(url: str, writing: asyncio.Task[object]) -> None:
-    waiting = "select count(*) from pg_locks where not granted and locktype = 'advisory'"
+    waiting = "select count(*) from pg_locks where not granted"
     async with await psycopg.AsyncConnection.connect(url, autocommit=True) as looking:
         while not writing.done():
             cursor = await looking.execute(waiting)
@@ -121,12 +121,32 @@ async def test_a_transaction_that_commits_late_is_not_skipped(database_url: str)
 async def test_without_the_lock_it_would_be(database_url: str) -> None:
     """That the tests above can fail: a plain sequence skips the late one."""
     with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute("create sequence plain")
         connection.execute(
-            "create or replace function recollect_order(owner text) returns void"
-            " language sql volatile return null::text::void"
+            "create or replace function recollect_draw(whose text, many bigint) returns bigint"
+            " language sql volatile return nextval('plain')"
         )
+        connection.execute("insert into owners values ('ada', 1000)")
     written, seen = await late_commit(database_url)
     assert len(written - set(seen)) == 1
+
+
+async def test_a_cursor_reveals_nothing_of_other_owners_writes(database_url: str) -> None:
+    """Two stores with the same writes of one owner; in the second another writes much between."""
+    from tests.conformance.samples import memory
+
+    cursors: list[list[int]] = []
+    async with PostgresStore(database_url) as store:
+        for owner, others in (("quiet", 0), ("busy", 50)):
+            seen: list[int] = []
+            for number in range(1, 6):
+                await store.add(memory(number, owner=owner))
+                many = [memory(1000 * number + n, owner=f"beside {owner}") for n in range(others)]
+                await store.add_many(many)
+                page = await store.changes.page(owner, uuid4(), 0, 100, sensitive=True, count=True)
+                seen += [page.cursor, *(remote.change for remote in page.memories)]
+            cursors.append(seen)
+    assert cursors[0] == cursors[1]
 
 
 async def test_writers_of_many_rows_and_of_one_do_not_lock_each_other_out(

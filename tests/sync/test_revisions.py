@@ -202,7 +202,7 @@ async def test_whoever_writes_a_revision_holds_its_memory(
         first = stack.enter_context(psycopg.connect(url))
         found = first.execute("select owner from memories where id = %s", (memory.id,)).fetchone()
         assert found is not None
-        first.execute("select recollect_order(%s)", found)
+        first.execute("select recollect_draw(%s, 0)", found)
         revision = Revision(new_id(), memory.id, "edit", {"content": "other"}, datetime.now(UTC))
         store = await one.sync_store.store_id()
         pushing = asyncio.create_task(one.remote.push(store, [], [revision]))
@@ -220,7 +220,8 @@ async def test_whoever_writes_a_revision_holds_its_memory(
 
 def _is_waited_for(connection: psycopg.Connection[tuple[UUID]]) -> bool:
     waiting = """
-        select from pg_locks where locktype = 'advisory' and classid = 5346 and not granted
-        and database = (select oid from pg_database where datname = current_database())
+        select from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'
+            and query ilike '%insert into revisions%'
     """
     return connection.execute(waiting).fetchone() is not None

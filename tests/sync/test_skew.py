@@ -12,7 +12,7 @@ from uuid import UUID, uuid4
 import psycopg
 import pytest
 from tests.serving import Running
-from tests.sync.clients import Client, settle
+from tests.sync.clients import OWNER, Client, settle
 from tests.sync.conftest import NewClients
 
 from recollect.adapters.sqlite.sync import rows as sync_rows
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.anyio
 
 async def extra_of(client: Client, id: UUID) -> object:
     def look(reader: sqlite3.Connection) -> object:
-        local = sync_rows.known_of(reader, [id])[id].local
+        local = sync_rows.known_of(reader, OWNER, [id])[id].local
         return None if local is None else local.extra
 
     return await client.store.threads.reader.run(look)
@@ -125,9 +125,9 @@ async def test_a_server_set_back_gets_what_it_lost(
                 "update memories set content = 'old', version = 1 where id = %s", (old.id,)
             )
             database.execute("update changes set edits = '{}' where memory_id = %s", (old.id,))
-            high = database.execute("select last_value from change_positions").fetchone()
+            high = database.execute("select max(position) from owners").fetchone()
             assert high is not None
-            for client in (one, two):  # as if the sequence stood lower, for others use this server
+            for client in (one, two):  # as if the positions stood lower
                 far = _page(await client.remote.pull(uuid4(), 0, 1, count=False))
                 await client.sync_store.apply_page(replace(far, cursor=high[0] + 1000))
         await settle(one, two)

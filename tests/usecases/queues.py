@@ -85,7 +85,7 @@ class InMemoryQueue:
             free = not row.claimed and row.attempts < MOST_ATTEMPTS
             if free and not self.has(space, id) and len(jobs) < limit:
                 row.claimed, row.error = True, None
-                jobs.append(EmbeddingJob(id, ticket(text), text))
+                jobs.append(EmbeddingJob(id, "ada", ticket(text), text))
         return jobs
 
     async def finish(

@@ -47,13 +47,17 @@ MAX_VERSIONS: Final = 100
 _WORD: Final = re.compile(r"[^\W_]+")
 
 
+MemoryKey = tuple[str, UUID]
+"""The owner and the id of a memory: the same id under two owners is two memories."""
+
+
 @dataclass(slots=True)
 class InMemoryStore:
     """Implements MemoryStore, SettingsStore and KeyStore. No call waits, so each one is atomic."""
 
-    _memories: dict[UUID, Memory] = field(default_factory=dict)
-    _words: dict[UUID, dict[str, float]] = field(default_factory=dict)
-    _versions: dict[UUID, list[tuple[Memory, datetime]]] = field(default_factory=dict)
+    _memories: dict[MemoryKey, Memory] = field(default_factory=dict)
+    _words: dict[MemoryKey, dict[str, float]] = field(default_factory=dict)
+    _versions: dict[MemoryKey, list[tuple[Memory, datetime]]] = field(default_factory=dict)
     _settings: dict[str, object] = field(default_factory=dict)
     _settings_log: list[SettingChange] = field(default_factory=list)
     _keys: dict[UUID, Key] = field(default_factory=dict)
@@ -65,7 +69,7 @@ class InMemoryStore:
         return None
 
     async def add(self, memory: Memory) -> None:
-        if memory.id in self._memories:
+        if (memory.owner, memory.id) in self._memories:
             raise Conflict(
                 f"the id {memory.id} is taken",
                 remedy="Store it under a new id, or update the memory that has this one.",
@@ -89,26 +93,25 @@ class InMemoryStore:
 
     async def add_all(self, memories: Sequence[Memory]) -> set[UUID]:
         new = {
-            memory.id: memory for memory in reversed(memories) if memory.id not in self._memories
+            memory.id: memory
+            for memory in reversed(memories)
+            if (memory.owner, memory.id) not in self._memories
         }
         for memory in new.values():
             self._put(memory)
         return set(new)
 
     async def get(self, owner: str, id: UUID) -> Memory | None:
-        memory = self._memories.get(id)
-        return memory if memory is not None and memory.owner == owner else None
+        return self._memories.get((owner, id))
 
     async def get_many(
         self, owner: str, ids: Collection[UUID], *, forgotten: bool = False
     ) -> dict[UUID, Memory]:
-        found = (self._memories.get(id) for id in dict.fromkeys(ids))
+        found = (self._memories.get((owner, id)) for id in dict.fromkeys(ids))
         return {
             memory.id: memory
             for memory in found
-            if memory is not None
-            and memory.owner == owner
-            and (forgotten or memory.deleted_at is None)
+            if memory is not None and (forgotten or memory.deleted_at is None)
         }
 
     async def fetch(self, owner: str, ids: Collection[UUID], as_of: AsOf = None) -> Fetched:
@@ -144,16 +147,17 @@ class InMemoryStore:
         current = await self.get(memory.owner, memory.id)
         if current is None or current.version != based_on:
             return False
-        former = [*self._versions.get(memory.id, ()), (current, memory.updated_at)]
-        self._versions[memory.id] = former[-MAX_VERSIONS:]
+        key = memory.owner, memory.id
+        former = [*self._versions.get(key, ()), (current, memory.updated_at)]
+        self._versions[key] = former[-MAX_VERSIONS:]
         self._put(memory)
         return True
 
     async def erase(self, owner: str, id: UUID) -> bool:
         if await self.get(owner, id) is None:
             return False
-        del self._memories[id], self._words[id]
-        self._versions.pop(id, None)
+        del self._memories[owner, id], self._words[owner, id]
+        self._versions.pop((owner, id), None)
         return True
 
     async def page(
@@ -188,12 +192,14 @@ class InMemoryStore:
             (
                 _candidate(memory, score(memory))
                 for memory in inside
-                if any_of & self._words[memory.id].keys()
+                if any_of & self._words[owner, memory.id].keys()
             ),
             key=_best_first,
         )
         # A memory with every word has its place before one with only some of them is considered.
-        full = [memory for memory in found if every and every <= self._words[memory.id].keys()]
+        full = [
+            memory for memory in found if every and every <= self._words[owner, memory.id].keys()
+        ]
         kept = list(dict.fromkeys((*full, *found)))[: query.depth]
         return sorted(kept, key=_best_first)
 
@@ -263,8 +269,9 @@ class InMemoryStore:
             self._keys[id] = replace(self._keys[id], last_used_at=used[id])
 
     def _put(self, memory: Memory) -> None:
-        self._memories[memory.id] = memory
-        self._words[memory.id] = _weighted_words(memory)
+        key = memory.owner, memory.id
+        self._memories[key] = memory
+        self._words[key] = _weighted_words(memory)
 
     def _current(self, owner: str) -> list[Memory]:
         return [
@@ -285,7 +292,7 @@ class InMemoryStore:
                 continue
             held = [
                 replace(former, is_sensitive=former.is_sensitive or memory.is_sensitive)
-                for former, until in self._versions.get(memory.id, ())
+                for former, until in self._versions.get((owner, memory.id), ())
                 if former.updated_at <= as_of < until
             ]
             then = memory if memory.updated_at <= as_of else next(reversed(held), None)
@@ -295,7 +302,7 @@ class InMemoryStore:
 
     def _bm25(self, owner: str, words: Collection[str]) -> Callable[[Memory], float]:
         """A score that knows how rare a word is among this owner's memories."""
-        documents = [self._words[memory.id] for memory in self._current(owner)]
+        documents = [self._words[owner, memory.id] for memory in self._current(owner)]
         mean_length = fsum(map(_length, documents)) / max(len(documents), 1)
         rarity = {
             word: log(1 + (len(documents) - holding + 0.5) / (holding + 0.5))
@@ -304,7 +311,7 @@ class InMemoryStore:
         }
 
         def score(memory: Memory) -> float:
-            document = self._words[memory.id]
+            document = self._words[owner, memory.id]
             long = _K1 * (1 - _B + _B * _length(document) / mean_length)
             return fsum(
                 rarity[word] * document[word] * (_K1 + 1) / (document[word] + long)

@@ -127,7 +127,7 @@ class ConceptNames(Protocol):
         """Some that wait, oldest first."""
 
     async def keep_vectors(
-        self, space: StoredSpace, named: Sequence[tuple[UUID, Sequence[float]]]
+        self, space: StoredSpace, named: Sequence[tuple[PendingConcept, Sequence[float]]]
     ) -> None: ...
 
     async def nearest(

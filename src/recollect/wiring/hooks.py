@@ -38,7 +38,7 @@ def note_recalls(settings: FastSettings, ids: Sequence[UUID]) -> None:
 
     from recollect.adapters.sqlite.history.recall_writes import write_recalls
 
-    write_recalls(settings.sqlite_path, ids, time.time_ns() // 1000)
+    write_recalls(settings.sqlite_path, settings.owner, ids, time.time_ns() // 1000)
 
 
 async def extract_statements(said: list[str], settings: Settings) -> list[Statement]:

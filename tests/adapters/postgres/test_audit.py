@@ -44,7 +44,7 @@ async def test_sqlite(tmp_path: Path) -> None:
     async with SqliteStore(path) as store:
         await fill(store, *MEMORIES)
         recalls = SqliteRecalls(store.threads)
-        await recalls.note_recalls(ids(1, 8, 99), MOMENT)
+        await recalls.note_recalls(OWNER, ids(1, 8, 99), MOMENT)
         assert (await recalls.recalled(OWNER))[0] == set(ids(1))
         found = await audit(store, OWNER, LATER, recalls=recalls)
         told = {(one.kind, one.ids) for one in found}
@@ -78,7 +78,7 @@ async def test_a_store_that_cannot_be_written_notes_nothing_and_says_nothing(
         recalls = SqliteRecalls(store.threads)
         with closing(sqlite3.connect(path, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
-            await recalls.note_recalls(ids(1), MOMENT)
+            await recalls.note_recalls(OWNER, ids(1), MOMENT)
         assert (await recalls.recalled(OWNER))[0] == set()
         assert (await store.get(OWNER, UUID(int=1))) == memory(1)
 
@@ -86,8 +86,8 @@ async def test_a_store_that_cannot_be_written_notes_nothing_and_says_nothing(
 async def test_postgres(database_url: str) -> None:
     async with PostgresStore(database_url) as store:
         await fill(store, *MEMORIES)
-        await store.recalls.note_recalls(ids(1, 8, 99), MOMENT)
-        await store.recalls.note_recalls(ids(1), MOMENT)
+        await store.recalls.note_recalls(OWNER, ids(1, 8, 99), MOMENT)
+        await store.recalls.note_recalls(OWNER, ids(1), MOMENT)
         assert (await store.recalls.recalled(OWNER))[0] == set(ids(1))
         found = await audit(store, OWNER, LATER, recalls=store.recalls, neighbours=store.recalls)
         assert {one.kind for one in found} == set(KINDS)

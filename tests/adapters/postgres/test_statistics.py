@@ -1,4 +1,7 @@
-"""Word frequencies stay fresh enough, and nobody who only wants to write notices."""
+"""Word frequencies stay fresh enough, and no one who only wants to write notices.
+
+Most tests keep them from the first memory on.
+"""
 
 from __future__ import annotations
 
@@ -20,19 +23,21 @@ from recollect.core.memory.memory import Memory
 
 pytestmark = pytest.mark.anyio
 
+KEPT = Limits(live_words=0)
 LIMIT = SECONDS  # reached only by a write that waits for a lock
 
 
 @pytest.fixture
 async def store(database_url: str) -> AsyncIterator[PostgresStore]:
-    async with PostgresStore(database_url) as opened:
+    async with PostgresStore(database_url, limits=KEPT) as opened:
         yield opened
 
 
-def frequencies(url: str) -> dict[str, int]:
+def frequencies(url: str, owner: str = OWNER) -> dict[str, int]:
     """The words that have a frequency; '' is how many memories there were."""
     with psycopg.connect(url) as connection:
-        found = connection.execute("select lexeme, ndoc from lexeme_stats")
+        query = "select lexeme, ndoc from lexeme_stats where owner = %s"
+        found = connection.execute(query, (owner,))
         return {word: count for word, count in found if not word.startswith(" ")}
 
 
@@ -54,7 +59,7 @@ def held(url: str, lock: str) -> Iterator[None]:
 
 def refreshes() -> list[asyncio.Task[object]]:
     """The refreshes that run in the background."""
-    return [task for task in asyncio.all_tasks() if task.get_name() == "refresh word frequencies"]
+    return [task for task in asyncio.all_tasks() if task.get_name() == "refresh frequencies"]
 
 
 async def test_a_small_store_is_refreshed_with_the_write(
@@ -76,7 +81,7 @@ async def test_a_word_of_a_single_memory_has_no_frequency(
 
 
 async def test_a_large_store_is_refreshed_in_the_background(database_url: str) -> None:
-    async with PostgresStore(database_url, limits=Limits(small_store=10)) as store:
+    async with PostgresStore(database_url, limits=Limits(live_words=0, small_owner=10)) as store:
         await store.add_many(many(1, 11))
         assert rows(database_url) == 10
         await store.add_many(many(11, 15))  # 14 < 1.5 × 10
@@ -87,18 +92,31 @@ async def test_a_large_store_is_refreshed_in_the_background(database_url: str) -
         assert frequencies(database_url).items() >= {"": 15, "harbour": 14}.items()
 
 
-async def test_a_store_that_grew_unseen_is_noticed_when_it_is_opened(database_url: str) -> None:
-    async with PostgresStore(database_url) as store:
+async def test_an_owner_that_grew_unseen_is_noticed_with_the_next_write(database_url: str) -> None:
+    async with PostgresStore(database_url, limits=KEPT) as store:
         await store.add_many(many(1, 5))
     with psycopg.connect(database_url, autocommit=True) as connection:
         connection.execute("delete from lexeme_stats")
-        connection.execute("analyze memories")
-    async with PostgresStore(database_url):
-        assert rows(database_url) == 4
+    async with PostgresStore(database_url, limits=KEPT) as store:
+        await store.add(memory(5))
+        assert rows(database_url) == 5
+
+
+async def test_words_of_an_owner_with_few_memories_are_kept_nowhere(database_url: str) -> None:
+    limits = Limits(live_words=10)
+    async with PostgresStore(database_url, limits=limits) as store:
+        await store.add_many(many(1, 10))
+        await store.maintain()
+        assert frequencies(database_url) == {}
+        await store.add(memory(10, "a harbour"))
+        assert frequencies(database_url) == {"": 10, "harbour": 10, "fact": 10}
+        await store.add_many([memory(number, owner="eve") for number in range(1, 5)])
+        assert frequencies(database_url, "eve") == {}
+        assert rows(database_url) == 10
 
 
 async def test_closing_ends_a_refresh(database_url: str) -> None:
-    opening = PostgresStore(database_url, limits=Limits(small_store=0))
+    opening = PostgresStore(database_url, limits=Limits(live_words=0, small_owner=0))
     async with asyncio.timeout(LIMIT), opening as store:
         await store.add_many(many(1, 100))
         (refresh,) = refreshes()
@@ -124,7 +142,7 @@ for each statement execute function wait_at_the_gate()
 def is_rebuilding(url: str) -> bool:
     with psycopg.connect(url) as connection:
         found = connection.execute(
-            "select from pg_locks where locktype = 'advisory' and granted and objid = %s::int8",
+            "select from pg_locks where locktype = 'advisory' and granted and classid = %s::int8",
             (lexeme_stats.REBUILD_LOCK,),
         )
         return found.fetchone() is not None
@@ -134,7 +152,7 @@ async def test_maintain_waits_for_a_refresh_in_progress(database_url: str) -> No
     """Which may have begun before the last write, and would keep maintaining from its work."""
     with psycopg.connect(database_url) as connection:
         connection.execute(CLOSE_THE_GATE.encode())
-    async with PostgresStore(database_url, limits=Limits(small_store=0)) as store:
+    async with PostgresStore(database_url, limits=KEPT) as store:
         with held(database_url, f"select pg_advisory_xact_lock({GATE})"):
             await store.add_many(many(1, 4))
             await asyncio.to_thread(wait_until, lambda: is_rebuilding(database_url))
@@ -147,7 +165,7 @@ async def test_maintain_waits_for_a_refresh_in_progress(database_url: str) -> No
 
 
 async def test_two_stores_on_one_database(store: PostgresStore, database_url: str) -> None:
-    async with PostgresStore(database_url) as other:
+    async with PostgresStore(database_url, limits=KEPT) as other:
         await asyncio.gather(
             *(store.add(one) for one in many(1, 11)), *(other.add(one) for one in many(11, 21))
         )
@@ -160,7 +178,10 @@ async def test_only_one_process_refreshes_at_a_time(
 ) -> None:
     await store.add(memory(1))
     async with asyncio.timeout(LIMIT):
-        with held(database_url, f"select pg_advisory_xact_lock({lexeme_stats.REBUILD_LOCK})"):
+        with held(
+            database_url,
+            f"select pg_advisory_xact_lock({lexeme_stats.REBUILD_LOCK}, hashtext('{OWNER}'))",
+        ):
             await store.add(memory(2))
             await store.maintain()
             assert rows(database_url) == 1
@@ -172,7 +193,7 @@ async def test_a_process_that_wrote_little_sees_that_another_wrote_much(
     store: PostgresStore, database_url: str
 ) -> None:
     """It would take the store for a small one, and make its write wait for a large one's words."""
-    async with PostgresStore(database_url) as other:
+    async with PostgresStore(database_url, limits=KEPT) as other:
         await other.add_many(many(1, 101))
     await store.add(memory(101))
     assert rows(database_url) == 100
@@ -203,7 +224,7 @@ async def test_a_write_does_not_wait_for_locks_on_the_frequencies(
 async def test_a_locked_table_does_not_keep_a_store_from_opening(database_url: str) -> None:
     async with asyncio.timeout(LIMIT):
         with held(database_url, "lock table lexeme_stats"):
-            async with PostgresStore(database_url) as store:
+            async with PostgresStore(database_url, limits=KEPT) as store:
                 await store.add(memory(1))
 
 

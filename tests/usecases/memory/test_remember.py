@@ -103,12 +103,11 @@ async def test_a_repeat_does_not_bring_back_what_was_forgotten(context: Context)
     assert (await page(context, "me", EVERYWHERE, None, 10)).memories == ()
 
 
-async def test_an_id_of_another_owner_is_a_conflict_that_shows_nothing(context: Context) -> None:
-    await remember(context, "you", FULL)
-    with pytest.raises(Conflict) as clash:
-        await remember(context, "me", FULL)
-    assert "staging" not in str(clash.value)
-    assert await context.store.get("me", OWN_ID) is None
+async def test_an_id_of_another_owner_is_free(context: Context) -> None:
+    theirs = await remember(context, "you", FULL)
+    mine = await remember(context, "me", replace(FULL, content="something else"))
+    assert await context.store.get("me", OWN_ID) == mine
+    assert await context.store.get("you", OWN_ID) == theirs
 
 
 async def test_what_breaks_the_rules_is_not_stored(context: Context) -> None:

@@ -25,5 +25,8 @@ class Limits:
     index_element_bytes: int = 820
     """Of an element of the index beside its numbers; measured on pgvector 0.8.5 with m = 16 (64 MB
     held 43,389 vectors of 384 numbers), and rounded up."""
-    small_store: int = 2_000
-    """Up to here the word frequencies are refreshed as part of a write: it takes milliseconds."""
+    live_words: int = 1_000
+    """Up to so many memories an owner's words are counted with each recall, and kept nowhere."""
+    small_owner: int = 2_000
+    """Up to here an owner's word frequencies are refreshed as part of a write: it takes
+    milliseconds."""

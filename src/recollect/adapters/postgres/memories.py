@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
@@ -112,14 +113,14 @@ class PostgresMemories(PostgresComponent):
     async def add(self, memory: Memory) -> None:
         async with self._pool.transaction() as connection:
             await connection.execute(INSERT_MEMORY, from_memory(memory))
-        await self._statistics.added(1)
+        await self._statistics.added(memory.owner, 1)
 
     async def add_unless_known(self, memory: Memory) -> Memory | None:
         async with self._pool.transaction() as connection:
             if (known := await same_text.find(connection, memory)) is not None:
                 return known
             await connection.execute(INSERT_MEMORY, from_memory(memory))
-        await self._statistics.added(1)
+        await self._statistics.added(memory.owner, 1)
         return None
 
     @retry_on_disconnect
@@ -129,15 +130,16 @@ class PostgresMemories(PostgresComponent):
 
     async def add_many(self, memories: Iterable[Memory]) -> None:
         """Store many new memories at once, all of them or none."""
-        rows = [tuple(from_memory(memory).values()) for memory in memories]
+        new = list(memories)
         async with (
             self._pool.transaction() as connection,
             connection.cursor() as cursor,
             cursor.copy(_ADD_MANY) as copy,
         ):
-            for row in rows:
-                await copy.write_row(row)
-        await self._statistics.added(len(rows))
+            for memory in new:
+                await copy.write_row(tuple(from_memory(memory).values()))
+        for owner, count in Counter(memory.owner for memory in new).items():
+            await self._statistics.added(owner, count)
 
     async def add_all(self, memories: Sequence[Memory]) -> set[UUID]:
         # Of two with the same id, the first wins.
@@ -145,7 +147,8 @@ class PostgresMemories(PostgresComponent):
         async with self._pool.transaction() as connection:
             cursor = await connection.execute(INSERT_NEW, {"memories": rows})
             kept: set[UUID] = {row["id"] for row in await cursor.fetchall()}
-        await self._statistics.added(len(kept))
+        for owner, count in Counter(one.owner for one in memories if one.id in kept).items():
+            await self._statistics.added(owner, count)
         return kept
 
     async def maintain(self) -> None:

@@ -42,7 +42,7 @@ select * from json_to_recordset(%(memories)s::json) as given (id uuid, owner tex
     is_sensitive boolean, project text, session text, version integer, created_at timestamptz,
     updated_at timestamptz, deleted_at timestamptz, links jsonb)
 order by id
-on conflict (id) do nothing returning id
+on conflict (owner, id) do nothing returning id
 """
 UPDATE_MEMORY = """
 update memories set content = %(content)s, category = %(category)s, tags = %(tags)s,

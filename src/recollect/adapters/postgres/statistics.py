@@ -1,92 +1,121 @@
-"""Keeps the word frequencies fresh in the background.
+"""Keeps the word frequencies of owners with many memories fresh.
 
-Frequencies may be old, but not those of a much smaller store, so they are refreshed when it has
-grown by half: some thirty times on the way to 300,000 memories. While the store is small that takes
-a few milliseconds and is part of the write, so that a new user's third memory is already ranked by
-what is rare among the first two. Later it takes seconds and runs in a task.
+Frequencies may be old, but not those of a much smaller store, so an owner's are refreshed when the
+number of memories has grown by half: some fifteen times on the way to 300,000. While there are few
+that takes milliseconds and is part of the write; later it takes seconds and runs in a task. Owners
+with fewer memories than `Limits.live_words` have none: their words are counted with each recall.
 """
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Final
 
 from recollect.adapters.postgres.lexical import statistics as lexeme_stats
 from recollect.adapters.postgres.limits import Limits
-from recollect.adapters.postgres.pool import Connection, Pool
+from recollect.adapters.postgres.pool import Pool
 from recollect.core.errors import StoreError
 from recollect.usecases.tasks import cancel_and_wait
 
 _SET_LOCK_TIMEOUT: Final = f"set local lock_timeout = '{lexeme_stats.LOCK_TIMEOUT}'"
-_KNOWN_ROWS: Final = f"select ndoc from lexeme_stats where lexeme = '{lexeme_stats.STORED_KEY}'"  # noqa: S608  # a constant
+_SIZE: Final = f"""
+select
+    coalesce((select ndoc from lexeme_stats
+        where owner = %(owner)s and lexeme = '{lexeme_stats.STORED_KEY}'), 0) as counted,
+    (select count(*) from memories where owner = %(owner)s and deleted_at is null) as memories
+"""  # noqa: S608  # composed of constants
+_OWNERS: Final = f"""
+select owner from memories where deleted_at is null group by owner having count(*) >= %(least)s
+union select owner from lexeme_stats where lexeme = '{lexeme_stats.STORED_KEY}'
+"""  # noqa: S608  # composed of constants
 # Without waiting for an index that is being built, which may take an hour.
 _ANALYZE: Final = "analyze (skip_locked) memories"
+_MOST_OWNERS: Final = 100_000
+"""Owners whose sizes are remembered; above it they are read again."""
+
+
+@dataclass(slots=True)
+class _Size:
+    """How many memories an owner has, and had when the frequencies were taken."""
+
+    counted: int
+    memories: int
 
 
 class Statistics:
-    """Counts what this process adds, and refreshes the frequencies when due."""
+    """Counts what this process adds for each owner, and refreshes the frequencies when due."""
 
     def __init__(self, pool: Pool, limits: Limits) -> None:
         self._pool = pool
-        self._small_store = limits.small_store
-        self._rows = 0
-        self._added = 0
+        self._limits = limits
+        self._sizes: dict[str, _Size] = {}
+        self._due: set[str] = set()
         self._refresh: asyncio.Task[None] | None = None
-
-    async def open(self) -> None:
-        """Read how large the store was at the last refresh."""
-        due = False
-        with suppress(StoreError):
-            async with self._pool.transaction() as connection:
-                await self._read_rows(connection)
-                due = await lexeme_stats.statistics_due(connection)
-        if due:
-            await self._refresh_after_growth()
 
     async def close(self) -> None:
         if self._refresh is not None:
             await cancel_and_wait(self._refresh)
 
-    async def added(self, count: int) -> None:
+    async def added(self, owner: str, count: int) -> None:
         """Called after a write that Postgres has committed."""
-        self._added += count
-        if self._has_grown():
-            # Another process may have refreshed them; a store that it made large is not small.
-            with suppress(StoreError):
-                async with self._pool.transaction() as connection:
-                    await self._read_rows(connection)
-        if self._has_grown():
-            await self._refresh_after_growth()
+        size = self._sizes.get(owner)
+        if size is not None:
+            size.memories += count
+        if size is None or self._is_due(size):
+            # Another process may have refreshed them; an owner that it made large is not small.
+            size = await self._read_size(owner)
+        if size is None or not self._is_due(size):
+            return
+        if size.memories <= self._limits.small_owner:
+            await self.refresh(owner)
+            return
+        self._due.add(owner)
+        if self._refresh is None or self._refresh.done():
+            self._refresh = asyncio.create_task(self._refresh_due(), name="refresh frequencies")
 
     async def maintain(self) -> None:
-        """Refresh for all that is stored now; a refresh in progress may have begun before."""
+        """Refresh all that is stored now; a refresh in progress may have begun before. Also the
+        planner's own statistics: the lexical leg relies on its estimate of a scope's size.
+        """
         if self._refresh is not None:
             await asyncio.wait([self._refresh])
-        await self.refresh()
-
-    async def refresh(self) -> None:
-        """Refresh now, and the planner's own statistics with them: the lexical leg relies on its
-        estimate of a scope's size. An error here costs no one a memory.
-        """
-        self._added = 0
+        owners: list[str] = []
         with suppress(StoreError):
             async with self._pool.transaction() as connection:
-                if await lexeme_stats.refresh_statistics(connection):
+                await connection.execute(_SET_LOCK_TIMEOUT)
+                await connection.execute(_ANALYZE)
+                cursor = await connection.execute(_OWNERS, {"least": self._limits.live_words})
+                owners = [row["owner"] for row in await cursor.fetchall()]
+        for owner in owners:
+            await self.refresh(owner)
+
+    async def refresh(self, owner: str) -> None:
+        """Refresh now. An error here costs no one a memory."""
+        with suppress(StoreError):
+            async with self._pool.transaction() as connection:
+                if await lexeme_stats.refresh_statistics(connection, owner):
                     await connection.execute(_ANALYZE)
-                await self._read_rows(connection)
+        await self._read_size(owner)
 
-    def _has_grown(self) -> bool:
-        return self._rows + self._added >= lexeme_stats.GROWTH * self._rows
+    async def _refresh_due(self) -> None:
+        while self._due:
+            await self.refresh(self._due.pop())
 
-    async def _refresh_after_growth(self) -> None:
-        if self._rows + self._added <= self._small_store:
-            await self.refresh()
-        elif self._refresh is None or self._refresh.done():
-            self._refresh = asyncio.create_task(self.refresh(), name="refresh word frequencies")
+    def _is_due(self, size: _Size) -> bool:
+        least = max(self._limits.live_words, lexeme_stats.GROWTH * size.counted)
+        return size.memories >= least
 
-    async def _read_rows(self, connection: Connection) -> None:
-        await connection.execute(_SET_LOCK_TIMEOUT)
-        cursor = await connection.execute(_KNOWN_ROWS)
-        row = await cursor.fetchone()
-        self._rows = row["ndoc"] if row else 0
+    async def _read_size(self, owner: str) -> _Size | None:
+        """None when it cannot be read now."""
+        with suppress(StoreError):
+            async with self._pool.transaction() as connection:
+                await connection.execute(_SET_LOCK_TIMEOUT)
+                cursor = await connection.execute(_SIZE, {"owner": owner})
+                row = await cursor.fetchone() or {"counted": 0, "memories": 0}
+            if len(self._sizes) >= _MOST_OWNERS:
+                self._sizes.clear()
+            self._sizes[owner] = _Size(row["counted"], row["memories"])
+            return self._sizes[owner]
+        return None

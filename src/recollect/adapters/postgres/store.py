@@ -57,8 +57,8 @@ class PostgresStore(PostgresMemories, PostgresSettings):
         self.changes = PostgresChanges(pool, statistics, remembered)
         self.keys = PostgresKeys(pool, remembered)
         self.recalls = PostgresRecalls(pool)
-        self.eraser = PostgresOwnerErasure(pool, statistics, remembered, files)
-        self.light_eraser = PostgresOwnerErasure(pool, statistics, remembered, files, is_light=True)
+        self.eraser = PostgresOwnerErasure(pool, remembered, files)
+        self.light_eraser = PostgresOwnerErasure(pool, remembered, files, is_light=True)
 
     async def __aenter__(self) -> Self:
         self.vector_note = await asyncio.to_thread(migrate, self.pool.url, self.pool.timeouts)
@@ -67,7 +67,6 @@ class PostgresStore(PostgresMemories, PostgresSettings):
             self.vectors = PostgresVectors(self.pool, self._limits)
         self.graph = PostgresGraph(self.pool, self._limits, has_vectors=not self.vector_note)
         try:
-            await self._statistics.open()
             await self._erasures.open()
         except BaseException:
             await self.pool.close()

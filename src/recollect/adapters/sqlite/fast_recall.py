@@ -32,7 +32,7 @@ _ANY_LINK: Final = "SELECT 1 FROM memory_links LIMIT 1"
 # As `SqliteSync.unsent_ids` reads it: what the server does not have as it is here.
 _UNSENT: Final = """
 SELECT id FROM outbox WHERE owner = :owner
-UNION SELECT m.id FROM memories m JOIN synced s ON s.id = m.id
+UNION SELECT m.id FROM memories m JOIN synced s ON s.owner = m.owner AND s.id = m.id
 WHERE s.withheld AND m.owner = :owner
 """
 

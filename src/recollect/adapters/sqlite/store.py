@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from recollect.core.recall.successors import AsOf, Fetched, Resolution
 
 _ADD: Final = f"""
-INSERT INTO memories ({COLUMNS}) VALUES ({VALUES}) ON CONFLICT (id) DO NOTHING
+INSERT INTO memories ({COLUMNS}) VALUES ({VALUES}) ON CONFLICT (owner, id) DO NOTHING
 """  # noqa: S608  # composed of constants
 _ADD_NEW: Final = f"INSERT INTO memories ({COLUMNS}) VALUES ({VALUES})"  # noqa: S608  # as above
 _SAME_BEGINNING: Final = f"""

@@ -38,7 +38,7 @@ _BATCH: Final = 500
 _OWN: Final = 0.5
 
 _COPY: Final = """
-copy embeddings (space_id, memory_id, content_hash, vector) from stdin (format binary)
+copy embeddings (owner, space_id, memory_id, content_hash, vector) from stdin (format binary)
 """
 
 Matrix = npt.NDArray[np.float32]
@@ -97,7 +97,7 @@ async def copy_vectors(
     async with connection.cursor() as cursor, cursor.copy(_COPY) as copy:
         for memory, vector in zip(memories, vectors, strict=True):
             digest = sha256(memory.content.encode()).digest()
-            await copy.write_row((Int4(space.id), memory.id, digest, vector))
+            await copy.write_row((memory.owner, Int4(space.id), memory.id, digest, vector))
 
 
 class _Halfvec(Dumper):

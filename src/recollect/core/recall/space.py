@@ -124,6 +124,7 @@ class EmbeddingJob:
     """
 
     memory_id: UUID
+    owner: str
     ticket: str
     text: str
 

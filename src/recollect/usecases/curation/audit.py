@@ -22,7 +22,7 @@ SAME_SUBJECT_COSINE = 0.8
 class RecallRecord(Protocol):
     """Which memories were ever recalled. It may lose some: nothing waits for it."""
 
-    async def note_recalls(self, ids: Collection[UUID], at: datetime) -> None:
+    async def note_recalls(self, owner: str, ids: Collection[UUID], at: datetime) -> None:
         """Record that these memories were shown."""
 
     async def recalled(self, owner: str) -> tuple[set[UUID], datetime]:

@@ -130,7 +130,7 @@ async def compare_batch(context: GraphContext) -> Compared | None:
     names = names[:at_once]  # the rest is read again
     vectors = await embedder.embed_documents([concept.name for concept in names])
     named = list(zip(names, vectors, strict=True))
-    await context.store.keep_vectors(space, [(concept.id, vector) for concept, vector in named])
+    await context.store.keep_vectors(space, named)
     neighbours = await context.store.nearest(space, named, least=NEAR_FROM, limit=_MOST_NEIGHBOURS)
     stay: list[tuple[PendingConcept, Sequence[Neighbour]]] = []
     for concept, near in zip(names, neighbours, strict=True):

@@ -145,8 +145,8 @@ class _Batch:
         return group[:most]
 
     def untried(self, jobs: Sequence[EmbeddingJob]) -> list[EmbeddingJob]:
-        tried = {job.memory_id for job, _ in (*self.done, *self.failed)}
-        return [job for job in jobs if job.memory_id not in tried]
+        tried = {job for job, _ in (*self.done, *self.failed)}
+        return [job for job in jobs if job not in tried]
 
 
 async def _keep(queue: EmbeddingQueue, space: StoredSpace, batch: _Batch) -> int:

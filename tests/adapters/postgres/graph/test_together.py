@@ -11,6 +11,8 @@ from tests.adapters.vectors import EAST, NORTH, SPACE, opened, rows
 from tests.conformance.samples import OWNER, fill
 from tests.waiting import wait_until
 
+from recollect.core.graph.resolution import PendingConcept
+
 pytestmark = pytest.mark.anyio
 
 _WAITING = """
@@ -29,7 +31,11 @@ async def test_keep_vectors_skips_a_concept_that_is_being_merged_away(
         stays, goes = await concept(store, "Mont Blanc"), await concept(store, "Mount Blanc")
         assert stays is not None
         assert goes is not None
-        await store.graph.keep_vectors(space, [(stays, NORTH)])  # makes the index
+        kept, gone = (
+            PendingConcept(id, OWNER, name, "name")
+            for id, name in ((stays, "Mont Blanc"), (goes, "Mount Blanc"))
+        )
+        await store.graph.keep_vectors(space, [(kept, NORTH)])  # makes the index
 
         with (
             psycopg.connect(emptied_database_url) as holder,
@@ -44,11 +50,11 @@ async def test_keep_vectors_skips_a_concept_that_is_being_merged_away(
             merging = asyncio.create_task(store.graph.merge(OWNER, stays, goes, by_hand=False))
             await asyncio.to_thread(wait_until, lambda: are_waiting(1))
             keeping = asyncio.create_task(
-                store.graph.keep_vectors(space, [(goes, EAST), (stays, NORTH)])
+                store.graph.keep_vectors(space, [(gone, EAST), (kept, NORTH)])
             )
             await asyncio.to_thread(wait_until, lambda: keeping.done() or are_waiting(2))
             holder.rollback()
         assert await merging
         await keeping
-        kept = await rows(store, "select concept_id from concept_vectors")
-        assert kept == [{"concept_id": stays}]
+        left = await rows(store, "select concept_id from concept_vectors")
+        assert left == [{"concept_id": stays}]

@@ -99,9 +99,11 @@ def test_the_weight_is_the_idf_of_bm25(rows: int, frequency: int, expected: floa
     assert isclose(weight, expected)
 
 
-def test_a_store_that_outgrew_its_statistics_counts_as_large_as_its_scope() -> None:
-    (weight,) = plan(asked(5), Statistics(10), 1_000).weights
-    assert isclose(weight, log(1 + (1_000 - 5 + 0.5) / (5 + 0.5)))
+@pytest.mark.parametrize("scope_rows", [1, 10, 1_000])
+def test_weights_do_not_depend_on_the_estimated_size_of_the_scope(scope_rows: int) -> None:
+    """The estimate is made from the rows of all owners, and scores show the weights."""
+    (weight,) = plan(asked(5), Statistics(10), scope_rows).weights
+    assert isclose(weight, log(1 + (10 - 5 + 0.5) / (5 + 0.5)))
 
 
 def test_nothing_is_known_of_a_new_store() -> None:

@@ -159,9 +159,9 @@ async def test_postgres_itself_refuses_to_leave_such_a_vector_behind(
                 plain.execute("alter table memories enable trigger embeddings_context_changed")
             with pytest.raises(psycopg.errors.ForeignKeyViolation):
                 plain.execute(
-                    "insert into embedding_context (space_id, memory_id, before_id)"
-                    " values (%s, %s, %s)",
-                    (space.id, ids(2)[0], ids(3)[0]),
+                    "insert into embedding_context (owner, space_id, memory_id, before_id)"
+                    " values (%s, %s, %s, %s)",
+                    (OWNER, space.id, ids(2)[0], ids(3)[0]),
                 )
 
     turns = [turn(1, "which port?"), turn(2, "7443"), turn(3, "hidden", is_sensitive=True)]

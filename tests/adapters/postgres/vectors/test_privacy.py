@@ -14,8 +14,8 @@ from recollect.core.recall.space import Space
 pytestmark = pytest.mark.anyio
 
 _FORGE = """
-insert into embeddings (space_id, memory_id, content_hash, vector)
-values (%s, %s, '', '[1,0]')
+insert into embeddings (owner, space_id, memory_id, content_hash, vector)
+values ('ada', %s, %s, '', '[1,0]')
 """
 _OF_MEMORY = "select vector from embeddings where memory_id = %s"
 
@@ -37,8 +37,8 @@ async def test_postgres_refuses_a_vector_of_a_sensitive_memory(emptied_database_
         pytest.raises(psycopg.errors.GeneratedAlways),
     ):
         connection.execute(
-            "insert into embeddings (space_id, memory_id, content_hash, sensitive)"
-            " values (%s, %s, '', true)",
+            "insert into embeddings (owner, space_id, memory_id, content_hash, sensitive)"
+            " values ('ada', %s, %s, '', true)",
             (space_id, UUID(int=1)),
         )
 

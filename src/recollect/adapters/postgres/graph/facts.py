@@ -29,7 +29,8 @@ _STATED: Final = """
 _DATED: Final = "coalesce(d.said_from, '-infinity')"
 RETRACT: Final = f"""
 delete from edge_evidence e using concept_edges c
-where c.id = e.edge_id and e.memory_id = any(%(again)s) and e.withdrawn_at is null
+where e.owner = %(owner)s and c.owner = e.owner and c.id = e.edge_id
+    and e.memory_id = any(%(again)s) and e.withdrawn_at is null
     and not exists (
         select from {_STATED}
         where d.memory_id = e.memory_id and d.source_key = e.source_key
@@ -47,20 +48,22 @@ with said as materialized (
     select gen_random_uuid(), %(owner)s, source, target, relation, min(stated_at), min(stated_at)
     from said s where not exists (
         select from concept_edges e
-        where e.source = s.source and e.relation = s.relation and e.target = s.target)
+        where e.owner = %(owner)s
+            and e.source = s.source and e.relation = s.relation and e.target = s.target)
     group by source, target, relation
     returning id, source, target, relation
 ), edges as (
     select * from made union all
     select distinct e.id, e.source, e.target, e.relation from concept_edges e
     join said s on e.source = s.source and e.relation = s.relation and e.target = s.target
+    where e.owner = %(owner)s
 )
 insert into edge_evidence (edge_id, memory_id, source_key, target_key, owner, said_from,
     said_until, stated_at)
 select e.id, d.memory_id, d.source_key, d.target_key, %(owner)s, {_DATED}, d.said_until,
     d.stated_at
 from said d join edges e using (source, target, relation)
-on conflict (edge_id, memory_id, source_key, target_key, said_from)
+on conflict (owner, edge_id, memory_id, source_key, target_key, said_from)
     do update set withdrawn_at = null, said_until = excluded.said_until
 returning edge_id
 """  # noqa: S608  # composed of constants
@@ -69,7 +72,8 @@ returning edge_id
 _RESTATE: Final = f"""
 update edge_evidence e set withdrawn_at = null, said_until = d.said_until
 from {_STATED}, concept_edges c
-where c.id = e.edge_id and c.relation = d.relation and c.is_single
+where e.owner = %(owner)s and c.owner = e.owner and c.id = e.edge_id
+    and c.relation = d.relation and c.is_single
     and e.memory_id = d.memory_id and e.source_key = d.source_key
     and e.target_key = d.target_key and e.said_from = {_DATED}
 returning e.memory_id, e.source_key, c.relation, e.target_key, nullif(e.said_from, '-infinity')
@@ -104,9 +108,10 @@ select w.source, w.relation, t.concept_id as target, k.key, e.edge_id, e.memory_
 from unnest(%(sources)s::uuid[], %(relations)s::text[]) as w(source, relation)
 join concept_names s on s.owner = %(owner)s and s.concept_id = w.source
 join edge_evidence e on e.owner = s.owner and e.source_key = s.key and e.withdrawn_at is null
-join concept_edges c on c.id = e.edge_id and c.is_single and c.relation = w.relation
+join concept_edges c
+    on c.owner = e.owner and c.id = e.edge_id and c.is_single and c.relation = w.relation
 join concept_names t on t.owner = e.owner and t.key = e.target_key
-join concepts k on k.id = t.concept_id
+join concepts k on k.owner = t.owner and k.id = t.concept_id
 order by w.source, w.relation
 """
 _EDGE: Final = """
@@ -116,12 +121,14 @@ values (%(to)s, %(owner)s, %(source)s, %(target)s, %(relation)s, true, %(starts_
 """
 _MOVE: Final = """
 update edge_evidence set edge_id = %(to)s
-where edge_id = %(edge_id)s and memory_id = %(memory_id)s and source_key = %(source_key)s
-    and target_key = %(target_key)s
+where owner = %(owner)s and edge_id = %(edge_id)s and memory_id = %(memory_id)s
+    and source_key = %(source_key)s and target_key = %(target_key)s
     and said_from = coalesce(%(said_from)s::timestamptz, '-infinity')
 """
-WEIGH: Final = "select recollect_graph_weigh(%(edges)s::uuid[])"
-_SETTLE: Final = "select recollect_graph_settle(%(sources)s::uuid[], %(relations)s::text[])"
+WEIGH: Final = "select recollect_graph_weigh(%(owner)s, %(edges)s::uuid[])"
+_SETTLE: Final = """
+select recollect_graph_settle(%(owner)s, %(sources)s::uuid[], %(relations)s::text[])
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +151,7 @@ async def write_facts(connection: Connection, owner: str, said: Sequence[StatedF
     if many:
         cursor = await connection.execute(_FACTS, {"owner": owner, **to_columns(many)})
         edges = {row["edge_id"] for row in await cursor.fetchall()}
-        await connection.execute(WEIGH, {"edges": list(edges)})
+        await connection.execute(WEIGH, {"owner": owner, "edges": list(edges)})
     if single:
         await _write_single(connection, owner, single)
 
@@ -186,7 +193,7 @@ async def regroup(connection: Connection, owner: str, groups: Collection[Group])
                 touched.add(edge)
             await connection.execute(_MOVE, values)
     if touched:
-        await connection.execute(WEIGH, {"edges": list(touched)})
+        await connection.execute(WEIGH, {"owner": owner, "edges": list(touched)})
     await connection.execute(_SETTLE, params)
 
 

@@ -19,33 +19,38 @@ from recollect.adapters.postgres.graph.write import INCREMENT_VERSION, LOCK
 from recollect.adapters.postgres.pool import Connection
 
 _IS_MENDED: Final = """
-select from concept_names where concept_id = any(%(ids)s) and is_mended limit 1
+select from concept_names
+where owner = %(owner)s and concept_id = any(%(ids)s) and is_mended limit 1
 """
 _MOVE_NAMES: Final = """
 update concept_names set concept_id = %(into)s, is_mended = is_mended or %(by_hand)s
-where concept_id = %(gone)s
+where owner = %(owner)s and concept_id = %(gone)s
 """
 _MARK: Final = """
 update concept_names set is_mended = true
 where owner = %(owner)s and key = any(%(keys)s)
 """
-_MARK_ALL: Final = "update concept_names set is_mended = true where concept_id = %(from)s"
+_MARK_ALL: Final = """
+update concept_names set is_mended = true where owner = %(owner)s and concept_id = %(from)s
+"""
 _MOVE_MENTIONS: Final = """
-update memory_concepts set concept_id = %(into)s where concept_id = %(gone)s
+update memory_concepts set concept_id = %(into)s
+where owner = %(owner)s and concept_id = %(gone)s
 """
 _MOVE_NEAR: Final = """
 insert into near_concepts (source, target, owner, similarity)
 select least(%(into)s, other), greatest(%(into)s, other), %(owner)s, max(similarity) from (
     select case when source = %(gone)s then target else source end as other, similarity
-    from near_concepts where %(gone)s in (source, target)
+    from near_concepts where owner = %(owner)s and %(gone)s in (source, target)
 ) n where other <> %(into)s group by other
-on conflict (source, target) do nothing
+on conflict (owner, source, target) do nothing
 """
-_REMOVE: Final = "delete from concepts where id = %(gone)s"
+_REMOVE: Final = "delete from concepts where owner = %(owner)s and id = %(gone)s"
 
 _SPLIT_OFF: Final = """
 insert into concepts (id, owner, key, name, kind, compared_in)
-select %(id)s, owner, %(key)s, %(name)s, kind, 0 from concepts where id = %(from)s
+select %(id)s, owner, %(key)s, %(name)s, kind, 0 from concepts
+where owner = %(owner)s and id = %(from)s
 """
 _GIVE_NAME: Final = """
 update concept_names set concept_id = %(id)s, is_mended = true
@@ -56,29 +61,33 @@ update memory_concepts set concept_id = %(id)s where owner = %(owner)s and key =
 """
 _RENAME_AWAY: Final = """
 update concepts c set key = n.key, name = n.name from (
-    select key, name from concept_names where concept_id = %(from)s and key <> %(key)s
+    select key, name from concept_names
+    where owner = %(owner)s and concept_id = %(from)s and key <> %(key)s
     order by key limit 1
-) n where c.id = %(from)s and c.key = %(key)s
+) n where c.owner = %(owner)s and c.id = %(from)s and c.key = %(key)s
 """
 
 # Evidence whose names belong to other concepts than those its edge links moves to the edge that
 # links them; a missing edge is created. What is said of a single-valued relation, and not
 # withdrawn, is moved by `regroup`.
 _ASTRAY: Final = """
-select e.edge_id as was, e.memory_id as memory, e.source_key, e.target_key, s.concept_id as source,
-    t.concept_id as target, c.relation, nullif(e.said_from, '-infinity') as said_from, c.is_single,
+select e.owner, e.edge_id as was, e.memory_id as memory, e.source_key, e.target_key,
+    s.concept_id as source, t.concept_id as target, c.relation,
+    nullif(e.said_from, '-infinity') as said_from, c.is_single,
     c.is_single and e.withdrawn_at is null as is_grouped
 from edge_evidence e
-join concept_edges c on c.id = e.edge_id
+join concept_edges c on c.owner = e.owner and c.id = e.edge_id
 join concept_names s on s.owner = e.owner and s.key = e.source_key
 join concept_names t on t.owner = e.owner and t.key = e.target_key
-where (c.source = any(%(ids)s) or c.target = any(%(ids)s)) and c.owner = %(owner)s
+where c.owner = %(owner)s and (c.source = any(%(ids)s) or c.target = any(%(ids)s))
     and (c.source, c.target) <> (s.concept_id, t.concept_id)
 order by c.valid_from, e.memory_id
 """
 _FIND_EDGE: Final = """
-select n.id from concept_edges n join concept_edges c on c.id = %(was)s
-where n.source = %(source)s and n.target = %(target)s and n.relation = c.relation
+select n.id from concept_edges n
+join concept_edges c on c.owner = n.owner and c.id = %(was)s
+where n.owner = %(owner)s and n.source = %(source)s and n.target = %(target)s
+    and n.relation = c.relation
     and (not c.is_single or n.valid_from = c.valid_from and n.known_until is not null)
 limit 1
 """
@@ -87,13 +96,13 @@ insert into concept_edges (id, owner, source, target, relation, is_single, valid
     stated_until, learned_at, known_until)
 select gen_random_uuid(), owner, %(source)s, %(target)s, relation, is_single, valid_from, valid_to,
     stated_until, learned_at, known_until
-from concept_edges where id = %(was)s
+from concept_edges where owner = %(owner)s and id = %(was)s
 returning id
 """
 _MOVE: Final = """
 update edge_evidence set edge_id = %(edge)s
-where edge_id = %(was)s and memory_id = %(memory)s and source_key = %(source_key)s
-    and target_key = %(target_key)s
+where owner = %(owner)s and edge_id = %(was)s and memory_id = %(memory)s
+    and source_key = %(source_key)s and target_key = %(target_key)s
     and said_from = coalesce(%(said_from)s::timestamptz, '-infinity')
 """
 # The relations of a concept that changed: their periods must be computed again.
@@ -120,7 +129,7 @@ class GraphEditor(PostgresComponent):
                 keys = [concept.key for concept in both]
                 await connection.execute(_MARK, {"owner": owner, "keys": keys})
             else:
-                cursor = await connection.execute(_IS_MENDED, {"ids": [gone]})
+                cursor = await connection.execute(_IS_MENDED, {"owner": owner, "ids": [gone]})
                 if await cursor.fetchone() is not None:
                     return False
             await connection.execute(_MOVE_NAMES, params)
@@ -168,4 +177,4 @@ async def _reattach(connection: Connection, owner: str, ids: Collection[UUID]) -
     groups |= {(row["source"], row["relation"]) for row in astray if row["is_single"]}
     await regroup(connection, owner, groups)
     if edges:
-        await connection.execute(WEIGH, {"edges": list(edges)})
+        await connection.execute(WEIGH, {"owner": owner, "edges": list(edges)})

@@ -27,23 +27,24 @@ _EVIDENCE_SHOWN: Final = 5
 _STATED: Final = f"""
 select c.source as here, c.target as there, c.relation, false as is_back, c.id as edge
 from concept_edges c
-where c.source = any(%(frontier)s) and c.owner = %(owner)s and {HELD}
+where c.owner = %(owner)s and c.source = any(%(frontier)s) and {HELD}
 union all
 select c.target, c.source, c.relation, true, c.id from concept_edges c
-where c.target = any(%(frontier)s) and c.owner = %(owner)s and {HELD}
+where c.owner = %(owner)s and c.target = any(%(frontier)s) and {HELD}
 """  # noqa: S608  # composed of constants
 _NEAR: Final = f"""
 select n.source as here, n.target as there, '{NEAR}' as relation, false as is_back,
     null::uuid as edge
-from near_concepts n where n.source = any(%(frontier)s) and n.owner = %(owner)s
+from near_concepts n where n.owner = %(owner)s and n.source = any(%(frontier)s)
 union all
 select n.target, n.source, '{NEAR}', false, null from near_concepts n
-where n.target = any(%(frontier)s) and n.owner = %(owner)s
+where n.owner = %(owner)s and n.target = any(%(frontier)s)
 """  # noqa: S608  # composed of constants
 # Whether the memory of a mention a existed at a moment; not checked when no moment is given.
 _EXISTED: Final = """
 (%(as_of)s::timestamptz is null
-    or (select m.created_at <= %(as_of)s from memories m where m.id = a.memory_id))
+    or (select m.created_at <= %(as_of)s from memories m
+        where m.owner = a.owner and m.id = a.memory_id))
 """
 # Through memories only when few mention the concept: a hub would link everything in two steps.
 _TOGETHER: Final = f"""
@@ -52,27 +53,31 @@ select distinct on (b.concept_id) a.concept_id as here, b.concept_id as there,
 from (
     select f.id from unnest(%(frontier)s::uuid[]) as f(id) cross join lateral (
         select count(*) as memories from (
-            select from memory_concepts c where c.concept_id = f.id limit {MAX_MEMORIES + 1}
+            select from memory_concepts c
+            where c.owner = %(owner)s and c.concept_id = f.id limit {MAX_MEMORIES + 1}
         ) few
     ) d where d.memories <= {MAX_MEMORIES}
 ) f
-join memory_concepts a on a.concept_id = f.id and a.owner = %(owner)s
-join memory_concepts b on b.memory_id = a.memory_id and b.concept_id <> a.concept_id
+join memory_concepts a on a.owner = %(owner)s and a.concept_id = f.id
+join memory_concepts b
+    on b.owner = a.owner and b.memory_id = a.memory_id and b.concept_id <> a.concept_id
 where {_EXISTED}
 order by b.concept_id, a.memory_id
 """  # noqa: S608  # composed of constants
 _SEARCHES: Final = (_STATED, _NEAR, _TOGETHER)
 
-_LABELS: Final = "select id, name from concepts where id = any(%(ids)s) and owner = %(owner)s"
+_LABELS: Final = "select id, name from concepts where owner = %(owner)s and id = any(%(ids)s)"
 _SAID: Final = f"""
 select e.edge_id, array_agg(distinct e.memory_id) as memories
-from edge_evidence e join concept_edges c on c.id = e.edge_id
-where e.edge_id = any(%(edges)s) and {SAID} group by e.edge_id
+from edge_evidence e join concept_edges c on c.owner = e.owner and c.id = e.edge_id
+where e.owner = %(owner)s and e.edge_id = any(%(edges)s) and {SAID} group by e.edge_id
 """  # noqa: S608  # composed of constants
 _BOTH: Final = f"""
 select distinct a.memory_id from memory_concepts a
-join memory_concepts b on b.memory_id = a.memory_id and b.concept_id = %(there)s
-where a.concept_id = %(here)s and {_EXISTED} order by a.memory_id limit %(limit)s
+join memory_concepts b
+    on b.owner = a.owner and b.memory_id = a.memory_id and b.concept_id = %(there)s
+where a.owner = %(owner)s and a.concept_id = %(here)s and {_EXISTED}
+order by a.memory_id limit %(limit)s
 """  # noqa: S608  # composed of constants
 _CONCEPTS_OF: Final = """
 select distinct memory_id, concept_id from memory_concepts
@@ -177,7 +182,7 @@ class _Search:
         """The links with names and with the memories that say them."""
         label = await self.read_labels({id for link in links for id in (link.here, link.there)})
         edges = [link.edge for link in links if link.edge is not None]
-        params = {"edges": edges, "as_of": self._as_of}
+        params = {"owner": self._owner, "edges": edges, "as_of": self._as_of}
         cursor = await self._connection.execute(_SAID, params)
         said = {row["edge_id"]: row["memories"] for row in await cursor.fetchall()}
         steps: list[PathStep] = []
@@ -198,8 +203,14 @@ class _Search:
         return {row["id"]: row["name"] for row in await cursor.fetchall()}
 
     async def _read_common_memories(self, link: _Link) -> list[UUID]:
-        params = {"here": link.here, "there": link.there, "limit": _EVIDENCE_SHOWN}
-        cursor = await self._connection.execute(_BOTH, {**params, "as_of": self._as_of})
+        params = {
+            "owner": self._owner,
+            "here": link.here,
+            "there": link.there,
+            "limit": _EVIDENCE_SHOWN,
+            "as_of": self._as_of,
+        }
+        cursor = await self._connection.execute(_BOTH, params)
         return [row["memory_id"] for row in await cursor.fetchall()]
 
 

@@ -12,10 +12,9 @@ from uuid import UUID
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from recollect.adapters.postgres.component import PostgresComponent
 from recollect.adapters.postgres.graph.write import write_extractions
 from recollect.adapters.postgres.limits import Limits
-from recollect.adapters.postgres.listener import Listener
+from recollect.adapters.postgres.listener import ListeningQueue
 from recollect.adapters.postgres.pool import Pool
 from recollect.adapters.postgres.vectors.queue import (
     DELAY_GROWTH,
@@ -36,17 +35,19 @@ CHANNEL: Final = "recollect_graph"
 # that was claimed before without a result goes alone, as for vectors.
 _CLAIM: Final = """
 with due as materialized (
-    select memory_id, extracted_by, due_at, attempts > 0 and last_error is null as is_suspect
+    select owner, memory_id, extracted_by, due_at, attempts > 0 and last_error is null as is_suspect
     from extractions
     where extracted_by < %(below)s and due_at <= now()
     order by extracted_by, due_at
     limit %(limit)s
     for update skip locked
 ), first as (
-    select memory_id, is_suspect from due order by extracted_by, due_at, memory_id limit 1
+    select owner, memory_id, is_suspect from due
+    order by extracted_by, due_at, owner, memory_id limit 1
 ), taken as (
-    select due.memory_id from due cross join first
-    where case when first.is_suspect then due.memory_id = first.memory_id
+    select due.owner, due.memory_id from due cross join first
+    where case when first.is_suspect
+        then due.owner = first.owner and due.memory_id = first.memory_id
         else not due.is_suspect end
 ), claimed as (
     update extractions x set
@@ -54,27 +55,29 @@ with due as materialized (
         due_at = case when x.attempts >= %(most)s then 'infinity'
             else now() + %(lease)s * interval '1 second' end,
         last_error = case when x.attempts >= %(most)s then %(silence)s end
-    from taken where x.memory_id = taken.memory_id
-    returning x.memory_id, x.content_hash, x.due_at = 'infinity' as is_parked
+    from taken where x.owner = taken.owner and x.memory_id = taken.memory_id
+    returning x.owner, x.memory_id, x.content_hash, x.due_at = 'infinity' as is_parked
 )
 select c.memory_id, encode(c.content_hash, 'hex') as ticket, c.is_parked,
     m.owner, m.content, m.tags, m.expanded_keywords
-from claimed c join memories m on m.id = c.memory_id and not m.is_sensitive
-order by c.memory_id
+from claimed c
+join memories m on m.owner = c.owner and m.id = c.memory_id and not m.is_sensitive
+order by c.owner, c.memory_id
 """
 
 _PRESENT: Final = """
 select x.memory_id, encode(x.content_hash, 'hex') as ticket, m.owner, m.content, m.tags,
     m.expanded_keywords
-from extractions x join memories m on m.id = x.memory_id
+from extractions x join memories m on m.owner = x.owner and m.id = x.memory_id
 where x.owner = %(owner)s and x.memory_id = any(%(ids)s)
 """
 
 _MINE: Final = """
 with mine as (
-    select x.memory_id
+    select x.owner, x.memory_id
     from extractions x
-    join unnest(%(ids)s::uuid[], %(tickets)s::text[]) as d(memory_id, ticket) using (memory_id)
+    join unnest(%(owners)s::text[], %(ids)s::uuid[], %(tickets)s::text[])
+        as d(owner, memory_id, ticket) using (owner, memory_id)
     where x.content_hash = decode(d.ticket, 'hex')
     for update of x skip locked
 )
@@ -87,14 +90,14 @@ set last_error = %(error)s,
     due_at = case when x.attempts >= %(most)s then 'infinity'
         else now() + interval '1 second'
             * least(%(first)s * %(growth)s ^ greatest(x.attempts - 1, 0), %(longest)s) end
-from mine where x.memory_id = mine.memory_id
+from mine where x.owner = mine.owner and x.memory_id = mine.memory_id
 """
 )
 _GIVE_BACK: Final = f"""
 {_MINE}
 update extractions x set attempts = greatest(x.attempts - 1, 0), due_at = now(),
     last_error = case when x.attempts > 1 then '{GIVEN_BACK}' end
-from mine where x.memory_id = mine.memory_id
+from mine where x.owner = mine.owner and x.memory_id = mine.memory_id
 """  # noqa: S608  # composed of constants
 _RETRY: Final = """
 update extractions set attempts = 0, due_at = now()
@@ -143,23 +146,16 @@ _KEEP_ANSWER: Final = (
     _MINE
     + """
 update extractions x set answer = %(answer)s, answered_by = %(by)s
-from mine where x.memory_id = mine.memory_id
+from mine where x.owner = mine.owner and x.memory_id = mine.memory_id
 """
 )
 
 
-class ExtractionQueue(PostgresComponent):
+class ExtractionQueue(ListeningQueue):
     """Implements the `ExtractionQueue` port."""
 
     def __init__(self, pool: Pool, limits: Limits) -> None:
-        super().__init__(pool, limits)
-        self._listener = Listener(pool, CHANNEL)
-
-    async def close(self) -> None:
-        await self._listener.close()
-
-    async def wait_for_work(self, seconds: float) -> None:
-        await self._listener.wait(seconds)
+        super().__init__(pool, limits, CHANNEL)
 
     async def claim(self, below: int, limit: int) -> list[ExtractionJob]:
         params = {
@@ -254,7 +250,11 @@ class ExtractionQueue(PostgresComponent):
 
 
 def _to_params(jobs: Sequence[ExtractionJob]) -> dict[str, object]:
-    return {"ids": [job.memory_id for job in jobs], "tickets": [job.ticket for job in jobs]}
+    return {
+        "owners": [job.owner for job in jobs],
+        "ids": [job.memory_id for job in jobs],
+        "tickets": [job.ticket for job in jobs],
+    }
 
 
 def _to_job(row: DictRow) -> ExtractionJob:

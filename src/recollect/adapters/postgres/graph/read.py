@@ -29,7 +29,7 @@ select key, concept_id from concept_names where owner = %(owner)s and key = any(
 
 _NAMED_AS_WRITTEN: Final = """
 select n.key, n.concept_id, n.name from concept_names n
-join concepts c on c.id = n.concept_id and c.kind <> all(%(unnamed)s)
+join concepts c on c.owner = n.owner and c.id = n.concept_id and c.kind <> all(%(unnamed)s)
 where n.owner = %(owner)s and n.key = any(%(keys)s)
 """
 
@@ -37,8 +37,8 @@ where n.owner = %(owner)s and n.key = any(%(keys)s)
 _MENTIONS: Final = """
 select m.id, array_agg(distinct c.concept_id) as concepts,
     coalesce(x.extracted_by >= %(model)s, false) as is_by_model
-from memory_concepts c join memories m on m.id = c.memory_id
-left join extractions x on x.memory_id = m.id
+from memory_concepts c join memories m on m.owner = c.owner and m.id = c.memory_id
+left join extractions x on x.owner = m.owner and x.memory_id = m.id
 where c.owner = %(owner)s and (%(as_of)s::timestamptz is null or m.created_at <= %(as_of)s)
 group by m.id, x.extracted_by order by m.id
 """
@@ -49,7 +49,7 @@ _LABELS: Final = "select id, name, kind from concepts where owner = %(owner)s or
 # that moment it may have held because of a text that was changed later.
 HELD: Final = """
     (c.valid_from <= coalesce(%(as_of)s::timestamptz, greatest(now(), c.learned_at))
-        or exists (select from edge_evidence e where e.edge_id = c.id
+        or exists (select from edge_evidence e where e.owner = c.owner and e.edge_id = c.id
             and e.starts_at <= %(as_of)s::timestamptz and e.withdrawn_at > %(as_of)s::timestamptz))
     and (c.valid_to is null or c.valid_to > coalesce(%(as_of)s::timestamptz, now()))
     and (c.known_until is null or c.known_until > %(as_of)s::timestamptz)
@@ -70,9 +70,9 @@ order by is_near
 _CONCEPT: Final = """
 select c.id, c.key, c.name, c.kind,
     (select coalesce(array_agg(n.name order by n.key), '{}') from concept_names n
-        where n.concept_id = c.id and n.key <> c.key) as aliases,
-    (select count(distinct m.memory_id) from memory_concepts m where m.concept_id = c.id)
-        as mentions
+        where n.owner = c.owner and n.concept_id = c.id and n.key <> c.key) as aliases,
+    (select count(distinct m.memory_id) from memory_concepts m
+        where m.owner = c.owner and m.concept_id = c.id) as mentions
 from concepts c where c.owner = %(owner)s and c.id = any(%(ids)s)
 order by c.id
 """

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final, LiteralString
-from uuid import UUID
 
 from psycopg import sql
 
@@ -31,18 +30,21 @@ _WAITING: Final = """
 select c.id, c.owner, c.name, c.kind,
     c.kind = 'phrase' and (
         select count(*) from (
-            select from memory_concepts m where m.concept_id = c.id limit 2) few) < 2 as is_rare
+            select from memory_concepts m
+            where m.owner = c.owner and m.concept_id = c.id limit 2) few) < 2 as is_rare
 from concepts c where c.compared_in is null
 order by c.created_at, c.id limit %(limit)s
 """
 _OTHER_SPACE: Final = """
-update concepts set compared_in = null where id in (
-    select id from concepts where compared_in > 0 and compared_in <> %(space)s limit %(limit)s)
+update concepts set compared_in = null where (owner, id) in (
+    select owner, id from concepts
+    where compared_in > 0 and compared_in <> %(space)s limit %(limit)s)
 """
 _OLD_VECTORS: Final = "delete from concept_vectors where space_id <> %(space)s"
 _SKIP: Final = """
-update concepts set compared_in = case when id = any(%(rare)s) then %(mark)s else %(skipped)s end
-where id = any(%(ids)s)
+update concepts c set compared_in = case when s.is_rare then %(mark)s else %(skipped)s end
+from unnest(%(owners)s::text[], %(ids)s::uuid[], %(rare)s::boolean[]) as s(owner, id, is_rare)
+where c.owner = s.owner and c.id = s.id
 """
 
 # Only what is very near is looked for, and most of the time of comparing went into the index. With
@@ -59,11 +61,11 @@ _HAS_INDEX: Final = "select to_regclass(%s) is not null as is_there"
 # without the lock that would only show as a broken reference.
 _KEEP: Final = """
 insert into concept_vectors (concept_id, space_id, owner, vector)
-select v.id, %(space)s, c.owner, v.vector::halfvec
-from unnest(%(ids)s::uuid[], %(vectors)s::text[]) as v(id, vector)
-join concepts c on c.id = v.id
-order by v.id for key share of c
-on conflict (concept_id, space_id) do update set vector = excluded.vector
+select c.id, %(space)s, c.owner, v.vector::halfvec
+from unnest(%(owners)s::text[], %(ids)s::uuid[], %(vectors)s::text[]) as v(owner, id, vector)
+join concepts c on c.owner = v.owner and c.id = v.id
+order by c.owner, c.id for key share of c
+on conflict (owner, concept_id, space_id) do update set vector = excluded.vector
 """
 _SETTINGS: Final = """
 select set_config('hnsw.ef_search', '40', true),
@@ -83,7 +85,7 @@ from named q cross join lateral (
     from concept_vectors v
     where v.space_id = {space} and v.owner = q.owner and v.concept_id <> q.id
     order by v.vector::halfvec({dimension}) <=> q.vector limit {limit}
-) v join concepts n on n.id = v.concept_id
+) v join concepts n on n.owner = q.owner and n.id = v.concept_id
 where v.distance <= {farthest} and (
     n.compared_in = {space} or array_position(%(ids)s::uuid[], n.id) < q.place)
 order by q.place, v.distance, n.id
@@ -93,11 +95,14 @@ insert into near_concepts (source, target, owner, similarity)
 select least(n.one, n.other), greatest(n.one, n.other), %(owner)s, max(n.similarity)
 from unnest(%(ones)s::uuid[], %(others)s::uuid[], %(similarities)s::float8[])
     as n(one, other, similarity)
-join concepts c on c.id = n.one join concepts d on d.id = n.other
+join concepts c on c.owner = %(owner)s and c.id = n.one
+join concepts d on d.owner = %(owner)s and d.id = n.other
 group by 1, 2
-on conflict (source, target) do update set similarity = excluded.similarity
+on conflict (owner, source, target) do update set similarity = excluded.similarity
 """
-_COMPARED: Final = "update concepts set compared_in = %(space)s where id = any(%(ids)s)"
+_COMPARED: Final = """
+update concepts set compared_in = %(space)s where owner = %(owner)s and id = any(%(ids)s)
+"""
 
 
 class ConceptComparison(PostgresComponent):
@@ -119,11 +124,11 @@ class ConceptComparison(PostgresComponent):
             while True:
                 cursor = await connection.execute(_WAITING, {"limit": limit})
                 found = await cursor.fetchall()
-                rare = {row["id"] for row in found if row["is_rare"]}
-                never = {row["id"] for row in found if not is_compared(row["kind"])}
+                skipped = [row for row in found if row["is_rare"] or not is_compared(row["kind"])]
                 params = {
-                    "rare": list(rare),
-                    "ids": list(rare | never),
+                    "owners": [row["owner"] for row in skipped],
+                    "ids": [row["id"] for row in skipped],
+                    "rare": [row["is_rare"] for row in skipped],
                     "mark": RARE,
                     "skipped": _SKIPPED,
                 }
@@ -131,7 +136,7 @@ class ConceptComparison(PostgresComponent):
                 pending = [
                     PendingConcept(row["id"], row["owner"], row["name"], row["kind"])
                     for row in found
-                    if row["id"] not in rare | never
+                    if row not in skipped
                 ]
                 if pending:
                     return pending
@@ -142,11 +147,12 @@ class ConceptComparison(PostgresComponent):
                         return []
 
     async def keep_vectors(
-        self, space: StoredSpace, named: Sequence[tuple[UUID, Sequence[float]]]
+        self, space: StoredSpace, named: Sequence[tuple[PendingConcept, Sequence[float]]]
     ) -> None:
         params = {
             "space": space.id,
-            "ids": [id for id, _ in named],
+            "owners": [concept.owner for concept, _ in named],
+            "ids": [concept.id for concept, _ in named],
             "vectors": [vector_text(space.space, vector) for _, vector in named],
         }
         async with self._pool.transaction() as connection:
@@ -204,7 +210,7 @@ class ConceptComparison(PostgresComponent):
                     }
                     await connection.execute(_NEAR, params)
                     await connection.execute(INCREMENT_VERSION, {"owner": owner})
-                await connection.execute(_COMPARED, {"space": space.id, "ids": ids})
+                await connection.execute(_COMPARED, {"owner": owner, "space": space.id, "ids": ids})
 
 
 async def _prepare_space(connection: Connection, space: StoredSpace) -> None:

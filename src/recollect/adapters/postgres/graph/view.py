@@ -18,17 +18,19 @@ _MAX_NAMES: Final = 20
 _RELATIONSHIPS: Final = f"""
 select c.*, s.name as source_name, t.name as target_name,
     (select array_agg(distinct e.memory_id) from edge_evidence e
-        where e.edge_id = c.id and {SAID}) as said_by
+        where e.owner = c.owner and e.edge_id = c.id and {SAID}) as said_by
 from concept_edges c
-join concepts s on s.id = c.source join concepts t on t.id = c.target
-where (c.source = %(id)s or c.target = %(id)s) and c.source <> c.target
-    and c.owner = %(owner)s and (%(all)s or ({HELD}))
+join concepts s on s.owner = c.owner and s.id = c.source
+join concepts t on t.owner = c.owner and t.id = c.target
+where c.owner = %(owner)s and (c.source = %(id)s or c.target = %(id)s) and c.source <> c.target
+    and (%(all)s or ({HELD}))
 order by c.weight desc, c.relation, t.name, s.name, c.valid_from limit %(limit)s
 """  # noqa: S608  # composed of constants
 _NEAR: Final = """
 select c.name, n.similarity from near_concepts n
-join concepts c on c.id = case when n.source = %(id)s then n.target else n.source end
-where n.source = %(id)s or n.target = %(id)s
+join concepts c
+    on c.owner = n.owner and c.id = case when n.source = %(id)s then n.target else n.source end
+where n.owner = %(owner)s and (n.source = %(id)s or n.target = %(id)s)
 order by n.similarity desc, c.name limit %(limit)s
 """
 # What is rare among all memories says more than what is in each of them.
@@ -36,27 +38,30 @@ _TOGETHER: Final = """
 select c.name, t.memories from (
     select b.concept_id, count(distinct b.memory_id) as memories
     from (
-        select distinct c.memory_id from memory_concepts c join memories m on m.id = c.memory_id
-        where c.concept_id = %(id)s
+        select distinct c.memory_id from memory_concepts c
+        join memories m on m.owner = c.owner and m.id = c.memory_id
+        where c.owner = %(owner)s and c.concept_id = %(id)s
             and (%(as_of)s::timestamptz is null or m.created_at <= %(as_of)s) limit 2000
     ) a
-    join memory_concepts b on b.memory_id = a.memory_id and b.concept_id <> %(id)s
+    join memory_concepts b
+        on b.owner = %(owner)s and b.memory_id = a.memory_id and b.concept_id <> %(id)s
     group by b.concept_id order by 2 desc limit 200
 ) t
-join concepts c on c.id = t.concept_id
+join concepts c on c.owner = %(owner)s and c.id = t.concept_id
 order by t.memories desc, case c.kind when 'phrase' then 1 else 0 end, c.name limit %(limit)s
 """
 _MEMORIES: Final = """
-select distinct m.id, m.created_at from memory_concepts c join memories m on m.id = c.memory_id
-where c.concept_id = %(id)s
+select distinct m.id, m.created_at
+from memory_concepts c join memories m on m.owner = c.owner and m.id = c.memory_id
+where c.owner = %(owner)s and c.concept_id = %(id)s
     and (%(as_of)s::timestamptz is null or m.created_at <= %(as_of)s)
 order by m.created_at desc, m.id limit %(limit)s
 """
 
 _MENTIONS: Final = """
 select count(distinct m.id) as mentions
-from memory_concepts c join memories m on m.id = c.memory_id
-where c.concept_id = %(id)s and m.created_at <= %(as_of)s
+from memory_concepts c join memories m on m.owner = c.owner and m.id = c.memory_id
+where c.owner = %(owner)s and c.concept_id = %(id)s and m.created_at <= %(as_of)s
 """
 
 _COUNTS: Final = """
@@ -85,7 +90,7 @@ _MOST_MENTIONED: Final = """
 select c.name, m.many from (
     select concept_id, count(distinct memory_id) as many from memory_concepts
     where owner = %(owner)s group by concept_id order by 2 desc, 1 limit %(limit)s
-) m join concepts c on c.id = m.concept_id order by m.many desc, c.name
+) m join concepts c on c.owner = %(owner)s and c.id = m.concept_id order by m.many desc, c.name
 """
 
 

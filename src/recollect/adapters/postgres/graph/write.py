@@ -25,7 +25,7 @@ select x.memory_id, x.extracted_by > 0 as was_read,
     case when m.version = 1 then m.created_at else m.updated_at end as stated_at
 from extractions x
 join unnest(%(ids)s::uuid[], %(tickets)s::text[]) as d(memory_id, ticket) using (memory_id)
-join memories m on m.id = x.memory_id
+join memories m on m.owner = x.owner and m.id = x.memory_id
 where x.content_hash = decode(d.ticket, 'hex') and x.extracted_by <= %(by)s
     and x.owner = %(owner)s and not m.is_sensitive and m.deleted_at is null
 for key share of m skip locked
@@ -52,18 +52,18 @@ insert into memory_concepts (memory_id, key, concept_id, owner)
 select d.memory_id, d.key, n.concept_id, %(owner)s
 from unnest(%(memories)s::uuid[], %(keys)s::text[]) as d(memory_id, key)
 join concept_names n on n.owner = %(owner)s and n.key = d.key
-on conflict (memory_id, key) do nothing
+on conflict (owner, memory_id, key) do nothing
 """
 
 _COMPARE: Final = """
 update concepts c set compared_in = null from concept_names n
-where n.owner = %(owner)s and n.key = any(%(keys)s) and c.id = n.concept_id
-    and c.compared_in = %(rare)s
+where n.owner = %(owner)s and n.key = any(%(keys)s) and c.owner = n.owner
+    and c.id = n.concept_id and c.compared_in = %(rare)s
 """
 
 _UNMENTION: Final = """
 delete from memory_concepts m
-where m.memory_id = any(%(again)s) and not exists (
+where m.owner = %(owner)s and m.memory_id = any(%(again)s) and not exists (
     select from unnest(%(memories)s::uuid[], %(keys)s::text[]) as d(memory_id, key)
     where d.memory_id = m.memory_id and d.key = m.key)
 """
@@ -71,7 +71,7 @@ where m.memory_id = any(%(again)s) and not exists (
 _DONE: Final = """
 update extractions
 set extracted_by = %(by)s, attempts = 0, due_at = now(), last_error = null
-where memory_id = any(%(ids)s)
+where owner = %(owner)s and memory_id = any(%(ids)s)
 """
 
 
@@ -104,9 +104,9 @@ async def write_extractions(
     ]
     again = [memory for memory in read if there[memory]["was_read"]]
     if again:
-        await _remove_missing(connection, again, read, said)
+        await _remove_missing(connection, owner, again, read, said)
     await write_facts(connection, owner, said)
-    await connection.execute(_DONE, {"by": by, "ids": list(read)})
+    await connection.execute(_DONE, {"owner": owner, "by": by, "ids": list(read)})
     await connection.execute(INCREMENT_VERSION, {"owner": owner})
     return len(read)
 
@@ -133,13 +133,15 @@ async def _write_mentions(
 
 async def _remove_missing(
     connection: Connection,
+    owner: str,
     again: Sequence[UUID],
     read: Mapping[UUID, Extraction],
     said: Sequence[StatedFact],
 ) -> None:
     """Remove what was read in these memories before and is not found in them now."""
-    await connection.execute(RETRACT, {"again": list(again), **to_columns(said)})
-    await connection.execute(_UNMENTION, {"again": list(again), **_to_pairs(read)})
+    params = {"owner": owner, "again": list(again)}
+    await connection.execute(RETRACT, {**params, **to_columns(said)})
+    await connection.execute(_UNMENTION, {**params, **_to_pairs(read)})
 
 
 def _to_pairs(read: Mapping[UUID, Extraction]) -> dict[str, object]:

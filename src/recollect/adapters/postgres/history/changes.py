@@ -56,14 +56,14 @@ _LOCK = "select id from memories where owner = %s and id = any(%s) order by id f
 
 _ROWS = f"""
 select {MEMORY_COLUMNS}, c.memory_id, c.position, c.erased_at, c.extra, c.edits
-from changes c left join memories m on m.id = c.memory_id
+from changes c left join memories m on m.owner = c.owner and m.id = c.memory_id
 where c.owner = %(owner)s and c.memory_id = any(%(ids)s)
 """  # noqa: S608  # composed of constants
 
 _NOTE_EDITS = """
 update changes c set extra = note.extra, edits = c.edits || note.edit
 from json_to_recordset(%(notes)s::json) as note (id uuid, extra jsonb, edit jsonb)
-where c.memory_id = note.id
+where c.owner = %(owner)s and c.memory_id = note.id
 """
 
 # Of the rows behind the cursor as many as fit: at least one, then by count and by bytes.
@@ -75,7 +75,7 @@ with waiting as (
 )
 select {MEMORY_COLUMNS}, c.*,
     sum(coalesce(octet_length(m.content), 0)) over (order by c.position) as bytes
-from waiting c left join memories m on m.id = c.memory_id
+from waiting c left join memories m on m.owner = %(owner)s and m.id = c.memory_id
 order by c.position
 """  # noqa: S608  # composed of constants
 
@@ -84,11 +84,15 @@ order by c.position
 _REVISION_PAGE = """
 select r.id, r.memory_id, r.kind, r.fields, r.made_at, r.resolved_at,
     greatest(r.position, c.position) as position
-from revisions r join changes c on c.memory_id = r.memory_id join memories m on m.id = r.memory_id
+from revisions r
+join changes c on c.owner = r.owner and c.memory_id = r.memory_id
+join memories m on m.owner = r.owner and m.id = r.memory_id
 where r.owner = %(owner)s and (r.position > %(after)s or c.position > %(after)s)
     and (%(sensitive)s or not m.is_sensitive)
 order by 7 fetch first %(limit)s rows with ties
 """
+
+_LAST_POSITION = "select position from owners where owner = %s"
 
 _REMAINING = """
 select (select count(*) from changes where owner = %(owner)s and position > %(after)s)
@@ -101,14 +105,17 @@ _HOLD = """
 select m.id from memories m where m.owner = %s and m.id = any(%s) order by m.id for key share
 """
 
+_LOCK_REVISIONS = """
+select id from revisions where owner = %s and id = any(%s) order by id for update
+"""
+
 # A revision of a memory that is gone is not kept.
 _KEEP_REVISION = """
 insert into revisions (id, owner, memory_id, kind, fields, made_at, resolved_at, position)
 select %(id)s, %(owner)s, %(memory_id)s, %(kind)s, %(fields)s, %(made_at)s, %(resolved_at)s, 0
-from memories m where m.id = %(memory_id)s and m.owner = %(owner)s
-on conflict (id) do update set resolved_at = excluded.resolved_at
+from memories m where m.owner = %(owner)s and m.id = %(memory_id)s
+on conflict (owner, id) do update set resolved_at = excluded.resolved_at
 where revisions.resolved_at is null and excluded.resolved_at is not null
-    and revisions.owner = excluded.owner
 """
 
 
@@ -149,20 +156,19 @@ class PostgresChanges:
         async with self._pool.transaction() as connection:
             await connection.execute(_LOCK, (owner, ids))
             rows = await _rows(connection, owner, store, ids)
-            foreign = await _foreign(connection, owner, ids)
             for item in items:
                 if item.id in written:
                     continue  # a second write of one memory is answered, not applied
-                meets = foreign.get(item.id) or decide(item, rows.get(item.id))
+                meets = decide(item, rows.get(item.id))
                 if meets is not None:
                     written[item.id] = meets
-            added = await _write(connection, store, items, written, rows)
+            added = await _write(connection, owner, store, items, written, rows)
             for id, decision in written.items():
                 if isinstance(decision, Erase):
                     await _erase(connection, owner, id)
             current = await _rows(connection, owner, store, ids)
         if added:
-            await self._statistics.added(added)
+            await self._statistics.added(owner, added)
         gone = [id for id, decision in written.items() if isinstance(decision, Erase)]
         await self._remembered.note([Erasure(id, owner) for id in gone])
         refused = {
@@ -178,8 +184,7 @@ class PostgresChanges:
         ids = sorted(revision.id for revision in revisions)
         async with self._pool.transaction() as connection, connection.cursor() as cursor:
             await cursor.execute(_HOLD, (owner, [revision.memory_id for revision in revisions]))
-            locked = "select id from revisions where id = any(%s) order by id for update"
-            await cursor.execute(locked, (ids,))
+            await cursor.execute(_LOCK_REVISIONS, (owner, ids))
             await cursor.executemany(_KEEP_REVISION, [_revision_row(owner, r) for r in revisions])
             found = "select * from revisions where owner = %s and id = any(%s)"
             await cursor.execute(found, (owner, ids))
@@ -193,9 +198,9 @@ class PostgresChanges:
         async with self._pool.transaction() as connection:
             # One snapshot for all: a revision must not overtake the memory it belongs to.
             await connection.execute("set transaction isolation level repeatable read")
-            cursor = await connection.execute("select last_value, is_called from change_positions")
-            last = await cursor.fetchone() or {"last_value": 0, "is_called": False}
-            if after > (last["last_value"] if last["is_called"] else 0):
+            cursor = await connection.execute(_LAST_POSITION, (owner,))
+            last = await cursor.fetchone() or {"position": 0}
+            if after > last["position"]:
                 return ChangePage(peer, is_reset=True)
             cursor = await connection.execute(_PAGE, params)
             found = await cursor.fetchall()
@@ -249,6 +254,7 @@ class PostgresChanges:
 
 async def _write(
     connection: Connection,
+    owner: str,
     store: UUID,
     items: Sequence[Outgoing],
     written: Mapping[UUID, Decision],
@@ -275,7 +281,7 @@ async def _write(
             await cursor.executemany(UPDATE_MEMORY, changed)
             _check_all_written(cursor.rowcount, changed)
         if notes:
-            await cursor.execute(_NOTE_EDITS, {"notes": json.dumps(notes)})
+            await cursor.execute(_NOTE_EDITS, {"owner": owner, "notes": json.dumps(notes)})
             _check_all_written(cursor.rowcount, notes)
     return len(new)
 
@@ -283,13 +289,6 @@ async def _write(
 def _check_all_written(rows: int, sent: Sequence[object]) -> None:
     if rows != len(sent):
         raise _Overtaken("a memory was stored at the same moment", remedy="Try again in a moment.")
-
-
-async def _foreign(connection: Connection, owner: str, ids: list[UUID]) -> dict[UUID, Refusal]:
-    query = "select id from memories where id = any(%s) and owner <> %s"
-    cursor = await connection.execute(query, (ids, owner))
-    taken = Refusal("the id belongs to another memory", "Store the text again under a new id.")
-    return {row["id"]: taken for row in await cursor.fetchall()}
 
 
 async def _erase(connection: Connection, owner: str, id: UUID) -> None:

@@ -29,14 +29,17 @@ insert into erasure_logs (log, applied) values (%(log)s, %(applied)s)
 on conflict (log) do update set applied = greatest(erasure_logs.applied, excluded.applied)
 """
 _PRESENT: Final = """
-select id, owner from memories where id = any(%s) order by id for update
+select m.owner, m.id from memories m
+join unnest(%(owners)s::text[], %(ids)s::uuid[]) as e (owner, id)
+    on m.owner = e.owner and m.id = e.id
+order by m.owner, m.id for update of m
 """
 # For a write that never arrived, or is not in the backup: should it arrive late, from a client that
 # still has it, it finds itself erased.
 TOMBSTONE: Final = """
-insert into changes (memory_id, owner, position, erased_at)
-select %(id)s, %(owner)s, nextval('change_positions'), now() from recollect_order(%(owner)s)
-on conflict (memory_id) do nothing
+insert into changes (owner, memory_id, position, erased_at)
+values (%(owner)s, %(id)s, recollect_draw(%(owner)s, 1), now())
+on conflict (owner, memory_id) do nothing
 """
 # The earliest moment counts: a key in the grace period of a rotation may be revoked before its end.
 _REVOKE: Final = """
@@ -150,12 +153,17 @@ def _to_entry(row: Mapping[str, Any]) -> Entry:
 
 async def _apply(connection: Connection, entries: Sequence[Entry]) -> tuple[int, int]:
     """How many memories and keys had come back."""
-    erasures = {entry.id: entry for entry in entries if isinstance(entry, Erasure)}
-    cursor = await connection.execute(_PRESENT, ([*erasures],))
+    erasures = {entry for entry in entries if isinstance(entry, Erasure)}
+    ordered = sorted(erasures, key=lambda erasure: (erasure.owner, erasure.id))
+    params = {
+        "owners": [erasure.owner for erasure in ordered],
+        "ids": [erasure.id for erasure in ordered],
+    }
+    cursor = await connection.execute(_PRESENT, params)
     present = await cursor.fetchall()
     for row in present:
         await connection.execute(ERASE, row)
-    for erasure in sorted(erasures.values(), key=lambda erasure: erasure.owner):
+    for erasure in ordered:
         await connection.execute(TOMBSTONE, {"id": erasure.id, "owner": erasure.owner})
     revoked = [entry for entry in entries if isinstance(entry, Revocation)]
     values = {"ids": [entry.id for entry in revoked], "at": [entry.at for entry in revoked]}

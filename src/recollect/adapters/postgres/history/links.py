@@ -15,9 +15,10 @@ from recollect.core.recall.successors import Fetched, Resolution
 # by row instead of joining: the index on the target leaves a row or two.
 _SUCCESSOR: Final[LiteralString] = """
 (select l.memory_id from memory_links l
-where l.kind = 'supersedes' and l.target = {id} and l.memory_id <> l.target
-    and (select heir.owner = %(owner)s and heir.deleted_at is null
-        from memories heir where heir.id = l.memory_id)
+where l.owner = %(owner)s and l.kind = 'supersedes' and l.target = {id}
+    and l.memory_id <> l.target
+    and (select heir.deleted_at is null
+        from memories heir where heir.owner = %(owner)s and heir.id = l.memory_id)
 order by l.memory_id desc limit 1)
 """
 _FIRST: Final = _SUCCESSOR.format(id="s.id")
@@ -26,7 +27,8 @@ _NEXT: Final = _SUCCESSOR.format(id="w.successor")
 # Whether the successor is still there is asked when it is followed: this is asked of every hit.
 _FETCH: Final = f"""
 select {MEMORY_COLUMNS}, (
-    select true from memory_links l where l.kind = 'supersedes' and l.target = m.id limit 1
+    select true from memory_links l
+    where l.owner = m.owner and l.kind = 'supersedes' and l.target = m.id limit 1
 ) as is_superseded
 from memories m
 where m.owner = %(owner)s and m.id = any(%(ids)s) and m.deleted_at is null
@@ -46,7 +48,7 @@ with recursive succession (id, successor) as (
     union
     select t.target from succession w cross join lateral (
         select l.target from memory_links l
-        where l.memory_id = w.id and l.kind <> 'supersedes' offset 0
+        where l.owner = %(owner)s and l.memory_id = w.id and l.kind <> 'supersedes' offset 0
     ) t
     where w.successor is null
 ), resolution (id, successor) as (
@@ -59,7 +61,7 @@ with recursive succession (id, successor) as (
 select w.id as way, w.successor, {MEMORY_COLUMNS}
 from ways w left join lateral (
     select m.* from memories m
-    where m.id = w.id and m.owner = %(owner)s and m.deleted_at is null offset 0
+    where m.owner = %(owner)s and m.id = w.id and m.deleted_at is null offset 0
 ) m on w.successor is null or w.id in (select id from named)
 """  # noqa: S608  # composed of constants
 

@@ -18,7 +18,6 @@ from recollect.adapters.files.erasure_log import Erasure
 from recollect.adapters.files.file_search import in_files
 from recollect.adapters.postgres.history.erasure_ledger import ErasureLedger
 from recollect.adapters.postgres.pool import Connection, Pool
-from recollect.adapters.postgres.statistics import Statistics
 from recollect.core.privacy.erasure import Erased, Marks, Remain
 
 _COUNTS: Final = """
@@ -53,9 +52,7 @@ _COLUMNS: Final = """
 select c.relname as table, a.attname as column, t.typname = 'uuid' as is_id,
     t.typname in ('text', '_text', 'jsonb') as is_text,
     (select min(o.attname) from pg_attribute o where o.attrelid = c.oid
-        and o.attname in ('owner', 'changed_by') and not o.attisdropped) as owner,
-    exists (select from pg_attribute o where o.attrelid = c.oid
-        and o.attname = 'memory_id' and not o.attisdropped) as is_of_memory
+        and o.attname in ('owner', 'changed_by') and not o.attisdropped) as owner
 from pg_attribute a
 join pg_class c on c.oid = a.attrelid
 join pg_namespace n on n.oid = c.relnamespace
@@ -66,8 +63,7 @@ order by 1, a.attnum
 """
 # Where an id alone stays, so that synced clients learn of the erasure.
 _TOMBSTONES: Final = ("changes", "memory_id")
-# Whose a row is, if that is known; then the rows of others are left out.
-_OF_MEMORY: Final = "(select m.owner from memories m where m.id = t.memory_id)"
+# Where the owner of a row is known, the rows of others are left out.
 _HOLDS_ID: Final = """
 select count(*) as rows from {table} t
 where t.{column} = any(%(ids)s) and coalesce({whose} = %(owner)s, true)
@@ -105,7 +101,7 @@ insert into memories (id, owner, content, category, tags, expanded_keywords, imp
 values (%(id)s, '', '-', 'note', '{-}', '{-}', 0, false, 1, now(), now(),
     jsonb_build_array(jsonb_build_object('kind', '-', 'target', %(id)s)))
 """,
-    "update memories set version = 2 where id = %(id)s",
+    "update memories set version = 2 where owner = '' and id = %(id)s",
     """
 insert into revisions (id, owner, memory_id, kind, fields, made_at, position)
 values (%(id)s, '', %(id)s, 'edit', '{}', now(), 0)
@@ -124,9 +120,12 @@ values (%(id)s, '', %(id)s, %(id)s, '-', now(), now())
 insert into edge_evidence (edge_id, memory_id, source_key, target_key, owner, stated_at)
 values (%(id)s, %(id)s, '-', '-', '', now())
 """,
+    "insert into lexeme_stats (owner, lexeme, ndoc) values ('', '-', 1)",
     "analyze",
-    "delete from memories where id = %(id)s",
-    "delete from changes where memory_id = %(id)s",
+    "delete from memories where owner = '' and id = %(id)s",
+    "delete from changes where owner = '' and memory_id = %(id)s",
+    "delete from owners where owner = ''",
+    "delete from lexeme_stats where owner = ''",
     "delete from graph_versions where owner = ''",
 )
 _NOBODY: Final = UUID("00000000-0000-7000-8000-000000000000")
@@ -138,7 +137,6 @@ class PostgresOwnerErasure:
     def __init__(
         self,
         pool: Pool,
-        statistics: Statistics,
         remembered: ErasureLedger,
         files: Path | None,
         *,
@@ -153,7 +151,6 @@ class PostgresOwnerErasure:
         self._cleaning = asyncio.Lock()
         self._remembered = remembered
         self._pool = pool
-        self._statistics = statistics
 
     @property
     def unsearched(self) -> str:
@@ -168,6 +165,7 @@ class PostgresOwnerErasure:
             cursor = await connection.execute(deleted, (owner,))
             gone = [row["id"] for row in await cursor.fetchall()]
             await connection.execute("delete from revisions where owner = %s", (owner,))
+            await connection.execute("delete from lexeme_stats where owner = %s", (owner,))
             await connection.execute(
                 "update settings_audit set changed_by = '' where changed_by = %s", (owner,)
             )
@@ -176,7 +174,6 @@ class PostgresOwnerErasure:
         await self._remembered.note([Erasure(id, owner) for id in gone])
         if gone or not self._is_light:
             async with self._cleaning:
-                await self._statistics.maintain()
                 await self._clean()
         return Erased(len(gone), counts["reported"], counts["keys"])
 
@@ -261,7 +258,7 @@ def _about(query: LiteralString, column: Mapping[str, Any]) -> sql.Composed:
     if column["owner"]:
         whose: sql.Composable = sql.Identifier("t", column["owner"])
     else:
-        whose = sql.SQL(_OF_MEMORY if column["is_of_memory"] else "null::text")
+        whose = sql.SQL("null::text")
     return sql.SQL(query).format(
         table=sql.Identifier(column["table"]),
         column=sql.Identifier(column["column"]),

@@ -12,32 +12,32 @@ from psycopg import sql
 from recollect.adapters.postgres.pool import Pool
 
 _NOTE: Final = """
-insert into recalls (memory_id, recalled_at, times)
-select m.id, %(at)s, 1 from memories m where m.id = any(%(ids)s) order by m.id for key share
-on conflict (memory_id) do update
+insert into recalls (owner, memory_id, recalled_at, times)
+select m.owner, m.id, %(at)s, 1 from memories m
+where m.owner = %(owner)s and m.id = any(%(ids)s) order by m.id for key share
+on conflict (owner, memory_id) do update
 set recalled_at = excluded.recalled_at, times = recalls.times + 1
 """
-_RECALLED: Final = """
-select r.memory_id from recalls r join memories m on m.id = r.memory_id where m.owner = %s
-"""
+_RECALLED: Final = "select memory_id from recalls where owner = %s"
 _SINCE: Final = "select min(since) as since from recalls_kept"
 _SPACE: Final = "select id, dimension from spaces where state = 'active'"
 # For each memory its nearest few by the index of the space; the cast is the index's own expression.
 _PAIRS: Final = """
 select a.memory_id as one, b.memory_id as other, b.cosine
 from embeddings a
-join memories m on m.id = a.memory_id and m.owner = %(owner)s and m.deleted_at is null
+join memories m on m.owner = a.owner and m.id = a.memory_id and m.deleted_at is null
 cross join lateral (
     select e.memory_id, 1 - (e.vector::halfvec({dimension}) <=> a.vector::halfvec({dimension}))
         as cosine
     from embeddings e
-    join memories o on o.id = e.memory_id
-    where e.space_id = {space} and e.vector is not null and o.owner = %(owner)s
+    join memories o on o.owner = e.owner and o.id = e.memory_id
+    where e.owner = %(owner)s and e.space_id = {space} and e.vector is not null
         and o.deleted_at is null and o.project is not distinct from m.project
         and e.memory_id > a.memory_id
     order by e.vector::halfvec({dimension}) <=> a.vector::halfvec({dimension}) limit 5
 ) b
-where a.space_id = {space} and a.vector is not null and b.cosine >= %(at_least)s
+where a.owner = %(owner)s and a.space_id = {space} and a.vector is not null
+    and b.cosine >= %(at_least)s
 """
 
 
@@ -47,11 +47,11 @@ class PostgresRecalls:
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
 
-    async def note_recalls(self, ids: Collection[UUID], at: datetime) -> None:
+    async def note_recalls(self, owner: str, ids: Collection[UUID], at: datetime) -> None:
         async with self._pool.transaction() as connection:
             # No one waits for it, and a crash may lose it.
             await connection.execute("set local synchronous_commit = off")
-            await connection.execute(_NOTE, {"ids": sorted(ids), "at": at})
+            await connection.execute(_NOTE, {"owner": owner, "ids": sorted(ids), "at": at})
 
     async def recalled(self, owner: str) -> tuple[set[UUID], datetime]:
         async with self._pool.transaction() as connection:

@@ -35,7 +35,7 @@ _THEN: Final[LiteralString] = f"""
         || setweight(to_tsvector('english', recollect_join(v.expanded_keywords)), 'B')
         || setweight(to_tsvector('english', recollect_join(v.tags)), 'C')
         || setweight(to_tsvector('english', v.category), 'D')
-    from memory_versions v join memories m on m.id = v.memory_id
+    from memory_versions v join memories m on m.owner = v.owner and m.id = v.memory_id
     where v.owner = %(owner)s and v.valid_from <= %(as_of)s and v.valid_to > %(as_of)s
         and v.created_at <= %(as_of)s and m.updated_at > %(as_of)s
     order by v.memory_id, v.number desc)

@@ -58,7 +58,7 @@ class Lexeme:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What is known of the store: its size and how long its documents are."""
+    """What is known of an owner: how many memories were counted, and how long they are."""
 
     rows: int
     length_quantiles: Sequence[int] = ()
@@ -107,7 +107,8 @@ def all_of(lexemes: Sequence[str]) -> str:
 
 def plan(lexemes: Sequence[Lexeme], statistics: Statistics, scope_rows: int) -> Plan:
     """How to answer these words inside a scope of about `scope_rows` rows."""
-    rows = max(statistics.rows, scope_rows, 1)
+    # Not the size of the scope: it is estimated from all owners' rows, and scores would show it.
+    rows = max(statistics.rows, 1)
     rarest = [Lexeme(each.text, min(max(each.frequency, 1), rows)) for each in bounded(lexemes)]
     words = tuple(each.text for each in rarest)
     scope_first = scope_rows <= SMALL_SCOPE

@@ -30,7 +30,7 @@ from recollect.adapters.postgres.lexical.plan import (
 )
 from recollect.adapters.postgres.lexical.statistics import (
     FREQUENCIES,
-    OWN_FREQUENCIES,
+    LIVE_FREQUENCIES,
     known_of,
     words_asked,
 )
@@ -133,11 +133,11 @@ async def search(conn: AsyncConnection[Any], query: str, wanted: LexicalSearch) 
 async def _known(
     conn: AsyncConnection[Any], query: str, wanted: LexicalSearch
 ) -> tuple[list[Lexeme], Statistics, int]:
-    """The query's words, what is known of the store's, and about how many rows the scope holds."""
+    """The query's words, what is known of the owner's, and about how many rows the scope holds."""
     values = {**wanted.params, **words_asked(query)}
-    statements = (FREQUENCIES, OWN_FREQUENCIES, scope_size(wanted.where))
-    frequencies, own, explained = await execute_many(conn, values, *statements)
-    return *known_of(frequencies, own), rows_of(explained)
+    statements = (FREQUENCIES, LIVE_FREQUENCIES, scope_size(wanted.where))
+    frequencies, live, explained = await execute_many(conn, values, *statements)
+    return *known_of(frequencies, live), rows_of(explained)
 
 
 def scope_size(where: Condition) -> LiteralString:

@@ -1,10 +1,10 @@
-"""How common each word is in the store: taken now and then from a sample, read with every query.
+"""How common each word is among an owner's memories.
 
-Kept in `lexeme_stats (lexeme text primary key, ndoc integer)`, beside how many memories there were
-and how long they are. Who takes them, and when, is `statistics.py`'s.
-
-All owners share these, and scores show them. So sensitive memories are not among them: an owner's
-own are counted with each of their queries, for no one else.
+Of an owner with few memories the words are counted with each query. Of others the frequencies are
+taken now and then, and kept in `lexeme_stats (owner, lexeme, ndoc)` beside how many memories there
+were and how long they are; `statistics.py` decides when. Scores show them, so nothing is shared
+between owners (docs/adr/0039). Sensitive memories are never among what is kept: they are counted
+with each query.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LOCK_TIMEOUT: Final = "100ms"
 """How long frequencies may keep a write waiting."""
 
 REBUILD_LOCK: Final = 0x5EC0_11EC
-"""The advisory lock that a rebuild holds, so that two processes never rebuild at once."""
+"""The advisory lock that a rebuild holds, with the owner, so that no two rebuild at once."""
 
 # Rows of lexeme_stats that are no words: the parser yields neither '' nor a word with a space.
 _ROWS_KEY: Final = ""
@@ -44,19 +44,30 @@ from unnest(
     tsvector_to_array(to_tsvector('english', %(lexical_text)s))
     || array[{", ".join(f"'{key}'" for key in (_ROWS_KEY, *_LENGTH_KEYS))}]
 ) w(lexeme)
-left join lexeme_stats s using (lexeme)
+left join lexeme_stats s on s.owner = %(owner)s and s.lexeme = w.lexeme
 """  # noqa: S608  # composed of constants
 
-OWN_SAMPLE: Final = 1_000
-"""Sensitive memories of one owner that a query counts words in, at most. R@10 with all memories
-sensitive, against none: 59.3 and 59.3 (360 of them), 90.5 and 90.0 (994), 59.7 and 60.4 (5,000,
-of which 2,000 were counted)."""
+LIVE_SAMPLE: Final = 1_000
+"""Memories of one owner that a query counts words in, at most, and as many sensitive ones. R@10
+with all memories sensitive, against none: 59.3 and 59.3 (360 of them), 90.5 and 90.0 (994), 59.7
+and 60.4 (5,000, of which 2,000 were counted)."""
 
-# How many of the owner's sensitive memories there are (''), and how many hold each word.
-OWN_FREQUENCIES: Final = rf"""
+FEWEST_ROWS: Final = 20
+"""An owner with fewer memories counts as one with so many: a word that two of three memories hold
+is not known to be a common one. A background that says nothing of any owner."""
+
+# How many memories are counted live (''), and how many of them hold each word: the sensitive ones,
+# and all others of an owner without frequencies.
+LIVE_FREQUENCIES: Final = rf"""
 with own as materialized (
-    select m.search_vector as words from memories m
-    where m.owner = %(owner)s and m.is_sensitive and m.deleted_at is null limit {OWN_SAMPLE}
+    (select m.search_vector as words from memories m
+    where m.owner = %(owner)s and m.is_sensitive and m.deleted_at is null limit {LIVE_SAMPLE})
+    union all
+    (select m.search_vector from memories m
+    where m.owner = %(owner)s and not m.is_sensitive and m.deleted_at is null
+        and not exists (
+            select from lexeme_stats s where s.owner = %(owner)s and s.lexeme = '{_ROWS_KEY}')
+    limit {LIVE_SAMPLE})
 ), asked as materialized (
     select w.lexeme,
         ('''' || replace(replace(w.lexeme, '\', '\\'), '''', '''''') || '''')::tsquery as query
@@ -67,26 +78,22 @@ union all
 select asked.lexeme, count(*) from own join asked on own.words @@ asked.query group by 1
 """  # noqa: S608  # composed of constants
 
-# The size as the server keeps it: 0.5 ms where counting 300k rows took 241.
-_GROWN: Final[LiteralString] = """
-select greatest(c.reltuples, pg_stat_get_live_tuples(c.oid))
-    > %(growth)s * coalesce((select ndoc from lexeme_stats where lexeme = ' stored'), 0)
-from pg_class c where c.oid = 'memories'::regclass
-"""
-
 # A write may be waiting for the rebuild, so the rebuild does not wait for locks on the table.
 _TRY_LOCK: Final[LiteralString] = """
-select pg_try_advisory_xact_lock(%(lock)s), set_config('lock_timeout', %(lock_timeout)s, true)
+select pg_try_advisory_xact_lock(%(lock)s, hashtext(%(owner)s)),
+    set_config('lock_timeout', %(lock_timeout)s, true)
 """
 
 _SIZE: Final[LiteralString] = """
-select count(*) filter (where not is_sensitive), count(*) from memories where deleted_at is null
+select count(*) filter (where not is_sensitive), count(*) from memories
+where owner = %(owner)s and deleted_at is null
 """
 
-# Whole pages at random, the same ones each time it is read: it reads only what it counts.
+# The same ones each time it is read.
 _SAMPLE: Final[LiteralString] = """
-select search_vector from memories tablesample system ({percent}) repeatable (1)
-where deleted_at is null and not is_sensitive
+select search_vector from memories
+where owner = {owner} and deleted_at is null and not is_sensitive
+    and hashtext(id::text) & 1023 < {share}
 """
 
 # A word in one memory alone is not kept: a word without a row counts as 1 anyway, the table is
@@ -108,10 +115,12 @@ with sampled as materialized (
     from sampled, unnest(%(length_keys)s::text[], sampled.lengths) k(lexeme, length)
     where k.length is not null
 ), gone as (
-    delete from lexeme_stats s where not exists (select from fresh f where f.lexeme = s.lexeme)
+    delete from lexeme_stats s
+    where s.owner = %(owner)s and not exists (select from fresh f where f.lexeme = s.lexeme)
 )
-insert into lexeme_stats (lexeme, ndoc) select lexeme, ndoc from fresh
-on conflict (lexeme) do update set ndoc = excluded.ndoc where lexeme_stats.ndoc <> excluded.ndoc
+insert into lexeme_stats (owner, lexeme, ndoc) select %(owner)s, lexeme, ndoc from fresh
+on conflict (owner, lexeme) do update set ndoc = excluded.ndoc
+where lexeme_stats.ndoc <> excluded.ndoc
 """
 
 
@@ -123,42 +132,37 @@ def words_asked(query: str) -> dict[str, object]:
 
 
 def known_of(
-    frequencies: Iterable[tuple[str, int | None]], own: Iterable[tuple[str, int]]
+    frequencies: Iterable[tuple[str, int | None]], live: Iterable[tuple[str, int]]
 ) -> tuple[list[Lexeme], Statistics]:
-    """What `FREQUENCIES` and `OWN_FREQUENCIES` found: the query's words, and what is known of the
-    store's.
+    """What `FREQUENCIES` and `LIVE_FREQUENCIES` found: the query's words, and what is known of the
+    owner's.
     """
-    found, mine = dict(frequencies), dict(own)
-    rows = (found.pop(_ROWS_KEY) or 0) + mine[_ROWS_KEY]
+    found, counted = dict(frequencies), dict(live)
+    rows = max((found.pop(_ROWS_KEY) or 0) + counted[_ROWS_KEY], FEWEST_ROWS)
     lengths = [found.pop(key) for key in _LENGTH_KEYS]
-    lexemes = [Lexeme(text, (count or 0) + mine.get(text, 0)) for text, count in found.items()]
+    lexemes = [Lexeme(text, (kept or 0) + counted.get(text, 0)) for text, kept in found.items()]
     return lexemes, Statistics(rows, [length for length in lengths if length is not None])
 
 
-async def statistics_due(conn: AsyncConnection[Any]) -> bool:
-    """Whether the store has grown by half since the frequencies were taken."""
-    (grown,) = await execute_many(conn, {"growth": GROWTH}, _GROWN)
-    return bool(grown and grown[0][0])
-
-
-async def refresh_statistics(conn: AsyncConnection[Any]) -> bool:
-    """Count the frequencies again; False when another process is doing it.
+async def refresh_statistics(conn: AsyncConnection[Any], owner: str) -> bool:
+    """Count an owner's frequencies again; False when another process is doing it.
 
     Fails with the driver's LockNotAvailable when the table stays locked.
     """
     async with conn.transaction():
-        lock = {"lock": REBUILD_LOCK, "lock_timeout": LOCK_TIMEOUT}
+        lock = {"lock": REBUILD_LOCK, "owner": owner, "lock_timeout": LOCK_TIMEOUT}
         (locked,) = await execute_many(conn, lock, _TRY_LOCK)
         if not locked[0][0]:
             return False
-        ((size,),) = await execute_many(conn, {}, _SIZE)
+        ((size,),) = await execute_many(conn, {"owner": owner}, _SIZE)
         rows, stored = size
-        percent = min(100.0, 100.0 * STATISTICS_SAMPLE / max(rows, 1))
-        sample = sql.SQL(_SAMPLE).format(percent=sql.Literal(percent))
+        share = min(1024, 1 + 1024 * STATISTICS_SAMPLE // max(rows, 1))
+        sample = sql.SQL(_SAMPLE).format(owner=sql.Literal(owner), share=sql.Literal(share))
         statement = sql.SQL(_REBUILD).format(
             sample=sample, sample_text=sql.Literal(sample.as_string(conn))
         )
         values = {
+            "owner": owner,
             "rows": rows,
             "size_keys": [_ROWS_KEY, STORED_KEY],
             "sizes": [rows, stored],

@@ -14,13 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from operator import itemgetter
 from typing import Any, Final
 from uuid import UUID
 
-from recollect.adapters.postgres.component import PostgresComponent
 from recollect.adapters.postgres.limits import Limits
-from recollect.adapters.postgres.listener import Listener
+from recollect.adapters.postgres.listener import ListeningQueue
 from recollect.adapters.postgres.pool import Connection, Pool
 from recollect.adapters.postgres.vectors.spaces import CHANNEL, notify
 from recollect.adapters.postgres.vectors.text import vector_text
@@ -50,9 +48,10 @@ SOON: Final = 30.0
 """What failed less often than that, and is due within so many seconds, is worth waiting for."""
 
 _DUE: Final = """
-select e.memory_id, encode(e.content_hash, 'hex') as ticket, m.content, m.category,
+select e.owner, e.memory_id, encode(e.content_hash, 'hex') as ticket, m.content, m.category,
     e.attempts > 0 and e.last_error is null as is_suspect
-from embeddings e join memories m on m.id = e.memory_id and not m.is_sensitive
+from embeddings e
+join memories m on m.owner = e.owner and m.id = e.memory_id and not m.is_sensitive
 where e.space_id = %(space)s and e.vector is null and e.due_at <= now()
 order by e.due_at
 limit %(limit)s
@@ -69,17 +68,18 @@ update embeddings e set
         else now() + %(lease)s * interval '1 second' end,
     context_hash = d.hash,
     last_error = case when e.attempts >= %(most)s then %(silence)s end
-from unnest(%(ids)s::uuid[], %(hashes)s::bytea[]) d(memory_id, hash)
-where e.space_id = %(space)s and e.memory_id = d.memory_id
-returning e.memory_id, e.due_at = 'infinity' as is_parked
+from unnest(%(owners)s::text[], %(ids)s::uuid[], %(hashes)s::bytea[]) d(owner, memory_id, hash)
+where e.owner = d.owner and e.memory_id = d.memory_id and e.space_id = %(space)s
+returning e.owner, e.memory_id, e.due_at = 'infinity' as is_parked
 """
 SILENCE: Final = "its workers ended without an answer"
 
 # Turns that are being changed are skipped: without their words the vector is a good one, too. Two
 # projects may have a session of one name; no project has an empty name, so the index is used.
 _BEFORE: Final = """
-select m.id as memory_id, b.id, b.content
-from memories m
+select m.owner, m.id as memory_id, b.id, b.content
+from unnest(%(owners)s::text[], %(ids)s::uuid[]) w(owner, id)
+join memories m on m.owner = w.owner and m.id = w.id
 cross join lateral (
     select p.id from memories p
     where p.owner = m.owner and p.session = m.session
@@ -88,48 +88,54 @@ cross join lateral (
     order by p.created_at desc, p.id desc
     limit %(turns)s
 ) p
-join memories b on b.id = p.id and not b.is_sensitive and b.deleted_at is null
-where m.id = any(%(ids)s)
+join memories b
+    on b.owner = m.owner and b.id = p.id and not b.is_sensitive and b.deleted_at is null
 order by b.created_at, b.id
 for share of b skip locked
 """
 _NO_CONTEXT: Final = """
-delete from embedding_context where space_id = %(space)s and memory_id = any(%(ids)s)
+delete from embedding_context c
+using unnest(%(owners)s::text[], %(ids)s::uuid[]) w(owner, id)
+where c.owner = w.owner and c.memory_id = w.id and c.space_id = %(space)s
 """
 _CONTEXT: Final = """
-insert into embedding_context (space_id, memory_id, before_id)
-select %(space)s, * from unnest(%(ids)s::uuid[], %(before)s::uuid[])
+insert into embedding_context (space_id, owner, memory_id, before_id)
+select %(space)s, * from unnest(%(owners)s::text[], %(ids)s::uuid[], %(before)s::uuid[])
 """
 
 # A transaction that edits the memory locks its row, and makes this vector worthless: never wait.
 _FINISH: Final = """
 with done as (
-    select * from unnest(%(ids)s::uuid[], %(tickets)s::text[], %(vectors)s::text[])
-        as d(memory_id, ticket, vector)
+    select *
+    from unnest(%(owners)s::text[], %(ids)s::uuid[], %(tickets)s::text[], %(vectors)s::text[])
+        as d(owner, memory_id, ticket, vector)
 ), mine as (
-    select e.memory_id, d.vector from embeddings e join done d using (memory_id)
+    select e.owner, e.memory_id, d.vector
+    from embeddings e join done d using (owner, memory_id)
     where e.space_id = %(space)s and e.vector is null
         and e.content_hash || coalesce(e.context_hash, '') = decode(d.ticket, 'hex')
     for update of e skip locked
 )
 update embeddings e
 set vector = mine.vector::halfvec, attempts = 0, due_at = now(), last_error = null
-from mine where e.space_id = %(space)s and e.memory_id = mine.memory_id
+from mine
+where e.owner = mine.owner and e.memory_id = mine.memory_id and e.space_id = %(space)s
 """
 
 # Of the given jobs, those that were not changed, erased or finished since.
 _MINE: Final = """
 with named as (
-    select * from unnest(%(ids)s::uuid[], %(tickets)s::text[]) as d(memory_id, ticket)
+    select * from unnest(%(owners)s::text[], %(ids)s::uuid[], %(tickets)s::text[])
+        as d(owner, memory_id, ticket)
 ), mine as (
-    select e.memory_id from embeddings e join named d using (memory_id)
+    select e.owner, e.memory_id from embeddings e join named d using (owner, memory_id)
     where e.space_id = %(space)s and e.vector is null
         and e.content_hash || coalesce(e.context_hash, '') = decode(d.ticket, 'hex')
     for update of e skip locked
 )
 """
 
-_UNCHANGED: Final = f"{_MINE} select memory_id from mine"  # noqa: S608  # composed of constants
+_UNCHANGED: Final = f"{_MINE} select owner, memory_id from mine"  # noqa: S608  # composed of constants
 
 _FAIL: Final = f"""
 {_MINE}
@@ -138,14 +144,16 @@ set last_error = %(error)s,
     due_at = case when e.attempts >= %(most)s then 'infinity'
         else now() + interval '1 second'
             * least(%(first)s * %(growth)s ^ greatest(e.attempts - 1, 0), %(longest)s) end
-from mine where e.space_id = %(space)s and e.memory_id = mine.memory_id
+from mine
+where e.owner = mine.owner and e.memory_id = mine.memory_id and e.space_id = %(space)s
 """  # noqa: S608  # composed of constants
 
 _GIVE_BACK: Final = f"""
 {_MINE}
 update embeddings e set attempts = greatest(e.attempts - 1, 0), due_at = now(),
     last_error = case when e.attempts > 1 then '{GIVEN_BACK}' end
-from mine where e.space_id = %(space)s and e.memory_id = mine.memory_id
+from mine
+where e.owner = mine.owner and e.memory_id = mine.memory_id and e.space_id = %(space)s
 """  # noqa: S608  # composed of constants
 _SET_ERROR: Final = "update spaces set last_error = %(error)s where id = %(space)s"
 _CLEAR_ERROR: Final = """
@@ -163,12 +171,13 @@ where s.id = %(space)s and s.last_error is not null and not exists (
 # A transaction that changes one makes a new job of it anyway.
 _RETRY: Final = """
 with failed as (
-    select memory_id from embeddings
+    select owner, memory_id from embeddings
     where space_id = %(space)s and vector is null and due_at > now() and last_error is not null
     for update skip locked
 )
 update embeddings e set attempts = 0, due_at = now()
-from failed where e.space_id = %(space)s and e.memory_id = failed.memory_id
+from failed
+where e.owner = failed.owner and e.memory_id = failed.memory_id and e.space_id = %(space)s
 """
 
 # Of one owner, or of all. `rows` is what is or will be embedded of what has been seen.
@@ -176,18 +185,19 @@ _PROGRESS: Final = """
 with of as materialized (
     select e.vector is null as pending, e.due_at, e.attempts, e.last_error
     from embeddings e
-    where e.space_id = %(space)s and (%(owner)s::text is null or exists (
-        select from memories m where m.id = e.memory_id and m.owner = %(owner)s))
+    where e.space_id = %(space)s and (%(owner)s::text is null or e.owner = %(owner)s)
 )
 select
     (select count(*) from of) as rows,
     (select count(*) from of where pending) as pending,
     (select count(*) from of where pending and due_at = 'infinity') as parked,
     (select count(*) from memories m join spaces s on s.id = %(space)s
-        where m.id > s.swept_to and not m.is_sensitive and m.deleted_at is null
+        where s.swept_to is not null and (m.owner, m.id) > (s.swept_owner, s.swept_to)
+            and not m.is_sensitive and m.deleted_at is null
             and (%(owner)s::text is null or m.owner = %(owner)s)
             and not exists (
-                select from embeddings e where e.memory_id = m.id and e.space_id = s.id
+                select from embeddings e
+                where e.owner = m.owner and e.memory_id = m.id and e.space_id = s.id
             )) as unseen,
     coalesce(
         (select last_error from spaces where id = %(space)s),
@@ -209,7 +219,7 @@ _END: Final = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 # is_final: every writer that could not yet see the space has ended. (A transaction number from the
 # future is another server's, from which this database was restored.)
 _SWEEP_STATE: Final = """
-select swept_to::text as swept_to,
+select swept_owner, swept_to::text as swept_to,
     (pg_snapshot_xmin(pg_current_snapshot()) > opened_in
         or pg_snapshot_xmax(pg_current_snapshot()) <= opened_in) as is_final
 from spaces
@@ -219,43 +229,42 @@ for update skip locked
 # The lock on a memory delays a change of its sensitivity until this row is there to be removed.
 _SWEEP_SOME: Final = """
 with looked_at as materialized (
-    select id from memories where id > %(swept_to)s::uuid order by id limit %(sweep)s
+    select owner, id from memories
+    where (owner, id) > (%(swept_owner)s, %(swept_to)s::uuid)
+    order by owner, id limit %(sweep)s
 ), missing as materialized (
-    select m.id, m.content from looked_at join memories m using (id)
+    select m.owner, m.id, m.content from looked_at join memories m using (owner, id)
     where not m.is_sensitive and m.deleted_at is null and not exists (
-        select from embeddings e where e.memory_id = m.id and e.space_id = %(space)s)
+        select from embeddings e
+        where e.owner = m.owner and e.memory_id = m.id and e.space_id = %(space)s)
     for key share of m
 ), added as (
-    insert into embeddings (space_id, memory_id, content_hash)
-    select %(space)s, id, sha256(convert_to(content, 'UTF8')) from missing
-    on conflict (memory_id, space_id) do nothing
+    insert into embeddings (owner, memory_id, space_id, content_hash)
+    select owner, id, %(space)s, sha256(convert_to(content, 'UTF8')) from missing
+    on conflict (owner, memory_id, space_id) do nothing
 )
-select max(id::text) as swept_to from looked_at
+select owner as swept_owner, id::text as swept_to from looked_at
+order by looked_at.owner desc, looked_at.id desc limit 1
 """
-_SWEPT_TO: Final = "update spaces set swept_to = %(swept_to)s::uuid where id = %(space)s"
+_SWEPT_TO: Final = """
+update spaces set swept_owner = %(swept_owner)s, swept_to = %(swept_to)s::uuid
+where id = %(space)s
+"""
 
 # Why a text is not tried any more.
 _PARKED: Final = """
 select coalesce(e.last_error, '') as last_error
 from embeddings e
 join spaces s on s.id = e.space_id and s.state = 'active'
-join memories m on m.id = e.memory_id and m.owner = %(owner)s
-where e.memory_id = %(id)s and e.vector is null and e.due_at = 'infinity'
+where e.owner = %(owner)s and e.memory_id = %(id)s and e.vector is null and e.due_at = 'infinity'
 """
 
 
-class EmbeddingQueue(PostgresComponent):
+class EmbeddingQueue(ListeningQueue):
     """Implements the queue of the `EmbeddingQueue` port."""
 
     def __init__(self, pool: Pool, limits: Limits) -> None:
-        super().__init__(pool, limits)
-        self._listener = Listener(pool, CHANNEL)
-
-    async def close(self) -> None:
-        await self._listener.close()
-
-    async def wait_for_work(self, seconds: float) -> None:
-        await self._listener.wait(seconds)
+        super().__init__(pool, limits, CHANNEL)
 
     async def claim(self, space: StoredSpace, limit: int) -> list[EmbeddingJob]:
         while True:
@@ -282,8 +291,8 @@ class EmbeddingQueue(PostgresComponent):
     ) -> list[EmbeddingJob]:
         async with self._pool.transaction() as connection:
             cursor = await connection.execute(_UNCHANGED, _to_params(space, jobs))
-            ids = {row["memory_id"] for row in await cursor.fetchall()}
-        return [job for job in jobs if job.memory_id in ids]
+            mine = {_key_of(row) for row in await cursor.fetchall()}
+        return [job for job in jobs if (job.owner, job.memory_id) in mine]
 
     async def fail(self, space: StoredSpace, jobs: Sequence[EmbeddingJob], error: str) -> None:
         params = {
@@ -347,24 +356,25 @@ class EmbeddingQueue(PostgresComponent):
             found = await cursor.fetchall()
             if not found:
                 return []
-            due = sorted(_select_batch(found), key=itemgetter("memory_id"))
-            turns = {row["memory_id"]: row["content"] for row in due if row["category"] == EPISODE}
+            due = sorted(_select_batch(found), key=_key_of)
+            turns = {_key_of(row): row["content"] for row in due if row["category"] == EPISODE}
             contexts = await _record_contexts(connection, space, turns) if turns else {}
             params = {
                 "space": space.id,
+                "owners": [row["owner"] for row in due],
                 "ids": [row["memory_id"] for row in due],
-                "hashes": [_hash(contexts.get(row["memory_id"])) for row in due],
+                "hashes": [_hash(contexts.get(_key_of(row))) for row in due],
                 "lease": self._pool.timeouts.lease,
                 "most": MAX_ATTEMPTS,
                 "silence": SILENCE,
             }
             claimed = await (await connection.execute(_CLAIM, params)).fetchall()
-            parked = {row["memory_id"] for row in claimed if row["is_parked"]}
+            parked = {_key_of(row) for row in claimed if row["is_parked"]}
             if len(parked) < len(due):
                 return [
-                    _to_job(row, contexts.get(row["memory_id"]))
+                    _to_job(row, contexts.get(_key_of(row)))
                     for row in due
-                    if row["memory_id"] not in parked
+                    if _key_of(row) not in parked
                 ]
 
     async def sweep(self, space: StoredSpace) -> bool:
@@ -378,13 +388,28 @@ class EmbeddingQueue(PostgresComponent):
             row = await cursor.fetchone()
             if row is None or (row["swept_to"] == _END and not row["is_final"]):
                 return False
-            start = _START if row["swept_to"] == _END else row["swept_to"]
-            params = {"space": space.id, "swept_to": start, "sweep": self._limits.sweep}
+            start = (row["swept_owner"], row["swept_to"])
+            if row["swept_to"] == _END:
+                start = ("", _START)
+            params = {
+                "space": space.id,
+                "swept_owner": start[0],
+                "swept_to": start[1],
+                "sweep": self._limits.sweep,
+            }
             cursor = await connection.execute(_SWEEP_SOME, params)
-            reached = (await cursor.fetchone() or {})["swept_to"]
-            swept_to = reached if reached is not None else (None if row["is_final"] else _END)
-            await connection.execute(_SWEPT_TO, {"space": space.id, "swept_to": swept_to})
+            reached = await cursor.fetchone()
+            done = {"swept_owner": start[0], "swept_to": None if row["is_final"] else _END}
+            await connection.execute(_SWEPT_TO, {"space": space.id, **(reached or done)})
             return reached is not None
+
+
+Key = tuple[str, UUID]
+"""The owner and the id of a memory."""
+
+
+def _key_of(row: Mapping[str, Any]) -> Key:
+    return row["owner"], row["memory_id"]
 
 
 def _select_batch(due: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
@@ -401,30 +426,35 @@ def _to_job(row: Mapping[str, Any], context: str | None) -> EmbeddingJob:
     """A turn's own words come first: of a long text, a model leaves out the end."""
     text = row["content"] if context is None else f"{row['content']}\n{context}"
     ticket = row["ticket"] + (_hash(context) or b"").hex()
-    return EmbeddingJob(row["memory_id"], ticket, text)
+    return EmbeddingJob(row["memory_id"], row["owner"], ticket, text)
 
 
 async def _record_contexts(
-    connection: Connection, space: StoredSpace, turns: Mapping[UUID, str]
-) -> dict[UUID, str]:
+    connection: Connection, space: StoredSpace, turns: Mapping[Key, str]
+) -> dict[Key, str]:
     """What is embedded with each of these turns, after recording whose words these are."""
-    params = {"space": space.id, "ids": list(turns), "turns": TURNS_BEFORE}
+    params = {
+        "space": space.id,
+        "owners": [owner for owner, _ in turns],
+        "ids": [id for _, id in turns],
+        "turns": TURNS_BEFORE,
+    }
     await connection.execute(_NO_CONTEXT, params)
     cursor = await connection.execute(_BEFORE, params)
-    before: dict[UUID, list[tuple[UUID, str]]] = {}
+    before: dict[Key, list[tuple[UUID, str]]] = {}
     for row in await cursor.fetchall():
-        before.setdefault(row["memory_id"], []).append((row["id"], row["content"]))
-    contexts: dict[UUID, str] = {}
-    pairs: list[tuple[UUID, UUID]] = []
-    for id, said in before.items():
-        kept = context_of(turns[id], [content for _, content in said])
+        before.setdefault(_key_of(row), []).append((row["id"], row["content"]))
+    contexts: dict[Key, str] = {}
+    parts: list[tuple[str, UUID, UUID]] = []
+    for key, said in before.items():
+        kept = context_of(turns[key], [content for _, content in said])
         if kept:
-            contexts[id] = "\n".join(kept)
-            pairs += [(id, other) for other, _ in said[-len(kept) :]]
-    if pairs:
-        ids, others = zip(*pairs, strict=True)
-        params = {"space": space.id, "ids": list(ids), "before": list(others)}
-        await connection.execute(_CONTEXT, params)
+            contexts[key] = "\n".join(kept)
+            parts += [(*key, other) for other, _ in said[-len(kept) :]]
+    if parts:
+        owners, ids, others = zip(*parts, strict=True)
+        columns = {"owners": list(owners), "ids": list(ids), "before": list(others)}
+        await connection.execute(_CONTEXT, {"space": space.id, **columns})
     return contexts
 
 
@@ -435,6 +465,7 @@ def _hash(context: str | None) -> bytes | None:
 def _to_params(space: StoredSpace, jobs: Sequence[EmbeddingJob]) -> dict[str, object]:
     return {
         "space": space.id,
+        "owners": [job.owner for job in jobs],
         "ids": [job.memory_id for job in jobs],
         "tickets": [job.ticket for job in jobs],
     }

@@ -49,20 +49,20 @@ select m.id, c.score, m.importance, m.created_at
 from (
     select e.memory_id, 1 - (e.vector::halfvec({dimension}) <=> {vector}) as score
     from (select m.id from memories m where {where} offset 0) m
-    join embeddings e on e.memory_id = m.id and e.space_id = {space}
+    join embeddings e on e.owner = %(owner)s and e.memory_id = m.id and e.space_id = {space}
     where e.vector is not null
     order by score desc, e.memory_id
     limit {most}
 ) c
-join memories m on m.id = c.memory_id
+join memories m on m.owner = %(owner)s and m.id = c.memory_id
 """
 # The same cast and the same space as in the definition of the index, or it is not used.
 _WALKED: Final[LiteralString] = """
 select w.id, 1 - w.distance as score, w.importance, w.created_at
 from (
     select m.id, e.vector::halfvec({dimension}) <=> {vector} as distance, m.importance, m.created_at
-    from embeddings e join memories m on m.id = e.memory_id
-    where e.space_id = {space} and e.vector is not null and {where}
+    from embeddings e join memories m on m.owner = e.owner and m.id = e.memory_id
+    where e.owner = %(owner)s and e.space_id = {space} and e.vector is not null and {where}
     order by distance
     limit {most}
 ) w

@@ -57,7 +57,7 @@ returning {_COLUMNS}, not exists (select from spaces) as is_first
 # While it was retired it was not kept up to date, so every memory must be looked at again.
 _WAKE = """
 update spaces set state = 'filling', opened_in = pg_current_xact_id(),
-    swept_to = '00000000-0000-0000-0000-000000000000'
+    swept_owner = '', swept_to = '00000000-0000-0000-0000-000000000000'
 where id = %s and state = 'retired'
 """
 _REOPEN = f"""
@@ -76,11 +76,11 @@ _GIVE_UP = "update spaces set state = 'retired', is_former = false where id = %s
 # Others edit memories and lock some of these rows, and may want more of them: skip, never wait.
 _DROP_SOME = """
 with part as materialized (
-    select memory_id from embeddings where space_id = %(space)s limit %(limit)s
+    select owner, memory_id from embeddings where space_id = %(space)s limit %(limit)s
     for update skip locked
 )
 delete from embeddings e using part
-where e.space_id = %(space)s and e.memory_id = part.memory_id
+where e.owner = part.owner and e.memory_id = part.memory_id and e.space_id = %(space)s
 """
 _HAS_ROWS = "select from embeddings where space_id = %s limit 1"
 _GAP = """
@@ -88,7 +88,8 @@ select count(*) as missing,
     count(*) filter (where e.last_error is not null or e.due_at = 'infinity') as failed
 from spaces s
 join embeddings known on known.space_id = s.id and known.vector is not null
-left join embeddings e on e.memory_id = known.memory_id and e.space_id = %(space)s
+left join embeddings e
+    on e.owner = known.owner and e.memory_id = known.memory_id and e.space_id = %(space)s
 where s.state = 'active' and e.vector is null
 """
 

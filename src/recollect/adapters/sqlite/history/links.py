@@ -15,16 +15,18 @@ if TYPE_CHECKING:
     from recollect.core.memory.memory import Memory
 
 _SUCCESSOR: Final = """
-SELECT l.memory_id FROM memory_links l JOIN memories s ON s.id = l.memory_id
-WHERE l.kind = 'supersedes' AND l.target = {id} AND l.memory_id <> l.target
-    AND s.owner = :owner AND s.deleted_at IS NULL
+SELECT l.memory_id FROM memory_links l
+JOIN memories s ON s.owner = l.owner AND s.id = l.memory_id
+WHERE l.owner = :owner AND l.kind = 'supersedes' AND l.target = {id} AND l.memory_id <> l.target
+    AND s.deleted_at IS NULL
 ORDER BY l.memory_id DESC LIMIT 1
 """
 # CROSS JOIN is an order to the planner: by id, where it would rather read all of an owner's.
 _FETCH: Final = f"""
 SELECT m.*, ({_SUCCESSOR.format(id="m.id")}) AS successor
-FROM (SELECT DISTINCT value AS id FROM json_each(:ids)) i CROSS JOIN memories m ON m.id = i.id
-WHERE m.owner = :owner AND m.deleted_at IS NULL
+FROM (SELECT DISTINCT value AS id FROM json_each(:ids)) i
+CROSS JOIN memories m ON m.owner = :owner AND m.id = i.id
+WHERE m.deleted_at IS NULL
 """  # noqa: S608  # built from constants
 
 

@@ -14,16 +14,17 @@ from uuid import UUID
 
 _BUSY_SECONDS: Final = 0.05
 _WRITE: Final = """
-INSERT INTO recalls (id, recalled_at, times) SELECT id, ?2, 1 FROM memories WHERE id = ?1
-ON CONFLICT (id) DO UPDATE SET recalled_at = excluded.recalled_at, times = times + 1
+INSERT INTO recalls (owner, id, recalled_at, times)
+SELECT owner, id, ?3, 1 FROM memories WHERE owner = ?1 AND id = ?2
+ON CONFLICT (owner, id) DO UPDATE SET recalled_at = excluded.recalled_at, times = times + 1
 """
 
 
-def write_recalls(path: Path, ids: Iterable[UUID], microseconds: int) -> None:
+def write_recalls(path: Path, owner: str, ids: Iterable[UUID], microseconds: int) -> None:
     """Without a sync of the disk, and not at all when another process is writing for long or the
     file cannot be written.
     """
-    rows = [(str(id), microseconds) for id in ids]
+    rows = [(owner, str(id), microseconds) for id in ids]
     try:
         uri = f"{path.absolute().as_uri()}?mode=rw"
         with closing(sqlite3.connect(uri, uri=True, timeout=_BUSY_SECONDS)) as own, own:

@@ -13,9 +13,7 @@ from recollect.adapters.sqlite.history.recall_writes import write_recalls
 from recollect.adapters.sqlite.rows import microseconds, moment
 from recollect.adapters.sqlite.thread import Threads
 
-_RECALLED: Final = """
-SELECT r.id FROM recalls r JOIN memories m ON m.id = r.id WHERE m.owner = ?
-"""
+_RECALLED: Final = "SELECT id FROM recalls WHERE owner = ? AND id <> ''"
 
 
 class SqliteRecalls:
@@ -25,13 +23,13 @@ class SqliteRecalls:
         self._reader = threads.reader
         self._path = threads.path
 
-    async def note_recalls(self, ids: Collection[UUID], at: datetime) -> None:
-        await asyncio.to_thread(write_recalls, self._path, [*ids], microseconds(at))
+    async def note_recalls(self, owner: str, ids: Collection[UUID], at: datetime) -> None:
+        await asyncio.to_thread(write_recalls, self._path, owner, [*ids], microseconds(at))
 
     async def recalled(self, owner: str) -> tuple[set[UUID], datetime]:
         def work(reader: sqlite3.Connection) -> tuple[set[UUID], datetime]:
             shown = {UUID(id) for (id,) in reader.execute(_RECALLED, (owner,))}
-            query = "SELECT recalled_at FROM recalls WHERE id = ''"
+            query = "SELECT recalled_at FROM recalls WHERE owner = '' AND id = ''"
             (since,) = reader.execute(query).fetchone()
             return shown, moment(since)
 

@@ -37,11 +37,11 @@ SELECT {{wanted}} FROM (
     WHERE m.owner = :owner AND m.updated_at <= :as_of AND m.created_at <= :as_of
     UNION ALL
     SELECT v.memory_id, v.valid_from, v.is_sensitive OR m.is_sensitive, {_OF_A_VERSION}
-    FROM memory_versions v JOIN memories m ON m.id = v.memory_id
+    FROM memory_versions v JOIN memories m ON m.owner = v.owner AND m.id = v.memory_id
     WHERE v.owner = :owner AND {_HELD.format("v")} AND v.created_at <= :as_of
         AND m.updated_at > :as_of AND v.number = (
             SELECT max(w.number) FROM memory_versions w
-            WHERE w.memory_id = v.memory_id AND {_HELD.format("w")}
+            WHERE w.owner = v.owner AND w.memory_id = v.memory_id AND {_HELD.format("w")}
         )
 ) m WHERE
 """  # noqa: S608  # built from constants

@@ -42,7 +42,7 @@ FILL_RESERVE: Final = "INSERT INTO reserve (number, filler) VALUES (?, zeroblob(
 _MEMORIES: Final = """
 CREATE TABLE memories (
     number INTEGER PRIMARY KEY,
-    id TEXT NOT NULL UNIQUE,
+    id TEXT NOT NULL,
     owner TEXT NOT NULL,
     category TEXT NOT NULL,
     project TEXT,
@@ -59,7 +59,8 @@ CREATE TABLE memories (
     expanded_words TEXT NOT NULL,
     content TEXT NOT NULL,
     extra TEXT NOT NULL DEFAULT '{}',
-    links TEXT NOT NULL DEFAULT '[]'
+    links TEXT NOT NULL DEFAULT '[]',
+    UNIQUE (owner, id)
 ) STRICT
 """
 # What the word index indexes: memories that are not forgotten. The triggers, FTS5's own rebuild and
@@ -125,25 +126,27 @@ WHERE deleted_at IS NULL AND project IS NOT NULL
 # The side table that finds links from their other end.
 _MEMORY_LINKS: Final = """
 CREATE TABLE memory_links (
+    owner TEXT NOT NULL,
     memory_id TEXT NOT NULL,
     kind TEXT NOT NULL,
     target TEXT NOT NULL,
-    PRIMARY KEY (memory_id, kind, target)
+    PRIMARY KEY (owner, memory_id, kind, target)
 ) STRICT, WITHOUT ROWID
 """
 _SUCCESSORS: Final = """
-CREATE INDEX memory_successors ON memory_links (target, memory_id) WHERE kind = 'supersedes'
+CREATE INDEX memory_successors ON memory_links (owner, target, memory_id)
+WHERE kind = 'supersedes'
 """
 _LINKED: Final = """
 CREATE TRIGGER {name} AFTER {event} ON memories WHEN {condition} BEGIN
-    DELETE FROM memory_links WHERE memory_id = new.id;
-    INSERT OR IGNORE INTO memory_links (memory_id, kind, target)
-    SELECT new.id, value ->> 'kind', value ->> 'target' FROM json_each(new.links);
+    DELETE FROM memory_links WHERE owner = new.owner AND memory_id = new.id;
+    INSERT OR IGNORE INTO memory_links (owner, memory_id, kind, target)
+    SELECT new.owner, new.id, value ->> 'kind', value ->> 'target' FROM json_each(new.links);
 END
 """
 _UNLINKED: Final = """
 CREATE TRIGGER links_erased AFTER DELETE ON memories BEGIN
-    DELETE FROM memory_links WHERE memory_id = old.id;
+    DELETE FROM memory_links WHERE owner = old.owner AND memory_id = old.id;
 END
 """
 
@@ -179,15 +182,15 @@ WHEN old.version <> new.version OR old.updated_at <> new.updated_at BEGIN
     VALUES (old.id, old.owner, old.updated_at, new.updated_at, old.category, old.project,
         old.session, old.importance, old.is_sensitive, old.version, old.created_at, old.deleted_at,
         old.tags, old.expanded_keywords, old.content, old.links);
-    DELETE FROM memory_versions WHERE memory_id = old.id AND number <= (
-        SELECT number FROM memory_versions WHERE memory_id = old.id
+    DELETE FROM memory_versions WHERE owner = old.owner AND memory_id = old.id AND number <= (
+        SELECT number FROM memory_versions WHERE owner = old.owner AND memory_id = old.id
         ORDER BY number DESC LIMIT 1 OFFSET 100
     );
 END
 """
 _VERSIONS_ERASED: Final = """
 CREATE TRIGGER versions_erased AFTER DELETE ON memories BEGIN
-    DELETE FROM memory_versions WHERE memory_id = old.id;
+    DELETE FROM memory_versions WHERE owner = old.owner AND memory_id = old.id;
 END
 """
 
@@ -215,11 +218,13 @@ CREATE TABLE sync_link (
 # bring the memory back.
 _SYNCED: Final = """
 CREATE TABLE synced (
-    id TEXT NOT NULL PRIMARY KEY,
+    owner TEXT NOT NULL,
+    id TEXT NOT NULL,
     version INTEGER NOT NULL,
     change INTEGER NOT NULL,
     withheld INTEGER NOT NULL,
-    gone INTEGER NOT NULL
+    gone INTEGER NOT NULL,
+    PRIMARY KEY (owner, id)
 ) STRICT, WITHOUT ROWID
 """
 # edit: the id under which the present attempt was sent; earlier: one before, of which is not known
@@ -227,14 +232,15 @@ CREATE TABLE synced (
 _OUTBOX: Final = """
 CREATE TABLE outbox (
     number INTEGER PRIMARY KEY,
-    id TEXT NOT NULL UNIQUE,
+    id TEXT NOT NULL,
     owner TEXT NOT NULL,
     erased INTEGER NOT NULL,
     edit TEXT,
     earlier TEXT,
     parked TEXT,
     remedy TEXT,
-    parked_version INTEGER
+    parked_version INTEGER,
+    UNIQUE (owner, id)
 ) STRICT
 """
 # base: what a waiting change was made from; sent: what was sent and not answered yet.
@@ -257,50 +263,54 @@ CREATE TABLE states (
     content TEXT NOT NULL,
     extra TEXT NOT NULL,
     links TEXT NOT NULL,
-    PRIMARY KEY (id, role)
+    PRIMARY KEY (owner, id, role)
 ) STRICT
 """
 # unsent: 1 while it waits to be sent; 2 when it is here alone, for the server did not keep it or it
 # holds what was sensitive when it lost, whatever became of its memory since.
 _REVISIONS: Final = """
 CREATE TABLE revisions (
-    id TEXT NOT NULL PRIMARY KEY,
+    id TEXT NOT NULL,
     owner TEXT NOT NULL,
     memory_id TEXT NOT NULL,
     kind TEXT NOT NULL,
     fields TEXT NOT NULL,
     made_at INTEGER NOT NULL,
     resolved_at INTEGER,
-    unsent INTEGER NOT NULL
+    unsent INTEGER NOT NULL,
+    PRIMARY KEY (owner, id)
 ) STRICT
 """
 _OUTBOX_ADDED: Final = """
 CREATE TRIGGER outbox_added AFTER INSERT ON memories BEGIN
     INSERT INTO outbox (id, owner, erased) VALUES (new.id, new.owner, 0)
-    ON CONFLICT (id) DO UPDATE SET erased = 0;
+    ON CONFLICT (owner, id) DO UPDATE SET erased = 0;
 END
 """
 # The first change since the server was last heard of: from here on both sides may differ. What the
 # server did not show (withheld) is no base.
 _OUTBOX_CHANGED: Final = f"""
 CREATE TRIGGER outbox_changed BEFORE UPDATE ON memories
-WHEN NOT EXISTS (SELECT 1 FROM outbox WHERE id = old.id) BEGIN
+WHEN NOT EXISTS (SELECT 1 FROM outbox WHERE owner = old.owner AND id = old.id) BEGIN
     INSERT INTO states (role, {_STATE}) SELECT 'base', {_OLD_STATE}
-    WHERE EXISTS (SELECT 1 FROM synced WHERE id = old.id AND NOT withheld);
+    WHERE EXISTS (
+        SELECT 1 FROM synced WHERE owner = old.owner AND id = old.id AND NOT withheld);
     INSERT INTO outbox (id, owner, erased) VALUES (old.id, old.owner, 0);
 END
 """  # noqa: S608  # composed of constants
 # What the server never saw leaves nothing; else its erasure waits, without a word of its text.
 _OUTBOX_ERASED: Final = """
 CREATE TRIGGER outbox_erased AFTER DELETE ON memories BEGIN
-    DELETE FROM states WHERE id = old.id;
-    DELETE FROM revisions WHERE memory_id = old.id;
-    DELETE FROM outbox WHERE id = old.id AND edit IS NULL AND earlier IS NULL
-        AND NOT EXISTS (SELECT 1 FROM synced WHERE id = old.id);
+    DELETE FROM states WHERE owner = old.owner AND id = old.id;
+    DELETE FROM revisions WHERE owner = old.owner AND memory_id = old.id;
+    DELETE FROM outbox
+    WHERE owner = old.owner AND id = old.id AND edit IS NULL AND earlier IS NULL
+        AND NOT EXISTS (SELECT 1 FROM synced WHERE owner = old.owner AND id = old.id);
     UPDATE outbox SET erased = 1, parked = NULL, remedy = NULL, parked_version = NULL
-    WHERE id = old.id;
+    WHERE owner = old.owner AND id = old.id;
     INSERT INTO outbox (id, owner, erased) SELECT old.id, old.owner, 1 FROM synced
-    WHERE id = old.id AND NOT EXISTS (SELECT 1 FROM outbox WHERE id = old.id);
+    WHERE owner = old.owner AND id = old.id
+        AND NOT EXISTS (SELECT 1 FROM outbox WHERE owner = old.owner AND id = old.id);
 END
 """
 
@@ -309,7 +319,7 @@ END
 # be what was erased.
 _ERASURES: Final = """
 CREATE TABLE erasures (
-    id TEXT NOT NULL PRIMARY KEY, owner TEXT NOT NULL, version INTEGER NOT NULL
+    owner TEXT NOT NULL, id TEXT NOT NULL, version INTEGER NOT NULL, PRIMARY KEY (owner, id)
 ) STRICT, WITHOUT ROWID
 """
 # Of what the server never saw nothing stays. Before the outbox is cleared, for that says what was
@@ -318,32 +328,34 @@ _ERASURES_KEPT: Final = """
 CREATE TRIGGER erasures_kept BEFORE DELETE ON memories BEGIN
     INSERT OR REPLACE INTO erasures (id, owner, version)
     SELECT old.id, old.owner, max(version) FROM (
-        SELECT version FROM synced WHERE id = old.id
+        SELECT version FROM synced WHERE owner = old.owner AND id = old.id
         UNION ALL SELECT old.version FROM outbox
-        WHERE id = old.id AND (edit IS NOT NULL OR earlier IS NOT NULL)
+        WHERE owner = old.owner AND id = old.id AND (edit IS NOT NULL OR earlier IS NOT NULL)
     ) HAVING count(*) > 0;
 END
 """
 _ERASURES_UNDONE: Final = """
 CREATE TRIGGER erasures_undone AFTER INSERT ON memories BEGIN
-    DELETE FROM erasures WHERE id = new.id;
+    DELETE FROM erasures WHERE owner = new.owner AND id = new.id;
 END
 """
 
 # Which memories were recalled, and when last. The row without an id says since when it is kept.
 _RECALLS: Final = """
 CREATE TABLE recalls (
-    id TEXT NOT NULL PRIMARY KEY,
+    owner TEXT NOT NULL,
+    id TEXT NOT NULL,
     recalled_at INTEGER NOT NULL,
-    times INTEGER NOT NULL
+    times INTEGER NOT NULL,
+    PRIMARY KEY (owner, id)
 ) STRICT, WITHOUT ROWID
 """
 _RECALLS_SINCE: Final = """
-INSERT INTO recalls VALUES ('', CAST(strftime('%s', 'now') AS INTEGER) * 1000000, 0)
+INSERT INTO recalls VALUES ('', '', CAST(strftime('%s', 'now') AS INTEGER) * 1000000, 0)
 """
 _RECALLS_ERASED: Final = """
 CREATE TRIGGER recalls_erased AFTER DELETE ON memories BEGIN
-    DELETE FROM recalls WHERE id = old.id;
+    DELETE FROM recalls WHERE owner = old.owner AND id = old.id;
 END
 """
 SCHEMA: Final[tuple[str, ...]] = (
@@ -376,7 +388,7 @@ SCHEMA: Final[tuple[str, ...]] = (
     _UNLINKED,
     _OUTBOX_CHANGED,
     _VERSIONS,
-    "CREATE INDEX memory_versions_of ON memory_versions (memory_id, number)",
+    "CREATE INDEX memory_versions_of ON memory_versions (owner, memory_id, number)",
     "CREATE INDEX memory_versions_then ON memory_versions (owner, valid_from)",
     _VERSIONS_KEPT,
     _VERSIONS_ERASED,

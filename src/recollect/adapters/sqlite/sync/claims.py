@@ -19,7 +19,9 @@ REQUEST_CHARACTERS: Final = 120_000
 _NEXT: Final = """
 SELECT o.id AS asked, o.erased, o.edit, o.earlier, s.version AS synced_version,
     coalesce(s.withheld, 0) AS withheld, m.*
-FROM outbox o LEFT JOIN memories m ON m.id = o.id LEFT JOIN synced s ON s.id = o.id
+FROM outbox o
+LEFT JOIN memories m ON m.owner = o.owner AND m.id = o.id
+LEFT JOIN synced s ON s.owner = o.owner AND s.id = o.id
 WHERE o.owner = :owner AND (o.erased OR m.id IS NOT NULL)
     AND (o.parked IS NULL OR m.version IS NOT o.parked_version)
     AND (:sensitive OR o.erased OR NOT m.is_sensitive
@@ -30,7 +32,8 @@ ORDER BY o.number LIMIT :limit
 """
 _REVISIONS: Final = """
 SELECT r.* FROM revisions r
-JOIN memories m ON m.id = r.memory_id JOIN synced s ON s.id = r.memory_id
+JOIN memories m ON m.owner = r.owner AND m.id = r.memory_id
+JOIN synced s ON s.owner = r.owner AND s.id = r.memory_id
 WHERE r.owner = :owner AND r.unsent = 1 AND (:sensitive OR NOT m.is_sensitive)
 ORDER BY r.id LIMIT :limit
 """
@@ -55,7 +58,7 @@ def claim(
         characters += len(row["content"] or "")
         if items and characters > most_characters:
             break
-        items.append(_outgoing(writer, row, new_id, sensitive=sensitive))
+        items.append(_outgoing(writer, owner, row, new_id, sensitive=sensitive))
     revisions: list[Revision] = []
     for row in writer.execute(_REVISIONS, named).fetchall()[: limit - len(items)]:
         characters += len(row["fields"])
@@ -66,7 +69,7 @@ def claim(
 
 
 def _outgoing(
-    writer: sqlite3.Connection, row: sqlite3.Row, new_id: NewId, *, sensitive: bool
+    writer: sqlite3.Connection, owner: str, row: sqlite3.Row, new_id: NewId, *, sensitive: bool
 ) -> Outgoing:
     id = UUID(row["asked"])
     based_on = row["synced_version"] or 0
@@ -76,7 +79,7 @@ def _outgoing(
         # The text is gone, so what was sent before cannot be repeated: it is named instead.
         now = moment(0)
         return Outgoing(id, new_id(), based_on, based_on + 1, None, now, now, earlier)
-    known = rows.known_of(writer, [id])[id]
+    known = rows.known_of(writer, owner, [id])[id]
     state = rows.to_state(row)
     if row["is_sensitive"] and not sensitive:
         fields = state.fields
@@ -85,16 +88,16 @@ def _outgoing(
             earlier = None if row["earlier"] is None else UUID(row["earlier"])
             return _of(state, known.edit, based_on, allowed, earlier)  # the same again
         edit = new_id()
-        _note_edit(writer, id, edit, earlier)
-        rows.keep_state(writer, "sent", id, None)
+        _note_edit(writer, owner, id, edit, earlier)
+        rows.keep_state(writer, owner, "sent", id, None)
         return _of(state, edit, based_on, allowed, earlier)
     base = known.base if based_on and not row["withheld"] else None
     if known.edit is not None and known.sent is not None:
         # Sent and not answered: exactly the same again, even if it was changed since.
         return _of(known.sent, known.edit, based_on, _changed_fields(known.sent, base), None)
     edit = new_id()
-    _note_edit(writer, id, edit, None)
-    rows.keep_state(writer, "sent", id, state)
+    _note_edit(writer, owner, id, edit, None)
+    rows.keep_state(writer, owner, "sent", id, state)
     return _of(state, edit, based_on, _changed_fields(state, base), None)
 
 
@@ -106,10 +109,12 @@ def _changed_fields(state: State, base: State | None) -> dict[str, object]:
     return {**changed, "is_sensitive": state.memory.is_sensitive}
 
 
-def _note_edit(writer: sqlite3.Connection, id: UUID, edit: UUID, earlier: UUID | None) -> None:
+def _note_edit(
+    writer: sqlite3.Connection, owner: str, id: UUID, edit: UUID, earlier: UUID | None
+) -> None:
     writer.execute(
-        "UPDATE outbox SET edit = ?, earlier = ? WHERE id = ?",
-        (str(edit), None if earlier is None else str(earlier), str(id)),
+        "UPDATE outbox SET edit = ?, earlier = ? WHERE owner = ? AND id = ?",
+        (str(edit), None if earlier is None else str(earlier), owner, str(id)),
     )
 
 

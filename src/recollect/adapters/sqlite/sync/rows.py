@@ -27,21 +27,26 @@ _NAMES: Final = ", ".join(STATE_COLUMNS)
 _KNOWN: Final = """
 SELECT i.value AS asked, s.version AS synced_version, s.change, s.withheld,
     o.number AS waits, o.erased, o.edit, o.earlier
-FROM json_each(?) i
-LEFT JOIN synced s ON s.id = i.value
-LEFT JOIN outbox o ON o.id = i.value
+FROM json_each(:ids) i
+LEFT JOIN synced s ON s.owner = :owner AND s.id = i.value
+LEFT JOIN outbox o ON o.owner = :owner AND o.id = i.value
 """
-_LOCALS: Final = "SELECT * FROM memories WHERE id IN (SELECT value FROM json_each(?))"
+_LOCALS: Final = """
+SELECT * FROM memories WHERE owner = :owner AND id IN (SELECT value FROM json_each(:ids))
+"""
 _IN_ROLE: Final = """
-SELECT * FROM states WHERE role = ? AND id IN (SELECT value FROM json_each(?))
+SELECT * FROM states
+WHERE owner = :owner AND role = :role AND id IN (SELECT value FROM json_each(:ids))
 """
 _PUT: Final = f"""
 INSERT INTO memories ({COLUMNS}, extra) VALUES ({VALUES}, :extra)
 """  # noqa: S608  # composed of constants
 _REPLACE: Final = f"""
-UPDATE memories SET {CHANGES}, extra = :extra WHERE id = :id
+UPDATE memories SET {CHANGES}, extra = :extra WHERE owner = :owner AND id = :id
 """  # noqa: S608  # composed of constants
-_SYNCED: Final = "INSERT OR REPLACE INTO synced (id, version, change, withheld, gone) VALUES "
+_SYNCED: Final = (
+    "INSERT OR REPLACE INTO synced (owner, id, version, change, withheld, gone) VALUES "
+)
 _KEEP_REVISION: Final = """
 INSERT INTO revisions (id, owner, memory_id, kind, fields, made_at, resolved_at, unsent)
 VALUES (:id, :owner, :memory_id, :kind, :fields, :made_at, :resolved_at, :unsent)
@@ -56,12 +61,14 @@ def state_row(state: State) -> dict[str, Any]:
     return {**to_row(state.memory), "extra": json.dumps(dict(state.extra), ensure_ascii=False)}
 
 
-def known_of(connection: sqlite3.Connection, ids: Collection[UUID]) -> dict[UUID, Known]:
+def known_of(
+    connection: sqlite3.Connection, owner: str, ids: Collection[UUID]
+) -> dict[UUID, Known]:
     """What is known of each of these memories."""
-    asked = id_list(ids)
-    locals_ = _states(connection.execute(_LOCALS, (asked,)))
-    bases = _states(connection.execute(_IN_ROLE, ("base", asked)))
-    sent = _states(connection.execute(_IN_ROLE, ("sent", asked)))
+    asked = {"owner": owner, "ids": id_list(ids)}
+    locals_ = _states(connection.execute(_LOCALS, asked))
+    bases = _states(connection.execute(_IN_ROLE, {**asked, "role": "base"}))
+    sent = _states(connection.execute(_IN_ROLE, {**asked, "role": "sent"}))
     return {
         (id := UUID(row["asked"])): Known(
             local=locals_.get(id),
@@ -74,7 +81,7 @@ def known_of(connection: sqlite3.Connection, ids: Collection[UUID]) -> dict[UUID
             version=row["synced_version"] or 0,
             is_withheld=bool(row["withheld"]),
         )
-        for row in connection.execute(_KNOWN, (asked,))
+        for row in connection.execute(_KNOWN, asked)
     }
 
 
@@ -86,8 +93,11 @@ def put(connection: sqlite3.Connection, state: State, *, is_new: bool) -> None:
     connection.execute(_PUT if is_new else _REPLACE, state_row(state))
 
 
-def keep_state(connection: sqlite3.Connection, role: str, id: UUID, state: State | None) -> None:
-    connection.execute("DELETE FROM states WHERE id = ? AND role = ?", (str(id), role))
+def keep_state(
+    connection: sqlite3.Connection, owner: str, role: str, id: UUID, state: State | None
+) -> None:
+    statement = "DELETE FROM states WHERE owner = ? AND id = ? AND role = ?"
+    connection.execute(statement, (owner, str(id), role))
     if state is not None:
         row = state_row(state)
         values = ", ".join(f":{name}" for name in STATE_COLUMNS)
@@ -99,6 +109,7 @@ def keep_state(connection: sqlite3.Connection, role: str, id: UUID, state: State
 
 def note_synced(
     connection: sqlite3.Connection,
+    owner: str,
     id: UUID,
     version: int,
     change: int,
@@ -106,8 +117,8 @@ def note_synced(
     withheld: int,
     gone: bool,
 ) -> None:
-    values = (str(id), version, change, withheld, gone)
-    connection.execute(f"{_SYNCED} (?, ?, ?, ?, ?)", values)
+    values = (owner, str(id), version, change, withheld, gone)
+    connection.execute(f"{_SYNCED} (?, ?, ?, ?, ?, ?)", values)
 
 
 def note_waiting(
@@ -115,13 +126,13 @@ def note_waiting(
 ) -> None:
     """After the triggers have had their say: whether this memory still waits to be sent."""
     if not waits:
-        connection.execute("DELETE FROM outbox WHERE id = ?", (str(id),))
-        connection.execute("DELETE FROM states WHERE id = ?", (str(id),))
+        connection.execute("DELETE FROM outbox WHERE owner = ? AND id = ?", (owner, str(id)))
+        connection.execute("DELETE FROM states WHERE owner = ? AND id = ?", (owner, str(id)))
         return
     connection.execute(
         """
         INSERT INTO outbox (id, owner, erased) VALUES (?1, ?2, ?3)
-        ON CONFLICT (id) DO UPDATE SET erased = ?3, edit = CASE WHEN ?3 THEN edit END,
+        ON CONFLICT (owner, id) DO UPDATE SET erased = ?3, edit = CASE WHEN ?3 THEN edit END,
             earlier = NULL, parked = NULL, remedy = NULL, parked_version = NULL
         """,
         (str(id), owner, erased),
@@ -154,9 +165,10 @@ def unheard_revisions(connection: sqlite3.Connection, state: State) -> list[Revi
     """
     query = """
         SELECT * FROM revisions
-        WHERE memory_id = ? AND kind = 'edit' AND unsent AND resolved_at IS NULL
+        WHERE owner = ? AND memory_id = ? AND kind = 'edit' AND unsent AND resolved_at IS NULL
     """
-    found = map(to_revision, connection.execute(query, (str(state.memory.id),)).fetchall())
+    key = (state.memory.owner, str(state.memory.id))
+    found = map(to_revision, connection.execute(query, key).fetchall())
     return [
         replace(revision, kind="orphan", fields={**state.fields, **revision.fields})
         for revision in found

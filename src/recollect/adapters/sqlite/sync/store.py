@@ -50,12 +50,23 @@ SELECT count(*) FILTER (WHERE o.parked IS NULL OR m.version IS NOT o.parked_vers
     count(*) FILTER (WHERE m.is_sensitive AND NOT o.erased AND NOT :sensitive
         AND (s.id IS NULL OR s.withheld)
         AND (o.parked IS NULL OR m.version IS NOT o.parked_version))
-FROM outbox o LEFT JOIN memories m ON m.id = o.id LEFT JOIN synced s ON s.id = o.id
+FROM outbox o
+LEFT JOIN memories m ON m.owner = o.owner AND m.id = o.id
+LEFT JOIN synced s ON s.owner = o.owner AND s.id = o.id
 WHERE o.owner = :owner
 """
 _PARKED: Final = """
-SELECT o.id, o.parked, o.remedy FROM outbox o JOIN memories m ON m.id = o.id
+SELECT o.id, o.parked, o.remedy
+FROM outbox o JOIN memories m ON m.owner = o.owner AND m.id = o.id
 WHERE o.owner = ? AND o.parked IS NOT NULL AND m.version = o.parked_version ORDER BY o.number
+"""
+_FORGET_SYNCED: Final = """
+DELETE FROM synced
+WHERE owner = ?1 AND (gone OR id IN (SELECT id FROM memories WHERE owner = ?1))
+"""
+_KEEP_ERASED: Final = """
+UPDATE synced SET change = 0
+WHERE owner = ?1 AND id IN (SELECT id FROM outbox WHERE owner = ?1 AND erased)
 """
 
 
@@ -144,11 +155,11 @@ class SqliteSync:
                 gone = self._absorb(writer, known)
                 for answer in pushed.answers:
                     if answer.id in sent:
-                        _finish(writer, sent[answer.id], answer)
+                        _finish(writer, self._owner, sent[answer.id], answer)
                 self._absorb_revisions(writer, pushed.revisions)
                 kept = {kept.revision.id for kept in pushed.revisions}
                 for revision in revisions:
-                    _note_unsent(writer, revision, 0 if revision.id in kept else 2)
+                    _note_unsent(writer, self._owner, revision, 0 if revision.id in kept else 2)
             if gone:
                 sweep(writer)
 
@@ -162,7 +173,10 @@ class SqliteSync:
                 writer.execute(
                     "UPDATE sync_link SET cursor = ? WHERE owner = ?", (page.cursor, self._owner)
                 )
-                writer.execute("DELETE FROM synced WHERE gone AND change <= ?", (page.cursor,))
+                writer.execute(
+                    "DELETE FROM synced WHERE owner = ? AND gone AND change <= ?",
+                    (self._owner, page.cursor),
+                )
             if gone:
                 sweep(writer)
 
@@ -170,15 +184,13 @@ class SqliteSync:
 
     async def reset(self, *, relink: bool = False) -> None:
         def work(writer: sqlite3.Connection) -> None:
-            mine = "(SELECT id FROM memories WHERE owner = ?1)"
-            writer.execute(f"DELETE FROM synced WHERE id IN {mine} OR gone", (self._owner,))  # noqa: S608  # a constant
+            writer.execute(_FORGET_SYNCED, (self._owner,))
             # Of what was erased here the version stays, to say what that was based on.
-            erased = "(SELECT id FROM outbox WHERE owner = ?1 AND erased)"
-            writer.execute(f"UPDATE synced SET change = 0 WHERE id IN {erased}", (self._owner,))  # noqa: S608  # a constant
+            writer.execute(_KEEP_ERASED, (self._owner,))
             # What was erased long ago is sent again: a backup may have brought it back.
             writer.execute(
-                "INSERT OR IGNORE INTO synced (id, version, change, withheld, gone)"
-                " SELECT id, version, 0, 0, 0 FROM erasures WHERE owner = ?",
+                "INSERT OR IGNORE INTO synced (owner, id, version, change, withheld, gone)"
+                " SELECT owner, id, version, 0, 0, 0 FROM erasures WHERE owner = ?",
                 (self._owner,),
             )
             writer.execute(
@@ -189,7 +201,8 @@ class SqliteSync:
             writer.execute("DELETE FROM states WHERE owner = ?", (self._owner,))
             writer.execute(
                 "INSERT INTO outbox (id, owner, erased) SELECT id, owner, 0 FROM memories"
-                " WHERE owner = ? ON CONFLICT (id) DO UPDATE SET edit = NULL, earlier = NULL",
+                " WHERE owner = ?"
+                " ON CONFLICT (owner, id) DO UPDATE SET edit = NULL, earlier = NULL",
                 (self._owner,),
             )
             writer.execute(
@@ -205,10 +218,10 @@ class SqliteSync:
         await self._write(work)
 
     async def park(self, item: Outgoing, reason: str, remedy: str) -> None:
-        await self._write(lambda writer: _park(writer, item, reason, remedy))
+        await self._write(lambda writer: _park(writer, self._owner, item, reason, remedy))
 
     async def keep_here(self, revision: Revision) -> None:
-        await self._write(lambda writer: _note_unsent(writer, revision, 2))
+        await self._write(lambda writer: _note_unsent(writer, self._owner, revision, 2))
 
     async def retry_parked(self) -> int:
         statement = "UPDATE outbox SET parked = NULL WHERE owner = ? AND parked IS NOT NULL"
@@ -261,7 +274,7 @@ class SqliteSync:
         """The memories whose present text the server does not have."""
         query = """
             SELECT id FROM outbox WHERE owner = :owner
-            UNION SELECT m.id FROM memories m JOIN synced s ON s.id = m.id
+            UNION SELECT m.id FROM memories m JOIN synced s ON s.owner = m.owner AND s.id = m.id
             WHERE s.withheld AND m.owner = :owner
         """
         found = await self._reader.run(
@@ -293,14 +306,15 @@ class SqliteSync:
         """
         values: tuple[object, ...] = (microseconds(revision.resolved_at), owner, str(revision.id))
         if revision.kind == "orphan":
-            statement, values = "DELETE FROM revisions WHERE id = ?", (str(revision.id),)
+            statement = "DELETE FROM revisions WHERE owner = ? AND id = ?"
+            values = (owner, str(revision.id))
         await self._write(lambda writer: writer.execute(statement, values))
 
     def _absorb(self, writer: sqlite3.Connection, remotes: Iterable[Remote]) -> bool:
         """Whether a text was erased on the way."""
         news = list(remotes)
         gone = False
-        all_known = rows.known_of(writer, [remote.id for remote in news])
+        all_known = rows.known_of(writer, self._owner, [remote.id for remote in news])
         for remote in news:
             known = all_known[remote.id]
             outcome = reconcile(known, remote)
@@ -318,15 +332,18 @@ class SqliteSync:
             rows.put(writer, outcome.state, is_new=before is None)
         elif before is not None:
             orphans = rows.unheard_revisions(writer, before)
-            writer.execute("DELETE FROM memories WHERE id = ?", (str(id),))
+            writer.execute(
+                "DELETE FROM memories WHERE owner = ? AND id = ?", (self._owner, str(id))
+            )
             for orphan in orphans:
                 rows.keep_revision(writer, self._owner, orphan, unsent=0)
         rows.note_waiting(writer, id, self._owner, waits=outcome.waits, erased=outcome.is_erased)
         if outcome.waits:
-            rows.keep_state(writer, "base", id, outcome.base)
-            rows.keep_state(writer, "sent", id, None)
+            rows.keep_state(writer, self._owner, "base", id, outcome.base)
+            rows.keep_state(writer, self._owner, "sent", id, None)
         rows.note_synced(
             writer,
+            self._owner,
             id,
             remote.version,
             remote.change,
@@ -353,8 +370,8 @@ class SqliteSync:
                 INSERT INTO revisions
                     (id, owner, memory_id, kind, fields, made_at, resolved_at, unsent)
                 SELECT :id, :owner, :memory_id, :kind, :fields, :made_at, :resolved_at, 0
-                WHERE EXISTS (SELECT 1 FROM memories WHERE id = :memory_id)
-                ON CONFLICT (id) DO UPDATE SET resolved_at = excluded.resolved_at, unsent = 0
+                WHERE EXISTS (SELECT 1 FROM memories WHERE owner = :owner AND id = :memory_id)
+                ON CONFLICT (owner, id) DO UPDATE SET resolved_at = excluded.resolved_at, unsent = 0
                 WHERE excluded.resolved_at IS NOT NULL
                 """,
                 row,
@@ -371,35 +388,37 @@ class SqliteSync:
         return await self._writer.run(within)
 
 
-def _finish(writer: sqlite3.Connection, item: Outgoing, answer: Answer) -> None:
+def _finish(writer: sqlite3.Connection, owner: str, item: Outgoing, answer: Answer) -> None:
     """What an answer means for the write it answers, beyond the state it holds."""
     if answer.refused is not None:
-        _park(writer, item, answer.refused.reason, answer.refused.remedy)
+        _park(writer, owner, item, answer.refused.reason, answer.refused.remedy)
     elif answer.remote is None:
         # The server has no such memory: next time it gets all of it, or, if it may not, nothing.
-        writer.execute("DELETE FROM synced WHERE id = ?", (str(item.id),))
-        writer.execute("DELETE FROM states WHERE id = ?", (str(item.id),))
+        key = (owner, str(item.id))
+        writer.execute("DELETE FROM synced WHERE owner = ? AND id = ?", key)
+        writer.execute("DELETE FROM states WHERE owner = ? AND id = ?", key)
         writer.execute(
-            "UPDATE outbox SET edit = NULL, earlier = NULL WHERE id = ?", (str(item.id),)
+            "UPDATE outbox SET edit = NULL, earlier = NULL WHERE owner = ? AND id = ?", key
         )
 
 
-def _note_unsent(writer: sqlite3.Connection, revision: Revision, unsent: int) -> None:
+def _note_unsent(writer: sqlite3.Connection, owner: str, revision: Revision, unsent: int) -> None:
     """Unless it was resolved since: that is to be sent in its turn."""
     resolved = revision.resolved_at and microseconds(revision.resolved_at)
     writer.execute(
-        "UPDATE revisions SET unsent = ? WHERE id = ? AND resolved_at IS ?",
-        (unsent, str(revision.id), resolved),
+        "UPDATE revisions SET unsent = ? WHERE owner = ? AND id = ? AND resolved_at IS ?",
+        (unsent, owner, str(revision.id), resolved),
     )
 
 
-def _park(writer: sqlite3.Connection, item: Outgoing, reason: str, remedy: str) -> None:
+def _park(writer: sqlite3.Connection, owner: str, item: Outgoing, reason: str, remedy: str) -> None:
     """Until it is edited: what was refused is this version, not the next one."""
     writer.execute(
         """
         UPDATE outbox SET parked = ?, remedy = ?, parked_version = ?, edit = NULL, earlier = NULL
-        WHERE id = ?
+        WHERE owner = ? AND id = ?
         """,
-        (reason, remedy, item.version, str(item.id)),
+        (reason, remedy, item.version, owner, str(item.id)),
     )
-    writer.execute("DELETE FROM states WHERE id = ? AND role = 'sent'", (str(item.id),))
+    statement = "DELETE FROM states WHERE owner = ? AND id = ? AND role = 'sent'"
+    writer.execute(statement, (owner, str(item.id)))

@@ -1,5 +1,8 @@
 """The tables that every database has, by feature. Vectors have a branch of their own.
 
+Every table of an owner's data begins its key with the owner, and so does every foreign key: the
+same id under two owners is two memories (docs/adr/0039).
+
 After the first release this script never changes, and it imports nothing that can.
 """
 
@@ -20,8 +23,8 @@ return array_to_string(words, ' ');
 -- memories_sensitivity: the target of the foreign keys that keep sensitive memories out of the
 -- graph and out of vectors.
 create table memories (
-    id uuid primary key,
     owner text not null,
+    id uuid not null,
     content text not null,
     category text not null,
     tags text[] not null,
@@ -43,7 +46,8 @@ create table memories (
         || setweight(to_tsvector('english', category), 'D')
     ) stored,
     constraint episode_has_session check (category <> 'episode' or session is not null),
-    constraint memories_sensitivity unique (id, is_sensitive)
+    primary key (owner, id),
+    constraint memories_sensitivity unique (owner, id, is_sensitive)
 );
 
 create index memories_listing on memories (owner, created_at desc, id desc)
@@ -67,11 +71,14 @@ create index memories_search on memories using gin (search_vector) with (fastupd
 -- Not partial: the planner keeps statistics of an index's expression only for whole indexes.
 create index memories_length on memories (owner, length(search_vector));
 
--- An owner's sensitive memories: their words are counted for that owner's recalls alone.
+-- An owner's sensitive memories: their words are counted with each recall and kept nowhere.
 create index memories_sensitive on memories (owner) where is_sensitive and deleted_at is null;
 
--- All owners share these frequencies, so words of sensitive memories are not among them.
-create table lexeme_stats (lexeme text primary key, ndoc integer not null);
+-- How many of an owner's memories hold a word, sensitive ones not counted. Only for owners with
+-- many memories: the words of others are counted with each recall.
+create table lexeme_stats (
+    owner text not null, lexeme text not null, ndoc integer not null, primary key (owner, lexeme)
+);
 
 -- When a memory becomes sensitive. A word of one memory alone has no row, so one of two loses it.
 -- For a common word, one more or less tells nothing. The lock is the one that a rebuild holds: a
@@ -80,9 +87,10 @@ create function recollect_hide_words() returns trigger language plpgsql as $$
 declare
     words text[] := tsvector_to_array(old.search_vector);
 begin
-    perform pg_advisory_xact_lock(1589645804);
-    delete from lexeme_stats where lexeme = any(words) and ndoc <= 2;
-    update lexeme_stats set ndoc = ndoc - 1 where lexeme = any(words) and ndoc <= 1000;
+    perform pg_advisory_xact_lock(1589645804, hashtext(old.owner));
+    delete from lexeme_stats where owner = old.owner and lexeme = any(words) and ndoc <= 2;
+    update lexeme_stats set ndoc = ndoc - 1
+    where owner = old.owner and lexeme = any(words) and ndoc <= 1000;
     return null;
 end
 $$;
@@ -94,19 +102,22 @@ when (new.is_sensitive and not old.is_sensitive) execute function recollect_hide
 LINKS = """
 -- Finds the links of memories from their other end.
 create table memory_links (
-    memory_id uuid not null references memories (id) on delete cascade,
+    owner text not null,
+    memory_id uuid not null,
     kind text not null,
     target uuid not null,
-    primary key (memory_id, kind, target)
+    primary key (owner, memory_id, kind, target),
+    foreign key (owner, memory_id) references memories (owner, id) on delete cascade
 );
 
-create index memory_successors on memory_links (target, memory_id) where kind = 'supersedes';
+create index memory_successors on memory_links (owner, target, memory_id)
+where kind = 'supersedes';
 
 create function recollect_linked() returns trigger language plpgsql as $$
 begin
-    delete from memory_links where memory_id = new.id;
-    insert into memory_links (memory_id, kind, target)
-    select distinct new.id, l ->> 'kind', (l ->> 'target')::uuid
+    delete from memory_links where owner = new.owner and memory_id = new.id;
+    insert into memory_links (owner, memory_id, kind, target)
+    select distinct new.owner, new.id, l ->> 'kind', (l ->> 'target')::uuid
     from jsonb_array_elements(new.links) l;
     return null;
 end
@@ -124,9 +135,9 @@ VERSIONS = """
 -- Former states of memories, at most 100 of each, for recalls of what was known at a moment. A
 -- version held from when it was written until the next one was.
 create table memory_versions (
-    number bigint generated always as identity primary key,
-    memory_id uuid not null references memories (id) on delete cascade,
     owner text not null,
+    memory_id uuid not null,
+    number bigint generated always as identity,
     valid_from timestamptz not null,
     valid_to timestamptz not null,
     content text not null,
@@ -140,10 +151,10 @@ create table memory_versions (
     version integer not null,
     created_at timestamptz not null,
     deleted_at timestamptz,
-    links jsonb not null
+    links jsonb not null,
+    primary key (owner, memory_id, number),
+    foreign key (owner, memory_id) references memories (owner, id) on delete cascade
 );
-
-create index memory_versions_of on memory_versions (memory_id, number);
 
 create index memory_versions_then on memory_versions (owner, valid_from);
 
@@ -155,8 +166,8 @@ begin
     values (old.id, old.owner, old.updated_at, new.updated_at, old.content, old.category, old.tags,
         old.expanded_keywords, old.importance, old.is_sensitive, old.project, old.session,
         old.version, old.created_at, old.deleted_at, old.links);
-    delete from memory_versions where memory_id = old.id and number <= (
-        select v.number from memory_versions v where v.memory_id = old.id
+    delete from memory_versions where owner = old.owner and memory_id = old.id and number <= (
+        select v.number from memory_versions v where v.owner = old.owner and v.memory_id = old.id
         order by v.number desc offset 100 limit 1
     );
     return null;
@@ -178,58 +189,77 @@ create table sync_server (
     place text not null default ''
 );
 
-create sequence change_positions;
+-- position: the last one drawn for this owner. The row is locked from a draw until the transaction
+-- ends, so an owner's positions are in the order of commits (docs/adr/0018), and say nothing of how
+-- much other owners write.
+create table owners (owner text primary key, position bigint not null);
 
 -- One row for each memory and for each erased one. extra: fields that only newer versions know.
 -- edits: for each store its last edit that is in the memory, and the version it became.
 create table changes (
-    memory_id uuid primary key,
     owner text not null,
+    memory_id uuid not null,
     position bigint not null,
     erased_at timestamptz,
     extra jsonb not null default '{}',
-    edits jsonb not null default '{}'
+    edits jsonb not null default '{}',
+    primary key (owner, memory_id)
 );
 
 create index changes_reading on changes (owner, position);
 
 -- The losing sides of conflicts.
 create table revisions (
-    id uuid primary key,
     owner text not null,
+    id uuid not null,
     memory_id uuid not null,
     kind text not null,
     fields jsonb not null,
     made_at timestamptz not null,
     resolved_at timestamptz,
-    position bigint not null
+    position bigint not null,
+    primary key (owner, id)
 );
 
 create index revisions_reading on revisions (owner, position);
 
-create index revisions_of on revisions (memory_id);
+create index revisions_of on revisions (owner, memory_id);
 
--- Held until the transaction ends, so that positions of one owner are drawn in commit order
--- (docs/adr/0018). 5346 only keeps this kind of lock apart from others.
-create function recollect_order(owner text) returns void language sql volatile
-return pg_advisory_xact_lock(5346, hashtext(owner));
+-- Draw as many positions; returns the last of them. Drawing none only locks.
+create function recollect_draw(whose text, many bigint) returns bigint language sql volatile as $$
+    insert into owners as o (owner, position) values (whose, many)
+    on conflict (owner) do update set position = o.position + excluded.position
+    returning position
+$$;
 
 create function recollect_change_added() returns trigger language plpgsql as $$
 begin
-    perform recollect_order(o.owner) from (select distinct owner from added order by 1) o;
-    insert into changes (memory_id, owner, position)
-    select id, owner, nextval('change_positions') from added
-    on conflict (memory_id) do update
-    set owner = excluded.owner, position = excluded.position, erased_at = null;
+    with drawn as materialized (
+        select w.owner, recollect_draw(w.owner, w.many) - w.many as before
+        from (select owner, count(*) as many from added group by owner order by owner) w
+    )
+    insert into changes (owner, memory_id, position)
+    select a.owner, a.id, d.before + row_number() over (partition by a.owner order by a.id)
+    from added a join drawn d on d.owner = a.owner
+    on conflict (owner, memory_id) do update
+    set position = excluded.position, erased_at = null;
     return null;
 end
 $$;
 
 create function recollect_change_changed() returns trigger language plpgsql as $$
 begin
-    perform recollect_order(o.owner) from (select distinct owner from changed order by 1) o;
-    update changes c set position = nextval('change_positions')
-    from changed m where c.memory_id = m.id;
+    with drawn as materialized (
+        select w.owner, recollect_draw(w.owner, w.many) - w.many as before
+        from (select owner, count(*) as many from changed group by owner order by owner) w
+    )
+    update changes c set position = m.position
+    from (
+        select m.owner, m.id,
+            d.before + row_number() over (partition by m.owner order by m.id) as position
+        from changed m join drawn d on d.owner = m.owner
+    ) m
+    where c.owner = m.owner and c.memory_id = m.id;
     return null;
 end
 $$;
@@ -237,19 +267,26 @@ $$;
 -- Nothing of the memory stays but its id: not its unknown fields, not the sides of its conflicts.
 create function recollect_change_erased() returns trigger language plpgsql as $$
 begin
-    perform recollect_order(o.owner) from (select distinct owner from gone order by 1) o;
+    with drawn as materialized (
+        select w.owner, recollect_draw(w.owner, w.many) - w.many as before
+        from (select owner, count(*) as many from gone group by owner order by owner) w
+    )
     update changes c
-    set position = nextval('change_positions'), erased_at = now(), extra = '{}', edits = '{}'
-    from gone m where c.memory_id = m.id;
-    delete from revisions r using gone m where r.memory_id = m.id;
+    set position = m.position, erased_at = now(), extra = '{}', edits = '{}'
+    from (
+        select m.owner, m.id,
+            d.before + row_number() over (partition by m.owner order by m.id) as position
+        from gone m join drawn d on d.owner = m.owner
+    ) m
+    where c.owner = m.owner and c.memory_id = m.id;
+    delete from revisions r using gone m where r.owner = m.owner and r.memory_id = m.id;
     return null;
 end
 $$;
 
 create function recollect_revised() returns trigger language plpgsql as $$
 begin
-    perform recollect_order(new.owner);
-    new.position := nextval('change_positions');
+    new.position := recollect_draw(new.owner, 1);
     return new;
 end
 $$;
@@ -270,13 +307,14 @@ for each row execute function recollect_revised();
 GRAPH = """
 -- compared_in: the space in which its name was compared with the others; null while it waits.
 create table concepts (
-    id uuid primary key,
     owner text not null,
+    id uuid not null,
     key text not null,
     name text not null,
     kind text not null,
     compared_in integer,
     created_at timestamptz not null default now(),
+    primary key (owner, id),
     constraint concepts_by_key unique (owner, key)
 );
 
@@ -287,41 +325,43 @@ create index concepts_waiting on concepts (created_at) where compared_in is null
 create table concept_names (
     owner text not null,
     key text not null,
-    concept_id uuid not null references concepts (id) on delete cascade,
+    concept_id uuid not null,
     name text not null,
     is_mended boolean not null default false,
-    primary key (owner, key)
+    primary key (owner, key),
+    foreign key (owner, concept_id) references concepts (owner, id) on delete cascade
 );
 
-create index concept_names_of on concept_names (concept_id);
+create index concept_names_of on concept_names (owner, concept_id);
 
 create index concept_names_mended on concept_names (owner) where is_mended;
 
 -- sensitive: always false, and part of the foreign key, so that Postgres itself refuses a row for a
 -- sensitive memory and refuses to leave one behind. The same for evidence and extractions.
 create table memory_concepts (
+    owner text not null,
     memory_id uuid not null,
     key text not null,
-    concept_id uuid not null references concepts (id) on delete cascade,
-    owner text not null,
+    concept_id uuid not null,
     weight real not null default 1,
     sensitive boolean not null generated always as (false) stored,
-    primary key (memory_id, key),
-    constraint mentions_by_what_may_leave foreign key (memory_id, sensitive)
-        references memories (id, is_sensitive) on delete cascade
+    primary key (owner, memory_id, key),
+    foreign key (owner, concept_id) references concepts (owner, id) on delete cascade,
+    constraint mentions_by_what_may_leave foreign key (owner, memory_id, sensitive)
+        references memories (owner, id, is_sensitive) on delete cascade
 );
 
-create index memory_concepts_of on memory_concepts (concept_id, memory_id);
+create index memory_concepts_of on memory_concepts (owner, concept_id, memory_id);
 
 create index memory_concepts_by_key on memory_concepts (owner, key);
 
 -- True from valid_from until valid_to; believed from learned_at until known_until.
 -- stated_until: the end that a text names; a contradiction may make valid_to earlier.
 create table concept_edges (
-    id uuid primary key,
     owner text not null,
-    source uuid not null references concepts (id) on delete cascade,
-    target uuid not null references concepts (id) on delete cascade,
+    id uuid not null,
+    source uuid not null,
+    target uuid not null,
     relation text not null,
     is_single boolean not null default false,
     weight real not null default 1,
@@ -329,24 +369,25 @@ create table concept_edges (
     valid_to timestamptz,
     stated_until timestamptz,
     learned_at timestamptz not null,
-    known_until timestamptz
+    known_until timestamptz,
+    primary key (owner, id),
+    foreign key (owner, source) references concepts (owner, id) on delete cascade,
+    foreign key (owner, target) references concepts (owner, id) on delete cascade
 );
 
-create index concept_edges_from on concept_edges (source, relation, target);
+create index concept_edges_from on concept_edges (owner, source, relation, target);
 
-create index concept_edges_to on concept_edges (target);
-
-create index concept_edges_owned on concept_edges (owner);
+create index concept_edges_to on concept_edges (owner, target);
 
 -- source_key, target_key: the names that the memory used. After a merge or a split they say where
 -- the edge belongs. said_from, said_until: the dates that the text names. Without any, the
 -- statement holds since it was made; -infinity and not null, because it is part of the key.
 create table edge_evidence (
-    edge_id uuid not null references concept_edges (id) on delete cascade,
+    owner text not null,
+    edge_id uuid not null,
     memory_id uuid not null,
     source_key text not null,
     target_key text not null,
-    owner text not null,
     stated_at timestamptz not null,
     withdrawn_at timestamptz,
     said_from timestamptz not null default '-infinity',
@@ -354,28 +395,29 @@ create table edge_evidence (
     starts_at timestamptz not null generated always as (
         case when said_from = '-infinity' then stated_at else said_from end) stored,
     sensitive boolean not null generated always as (false) stored,
-    primary key (edge_id, memory_id, source_key, target_key, said_from),
-    constraint evidence_of_what_may_leave foreign key (memory_id, sensitive)
-        references memories (id, is_sensitive) on delete cascade
+    primary key (owner, edge_id, memory_id, source_key, target_key, said_from),
+    foreign key (owner, edge_id) references concept_edges (owner, id) on delete cascade,
+    constraint evidence_of_what_may_leave foreign key (owner, memory_id, sensitive)
+        references memories (owner, id, is_sensitive) on delete cascade
 );
 
-create index edge_evidence_of on edge_evidence (memory_id);
+create index edge_evidence_of on edge_evidence (owner, memory_id);
 
 create index edge_evidence_from on edge_evidence (owner, source_key);
 
 create index edge_evidence_to on edge_evidence (owner, target_key);
 
 create table near_concepts (
-    source uuid not null references concepts (id) on delete cascade,
-    target uuid not null references concepts (id) on delete cascade,
     owner text not null,
+    source uuid not null,
+    target uuid not null,
     similarity real not null,
-    primary key (source, target)
+    primary key (owner, source, target),
+    foreign key (owner, source) references concepts (owner, id) on delete cascade,
+    foreign key (owner, target) references concepts (owner, id) on delete cascade
 );
 
-create index near_concepts_to on near_concepts (target);
-
-create index near_concepts_owned on near_concepts (owner);
+create index near_concepts_to on near_concepts (owner, target);
 
 create table graph_versions (owner text primary key, version bigint not null);
 
@@ -384,8 +426,8 @@ create table graph_versions (owner text primary key, version bigint not null);
 -- parked.
 -- answer: what a language model said of this very text, so that it is not asked again.
 create table extractions (
-    memory_id uuid primary key,
     owner text not null,
+    memory_id uuid not null,
     sensitive boolean not null generated always as (false) stored,
     content_hash bytea not null,
     extracted_by integer not null default 0,
@@ -394,8 +436,9 @@ create table extractions (
     last_error text,
     answer jsonb,
     answered_by text,
-    constraint extractions_of_what_may_leave foreign key (memory_id, sensitive)
-        references memories (id, is_sensitive) on delete cascade
+    primary key (owner, memory_id),
+    constraint extractions_of_what_may_leave foreign key (owner, memory_id, sensitive)
+        references memories (owner, id, is_sensitive) on delete cascade
 );
 
 create index extractions_pending on extractions (extracted_by, due_at);
@@ -453,15 +496,18 @@ begin
     )
     select array_agg(distinct concept_id) into touched from gone;
     if touched is not null then
-        delete from concepts c where c.id = any(touched)
-            and not exists (select from concept_names n where n.concept_id = c.id);
+        delete from concepts c where c.owner = whose and c.id = any(touched)
+            and not exists (
+                select from concept_names n where n.owner = whose and n.concept_id = c.id);
         update concepts c set key = n.key, name = n.name
         from (
             select distinct on (concept_id) concept_id, key, name from concept_names
-            where concept_id = any(touched) order by concept_id, is_mended desc, key
+            where owner = whose and concept_id = any(touched)
+            order by concept_id, is_mended desc, key
         ) n
-        where c.id = n.concept_id and not exists (
-            select from concept_names k where k.concept_id = c.id and k.key = c.key);
+        where c.owner = whose and c.id = n.concept_id and not exists (
+            select from concept_names k
+            where k.owner = whose and k.concept_id = c.id and k.key = c.key);
     end if;
 end
 $$;
@@ -469,10 +515,11 @@ $$;
 -- After evidence came or went: an edge without any is deleted; one whose texts were all changed is
 -- no longer believed. Its dates are those of what is still said, or else of what was: from the
 -- first start until the last end that a text names, unless it is said to begin again after that.
-create function recollect_graph_weigh(edges uuid[]) returns void language plpgsql as $$
+create function recollect_graph_weigh(whose text, edges uuid[]) returns void
+language plpgsql as $$
 begin
-    delete from concept_edges c where c.id = any(edges)
-        and not exists (select from edge_evidence e where e.edge_id = c.id);
+    delete from concept_edges c where c.owner = whose and c.id = any(edges)
+        and not exists (select from edge_evidence e where e.owner = whose and e.edge_id = c.id);
     update concept_edges c
     set weight = ln(1 + greatest(e.held, 1)) / ln(2.0),
         known_until = case when e.held = 0 then e.withdrawn end,
@@ -486,18 +533,19 @@ begin
         from (
             select e.*, min(e.stated_at) over w as learned,
                 bool_or(e.withdrawn_at is null) over w as is_held
-            from edge_evidence e where e.edge_id = any(edges) window w as (partition by e.edge_id)
+            from edge_evidence e where e.owner = whose and e.edge_id = any(edges)
+            window w as (partition by e.edge_id)
         ) s
         where withdrawn_at is null or not is_held
         group by edge_id
     ) e
-    where c.id = e.edge_id;
+    where c.owner = whose and c.id = e.edge_id;
 end
 $$;
 
 -- In a single-valued relation each edge ends where the next begins. One that leads back to where it
 -- starts, because two names were merged, says nothing and ends nothing.
-create function recollect_graph_settle(sources uuid[], relations text[]) returns void
+create function recollect_graph_settle(whose text, sources uuid[], relations text[]) returns void
 language sql volatile as $$
     with wanted as (
         select distinct source, relation from unnest(sources, relations) as w(source, relation)
@@ -505,12 +553,14 @@ language sql volatile as $$
         select c.id, lead(c.valid_from) over (
             partition by c.source, c.relation order by c.valid_from, c.learned_at, t.key, c.id)
             as next
-        from concept_edges c join wanted using (source, relation) join concepts t on t.id = c.target
-        where c.is_single and c.known_until is null and c.source <> c.target
+        from concept_edges c join wanted using (source, relation)
+        join concepts t on t.owner = whose and t.id = c.target
+        where c.owner = whose and c.is_single and c.known_until is null and c.source <> c.target
     )
     update concept_edges c set valid_to = least(c.stated_until, p.next)
     from periods p
-    where c.id = p.id and c.valid_to is distinct from least(c.stated_until, p.next)
+    where c.owner = whose and c.id = p.id
+        and c.valid_to is distinct from least(c.stated_until, p.next)
 $$;
 
 -- Of a memory that is erased or becomes sensitive nothing stays.
@@ -518,19 +568,21 @@ create function recollect_graph_left(whose text, memory uuid) returns void langu
 declare
     keys text[];
 begin
-    if not exists (select from memory_concepts m where m.memory_id = memory)
-        and not exists (select from edge_evidence e where e.memory_id = memory)
+    if not exists (select from memory_concepts m where m.owner = whose and m.memory_id = memory)
+        and not exists (select from edge_evidence e where e.owner = whose and e.memory_id = memory)
         and not exists (select from concept_names n where n.owner = whose and n.is_mended) then
         return;
     end if;
     perform recollect_graph_alone(whose);
     select coalesce(array_agg(key), '{}') into keys from (
-        select m.key from memory_concepts m where m.memory_id = memory
-        union select e.source_key from edge_evidence e where e.memory_id = memory
-        union select e.target_key from edge_evidence e where e.memory_id = memory
+        select m.key from memory_concepts m where m.owner = whose and m.memory_id = memory
+        union select e.source_key from edge_evidence e
+        where e.owner = whose and e.memory_id = memory
+        union select e.target_key from edge_evidence e
+        where e.owner = whose and e.memory_id = memory
     ) k;
-    delete from edge_evidence e where e.memory_id = memory;
-    delete from memory_concepts m where m.memory_id = memory;
+    delete from edge_evidence e where e.owner = whose and e.memory_id = memory;
+    delete from memory_concepts m where m.owner = whose and m.memory_id = memory;
     perform recollect_graph_tidy(whose, keys, true);
     perform recollect_graph_grew(whose);
 end
@@ -557,17 +609,17 @@ for each statement execute function recollect_graph_added();
 -- edited its evidence stays, as what was once said.
 create function recollect_graph_outdated() returns trigger language plpgsql as $$
 begin
-    if exists (select from memory_concepts where memory_id = old.id)
-        or exists (select from edge_evidence where memory_id = old.id) then
+    if exists (select from memory_concepts where owner = old.owner and memory_id = old.id)
+        or exists (select from edge_evidence where owner = old.owner and memory_id = old.id) then
         perform recollect_graph_alone(old.owner);
     end if;
-    delete from extractions where memory_id = old.id;
+    delete from extractions where owner = old.owner and memory_id = old.id;
     if new.is_sensitive then
         perform recollect_graph_left(old.owner, old.id);
     else
         update edge_evidence set withdrawn_at = now()
-        where memory_id = old.id and withdrawn_at is null;
-        delete from memory_concepts where memory_id = old.id;
+        where owner = old.owner and memory_id = old.id and withdrawn_at is null;
+        delete from memory_concepts where owner = old.owner and memory_id = old.id;
     end if;
     return new;
 end
@@ -623,24 +675,23 @@ for each statement execute function recollect_graph_unmentioned();
 
 create function recollect_graph_unsaid() returns trigger language plpgsql as $$
 declare
-    touched uuid[];
+    touched record;
     sources uuid[];
     relations text[];
 begin
-    select array_agg(distinct edge_id) into touched from gone;
-    if touched is null then
-        return null;
-    end if;
-    select array_agg(source), array_agg(relation) into sources, relations
-    from concept_edges where id = any(touched) and is_single;
-    perform recollect_graph_weigh(touched);
-    perform recollect_graph_settle(sources, relations);
-    perform recollect_graph_tidy(g.owner, g.keys, false), recollect_graph_grew(g.owner)
-    from (
-        select owner, array_agg(distinct key) as keys
-        from (select owner, source_key as key from gone union select owner, target_key from gone) k
-        group by owner
-    ) g;
+    for touched in
+        select g.owner, array_agg(distinct g.edge_id) as edges,
+            array_agg(distinct g.source_key) || array_agg(distinct g.target_key) as keys
+        from gone g group by g.owner order by g.owner
+    loop
+        select array_agg(c.source), array_agg(c.relation) into sources, relations
+        from concept_edges c
+        where c.owner = touched.owner and c.id = any(touched.edges) and c.is_single;
+        perform recollect_graph_weigh(touched.owner, touched.edges);
+        perform recollect_graph_settle(touched.owner, sources, relations);
+        perform recollect_graph_tidy(touched.owner, touched.keys, false);
+        perform recollect_graph_grew(touched.owner);
+    end loop;
     return null;
 end
 $$;
@@ -655,9 +706,12 @@ for each statement execute function recollect_graph_unsaid();
 RECALLS = """
 -- Which memories were recalled, and since when that is recorded.
 create table recalls (
-    memory_id uuid primary key references memories (id) on delete cascade,
+    owner text not null,
+    memory_id uuid not null,
     recalled_at timestamptz not null,
-    times integer not null
+    times integer not null,
+    primary key (owner, memory_id),
+    foreign key (owner, memory_id) references memories (owner, id) on delete cascade
 );
 
 create table recalls_kept (since timestamptz not null, single boolean unique default true);
@@ -666,6 +720,7 @@ insert into recalls_kept (since) values (now());
 """
 
 ADMIN = """
+-- Not keyed by owner: a key is found by its digest, before it is known whose it is.
 create table keys (
     id uuid primary key,
     owner text not null,

@@ -16,7 +16,8 @@ branch_labels = ("vectors",)
 depends_on = None
 
 SPACES = """
--- swept_to: up to which id the space's missing rows were added; null when all were.
+-- swept_owner, swept_to: up to which memory, by owner and id, the space's missing rows were added;
+-- swept_to is null when all were.
 -- opened_in: a memory written by a transaction older than this one may not know of the space.
 -- is_former: the space that `recollect reembed --rollback` goes back to. Not every retired space
 -- is: another may be left by a cancellation that was killed half way.
@@ -33,6 +34,7 @@ create table spaces (
     created_at timestamptz not null default now(),
     opened_in xid8 not null default pg_current_xact_id(),
     last_error text,
+    swept_owner text not null default '',
     swept_to uuid default '00000000-0000-0000-0000-000000000000',
     constraint spaces_identity unique (model, revision, dimension, distance)
 );
@@ -49,8 +51,9 @@ EMBEDDINGS = """
 -- due_at: not claimed before; pushed on by a claim and by a failure, infinity when parked.
 -- context_hash: of the turns before that are embedded with a turn.
 create table embeddings (
-    space_id integer not null,
+    owner text not null,
     memory_id uuid not null,
+    space_id integer not null,
     sensitive boolean not null generated always as (false) stored,
     content_hash bytea not null,
     context_hash bytea,
@@ -58,9 +61,9 @@ create table embeddings (
     due_at timestamptz not null default now(),
     last_error text,
     vector halfvec,
-    primary key (memory_id, space_id),
-    constraint embeddings_of_what_may_leave foreign key (memory_id, sensitive)
-        references memories (id, is_sensitive) on delete cascade
+    primary key (owner, memory_id, space_id),
+    constraint embeddings_of_what_may_leave foreign key (owner, memory_id, sensitive)
+        references memories (owner, id, is_sensitive) on delete cascade
 );
 
 -- Vectors of more than about 1,000 numbers would be moved out of the row, and an exact search would
@@ -76,8 +79,8 @@ create index embeddings_pending on embeddings (space_id, due_at) where vector is
 create function recollect_embed_added() returns trigger language plpgsql as $$
 begin
     if exists (select from spaces where state <> 'retired') then
-        insert into embeddings (space_id, memory_id, content_hash)
-        select s.id, m.id, sha256(convert_to(m.content, 'UTF8'))
+        insert into embeddings (owner, memory_id, space_id, content_hash)
+        select m.owner, m.id, s.id, sha256(convert_to(m.content, 'UTF8'))
         from added m cross join spaces s
         where s.state <> 'retired' and not m.is_sensitive and m.deleted_at is null;
         if found then
@@ -95,7 +98,7 @@ for each statement execute function recollect_embed_added();
 create function recollect_embed_outdated() returns trigger language plpgsql as $$
 begin
     if exists (select from spaces) then
-        delete from embeddings where memory_id = old.id;
+        delete from embeddings where owner = old.owner and memory_id = old.id;
     end if;
     return new;
 end
@@ -111,10 +114,10 @@ for each row when (
 create function recollect_embed_changed() returns trigger language plpgsql as $$
 begin
     if exists (select from spaces where state <> 'retired') then
-        insert into embeddings (space_id, memory_id, content_hash)
-        select s.id, new.id, sha256(convert_to(new.content, 'UTF8'))
+        insert into embeddings (owner, memory_id, space_id, content_hash)
+        select new.owner, new.id, s.id, sha256(convert_to(new.content, 'UTF8'))
         from spaces s where s.state <> 'retired'
-        on conflict (memory_id, space_id) do update
+        on conflict (owner, memory_id, space_id) do update
         set content_hash = excluded.content_hash, vector = null, attempts = 0, due_at = now(),
             last_error = null;
         perform pg_notify('recollect_embeddings', '');
@@ -137,18 +140,19 @@ CONTEXT = r"""
 -- becomes sensitive, in the same transaction, by the trigger below. The foreign key backs it up for
 -- what is erased or becomes sensitive.
 create table embedding_context (
-    space_id integer not null,
+    owner text not null,
     memory_id uuid not null,
+    space_id integer not null,
     before_id uuid not null,
     sensitive boolean not null generated always as (false) stored,
-    primary key (memory_id, space_id, before_id),
-    foreign key (memory_id, space_id) references embeddings (memory_id, space_id)
+    primary key (owner, memory_id, space_id, before_id),
+    foreign key (owner, memory_id, space_id) references embeddings (owner, memory_id, space_id)
         on delete cascade,
-    constraint embedding_context_of_what_may_leave foreign key (before_id, sensitive)
-        references memories (id, is_sensitive)
+    constraint embedding_context_of_what_may_leave foreign key (owner, before_id, sensitive)
+        references memories (owner, id, is_sensitive)
 );
 
-create index embedding_context_before on embedding_context (before_id);
+create index embedding_context_before on embedding_context (owner, before_id);
 
 -- When many projects have a session of one name, the last two turns of one may be thousands back.
 -- Not the project itself: `is not distinct from`, which a turn without a project needs, uses no
@@ -157,7 +161,7 @@ create index memories_turns
 on memories (owner, session, coalesce(project, ''), created_at desc, id desc)
 where category = 'episode' and deleted_at is null;
 
--- The lock is the one that every change of a memory takes a little later anyway (recollect_order):
+-- The lock is the one that every change of a memory takes a little later anyway (recollect_draw):
 -- without it two transactions that change neighbours would wait for each other's rows. The rows of
 -- vectors are locked before they are written, as a claim does it, and each is written only once:
 -- for a second write Postgres would check its memory again, which may be locked by a transaction
@@ -173,7 +177,7 @@ begin
     if old.category <> 'episode' then
         return coalesce(new, old);
     end if;
-    perform recollect_order(old.owner);
+    perform recollect_draw(old.owner, 0);
     if tg_op = 'UPDATE' and (old.session, old.project) is distinct from (new.session, new.project)
         and new.category = 'episode' and new.deleted_at is null and not new.is_sensitive
         and char_length(new.content) <= 300
@@ -190,25 +194,29 @@ begin
             ) m
             where char_length(m.content) <= 300);
     end if;
-    holding := array(select c.memory_id from embedding_context c where c.before_id = old.id);
+    holding := array(
+        select c.memory_id from embedding_context c
+        where c.owner = old.owner and c.before_id = old.id);
     perform from embeddings e
-    where e.memory_id = any(old.id || moved || holding)
+    where e.owner = old.owner and e.memory_id = any(old.id || moved || holding)
     order by e.memory_id, e.space_id
     for update;
     with concerned as materialized (
         select memory_id, space_id from embedding_context
-        where before_id = old.id or memory_id = old.id
+        where owner = old.owner and (before_id = old.id or memory_id = old.id)
         union
-        select memory_id, space_id from embeddings where memory_id = any(moved)
+        select memory_id, space_id from embeddings
+        where owner = old.owner and memory_id = any(moved)
     ), gone as (
         delete from embedding_context c using concerned
-        where c.memory_id = concerned.memory_id and c.space_id = concerned.space_id
+        where c.owner = old.owner and c.memory_id = concerned.memory_id
+            and c.space_id = concerned.space_id
     )
     update embeddings e set vector = null, context_hash = '\x00', attempts = 0, due_at = now(),
         last_error = null
     from concerned
-    where e.memory_id = concerned.memory_id and e.space_id = concerned.space_id
-        and e.context_hash is distinct from '\x00';
+    where e.owner = old.owner and e.memory_id = concerned.memory_id
+        and e.space_id = concerned.space_id and e.context_hash is distinct from '\x00';
     if found then
         perform pg_notify('recollect_embeddings', '');
     end if;
@@ -233,11 +241,12 @@ CONCEPT_VECTORS = """
 -- The vectors of concepts' names. No foreign key to spaces, as above; the rows of a space that is
 -- given up are removed when the next one is filled.
 create table concept_vectors (
-    concept_id uuid not null references concepts (id) on delete cascade,
-    space_id integer not null,
     owner text not null,
+    concept_id uuid not null,
+    space_id integer not null,
     vector halfvec not null,
-    primary key (concept_id, space_id)
+    primary key (owner, concept_id, space_id),
+    foreign key (owner, concept_id) references concepts (owner, id) on delete cascade
 );
 """
 

@@ -11,7 +11,7 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, nullcontext
-from typing import Final
+from typing import Any, Final
 
 import structlog
 
@@ -79,7 +79,7 @@ async def _run(settings: Settings, *, once: bool, retry: bool) -> dict[str, int]
             working = asyncio.create_task(_work(workers, once=once))
             stopped = asyncio.create_task(stopping.wait())
             await asyncio.wait([working, stopped], return_when=asyncio.FIRST_COMPLETED)
-            await cancel_and_wait(working, stopped)
+            await _stop(server, working, stopped)
         if not working.cancelled():
             counts["failing"] = working.result()
     return counts
@@ -139,7 +139,12 @@ async def working_inside(server: Server) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        await cancel_and_wait(*tasks)
+        await _stop(server, *tasks)
+
+
+async def _stop(server: Server, *tasks: asyncio.Task[Any]) -> None:
+    """A worker needs a moment to give back what it claimed."""
+    await cancel_and_wait(*tasks, cancel_again=5 * server.settings.timeouts.give_back)
 
 
 async def persist(step: Step, sleep: Sleep = asyncio.sleep) -> None:

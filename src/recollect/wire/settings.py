@@ -52,7 +52,7 @@ class SettingsSaid(Shape):
     lexical_weight: float
 
     def to_settings(self) -> RecallSettings:
-        return RecallSettings.stored(self.model_dump())
+        return RecallSettings().with_stored(self.model_dump())
 
 
 def _legal(name: str) -> dict[str, Any]:

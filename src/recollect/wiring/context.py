@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from recollect.core.errors import InvalidInput
+from recollect.core.recall.settings import RecallSettings
 from recollect.ports.recall import Reranker
 from recollect.ports.stores import MemoryStore, SettingsStore
 from recollect.usecases.context import Context
@@ -43,6 +44,8 @@ def build_context(store: _Store, settings: Settings) -> Context:
         clock=SystemClock(),
         legs={"lexical": lexical_leg(store)},
         limits=settings.limits,
+        default_settings=RecallSettings().scaled(settings.timeout_factor),
+        timeouts=settings.timeouts,
     )
 
 

@@ -165,8 +165,15 @@ async def open_cached(settings: Settings) -> AsyncIterator[Cached]:
         remote as server,
         _recalls_of(store) as shown,
     ):
-        sync = SqliteSync(store, settings.owner, clock, sensitive=settings.sync_sensitive)
-        context = replace(build_context(store, settings), revisions=sync)
+        context = build_context(store, settings)
+        sync = SqliteSync(
+            store,
+            settings.owner,
+            clock,
+            sensitive=settings.sync_sensitive,
+            default_settings=context.default_settings,
+        )
+        context = replace(context, revisions=sync)
         lock = SyncLock(settings.sqlite_path.with_suffix(".sync-lock"))
         run = SyncRun(sync, server, clock, lock, settings.timeouts)
         engine = Engine(sync, server, clock, interval=settings.sync_interval, warn=_warn_of_sync)

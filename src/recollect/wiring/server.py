@@ -166,7 +166,7 @@ async def open_server(
                 legs = {**context.legs, "dense": no_dense_leg(store.vector_note)}
                 context = replace(context, legs=legs, broken_legs=frozenset({"dense"}))
         else:
-            embedding = EmbeddingContext(vectors, embedders, settings.embedder)
+            embedding = EmbeddingContext(vectors, embedders, settings.embedder, settings.timeouts)
             context = replace(context, queue=vectors, parked=vectors.parked)
             if settings.embedder != NO_EMBEDDER:
                 backlog = await stack.enter_async_context(Backlog(vectors))
@@ -179,6 +179,7 @@ async def open_server(
             reader,
             settings.graph_llm_calls,
             callers.yield_to_callers,
+            timeouts=settings.timeouts,
         )
         if settings.graph != "off":
             context = replace(context, graph_progress=graph.progress)

@@ -57,7 +57,9 @@ def urls(cluster: Cluster, database_url: str) -> tuple[str, str]:
 
 
 @asynccontextmanager
-async def opened(urls: tuple[str, str]) -> AsyncIterator[tuple[Filler, AsyncConnection[Any]]]:
+async def opened(
+    urls: tuple[str, str], batch: int = 5_000
+) -> AsyncIterator[tuple[Filler, AsyncConnection[Any]]]:
     clusters, (url, admin_url) = Clusters(1), urls
     async with (
         PostgresStore(url) as store,
@@ -66,7 +68,7 @@ async def opened(urls: tuple[str, str]) -> AsyncIterator[tuple[Filler, AsyncConn
         assert store.vectors is not None, store.vector_note
         space = await store.vectors.open_space(NAME, clusters.space)
         await store.vectors.claim(space, 1)
-        yield Filler(connection, store, store.vectors, space, clusters), connection
+        yield Filler(connection, store, store.vectors, space, clusters, batch), connection
 
 
 async def indexes_of(connection: AsyncConnection[Any]) -> set[str]:
@@ -156,10 +158,7 @@ async def test_a_fill_stores_every_owner_with_vectors_and_graph(urls: tuple[str,
 
 
 @pytest.mark.anyio
-async def test_a_killed_fill_continues(
-    urls: tuple[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("recollect.bench.scale.fill._BATCH", 50)
+async def test_a_killed_fill_continues(urls: tuple[str, str]) -> None:
     population = Population.mixed(20, 200, seed=1)
 
     def kill_after_100(what: str, done: int, _total: int) -> None:
@@ -173,7 +172,7 @@ async def test_a_killed_fill_continues(
     async with opened(urls) as (_, connection):
         before = await indexes_of(connection)
     for kill in (kill_after_100, kill_while_building):
-        async with opened(urls) as (filler, _):
+        async with opened(urls, batch=50) as (filler, _):
             with pytest.raises(Killed):
                 await filler.fill_to(population, 200, kill)
     stored: list[int] = []
@@ -194,17 +193,14 @@ async def test_a_killed_fill_continues(
 
 
 @pytest.mark.anyio
-async def test_a_cancelled_fill_finishes_its_batch(
-    urls: tuple[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("recollect.bench.scale.fill._BATCH", 50)
+async def test_a_cancelled_fill_finishes_its_batch(urls: tuple[str, str]) -> None:
     population = Population.single(200, seed=1)
 
     def cancel(what: str, _done: int, _total: int) -> None:
         if what.startswith("storing"):
             filling.cancel()
 
-    async with opened(urls) as (filler, connection):
+    async with opened(urls, batch=50) as (filler, connection):
         filling = asyncio.create_task(filler.fill_to(population, 200, cancel))
         with pytest.raises(asyncio.CancelledError):
             await filling

@@ -50,8 +50,6 @@ from recollect.wiring import build_context, open_postgres
 OWNER: Final = "bench"
 # Enough to keep a store busy while each of them waits for its disk.
 _WRITERS: Final = 8
-# As long as it may take to build a model on a slow machine.
-_LOADING_SECONDS: Final = 300.0
 _LOOK_SECONDS: Final = 0.2
 _BEGINNING: Final = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -241,9 +239,10 @@ async def _compare(context: GraphContext, data: EvaluationSet, progress: Progres
         progress(f"{data.name}: comparing names", names, max(waiting, names))
 
 
-async def wake(model: Embedder) -> None:
+async def wake(model: Embedder, max_seconds: float = 300.0) -> None:
     """A query waits only a moment for a model that is being loaded, and when all documents are
-    known from an earlier run nothing has loaded it: here it is worth waiting.
+    known from an earlier run nothing has loaded it: here it is worth waiting, as long as it may
+    take to build a model on a slow machine.
     """
     now = asyncio.get_running_loop().time
     begun = now()
@@ -251,7 +250,7 @@ async def wake(model: Embedder) -> None:
         try:
             await model.embed_query("Is it ready?")
         except ModelUnavailable:
-            if now() - begun > _LOADING_SECONDS:
+            if now() - begun > max_seconds:
                 raise
             await asyncio.sleep(_LOOK_SECONDS)
         else:

@@ -37,7 +37,6 @@ from recollect.core.recall.space import StoredSpace
 Progress = Callable[[str, int, int], None]
 
 VECTORS: Final = "vectors (HNSW)"
-_BATCH: Final = 5_000
 # A write takes one advisory lock for each owner, and they must fit into Postgres's lock table.
 _OWNERS_PER_BATCH: Final = 500
 TABLES: Final = (
@@ -95,7 +94,9 @@ class Filling:
 
 
 class Filler:
-    """`connection` is the superuser's, in autocommit: it alone may COPY for any owner."""
+    """`connection` is the superuser's, in autocommit: it alone may COPY for any owner. So many
+    memories go into a `batch`.
+    """
 
     def __init__(
         self,
@@ -104,9 +105,11 @@ class Filler:
         vectors: PostgresVectors,
         space: StoredSpace,
         clusters: Clusters,
+        batch: int = 5_000,
     ) -> None:
         self._connection = connection
         self._store = store
+        self._batch = batch
         self._vectors = vectors
         self._space = space
         self._clusters = clusters
@@ -123,7 +126,7 @@ class Filler:
             )
         if stored < rows:
             await self._drop_indexes()
-        for batch in _batches(population, stored, rows):
+        for batch in _batches(population, stored, rows, self._batch):
             await _to_the_end(self._store_batch(population, batch))
             stored += sum(part.last - part.first for part in batch)
             progress(f"storing {rows:,} memories", stored, rows)
@@ -214,10 +217,10 @@ def _graph(
     return [known[n] for n in new], mentions
 
 
-def _batches(population: Population, first: int, last: int) -> Iterator[list[Slice]]:
+def _batches(population: Population, first: int, last: int, size: int) -> Iterator[list[Slice]]:
     """Bounded in memories and in owners; a large owner fills several."""
     batch: list[Slice] = []
-    room = _BATCH
+    room = size
     for part in population.slices(first, last):
         start = part.first
         while start < part.last:
@@ -227,7 +230,7 @@ def _batches(population: Population, first: int, last: int) -> Iterator[list[Sli
             start = end
             if room == 0 or len(batch) == _OWNERS_PER_BATCH:
                 yield batch
-                batch, room = [], _BATCH
+                batch, room = [], size
     if batch:
         yield batch
 

@@ -18,6 +18,9 @@ from recollect.core.recall.fusion import FUSIONS, Fusion
 from recollect.core.recall.ranking import PRIOR_STRENGTH
 from recollect.core.recall.request import MAX_WEIGHT, LegName
 
+_MAX_DEADLINE_MS: Final = 60_000
+_MAX_RERANK_MS: Final = 10_000
+
 
 @dataclass(frozen=True, slots=True)
 class WordQuery:
@@ -58,12 +61,21 @@ class RecallSettings:
     rerank_depth: int = 25
     rerank_timeout_ms: int = 500
 
-    @classmethod
-    def stored(cls, rows: Mapping[str, object]) -> RecallSettings:
-        """The defaults with a store's rows in their places. A row this version cannot use, such as
-        one that a newer version wrote, is left out: it must not stop every recall.
+    def with_stored(self, rows: Mapping[str, object]) -> RecallSettings:
+        """These defaults with a store's rows in their places. A row this version cannot use, such
+        as one that a newer version wrote, is left out: it must not stop every recall.
         """
-        return cls(**_usable(rows))
+        return replace(self, **_usable(rows))
+
+    def scaled(self, factor: float) -> RecallSettings:
+        """These defaults with time limits `factor` times as long, up to the longest allowed: for a
+        slow machine.
+        """
+        return replace(
+            self,
+            deadline_ms=min(round(factor * self.deadline_ms), _MAX_DEADLINE_MS),
+            rerank_timeout_ms=min(round(factor * self.rerank_timeout_ms), _MAX_RERANK_MS),
+        )
 
     def weights(self) -> dict[LegName, float]:
         return {
@@ -190,12 +202,12 @@ LEGAL: Final[Mapping[str, Range | Choice | Switch]] = {
     "vote": Range(0, 100),
     "rrf_k": Range(1, 1_000, whole=True),
     "depth": Range(1, 1_000, whole=True),
-    "deadline_ms": Range(10, 60_000, whole=True),
+    "deadline_ms": Range(10, _MAX_DEADLINE_MS, whole=True),
     "exact_bonus": Range(0, 1),
     "prior_strength": Range(0, 1),
     "rerank": Switch(),
     "rerank_depth": Range(5, 50, whole=True),
-    "rerank_timeout_ms": Range(10, 10_000, whole=True),
+    "rerank_timeout_ms": Range(10, _MAX_RERANK_MS, whole=True),
 }
 
 

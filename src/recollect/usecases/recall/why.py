@@ -41,7 +41,7 @@ from recollect.usecases.memory.projects import resolve_scope
 from recollect.usecases.recall.hits import build_hits
 from recollect.usecases.recall.legs import LegOutcome, collect_answers
 from recollect.usecases.recall.rank import Ranking
-from recollect.usecases.recall.why_context import SEARCH_DEPTH, SECONDS, SHARES, WhyContext
+from recollect.usecases.recall.why_context import SEARCH_DEPTH, SHARES, WhyContext
 
 if TYPE_CHECKING:
     from recollect.ports.stores import MemoryStore
@@ -63,7 +63,7 @@ async def why(
         raise find.not_found(reference)
     settings = await tune.settings(context)
     clock = asyncio.get_running_loop().time
-    deadline = Deadline(clock(), SECONDS, clock, SHARES)
+    deadline = Deadline(clock(), context.timeouts.why, clock, SHARES)
     asked = RecallContext.create(owner, request, settings, deadline)
     memory, bars = await _as_known(store, asked, memory)
     is_outside = any(bar.kind != "excluded" for bar in bars)

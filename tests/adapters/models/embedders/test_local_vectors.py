@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 import shutil
 from collections.abc import Sequence
@@ -23,6 +22,8 @@ from recollect.adapters.models.embedders.local_runtime import Encoder, Reading
 from recollect.adapters.models.embedders.onnx_encoder import build_encoder, distance_buckets
 from recollect.adapters.models.embedders.onnx_graph import Precision
 from recollect.adapters.models.embedders.weights_safetensors import read_weights
+
+pytestmark = pytest.mark.anyio
 
 TEXTS = {
     "a sentence": "The staging database is read-only on Fridays.",
@@ -88,18 +89,15 @@ def test_int8_agrees_with_the_reference(
     assert sum(number**2 for number in vector) == pytest.approx(1, abs=1e-5)
 
 
-def test_a_vector_depends_neither_on_its_neighbours_nor_on_the_occasion(
+async def test_a_vector_depends_neither_on_its_neighbours_nor_on_the_occasion(
     models_folder: Path,
 ) -> None:
     texts = list(TEXTS.values())
 
-    async def embed() -> None:
-        async with local_embedder(models_folder, timeouts=UNHURRIED) as embedder:
-            together = await embedder.embed_documents(texts)
-            assert await embedder.embed_documents(texts[::-1]) == together[::-1]
-            assert [await embedder.embed_query(text) for text in texts] == together
-
-    asyncio.run(embed())
+    async with local_embedder(models_folder, timeouts=UNHURRIED) as embedder:
+        together = await embedder.embed_documents(texts)
+        assert await embedder.embed_documents(texts[::-1]) == together[::-1]
+        assert [await embedder.embed_query(text) for text in texts] == together
 
 
 def test_padding_does_not_move_a_vector_of_the_int8_graph(models_folder: Path) -> None:
@@ -122,16 +120,13 @@ def test_padding_does_not_move_a_vector_of_the_int8_graph(models_folder: Path) -
         assert cosine(together[row], alone[0]) >= 0.9999
 
 
-def test_a_paraphrase_is_nearer_than_an_unrelated_sentence(models_folder: Path) -> None:
-    async def embed() -> None:
-        async with local_embedder(models_folder, timeouts=UNHURRIED) as embedder:
-            query = await embedder.embed_query("How do I get my money back?")
-            near, far = await embedder.embed_documents(
-                ["Refunds are paid within thirty days of purchase.", "The cat sleeps all day."]
-            )
-        assert cosine(query, near) > cosine(query, far) + 0.2
-
-    asyncio.run(embed())
+async def test_a_paraphrase_is_nearer_than_an_unrelated_sentence(models_folder: Path) -> None:
+    async with local_embedder(models_folder, timeouts=UNHURRIED) as embedder:
+        query = await embedder.embed_query("How do I get my money back?")
+        near, far = await embedder.embed_documents(
+            ["Refunds are paid within thirty days of purchase.", "The cat sleeps all day."]
+        )
+    assert cosine(query, near) > cosine(query, far) + 0.2
 
 
 def test_the_text_beyond_256_tokens_has_no_effect(int8: Encoder) -> None:

@@ -16,7 +16,6 @@ from recollect.adapters.postgres.store import PostgresStore
 from recollect.core.errors import ModelBusy, ModelUnavailable
 from recollect.core.graph.extraction import Extraction, ExtractionJob, read_by_rules
 from recollect.core.recall.space import Space
-from recollect.usecases.graph import extract
 from recollect.usecases.graph.extract import GraphContext
 from recollect.usecases.graph.manage import LocalGraph
 from recollect.usecases.workers.graph import GraphStep
@@ -175,18 +174,14 @@ async def test_reading_goes_on_where_no_name_can_be_compared(store: PostgresStor
     assert await concept(store, "Zermatt") is not None
 
 
-async def test_a_text_that_cannot_be_read_does_not_stop_the_others(
-    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-
+async def test_a_text_that_cannot_be_read_does_not_stop_the_others(store: PostgresStore) -> None:
     def stumble(job: ExtractionJob) -> Extraction:
         if "odd" in job.content:
             raise ValueError("odd text of a memory")
         return read_by_rules(job)
 
-    monkeypatch.setattr(extract, "read_by_rules", stumble)
     await fill(store, memory(1, "an odd one"), memory(2, "They left Zermatt"))
-    await work_off(store)
+    await Worker(GraphStep(GraphContext(store.graph, rules=stumble))).work_off()
     assert await concept(store, "Zermatt") is not None
     progress = await store.graph.progress(1)
     assert (progress.extracted, progress.waiting, progress.last_error) == (1, 1, "ValueError")

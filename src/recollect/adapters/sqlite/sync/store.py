@@ -74,13 +74,20 @@ class SqliteSync:
     """Implements the `SyncStore` port for one owner. `sensitive`: such memories travel, too."""
 
     def __init__(
-        self, store: SqliteStore, owner: str, clock: Clock, *, sensitive: bool = False
+        self,
+        store: SqliteStore,
+        owner: str,
+        clock: Clock,
+        *,
+        sensitive: bool = False,
+        default_settings: RecallSettings | None = None,
     ) -> None:
         self._writer, self._reader = store.threads.writer, store.threads.reader
         self._settings: SettingsStore = store
         self._owner = owner
         self._clock = clock
         self._sensitive = sensitive
+        self._default_settings = default_settings or RecallSettings()
         self.request_characters = REQUEST_CHARACTERS
 
     async def store_id(self) -> UUID:
@@ -221,7 +228,7 @@ class SqliteSync:
         return await self._write(lambda writer: writer.execute(statement, (self._owner,)).rowcount)
 
     async def follow_settings(self, said: Mapping[str, object]) -> None:
-        here = RecallSettings.stored(await self._settings.read_settings())
+        here = self._default_settings.with_stored(await self._settings.read_settings())
         if changes := here.to_follow(said):
             await self._settings.write_settings(changes, by=_SERVER, at=self._clock.now())
 

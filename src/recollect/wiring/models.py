@@ -31,7 +31,7 @@ def find_models(settings: Settings) -> Iterator[FoundModel]:
 def built_folder(settings: Settings, name: str) -> Path | None:
     """Where the model of this name is built; None if it is not one that is built here."""
     model = LOCAL_MODELS.get(name)
-    return model and model_folder(model, settings.models_folder)
+    return None if model is None else model_folder(model, settings.models_folder)
 
 
 def fetch_model(

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from recollect.core.recall.space import (
         EmbeddingJob,
         EmbeddingProgress,
+        Gap,
         Space,
         StoredSpace,
     )
-
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from recollect.core.recall.space import Gap, Space, StoredSpace
+    from recollect.core.recall.tokens import EmbeddedText
 
 
 class Embedder(Protocol):
@@ -42,6 +38,21 @@ class Embedder(Protocol):
     def embed_query(self, text: str) -> Awaitable[list[float]]:
         """The vector of a question. A local model may start before it is awaited; errors are raised
         when it is.
+        """
+
+
+@runtime_checkable
+class TokenEmbedder(Embedder, Protocol):
+    """A model that also gives the vectors of a text's tokens, in the same pass. Not every model
+    behind it exposes them: then `tokens` is None.
+    """
+
+    async def embed_documents_with_tokens(self, texts: Sequence[str]) -> list[EmbeddedText]:
+        """What `embed_documents` gives, with the tokens of each text."""
+
+    def embed_query_with_tokens(self, text: str) -> Awaitable[EmbeddedText]:
+        """What `embed_query` gives, with the query's tokens: not those of an instruction that the
+        model wants before it.
         """
 
 

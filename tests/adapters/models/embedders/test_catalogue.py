@@ -81,7 +81,12 @@ async def test_hosted_names_carry_what_decides_about_the_vectors(
     ("name", "options", "field", "said"),
     [
         ("none", {}, "model", "unknown embedding model 'none'"),
-        ("minillm", {}, "model", "minilm, minilm-fp32, mpnet, folder:/PATH"),
+        (
+            "minillm",
+            {},
+            "model",
+            "minilm, granite-30m, gte-small, multilingual, mpnet, minilm-fp32, folder:/PATH",
+        ),
         ("openai", {}, "model", "unknown embedding model 'openai'"),
         ("voyage/voyage-3.5", {}, "RECOLLECT_VOYAGE_API_KEY", "Set RECOLLECT_VOYAGE_API_KEY"),
         ("compatible/x@8", {}, "RECOLLECT_COMPATIBLE_URL", "Set RECOLLECT_COMPATIBLE_URL"),

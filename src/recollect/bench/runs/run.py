@@ -17,7 +17,7 @@ from uuid import UUID
 from recollect.adapters.in_memory import InMemoryStore
 from recollect.bench.data.datasets import Question
 from recollect.bench.runs.champions import insert_champions
-from recollect.bench.runs.configs import Config
+from recollect.bench.runs.configs import UNHURRIED, Config
 from recollect.bench.runs.stage import OWNER, Progress, Stage
 from recollect.core.errors import StoreError
 from recollect.core.memory.memory import EVERYWHERE, Scope
@@ -38,8 +38,6 @@ from recollect.usecases.recall.recall import recall
 LIMIT: Final = 20
 """As many hits as the deepest metric looks at."""
 
-# Nothing is left out for being late: a benchmark on a busy machine measures the same ranking.
-_UNHURRIED: Final[Mapping[str, object]] = {"deadline_ms": 60_000, "rerank_timeout_ms": 10_000}
 # Reading all of a set's texts at once would be one very large answer.
 _READ_AT_ONCE: Final = 1_000
 
@@ -115,7 +113,7 @@ class Runner:
 
     async def run(self, config: Config, progress: Progress, *, timed: int = 0) -> Run:
         """`timed`: how many questions, spread over the set, are asked again by the clock."""
-        settings = RecallSettings().changed({**config.settings, **_UNHURRIED})
+        settings = RecallSettings().changed({**config.settings, **UNHURRIED})
         context = await self._parts(settings)
         data = self._stage.data
         answers: dict[str, Answer] = {}

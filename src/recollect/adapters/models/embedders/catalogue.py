@@ -1,6 +1,6 @@
 """Embedding models by name: the one place that knows how each kind of name becomes an embedder.
 
-    minilm, mpnet                    built on this machine from the package index
+    minilm, granite-30m, …           built on this machine from a package
     folder:/path/to/model            a folder with model.onnx and tokenizer.json
     hub:BAAI/bge-large-en-v1.5       a hub model, through fastembed
     voyage/voyage-3.5                hosted; openai/…, cohere/… likewise

@@ -21,6 +21,7 @@ from tests.conformance.samples import OWNER, fill_background, ids, memory, searc
 from tests.real_parts import PGBOUNCER
 from tests.waiting import SECONDS, wait_until
 
+from recollect.adapters.postgres.access import ADMIN
 from recollect.adapters.postgres.limits import Limits
 from recollect.core.recall.settings import RecallSettings
 from recollect.core.recall.space import EmbeddingProgress, Space
@@ -167,7 +168,7 @@ async def test_a_worker_polls_behind_a_pooler(pooled_url: str) -> None:
             await vectors.wait_for_work(600)
         (job,) = await vectors.claim(space, 1)
         assert await vectors.finish(space, [(job, NORTH)]) == 1
-        async with store.pool.transaction() as connection:
+        async with store.pool.transaction(ADMIN) as connection:
             cursor = await connection.execute("select pg_listening_channels()")
             assert await cursor.fetchall() == []
 
@@ -179,7 +180,7 @@ async def test_search_settings_do_not_leak_to_the_next_transaction(pooled_url: s
         await embed_all(vectors, space)
         for _ in range(4):
             assert await nearest(vectors, space, depth=RecallSettings().depth) == ids(1)
-            async with store.pool.transaction() as connection:
+            async with store.pool.transaction(ADMIN) as connection:
                 cursor = await connection.execute("show enable_sort")
                 assert await cursor.fetchall() == [{"enable_sort": "on"}]
         assert await store.get(OWNER, ids(1)[0]) is not None

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from tests.conformance.samples import OWNER
 
+from recollect.adapters.postgres.access import ADMIN
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.adapters.postgres.vectors.index import PostgresVectors
 from recollect.core.memory.memory import EVERYWHERE, Scope
@@ -65,7 +66,7 @@ async def active(vectors: PostgresVectors) -> StoredSpace | None:
 
 async def rows(store: PostgresStore, statement: LiteralString, *params: object) -> list[Any]:
     """What plain SQL says, past everything the store guards."""
-    async with store.pool.transaction() as connection:
+    async with store.pool.transaction(ADMIN) as connection:
         cursor = await connection.execute(statement, params or None)
         return await cursor.fetchall() if cursor.description else []
 

@@ -129,6 +129,8 @@ async def working_inside(server: Server) -> AsyncIterator[None]:
     """While entered, workers run in this process, unless they are switched off."""
     if server.embedding is None and server.settings.embedder != NO_EMBEDDER:
         log.info("no recall by meaning", reason=server.vector_note)
+    if server.barrier_note:
+        log.warning("row-level security has no roles", reason=server.barrier_note)
     tasks: list[asyncio.Task[None]] = []
     if server.settings.worker != "off":
         if (context := embedding_of(server)) is not None:

@@ -60,7 +60,8 @@ _NO_MODEL: Final = (
 class Server:
     """What the shells of a server share. `database` says, for people, which Postgres it is.
 
-    Where vectors have no place, `embedding` is None and `vector_note` says why. `eraser` is the
+    Where vectors have no place, `embedding` is None and `vector_note` says why. `barrier_note` says
+    what is missing for row-level security to have roles of its own. `eraser` is the
     operator's; owners get the light one, which leaves the files of the database alone.
     """
 
@@ -73,6 +74,7 @@ class Server:
     graph: GraphContext
     embedding: EmbeddingContext | None = None
     vector_note: str = ""
+    barrier_note: str = ""
     on_recall: Callable[[Recollection], None] = lambda _: None
     eraser: OwnerEraser | None = None
     light_eraser: OwnerEraser | None = None
@@ -193,6 +195,7 @@ async def open_server(
             graph,
             embedding,
             store.vector_note,
+            store.barrier.note,
             eraser=store.eraser,
             light_eraser=store.light_eraser,
             recalls=store.recalls,

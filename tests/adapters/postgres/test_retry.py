@@ -16,6 +16,7 @@ from tests.conformance.samples import OWNER, memory
 from tests.strategies import MOMENT
 from tests.waiting import wait_until
 
+from recollect.adapters.postgres.access import ADMIN
 from recollect.adapters.postgres.errors import NotConnected, is_disconnect, translate
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.adapters.postgres.vectors.index import PostgresVectors
@@ -135,7 +136,7 @@ async def test_all_idle_connections_that_died_are_replaced_at_once(
     at_once = asyncio.Barrier(8)
 
     async def use_one() -> None:
-        async with store.pool.reading():
+        async with store.pool.reading(ADMIN):
             await at_once.wait()
 
     async with PostgresStore(database_url) as store:

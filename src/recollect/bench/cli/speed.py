@@ -16,6 +16,7 @@ from rich.progress import Progress as Bar
 
 from recollect.bench.cli.data import Data
 from recollect.bench.cli.measuring import ALL, check_writable, select_sets
+from recollect.bench.speed.copying import allow_copy
 from recollect.bench.speed.corpus import KINDS, OWNER, Corpus
 from recollect.bench.speed.recall import Measured, measure
 from recollect.bench.speed.report import SpeedReport, show
@@ -119,6 +120,7 @@ async def _measure_recall(
             await AsyncConnection.connect(url, autocommit=True) as connection,
             open_second_phase(store, mine) as second_phase,
         ):
+            await allow_copy(connection)
             context = replace(
                 build_context(store, mine), callers=callers, second_phase=second_phase
             )

@@ -100,7 +100,7 @@ async def found(
 
 async def _scope_rows(store: PostgresStore, scope: Scope) -> int:
     condition, params = within(OWNER, scope)
-    async with store.pool.transaction() as connection:
+    async with store.pool.transaction(OWNER) as connection:
         (explained,) = await execute_many(connection, params, lexical.scope_size(condition))
         return lexical.rows_of(explained)
 

@@ -14,6 +14,7 @@ from types import TracebackType
 import psycopg
 from psycopg import pq, sql
 
+from recollect.adapters.postgres.access import create_roles
 from recollect.adapters.postgres.embedded.account import account_for
 from recollect.adapters.postgres.embedded.cluster import Cluster, ping_server
 from recollect.adapters.postgres.embedded.errors import ClusterNotStarted, explaining_os_errors
@@ -166,6 +167,7 @@ def _ensure_role_and_database(cluster: Cluster) -> None:
             connection.execute(
                 sql.SQL("create role {} login password {}").format(role, sql.Literal(secret))
             )
+        create_roles(connection, ROLE)
         known = "select 1 from pg_database where datname = %s"
         if not connection.execute(known, [DATABASE]).fetchone():
             connection.execute(sql.SQL("create database {} owner {}").format(database, role))

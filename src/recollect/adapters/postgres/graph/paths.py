@@ -104,7 +104,7 @@ class PathFinder(PostgresComponent):
         self, owner: str, source: UUID, target: UUID, as_of: datetime | None = None
     ) -> GraphPath | None:
         """From one concept to another; None when there is none of six steps."""
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(owner) as connection:
             search = _Search(connection, owner, as_of)
             found = await search.find({source}, {target}, MAX_STEPS, _SEARCHES)
             return None if found is None else await search.explain(found[1])
@@ -116,7 +116,7 @@ class PathFinder(PostgresComponent):
         """From each of some memories or concepts to a memory, over at most two relationships."""
         starts = list(dict.fromkeys(from_ids))
         params = {"owner": owner, "ids": [*starts, memory_id]}
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(owner) as connection:
             cursor = await connection.execute(_CONCEPTS_OF, params)
             mentioned: dict[UUID, set[UUID]] = {}
             for row in await cursor.fetchall():

@@ -12,6 +12,7 @@ from psycopg.rows import DictRow
 
 from recollect.adapters.postgres.component import PostgresComponent
 from recollect.adapters.postgres.graph.as_of import PastMentions, read_past_mentions
+from recollect.adapters.postgres.pipeline import Session
 from recollect.adapters.postgres.pool import Connection
 from recollect.adapters.postgres.retry import retry_on_disconnect
 from recollect.core.graph.extraction import BY_MODEL
@@ -83,19 +84,19 @@ class GraphReader(PostgresComponent):
 
     @retry_on_disconnect
     async def version(self, owner: str) -> int:
-        async with self._pool.reading() as connection:
+        async with self._pool.reading(owner) as connection:
             return await read_version(connection, owner)
 
     @retry_on_disconnect
     async def named(self, owner: str, keys: Collection[str]) -> dict[str, UUID]:
-        async with self._pool.reading() as connection:
+        async with self._pool.reading(owner) as connection:
             cursor = await connection.execute(_NAMED, {"owner": owner, "keys": list(keys)})
             return {row["key"]: row["concept_id"] for row in await cursor.fetchall()}
 
     @retry_on_disconnect
     async def written(self, owner: str, keys: Collection[str]) -> dict[str, tuple[UUID, str]]:
         params = {"owner": owner, "keys": list(keys), "unnamed": list(UNWALKED_KINDS)}
-        async with self._pool.reading() as connection:
+        async with self._pool.reading(owner) as connection:
             cursor = await connection.execute(_NAMED_AS_WRITTEN, params)
             rows = await cursor.fetchall()
         return {row["key"]: (row["concept_id"], row["name"]) for row in rows}
@@ -104,9 +105,8 @@ class GraphReader(PostgresComponent):
     async def snapshot(self, owner: str, as_of: datetime | None = None) -> GraphSnapshot:
         params = {"owner": owner, "as_of": as_of, "model": BY_MODEL}
         past = PastMentions()
-        async with self._pool.transaction() as connection:
-            # One snapshot for all of it: an edge must not refer to a concept that is missing.
-            await connection.execute("set transaction isolation level repeatable read")
+        # One snapshot for all of it: an edge must not refer to a concept that is missing.
+        async with self._pool.transaction(owner, is_snapshot=True) as connection:
             version = await read_version(connection, owner)
             concepts = await (await connection.execute(_LABELS, params)).fetchall()
             if as_of is not None:
@@ -116,7 +116,7 @@ class GraphReader(PostgresComponent):
         return _to_snapshot(version, concepts, mentions, past, edges)
 
 
-async def read_version(connection: Connection, owner: str) -> int:
+async def read_version(connection: Session, owner: str) -> int:
     cursor = await connection.execute(_VERSION, {"owner": owner})
     row = await cursor.fetchone()
     return 0 if row is None else int(row["version"])

@@ -17,8 +17,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, LiteralString
 
-from psycopg import AsyncConnection
-
 from recollect.adapters.postgres.lexical.plan import (
     Arm,
     Lexeme,
@@ -34,7 +32,7 @@ from recollect.adapters.postgres.lexical.statistics import (
     known_of,
     words_asked,
 )
-from recollect.adapters.postgres.pipeline import execute_many
+from recollect.adapters.postgres.pipeline import Session, execute_many
 from recollect.adapters.postgres.rows import Condition
 from recollect.core.recall.request import Candidate
 
@@ -70,7 +68,7 @@ where m.search_vector @@ {match}::tsquery
 # The LIMIT is a fence as well: without it the score would be computed before the scope is checked.
 _ARM: Final[LiteralString] = """
 (select m.id, m.importance, m.created_at, m.search_vector
-from memories m
+from own_memories m
 where {where} and m.search_vector @@ {match}::tsquery{bound}
 limit {most})
 """
@@ -118,7 +116,7 @@ class LexicalSearch:
         return self.is_exhaustive or self.source != _TABLE
 
 
-async def search(conn: AsyncConnection[Any], query: str, wanted: LexicalSearch) -> list[Candidate]:
+async def search(conn: Session, query: str, wanted: LexicalSearch) -> list[Candidate]:
     """The `depth` best memories for any text, best first. No text raises; a text of stop words
     alone finds nothing.
     """
@@ -131,7 +129,7 @@ async def search(conn: AsyncConnection[Any], query: str, wanted: LexicalSearch) 
 
 
 async def _known(
-    conn: AsyncConnection[Any], query: str, wanted: LexicalSearch
+    conn: Session, query: str, wanted: LexicalSearch
 ) -> tuple[list[Lexeme], Statistics, int]:
     """The query's words, what is known of the owner's, and about how many rows the scope holds."""
     values = {**wanted.params, **words_asked(query)}
@@ -149,9 +147,7 @@ def rows_of(explained: Sequence[Any]) -> int:
     return int(explained[0][0][0]["Plan"]["Plan Rows"])
 
 
-async def _by_idf(
-    conn: AsyncConnection[Any], planned: Plan, wanted: LexicalSearch
-) -> list[Candidate]:
+async def _by_idf(conn: Session, planned: Plan, wanted: LexicalSearch) -> list[Candidate]:
     values: dict[str, object] = dict(wanted.params)
 
     def bind(value: object) -> LiteralString:

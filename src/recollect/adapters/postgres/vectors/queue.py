@@ -17,6 +17,7 @@ from hashlib import sha256
 from typing import Any, Final
 from uuid import UUID
 
+from recollect.adapters.postgres.access import WORKER
 from recollect.adapters.postgres.limits import Limits
 from recollect.adapters.postgres.listener import ListeningQueue
 from recollect.adapters.postgres.pool import Connection, Pool
@@ -268,7 +269,7 @@ class EmbeddingQueue(ListeningQueue):
 
     async def claim(self, space: StoredSpace, limit: int) -> list[EmbeddingJob]:
         while True:
-            async with self._pool.transaction() as connection:
+            async with self._pool.transaction(WORKER) as connection:
                 jobs = await self._claim(connection, space, limit)
             if jobs or not await self.sweep(space):
                 return jobs
@@ -280,7 +281,7 @@ class EmbeddingQueue(ListeningQueue):
             **_to_params(space, [job for job, _ in done]),
             "vectors": [vector_text(space.space, vector) for _, vector in done],
         }
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(WORKER) as connection:
             cursor = await connection.execute(_FINISH, params)
             if cursor.rowcount:
                 await connection.execute(_CLEAR_ERROR, {"space": space.id})
@@ -289,7 +290,7 @@ class EmbeddingQueue(ListeningQueue):
     async def unchanged(
         self, space: StoredSpace, jobs: Sequence[EmbeddingJob]
     ) -> list[EmbeddingJob]:
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(WORKER) as connection:
             cursor = await connection.execute(_UNCHANGED, _to_params(space, jobs))
             mine = {_key_of(row) for row in await cursor.fetchall()}
         return [job for job in jobs if (job.owner, job.memory_id) in mine]
@@ -303,13 +304,13 @@ class EmbeddingQueue(ListeningQueue):
             "growth": DELAY_GROWTH,
             "longest": LONGEST_DELAY,
         }
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(WORKER) as connection:
             await connection.execute(_FAIL, params)
 
     async def give_back(
         self, space: StoredSpace, jobs: Sequence[EmbeddingJob], error: str | None = None
     ) -> None:
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(WORKER) as connection:
             await connection.execute(_GIVE_BACK, _to_params(space, jobs))
             if error is not None:
                 params = {"space": space.id, "error": to_storable(error)}
@@ -318,25 +319,25 @@ class EmbeddingQueue(ListeningQueue):
                 await notify(connection)
 
     async def recovered(self, space: StoredSpace) -> None:
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(WORKER) as connection:
             await connection.execute(_RECOVERED, {"space": space.id})
 
     async def retry_parked(self, space: StoredSpace) -> int:
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(WORKER) as connection:
             cursor = await connection.execute(_RETRY, {"space": space.id})
             await notify(connection)
             return cursor.rowcount
 
     async def parked(self, owner: str, id: UUID) -> str | None:
         """The last error of a memory that failed too often to be embedded; None when it did not."""
-        async with self._pool.reading() as connection:
+        async with self._pool.reading(owner) as connection:
             cursor = await connection.execute(_PARKED, {"owner": owner, "id": id})
             row = await cursor.fetchone()
         return None if row is None else str(row["last_error"])
 
     async def progress(self, space: StoredSpace, owner: str | None = None) -> EmbeddingProgress:
         params = {"space": space.id, "owner": owner, "often": OFTEN, "soon": SOON}
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(WORKER if owner is None else owner) as connection:
             cursor = await connection.execute(_PROGRESS, params)
             row = await cursor.fetchone() or {}
         return EmbeddingProgress(
@@ -383,7 +384,7 @@ class EmbeddingQueue(ListeningQueue):
         A memory whose writer began before the space was opened has no row, and may not be visible
         yet. So a sweep that began while such writers were active is followed by a second one.
         """
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(WORKER) as connection:
             cursor = await connection.execute(_SWEEP_STATE, {"space": space.id})
             row = await cursor.fetchone()
             if row is None or (row["swept_to"] == _END and not row["is_final"]):

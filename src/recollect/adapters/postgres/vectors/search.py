@@ -13,8 +13,7 @@ from typing import Any, Final, LiteralString
 
 from recollect.adapters.postgres.component import PostgresComponent
 from recollect.adapters.postgres.lexical.search import rows_of, scope_size
-from recollect.adapters.postgres.pipeline import execute_many
-from recollect.adapters.postgres.pool import Connection
+from recollect.adapters.postgres.pipeline import Reading, execute_many
 from recollect.adapters.postgres.retry import retry_on_disconnect
 from recollect.adapters.postgres.rows import Condition, within
 from recollect.adapters.postgres.vectors.spaces import ACTIVE, to_active
@@ -82,7 +81,7 @@ class VectorSearch(PostgresComponent):
     @retry_on_disconnect
     async def survey(self, owner: str, scope: Scope) -> Survey:
         condition, params = within(owner, scope)
-        async with self._pool.reading() as connection:
+        async with self._pool.reading(owner) as connection:
             found, plan = await execute_many(connection, params, ACTIVE, scope_size(condition))
         return Survey(to_active(found), rows_of(plan))
 
@@ -101,7 +100,7 @@ class VectorSearch(PostgresComponent):
             "dense_ef": min(max(limits.ef_per_row * depth, limits.ef_min), EF_MAX),
             "dense_most": limits.max_scan,
         }
-        async with self._pool.reading() as connection:
+        async with self._pool.reading(owner) as connection:
             if depth <= EF_MAX and query.rows > limits.exact_rows:
                 walk = WALK_PER_ROW * depth
                 values["dense_walk"] = walk
@@ -114,7 +113,7 @@ class VectorSearch(PostgresComponent):
 
 
 async def _search(
-    connection: Connection,
+    connection: Reading,
     statement: LiteralString,
     query: VectorQuery,
     where: Condition,

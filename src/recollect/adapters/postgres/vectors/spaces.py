@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from recollect.adapters.postgres.access import ADMIN, WORKER
 from recollect.adapters.postgres.component import PostgresComponent
 from recollect.adapters.postgres.pool import Connection
 from recollect.adapters.postgres.vectors.hnsw import SpaceIndex, create_index
@@ -98,7 +99,7 @@ class SpaceStore(PostgresComponent):
     """Implements the `Spaces` port."""
 
     async def spaces(self) -> list[StoredSpace]:
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(WORKER) as connection:
             cursor = await connection.execute(_SPACES)
             return [_to_space(row) for row in await cursor.fetchall()]
 
@@ -119,7 +120,7 @@ class SpaceStore(PostgresComponent):
             "distance": space.distance,
             "query_instruction": space.query_instruction,
         }
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(ADMIN) as connection:
             await connection.execute(_LOCK)
             cursor = await connection.execute(_FIND, params)
             found = await cursor.fetchone()
@@ -136,13 +137,13 @@ class SpaceStore(PostgresComponent):
         return opened
 
     async def gap(self, space: StoredSpace) -> Gap:
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(WORKER) as connection:
             cursor = await connection.execute(_GAP, {"space": space.id})
             row = await cursor.fetchone() or {}
         return Gap(row["missing"], row["failed"])
 
     async def activate(self, space: StoredSpace) -> None:
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(WORKER) as connection:
             await connection.execute(_LOCK)
             state = (await _lock_existing(connection, space)).state
             if state == "active":  # by another process: the one before is the former one already
@@ -158,7 +159,7 @@ class SpaceStore(PostgresComponent):
             await notify(connection)
 
     async def retire(self, space: StoredSpace) -> None:
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(WORKER) as connection:
             await connection.execute(_LOCK)
             await connection.execute(_RETIRE, (space.id,))
 
@@ -182,7 +183,7 @@ class SpaceStore(PostgresComponent):
         """From now on the space cannot be filled, indexed, activated or rolled back to. Conflict
         when it is active, or when it was given up and has been opened again since.
         """
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(WORKER) as connection:
             await connection.execute(_LOCK)
             current = await _lock_existing(connection, space)
             if space.is_given_up and not current.is_given_up:
@@ -202,7 +203,7 @@ class SpaceStore(PostgresComponent):
         """Remove a part of a space that was given up. How many rows; 0 when all that are left are
         locked. None when nothing is left, not even its row, or when it was opened again meanwhile.
         """
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(WORKER) as connection:
             current = await _lock(connection, space)
             if current is None or not current.is_given_up:
                 return None

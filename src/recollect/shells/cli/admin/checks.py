@@ -155,14 +155,31 @@ def check_egress(settings: Settings) -> Check:
     return Check("egress", "ok", found)
 
 
-def check_database(settings: Settings, *, full: bool) -> Check:
+def check_database(settings: Settings, *, full: bool) -> Iterator[Check]:
     if not full:
         found = "RECOLLECT_DATABASE_URL is set; --full connects to it"
-        return Check("database", "ok", found)
+        yield Check("database", "ok", found)
+        return
     try:
-        vector_note = asyncio.run(_open_server(settings))
+        vector_note, barrier_note = asyncio.run(_open_server(settings))
     except RecollectError as error:
-        return Check("database", "fail", str(error), error.remedy)
+        yield Check("database", "fail", str(error), error.remedy)
+        return
+    yield _check_vectors(vector_note)
+    yield _check_barrier(barrier_note)
+
+
+def _check_barrier(note: str) -> Check:
+    name = "row-level security"
+    if not note:
+        return Check(name, "ok", "in force: each transaction sees the rows of one owner")
+    what, _, remedy = note.partition(": ")
+    return Check(
+        name, "warn", f"in force for the login role; {what}", f"{remedy[:1].upper()}{remedy[1:]}."
+    )
+
+
+def _check_vectors(vector_note: str) -> Check:
     found = "the database at RECOLLECT_DATABASE_URL answers and is migrated"
     if not vector_note:
         return Check("database", "ok", f"{found}; pgvector with halfvec is available")
@@ -206,8 +223,8 @@ async def _stats(settings: Settings) -> Stats:
         return await recollect.stats()
 
 
-async def _open_server(settings: Settings) -> str:
+async def _open_server(settings: Settings) -> tuple[str, str]:
     from recollect.wiring import open_server
 
     async with open_server(settings) as server:
-        return server.vector_note
+        return server.vector_note, server.barrier_note

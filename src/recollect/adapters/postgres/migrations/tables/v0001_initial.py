@@ -750,6 +750,46 @@ create table settings_audit (
 create table erasure_logs (log uuid primary key, applied bigint not null);
 """
 
+# The second barrier (docs/adr/0040): a transaction sees the rows of the owner it names, and without
+# a name none. Forced, so that it holds for the owner of the tables as well. What workers and
+# administration may see besides is granted by `access.py`, which knows the names of the roles.
+OWN_ROWS = """
+alter table {table} enable row level security;
+
+alter table {table} force row level security;
+
+create policy own_rows on {table} using (owner = current_setting('recollect.owner', true));
+"""
+
+OWNED = (
+    "memories",
+    "lexeme_stats",
+    "memory_links",
+    "memory_versions",
+    "owners",
+    "changes",
+    "revisions",
+    "concepts",
+    "concept_names",
+    "memory_concepts",
+    "concept_edges",
+    "edge_evidence",
+    "near_concepts",
+    "graph_versions",
+    "extractions",
+    "recalls",
+    "keys",
+)
+
+# Under a policy Postgres checks the owner of a row before it calls any function that is not
+# leakproof, and then it cannot use an index on such a function: neither that of the words nor those
+# of a text's hash and length. Through this view it can. It reads the table as the view's owner, and
+# the condition is in the view itself.
+OWN_MEMORIES = """
+create view own_memories as
+select * from memories where owner = current_setting('recollect.owner', true);
+"""
+
 
 def upgrade() -> None:
     for feature in (
@@ -763,5 +803,7 @@ def upgrade() -> None:
         GRAPH_TRIGGERS,
         RECALLS,
         ADMIN,
+        *(OWN_ROWS.format(table=table) for table in OWNED),
+        OWN_MEMORIES,
     ):
         op.execute(feature)

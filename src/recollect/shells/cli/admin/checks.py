@@ -160,12 +160,15 @@ def check_database(settings: Settings, *, full: bool) -> Check:
         found = "RECOLLECT_DATABASE_URL is set; --full connects to it"
         return Check("database", "ok", found)
     try:
-        vector_note = asyncio.run(_open_server(settings))
+        vector_note, pending = asyncio.run(_open_server(settings))
     except RecollectError as error:
         return Check("database", "fail", str(error), error.remedy)
     found = "the database at RECOLLECT_DATABASE_URL answers and is migrated"
     if not vector_note:
-        return Check("database", "ok", f"{found}; pgvector with halfvec is available")
+        found += "; pgvector with halfvec is available"
+        if pending:
+            found += f"; an index of vectors is still to be built for {counted(pending, 'owner')}"
+        return Check("database", "ok", found)
     remedy = (
         "Recall uses words only until pgvector 0.8 or newer is installed: `create "
         "extension vector`."
@@ -206,8 +209,13 @@ async def _stats(settings: Settings) -> Stats:
         return await recollect.stats()
 
 
-async def _open_server(settings: Settings) -> str:
+async def _open_server(settings: Settings) -> tuple[str, int]:
+    """Why the database cannot hold vectors, if so, and how many indexes are still to be built."""
     from recollect.wiring import open_server
 
     async with open_server(settings) as server:
-        return server.vector_note
+        if server.embedding is None:
+            return server.vector_note, 0
+        queue = server.embedding.queue
+        spaces = [space for space in await queue.spaces() if space.state == "active"]
+        return "", sum([await queue.pending_indexes(space) for space in spaces])

@@ -9,6 +9,7 @@ from math import hypot
 from typing import Any
 
 import pytest
+from psycopg import AsyncConnection
 from tests.adapters.vectors import NORTH, SPACE, embed_all, embed_as, nearest, opened, rows
 from tests.conformance.samples import OWNER, memory
 
@@ -191,6 +192,32 @@ async def test_a_leftover_of_an_owner_that_needs_no_index_is_dropped(
         await remove(store, OWNER, 5)
         await vectors.build_indexes(space)
         assert await indexed(store) == []
+
+
+async def test_a_cancelled_build_ends_at_once_and_is_done_later(emptied_database_url: str) -> None:
+    """As when a server stops while its worker builds."""
+    async with (
+        asyncio.timeout(120),
+        opened(emptied_database_url, limits=LIMITS) as (store, vectors),
+        await AsyncConnection.connect(emptied_database_url) as writer,
+    ):
+        space = await vectors.open_space("compass", SPACE)
+        await add(store, OWNER, 5)
+        jobs = await vectors.claim(space, 100)
+        await vectors.finish(space, [(job, NORTH) for job in jobs])
+        await writer.execute("lock table embeddings in row exclusive mode")
+        building = asyncio.create_task(vectors.build_indexes(space))
+        while not await invalid(store):  # noqa: ASYNC110  # Postgres tells nobody
+            await asyncio.sleep(0.01)
+        building.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await building
+        await writer.rollback()
+        assert await vectors.pending_indexes(space) == 1
+        assert len(await nearest(vectors, space, depth=5)) == 5
+        await vectors.build_indexes(space)
+        assert await indexed(store) == names(space, OWNER)
+        assert await invalid(store) == []
 
 
 @pytest.mark.parametrize("owner", ODD_NAMES)

@@ -11,7 +11,7 @@ class Limits:
 
     exact_rows: int = 4_000
     """Up to here every vector of the scope is compared, and nothing can be missed."""
-    index_rows: int = 20_000
+    index_rows: int = 10_000
     """Owners with more vectors get an index; without one, every scope is compared."""
     most_indexes: int = 40
     """In a space, for its largest owners: each index makes every statement on the table slower."""

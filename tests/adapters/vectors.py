@@ -31,19 +31,21 @@ async def opened(url: str, **options: Any) -> AsyncIterator[tuple[PostgresStore,
 async def embed_all(
     vectors: PostgresVectors, space: StoredSpace, vector: Sequence[float] = NORTH
 ) -> int:
-    """Do every job of a space, each with this vector."""
+    """Do every job of a space, each with this vector, and build what indexes that asks for."""
     kept = 0
     while jobs := await vectors.claim(space, 100):
         kept += await vectors.finish(space, [(job, vector) for job in jobs])
+    await vectors.build_indexes(space)
     return kept
 
 
 async def embed_as(
     vectors: PostgresVectors, space: StoredSpace, wanted: Mapping[UUID, Sequence[float]]
 ) -> None:
-    """Do every job of a space, each memory with its own vector."""
+    """Do every job of a space, each memory with its own vector, and build indexes as well."""
     while jobs := await vectors.claim(space, 1_000):
         await vectors.finish(space, [(job, wanted[job.memory_id]) for job in jobs])
+    await vectors.build_indexes(space)
 
 
 async def nearest(
@@ -54,8 +56,8 @@ async def nearest(
     owner: str = OWNER,
     **query: Any,
 ) -> list[UUID]:
-    rows = (await vectors.survey(owner, scope)).rows
-    found = await vectors.nearest(owner, scope, VectorQuery(space, vector, rows, **query))
+    use_index = (await vectors.survey(owner, scope)).use_index
+    found = await vectors.nearest(owner, scope, VectorQuery(space, vector, use_index, **query))
     return [candidate.id for candidate in found]
 
 

@@ -50,12 +50,12 @@ BEFORE_THE_SWITCH: dict[str, Step] = {
     "opened": ("open_space", "after"),
     "claimed": ("claim", "after"),
     "half filled": ("finish", "after"),
-    "indexed": ("build_index", "after"),
+    "indexed": ("build_indexes", "after"),
     "switching": ("activate", "inside"),
 }
 AFTER_THE_SWITCH: dict[str, Step] = {
     "switched": ("activate", "after"),
-    "given up": ("drop_index", "before"),
+    "given up": ("drop_indexes", "before"),
     "half removed": ("remove_some", "after"),
 }
 
@@ -149,11 +149,11 @@ class House:
             ).fetchall()
             vectors = connection.execute("select distinct space_id from embeddings").fetchall()
             indexes = connection.execute(
-                "select relname from pg_class where relname like 'embeddings_space_%'"
+                "select relname from pg_class where relname like 'embeddings_hnsw_%'"
             ).fetchall()
         known = {id for *_, id in found}
         assert {id for (id,) in vectors} <= known
-        assert {name for (name,) in indexes} <= {f"embeddings_space_{id}" for id in known}
+        assert {int(name.split("_")[2]) for (name,) in indexes} <= known
         return {embedder: state for embedder, state, _ in found}
 
     async def recalled_by(self) -> str:
@@ -249,7 +249,7 @@ async def test_a_change_killed_before_its_switch_is_cancelled_and_the_way_back_i
         commands.kill("reembed", "--model", C, step=BEFORE_THE_SWITCH[step])
         with pytest.raises(Conflict, match="is under way"):
             await reembed.rollback(house.context)
-        commands.kill("reembed", "--cancel", step=("drop_index", "before"))
+        commands.kill("reembed", "--cancel", step=("drop_indexes", "before"))
         assert house.standing() == {A: "former", B: "active", C: "retired"}
         assert await house.recalled_by() == B
         await reembed.rollback(house.context)

@@ -279,9 +279,9 @@ async def changes(rig: Rig) -> object:
     return page, await rig.store.changes.revisions(OWNER)
 
 
-def nearest(rows: int) -> Call:
+def nearest(*, use_index: bool) -> Call:
     def search(rig: Rig) -> Awaitable[object]:
-        asked = VectorQuery(rig.space, NORTH, rows, depth=50)
+        asked = VectorQuery(rig.space, NORTH, use_index, depth=50)
         return rig.vectors.nearest(OWNER, EVERYWHERE, asked)
 
     return search
@@ -311,8 +311,8 @@ READS: dict[str, Call] = {
     "recalled": lambda rig: rig.store.recalls.recalled(OWNER),
     "pairs": lambda rig: rig.store.recalls.pairs(OWNER, 0.5),
     "survey": lambda rig: rig.vectors.survey(OWNER, EVERYWHERE),
-    "nearest, compared": nearest(1),
-    "nearest, by index": nearest(1_000_000),
+    "nearest, compared": nearest(use_index=False),
+    "nearest, by index": nearest(use_index=True),
     "parked": lambda rig: rig.vectors.parked(OWNER, UUID(int=1)),
     "embedding progress": lambda rig: rig.vectors.progress(rig.space, OWNER),
     "graph version": lambda rig: rig.store.graph.version(OWNER),

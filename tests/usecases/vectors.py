@@ -81,7 +81,7 @@ class AllVectors:
     queries: list[VectorQuery] = field(default_factory=list)
 
     async def survey(self, owner: str, scope: Scope) -> Survey:
-        return Survey(self.stored, len(await self.store.page(owner, scope, None, 100_000)))
+        return Survey(self.stored, use_index=False)
 
     async def nearest(self, owner: str, scope: Scope, query: VectorQuery) -> list[Candidate]:
         self.queries.append(query)

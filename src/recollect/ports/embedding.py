@@ -74,8 +74,13 @@ class Spaces(Protocol):
         space is filling again.
         """
 
-    async def build_index(self, space: StoredSpace) -> None:
-        """Make a full space fast to search, without blocking readers or writers."""
+    async def build_indexes(self, space: StoredSpace) -> None:
+        """Build the indexes that make this space fast for owners with many memories, and drop
+        those that are no longer needed. Takes minutes, and no one else waits for it.
+        """
+
+    async def pending_indexes(self, space: StoredSpace) -> int:
+        """How many owners still wait for their index; until then their recall is slower."""
 
     async def gap(self, space: StoredSpace) -> Gap:
         """What recall would miss if it searched this space now."""

@@ -27,6 +27,7 @@ from recollect.usecases.workers.backoff import BackoffEvent
 from recollect.usecases.workers.embed import NO_EMBEDDER, Embedded, EmbeddingContext
 from recollect.usecases.workers.embedding import EmbeddingStep, retry_parked
 from recollect.usecases.workers.graph import GraphStep, OnGraph
+from recollect.usecases.workers.indexing import IndexStep
 from recollect.usecases.workers.worker import Sleep, Step, Worker
 from recollect.wiring import Server, open_server
 
@@ -70,8 +71,15 @@ async def _run(settings: Settings, *, once: bool, retry: bool) -> dict[str, int]
     async with open_server(settings, log_steps()) as server:
         graph = graph_step(server, on_graph)
         context = embedding_of(server) if graph is not None else require_embedding(server)
-        embedding = None if context is None else EmbeddingStep(context, on_embedding)
-        workers = [Worker(step) for step in (embedding, graph) if step is not None]
+        steps: list[Step] = []
+        if context is not None:
+            steps += [
+                EmbeddingStep(context, on_embedding),
+                IndexStep(context.queue, embedding_line),
+            ]
+        if graph is not None:
+            steps.append(graph)
+        workers = [Worker(step) for step in steps]
         if retry:
             counts["retried"] = await _retry(context, None if graph is None else server.graph)
             log.info("retrying what failed", jobs=counts["retried"])
@@ -136,6 +144,8 @@ async def working_inside(server: Server) -> AsyncIterator[None]:
         if (context := embedding_of(server)) is not None:
             embedding = EmbeddingStep(context, log_embedding())
             tasks.append(asyncio.create_task(persist(embedding), name="embedding worker"))
+            indexing = IndexStep(context.queue, log_embedding())
+            tasks.append(asyncio.create_task(persist(indexing), name="index worker"))
         if (graph := graph_step(server, log_graph())) is not None:
             tasks.append(asyncio.create_task(persist(graph), name="graph worker"))
     try:

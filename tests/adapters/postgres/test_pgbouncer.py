@@ -128,13 +128,13 @@ async def test_memories_words_and_vectors(pooled_url: str) -> None:
 
 
 async def test_a_new_space_is_filled_indexed_and_switched_to(pooled_url: str) -> None:
-    async with opened(pooled_url) as (store, vectors):
+    async with opened(pooled_url, limits=Limits(index_rows=0)) as (store, vectors):
         await store.add(memory(1))
         old = await vectors.open_space("compass", SPACE)
         new = await vectors.open_space("other", Space("other", "1", 3))
         await embed_all(vectors, old)
         await embed_all(vectors, new, [0.0, 1.0, 0.0])
-        await asyncio.gather(vectors.build_index(new), vectors.build_index(new))
+        await asyncio.gather(vectors.build_indexes(new), vectors.build_indexes(new))
         await vectors.activate(new)
         serving = await active(vectors)
         assert serving is not None
@@ -143,15 +143,15 @@ async def test_a_new_space_is_filled_indexed_and_switched_to(pooled_url: str) ->
         assert [one.id for one in await vectors.spaces()] == [new.id]
 
 
-async def test_build_index_leaves_no_setting_in_pooled_sessions(pooled_url: str) -> None:
+async def test_build_indexes_leaves_no_setting_in_pooled_sessions(pooled_url: str) -> None:
     # One vector would take that much.
-    limits = Limits(index_element_bytes=400 * 2**20)
+    limits = Limits(index_element_bytes=400 * 2**20, index_rows=0)
     async with opened(pooled_url, limits=limits) as (store, vectors):
         await store.add(memory(1))
         await vectors.open_space("compass", SPACE)
         new = await vectors.open_space("other", Space("other", "1", 3))
         await embed_all(vectors, new, [0.0, 1.0, 0.0])
-        await vectors.build_index(new)
+        await vectors.build_indexes(new)
     with ExitStack() as open_transactions:  # each holds one of the pooler's three sessions
         for _ in range(3):
             connection = open_transactions.enter_context(psycopg.connect(pooled_url))

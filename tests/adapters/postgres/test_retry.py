@@ -81,7 +81,7 @@ async def with_one_memory(
 def reads_of(store: PostgresStore, vectors: PostgresVectors, space: StoredSpace) -> Reads:
     """All that a recall reads, and a table that each cannot do without."""
     words = WordQuery(text="sparrows", expanded="", depth=5)
-    vector = VectorQuery(space, NORTH, 1, depth=5)
+    vector = VectorQuery(space, NORTH, depth=5)
     return {
         "key": ("keys", lambda: store.keys.find_key(b"unknown")),
         "settings": ("settings", store.read_settings),

@@ -70,6 +70,8 @@ def test_a_worker_embeds_and_the_model_is_changed_and_changed_back(
     stored(TEXTS[0])
     assert run(admin, "worker", "--once") == {"embedded": 1, "read": 1, "failed": 0, "failing": 0}
     assert spaces(admin) == [("compatible/x@8", "active", 1, 0)]
+    (status,) = admin.json("reembed", "--status")["spaces"]
+    assert status["pending_indexes"] == 0
 
     changed = admin.json("reembed", "--model", "compatible/y@8")["active"]
     assert changed == {"embedder": "compatible/y@8", "space": "compatible/y/8"}

@@ -63,13 +63,13 @@ async def test_the_new_space_is_full_and_indexed_before_it_is_asked() -> None:
 
 async def test_what_is_stored_while_the_index_is_built_is_embedded_before_the_switch() -> None:
     context, queue = await served(Model("old"), Model("new"))
-    build = queue.build_index
+    build = queue.build_indexes
 
     async def slow(space: StoredSpace) -> None:
         await build(space)
         queue.texts[UUID(int=9999)] = "stored meanwhile"
 
-    queue.build_index = slow  # type: ignore[method-assign]  # stores while it builds
+    queue.build_indexes = slow  # type: ignore[method-assign]  # stores while it builds
     active = await reembed.reembed(context, "new")
     assert queue.has(active, UUID(int=9999))
 
@@ -129,7 +129,7 @@ async def test_a_run_whose_index_build_is_ended_by_a_cancellation_says_so() -> N
             ]
         raise StoreBusy("the build was ended", remedy="Try again.")
 
-    queue.build_index = ended  # type: ignore[method-assign]  # the moment that matters
+    queue.build_indexes = ended  # type: ignore[method-assign]  # the moment that matters
     with pytest.raises(Conflict, match="cancelled"):
         await reembed.reembed(context, "new")
     is_cancelled = False

@@ -134,13 +134,13 @@ async def test_a_way_back_that_is_killed_or_cancelled_stays_open() -> None:
 async def test_a_backlog_of_the_old_space_is_no_excuse_for_the_new_one() -> None:
     new = Model("new", poison={"text 1": ValueError()})
     parts, queue = await served(Model("old"), new)
-    build = queue.build_index
+    build = queue.build_indexes
 
     async def slow(space: StoredSpace) -> None:
         await build(space)
         queue.texts[UUID(int=9999)] = "stored meanwhile"  # nobody embeds it for the old space
 
-    queue.build_index = slow  # type: ignore[method-assign]  # stores while it builds
+    queue.build_indexes = slow  # type: ignore[method-assign]  # stores while it builds
     with pytest.raises(ModelUnavailable, match="1 memory; the last error: ValueError"):
         await reembed.reembed(parts, "new")
     assert states(queue) == {"old": "active", "new": "filling"}
@@ -162,12 +162,12 @@ async def test_what_the_old_space_learns_at_the_last_moment_is_waited_for(
             await queue.finish(old, [(job, [1.0, 1.0])])
         return found
 
-    build = queue.build_index
+    build = queue.build_indexes
 
     async def built(space: StoredSpace) -> None:
         await build(space)
         queue.progress = late  # type: ignore[method-assign]  # from here on
 
-    queue.build_index = built  # type: ignore[method-assign]  # the moment that matters
+    queue.build_indexes = built  # type: ignore[method-assign]  # the moment that matters
     active = await reembed.reembed(parts, "new", accept_parked=accept_parked)
     assert queue.has(active, UUID(int=9999))

@@ -28,7 +28,6 @@ async def test_the_first_space_is_the_configured_models_and_everything_gets_its_
     await one.run_until(one.all_embedded)
     (space,) = one.queue.known
     assert (space.embedder, space.state, space.space) == ("m", "active", model.space)
-    assert space.id in one.queue.indexed
     assert sorted(one.queue.kept) == [(space.id, id) for id in sorted(one.queue.texts)]
     assert max(len(asked) for asked in model.asked) == BATCH
 

@@ -37,9 +37,8 @@ from recollect.core.recall.space import StoredSpace
 Progress = Callable[[str, int, int], None]
 
 VECTORS: Final = "vectors (HNSW)"
-# A write takes one advisory lock for each owner, and they must fit into Postgres's lock table.
-_OWNERS_PER_BATCH: Final = 500
 TABLES: Final = (
+    "owners",
     "memories",
     "embeddings",
     "changes",
@@ -168,7 +167,7 @@ class Filler:
             await connection.execute(_COUNT, (len(flat), perf_counter() - started))
 
     async def _drop_indexes(self) -> None:
-        await self._vectors.drop_index(self._space)
+        await self._vectors.drop_indexes(self._space)
         async with self._connection.transaction():
             cursor = await self._connection.execute(_DROPPABLE, (list(TABLES),))
             for (name,) in await cursor.fetchall():
@@ -186,7 +185,7 @@ class Filler:
         if await cursor.fetchone() is None:
             progress(f"building {VECTORS}", len(missing), len(missing) + 1)
             async with self._timed(VECTORS):
-                await self._vectors.build_index(self._space)
+                await self._vectors.build_indexes(self._space)
 
     @asynccontextmanager
     async def _timed(self, name: str) -> AsyncIterator[None]:
@@ -218,7 +217,7 @@ def _graph(
 
 
 def _batches(population: Population, first: int, last: int, size: int) -> Iterator[list[Slice]]:
-    """Bounded in memories and in owners; a large owner fills several."""
+    """Bounded in memories; a large owner fills several."""
     batch: list[Slice] = []
     room = size
     for part in population.slices(first, last):
@@ -228,7 +227,7 @@ def _batches(population: Population, first: int, last: int, size: int) -> Iterat
             batch.append(Slice(part.owner, start, end))
             room -= end - start
             start = end
-            if room == 0 or len(batch) == _OWNERS_PER_BATCH:
+            if room == 0:
                 yield batch
                 batch, room = [], size
     if batch:

@@ -123,8 +123,7 @@ class Rig:
     async def search_vectors(self, question: Question, *, exactly: bool = False) -> list[UUID]:
         vector = await self.clusters.embed_query(question.text)
         survey = await self.vectors.survey(question.owner, EVERYWHERE)
-        # A scope of no size is compared row by row.
-        query = VectorQuery(self.space, vector, 0 if exactly else survey.rows, DEPTH)
+        query = VectorQuery(self.space, vector, survey.use_index and not exactly, DEPTH)
         found = await self.vectors.nearest(question.owner, EVERYWHERE, query)
         return [hit.id for hit in found]
 

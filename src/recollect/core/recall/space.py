@@ -94,12 +94,12 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What a store tells of a search by meaning to come: the active space, when there is one, and
-    about how many memories the scope holds.
+    """What a store knows before a search by meaning: the active space, if there is one, and whether
+    an index finds the nearest vectors of this scope faster than comparing all of them.
     """
 
     space: StoredSpace | None
-    rows: int
+    use_index: bool
 
 
 # What was measured: docs/adr/0029.

@@ -76,7 +76,7 @@ def dense_leg(vectors: VectorIndex, embedders: Embedders) -> Leg:
             VectorQuery(
                 space=survey.space,
                 vector=vector,
-                rows=survey.rows,
+                use_index=survey.use_index,
                 depth=context.depth,
                 exclude=request.exclude,
             ),

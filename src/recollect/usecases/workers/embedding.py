@@ -81,7 +81,6 @@ async def open_first_space(context: EmbeddingContext) -> StoredSpace | None:
     embedder = await context.embedders.embedder(context.default)
     opened = await context.queue.open_space(context.default, embedder.space)
     if opened.state == "active":
-        await context.queue.build_index(opened)
         return opened
     if opened.id not in before:  # no one asked for a second space
         await context.queue.drop_space(opened)

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture(params=["exact", "hnsw"])
 def limits(request: pytest.FixtureRequest) -> Limits:
     """For each of the two plans, whatever the size of the scope."""
-    return Limits() if request.param == "exact" else Limits(exact_rows=-1)
+    return Limits() if request.param == "exact" else Limits(exact_rows=-1, index_rows=0)
 
 
 async def test_cosine_orders_and_ties_go_by_id(emptied_database_url: str, limits: Limits) -> None:
@@ -36,7 +36,9 @@ async def test_cosine_orders_and_ties_go_by_id(emptied_database_url: str, limits
         await store.add_many([memory(number) for number in (1, 2, 3, 4)])
         wanted = dict(zip(ids(1, 2, 3, 4), (SOUTH, [3.0, 3.0], NORTH, NORTH), strict=True))
         await embed_as(vectors, space, wanted)
-        found = await vectors.nearest(OWNER, EVERYWHERE, VectorQuery(space, [2.0, 0.0], rows=4))
+        found = await vectors.nearest(
+            OWNER, EVERYWHERE, VectorQuery(space, [2.0, 0.0], use_index=True)
+        )
         assert [hit.id for hit in found] == ids(3, 4, 2, 1)
         assert [hit.score for hit in found] == pytest.approx(
             [1.0, 1.0, math.cos(math.pi / 4), -1.0], abs=1e-3
@@ -111,7 +113,7 @@ async def test_nearest_finds_every_row_that_the_index_cannot_reach(
     emptied_database_url: str,
 ) -> None:
     """The scope's few vectors are the farthest of all: the index scan gives up before them."""
-    limits = Limits(exact_rows=-1, ef_min=10, ef_per_row=1, max_scan=20)
+    limits = Limits(exact_rows=-1, index_rows=0, ef_min=10, ef_per_row=1, max_scan=20)
     draw = random.Random(5)
     near = {UUID(int=n): [1.0, draw.random() / 10, draw.random() / 10] for n in range(1, 1001)}
     far = {UUID(int=n): [-1.0, draw.random(), draw.random()] for n in range(2001, 2013)}

@@ -20,6 +20,7 @@ from recollect.adapters.files.file_search import in_files
 from recollect.adapters.postgres.access import ADMIN, WORKER
 from recollect.adapters.postgres.history.erasure_ledger import ErasureLedger
 from recollect.adapters.postgres.pool import Connection, Pool
+from recollect.adapters.postgres.vectors.hnsw import drop_owner_indexes
 from recollect.core.privacy.erasure import Erased, Marks, Remain
 
 _COUNTS: Final = """
@@ -179,6 +180,7 @@ class PostgresOwnerErasure:
         await self._remembered.note([Erasure(id, owner) for id in gone])
         if gone or not self._is_light:
             async with self._cleaning:
+                await drop_owner_indexes(self._pool, owner)
                 await self._clean()
         return Erased(len(gone), counts["reported"], counts["keys"])
 

@@ -161,11 +161,11 @@ def check_database(settings: Settings, *, full: bool) -> Iterator[Check]:
         yield Check("database", "ok", found)
         return
     try:
-        vector_note, barrier_note = asyncio.run(_open_server(settings))
+        vector_note, barrier_note, pending = asyncio.run(_open_server(settings))
     except RecollectError as error:
         yield Check("database", "fail", str(error), error.remedy)
         return
-    yield _check_vectors(vector_note)
+    yield _check_vectors(vector_note, pending)
     yield _check_barrier(barrier_note)
 
 
@@ -179,10 +179,13 @@ def _check_barrier(note: str) -> Check:
     )
 
 
-def _check_vectors(vector_note: str) -> Check:
+def _check_vectors(vector_note: str, pending: int) -> Check:
     found = "the database at RECOLLECT_DATABASE_URL answers and is migrated"
     if not vector_note:
-        return Check("database", "ok", f"{found}; pgvector with halfvec is available")
+        found += "; pgvector with halfvec is available"
+        if pending:
+            found += f"; an index of vectors is still to be built for {counted(pending, 'owner')}"
+        return Check("database", "ok", found)
     remedy = (
         "Recall uses words only until pgvector 0.8 or newer is installed: `create "
         "extension vector`."
@@ -223,8 +226,16 @@ async def _stats(settings: Settings) -> Stats:
         return await recollect.stats()
 
 
-async def _open_server(settings: Settings) -> tuple[str, str]:
+async def _open_server(settings: Settings) -> tuple[str, str, int]:
+    """Why the database cannot hold vectors, and why row-level security is slow, if so; and how many
+    indexes are still to be built.
+    """
     from recollect.wiring import open_server
 
     async with open_server(settings) as server:
-        return server.vector_note, server.barrier_note
+        if server.embedding is None:
+            return server.vector_note, server.barrier_note, 0
+        queue = server.embedding.queue
+        spaces = [space for space in await queue.spaces() if space.state == "active"]
+        pending = sum([await queue.pending_indexes(space) for space in spaces])
+        return "", server.barrier_note, pending

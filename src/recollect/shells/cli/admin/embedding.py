@@ -184,6 +184,7 @@ def _show_spaces(spaces: list[SpaceStatus], *, as_json: bool) -> None:
             "embedded": space.progress.embedded,
             "waiting": space.progress.waiting,
             "parked": space.progress.parked,
+            "pending_indexes": space.pending_indexes,
             "last_error": space.progress.last_error,
             "space": space.space.space.name,
         }

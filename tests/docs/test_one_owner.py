@@ -14,7 +14,8 @@ from tests.conformance.samples import ids, memory
 from tests.conftest import TEMPLATE, Cluster
 from tests.docs.test_commands import blocks, run
 
-from recollect.core.memory.memory import EVERYWHERE, Link
+from recollect.core.memory.links import Link
+from recollect.core.memory.memory import EVERYWHERE
 from recollect.core.recall.settings import WordQuery
 
 pytestmark = pytest.mark.anyio

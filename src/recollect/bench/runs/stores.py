@@ -150,7 +150,10 @@ def _store(
     stored = gold | set(chance.sample(others, min(size - len(gold), len(others))))
     # In the set's order: turns of a conversation follow each other.
     documents = tuple(document for document in pool if document.id in stored)
-    return replace(_asked(data, name, questions), documents=documents)
+    scope = questions[0].scope
+    unanswerable = tuple(each for each in data.unanswerable if each.scope == scope)
+    asked = _asked(data, name, questions)
+    return replace(asked, documents=documents, unanswerable=unanswerable)
 
 
 def _asked(data: EvaluationSet, name: str, questions: Sequence[Question]) -> EvaluationSet:

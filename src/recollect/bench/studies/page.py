@@ -131,7 +131,7 @@ def render_study(study: Study, report: Report) -> str:
 
 
 def _age_notes(studied: Studied) -> Iterator[str]:
-    """Note which studies are older than the graph or than embedding turns in context."""
+    """Note which studies are older than what changed their figures."""
     before = [
         study.title
         for study, report in studied
@@ -146,6 +146,20 @@ def _age_notes(studied: Studied) -> Iterator[str]:
             f"{'; '.join(before)}. In them, `default` and everything that begins with `default` "
             "means both legs without the graph, which is now called `base`. To reproduce them, "
             "replace `default` with `base`.\n"
+        )
+    relative = [
+        study.title
+        for study, report in studied
+        if any(
+            "min_relevance" not in config["settings"]
+            for config in report.provenance.get("configs", {}).values()
+        )
+    ]
+    if relative:
+        yield (
+            "These studies were measured before fusion counted evidence "
+            f"([0042](adr/0042-absolute-evidence.md)): {'; '.join(relative)}. In them, `default` "
+            "means standout fusion by relative height, with a dense weight of 0.85.\n"
         )
     alone = [study.title for study, report in studied if "turns_before" not in report.provenance]
     if alone:

@@ -99,7 +99,7 @@ STUDIES: Final[tuple[Study, ...]] = (
         question="What is the best fixed weight for each set, and what does a single weight for "
         "all sets cost? Standout fusion weighs the legs for each question, without labels: does "
         "it beat the best fixed weights?",
-        configs="default,default:dense_weight=0.3|0.6|0.85|1.2|2,"
+        configs="default,default:dense_weight=0.3|0.5|0.65|0.9|1.5,"
         "convex:dense_weight=0.25|0.5|1|2.3|4,rrf:rrf_k=10:dense_weight=0.25|0.5|1|2",
         baseline="default",
         verdict="No fixed weight for convex combination or RRF comes close on all sets: the best "

@@ -31,7 +31,7 @@ FUSIONS: Final[tuple[Fusion, ...]] = ("standout", "rrf", "convex")
 # out by a rounding error is not standing out.
 LEAST_DEVIATION: Final = 0.01
 # One hit alone has nothing to stand out from: no square is above this many times the hits listed.
-MOST_SQUARE_PER_HIT: Final = 3.0
+MOST_SQUARE_PER_HIT: Final = 2.5
 LOWEST_SCORE: Final[Mapping[LegName, float]] = {"lexical": 0.0, "dense": -1.0, "graph": 0.0}
 
 Answers = Mapping[LegName, Sequence[Candidate]]

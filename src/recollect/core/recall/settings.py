@@ -46,7 +46,7 @@ class RecallSettings:
     """
 
     lexical_weight: float = 1.0
-    dense_weight: float = 0.8
+    dense_weight: float = 0.65
     graph_weight: float = 1.5
     fusion: Fusion = "standout"
     vote: float = 6.0

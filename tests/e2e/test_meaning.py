@@ -77,7 +77,7 @@ def test_a_paraphrase_with_no_shared_word_is_found_until_the_text_says_something
     server: Running, database_url: str
 ) -> None:
     with server.client() as mine:
-        mine.patch("settings", json={"deadline_ms": 60_000})
+        mine.patch("settings", json={"deadline_ms": 60_000, "min_relevance": 0})
         assert recalled(mine, QUERY)["legs"]["dense"]["status"] == "absent"
         id = store(mine, CAR)
         for content in BACKGROUND:

@@ -153,7 +153,7 @@ def test_run_report_has_provenance_without_local_paths(ran: Ran) -> None:
 
 
 def test_run_writes_tables_plots_and_side_by_side_questions(ran: Ran) -> None:
-    assert "R@10 / nDCG@10, %" in ran.output
+    assert all(metric in ran.output for metric in ("R@1 ", "R@3 ", "R@10", "nDCG@10", "RR"))
     assert "default" in ran.output
     page = (ran.folder / "run.md").read_text()
     value = ran.value("dense", "overall", "R@10")
@@ -253,3 +253,14 @@ def test_run_measures_an_unusual_set_under_its_own_name(tmp_path: Path) -> None:
         (1.0, 1.0, 1.0, 1)
     }
     assert "odd [bold] set" in result.stderr
+
+
+def test_run_measures_stores_of_each_size(
+    models_folder: Path, tmp_path: Path, without_data: None
+) -> None:
+    cli = Cli(tmp_path / "home", {"RECOLLECT_MODELS": str(models_folder)})
+    options = ("--configs", "lexical", "--stores-of", "10,20", "--stores", "2", "--json", "-")
+    result = cli("bench", "run", *options)
+    assert result.exit_code == 0, result.stderr
+    report = json.loads(result.stdout)
+    assert {row["set"] for row in report["results"]} == {"synthetic@10", "synthetic@20"}

@@ -21,7 +21,7 @@ def test_every_setting_has_its_legal_values_and_a_legal_default() -> None:
 
 def test_defaults_are_those_the_benchmark_chose() -> None:
     defaults = RecallSettings()
-    assert defaults.weights() == {"lexical": 1.0, "dense": 0.85, "graph": 1.5}
+    assert defaults.weights() == {"lexical": 1.0, "dense": 0.65, "graph": 1.5}
     assert (defaults.fusion, defaults.vote, defaults.rrf_k) == ("standout", 6.0, 60)
     assert defaults.depth == 100
     assert (defaults.exact_bonus, defaults.rerank) == (0.0, False)

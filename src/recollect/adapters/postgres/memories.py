@@ -253,8 +253,9 @@ class PostgresMemories(PostgresComponent):
                 return await versions.search(connection, owner, scope, query, query.as_of)
             return await lexical.search(
                 connection,
-                clean_query(f"{query.text} {query.expanded}"),
+                clean_query(query.text),
                 lexical.LexicalSearch(condition, params, query.depth, query.is_exhaustive),
+                clean_query(query.expanded),
             )
 
     @retry_on_disconnect

@@ -46,7 +46,15 @@ _READ_AT_ONCE: Final = 1_000
 SETTINGS_AFTER_LEGS: Final = frozenset(
     (
         *(f"{leg}_weight" for leg in LEGS),
-        *("fusion", "vote", "rrf_k", "exact_bonus", "prior_strength", "deadline_ms"),
+        *(
+            "fusion",
+            "vote",
+            "rrf_k",
+            "exact_bonus",
+            "prior_strength",
+            "min_relevance",
+            "deadline_ms",
+        ),
         *("rerank", "rerank_depth", "rerank_timeout_ms"),
     )
 )
@@ -142,7 +150,10 @@ class Runner:
             if found.legs[name].status == "ran"
         }
         name_of = self._stage.documents
-        ranking = tuple(name_of[hit.memory.id] for hit in found.hits)
+        # What says the same is served with the hit.
+        ranking = tuple(
+            name_of[id] for hit in found.hits for id in (hit.memory.id, *hit.duplicates)
+        )
         return Answer(insert_champions(ranking, legs, champions), legs)
 
     async def _times(self, settings: RecallSettings, count: int) -> tuple[float, ...]:

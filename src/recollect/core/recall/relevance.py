@@ -10,7 +10,9 @@ one most of its own. The constants were chosen by `recollect bench floor` (docs/
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -21,8 +23,9 @@ if TYPE_CHECKING:
     from recollect.core.recall.request import Hit
 
 FLOOR: Final = 3.4
-# By meaning, of the default model; other models spread their cosines differently.
-COSINE_FLOOR: Final = 0.45
+# Where a memory was found by meaning too: the evidence of its cosine, and what its words add to it.
+MEANING_FLOOR: Final = 0.66
+_WORDS_BESIDE_MEANING: Final = 0.025
 
 _EVERYDAY_WEIGHT: Final = 0.4
 # BM25's constants, and the length of a text at which a word counts as it is.
@@ -31,6 +34,8 @@ _B: Final = 0.75
 _LENGTH: Final = 60
 _LEAST_WORD: Final = 2
 _MAX_WORDS: Final = 64
+# A store found the text, but not by a word that is recognized here, as in a script without spaces.
+_UNKNOWN: Final = 1.0
 # What people say of anything. Found in a memory, it says little of what the memory is about.
 _EVERYDAY_TEXT: Final = """
 actually add again ago already always another anything around ask back bad best better big bit
@@ -54,7 +59,7 @@ class Measure:
 
     tokens: int = 1_200
     floor: float = FLOOR
-    cosine_floor: float = COSINE_FLOOR
+    meaning_floor: float = MEANING_FLOOR
 
 
 def stem(word: str) -> str:
@@ -74,12 +79,7 @@ _EVERYDAY: Final = frozenset(stem(word) for word in _EVERYDAY_TEXT.split())
 
 def relevance(prompt: str, text: str) -> float:
     """How much of what the prompt is about stands in the text; 0 when nothing does."""
-    asked = dict.fromkeys(
-        stem(word)
-        for word in words(clean_query(prompt))
-        if word not in STOP_WORDS and len(word) >= _LEAST_WORD
-    )
-    weights = {word: _weight(word) for word in list(asked)[:_MAX_WORDS]}
+    weights = _weights(prompt)
     if not weights:
         return 0.0
     said = Counter(stem(word) for word in words(text))
@@ -92,6 +92,34 @@ def relevance(prompt: str, text: str) -> float:
     return shared * (1 + 1 / sum(weights.values()))
 
 
+def word_evidence(query: str, expanded: str = "") -> Callable[[str], float]:
+    """How much of what the query asks stands in a text, from 0 to 1, for stores that cannot tell
+    how rare a word is. Words are compared by their beginnings, which finds rather too many.
+    """
+    asked = _weights(query)
+    sought = {**_weights(expanded), **asked}
+    total = sum(asked.values())
+    if not total:
+        return lambda _: 1.0
+    longest_first = sorted(map(re.escape, sought), key=len, reverse=True)
+    found = re.compile(rf"(?<![^\W_])(?:{'|'.join(longest_first)})")
+
+    def evidence(text: str) -> float:
+        held = set(found.findall(text.lower()))
+        return min(sum(sought[word] for word in held) / total, 1.0) or _UNKNOWN
+
+    return evidence
+
+
+def _weights(text: str) -> dict[str, float]:
+    asked = dict.fromkeys(
+        stem(word)
+        for word in words(clean_query(text))
+        if word not in STOP_WORDS and len(word) >= _LEAST_WORD
+    )
+    return {word: _weight(word) for word in list(asked)[:_MAX_WORDS]}
+
+
 def _weight(word: str) -> float:
     return _EVERYDAY_WEIGHT if word in _EVERYDAY else 1.0
 
@@ -102,10 +130,18 @@ def searchable_text(memory: Memory) -> str:
 
 
 def is_relevant(
-    prompt: str, hit: Hit, floor: float = FLOOR, cosine_floor: float = COSINE_FLOOR
+    prompt: str, hit: Hit, floor: float = FLOOR, meaning_floor: float = MEANING_FLOOR
 ) -> bool:
-    """Whether a hit clears the floor, by its words or, where a dense leg found it, by meaning."""
+    """Whether a hit clears the floor: by its words, or where a dense leg found it, by its meaning
+    and its words together. Beside meaning, words alone are not enough: a prompt about a topic that
+    memories mention shares words with them without being answered by any.
+    """
+    by_words = relevance(prompt, searchable_text(hit.memory))
+    by_meaning = meaning_mark(by_words, hit)
+    return by_words >= floor if by_meaning is None else by_meaning >= meaning_floor
+
+
+def meaning_mark(by_words: float, hit: Hit) -> float | None:
+    """What is compared with the floor by meaning; None where no dense leg found the hit."""
     dense = hit.legs.get("dense")
-    if dense is not None and dense.score >= cosine_floor:
-        return True
-    return relevance(prompt, searchable_text(hit.memory)) >= floor
+    return None if dense is None else dense.evidence + _WORDS_BESIDE_MEANING * by_words

@@ -42,13 +42,14 @@ class RecallSettings:
     """How recall ranks. `vote` goes with the fusion by standing out, `rrf_k` with that by
     reciprocal rank (`core/recall/fusion.py`). `exact_bonus` raises the fused score of a memory that
     says exactly what was asked, `prior_strength` is the share of it that importance decides
-    (`core/recall/ranking.py`). `graph_weight` is how far a walk over the concept graph may leave
+    (`core/recall/ranking.py`). What no leg has evidence of at least `min_relevance` for is no hit
+    (`core/recall/decisions.py`). `graph_weight` is how far a walk over the concept graph may leave
     the fused order (`core/graph/walk.py`). `rerank` turns on the second stage over the first
     `rerank_depth` hits, for at most `rerank_timeout_ms`.
     """
 
     lexical_weight: float = 1.0
-    dense_weight: float = 0.85
+    dense_weight: float = 0.65
     graph_weight: float = 1.5
     fusion: Fusion = "standout"
     vote: float = 6.0
@@ -57,6 +58,7 @@ class RecallSettings:
     deadline_ms: int = 2_000
     exact_bonus: float = 0.0
     prior_strength: float = PRIOR_STRENGTH
+    min_relevance: float = 0.1
     rerank: bool = False
     rerank_depth: int = 25
     rerank_timeout_ms: int = 500
@@ -205,6 +207,7 @@ LEGAL: Final[Mapping[str, Range | Choice | Switch]] = {
     "deadline_ms": Range(10, _MAX_DEADLINE_MS, whole=True),
     "exact_bonus": Range(0, 1),
     "prior_strength": Range(0, 1),
+    "min_relevance": Range(0, 1),
     "rerank": Switch(),
     "rerank_depth": Range(5, 50, whole=True),
     "rerank_timeout_ms": Range(10, _MAX_RERANK_MS, whole=True),

@@ -1,5 +1,8 @@
 """The leg that matches meaning: the query's vector against the memories' vectors.
 
+A cosine means something only beside those of unrelated texts, so each candidate also says how far
+it lies above them (`core/recall/background.py`).
+
 Vectors of two spaces are never compared. The stored space names the model that wrote it; what that
 name stands for in this process must be the same space, or the leg fails and says how to fix it.
 """
@@ -8,9 +11,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from recollect.core.errors import StoreError
+from recollect.core.recall.background import BACKGROUND, Unrelated
 from recollect.core.recall.context import RecallContext
 from recollect.core.recall.request import Candidate, Declined
 from recollect.core.recall.space import StoredSpace
@@ -31,6 +36,7 @@ def dense_leg(vectors: VectorIndex, embedders: Embedders) -> Leg:
     already embeds the query: it nearly always is right again. If not, its vector is dropped.
     """
     last: tuple[StoredSpace, Embedder] | None = None
+    backgrounds = _Backgrounds({})
 
     async def leg(context: RecallContext) -> Sequence[Candidate] | Declined:
         nonlocal last
@@ -66,10 +72,11 @@ def dense_leg(vectors: VectorIndex, embedders: Embedders) -> Leg:
                 vector = await early
             else:
                 vector = await embedder.embed_query(text)
+            unrelated = Unrelated.measure(vector, await backgrounds.of(embedder))
         finally:
             if early is not None:
                 cancel(early)
-        return await vectors.nearest(
+        found = await vectors.nearest(
             owner,
             request.scope,
             # The index itself leaves excluded memories out, so that they cost no place.
@@ -81,8 +88,24 @@ def dense_leg(vectors: VectorIndex, embedders: Embedders) -> Leg:
                 exclude=request.exclude,
             ),
         )
+        return [
+            candidate._replace(evidence=unrelated.evidence(candidate.score)) for candidate in found
+        ]
 
     return leg
+
+
+@dataclass(frozen=True, slots=True)
+class _Backgrounds:
+    """The background in each space that was asked, embedded once."""
+
+    known: dict[str, list[list[float]]]
+
+    async def of(self, embedder: Embedder) -> list[list[float]]:
+        name = embedder.space.name
+        if name not in self.known:
+            self.known[name] = await embedder.embed_documents(BACKGROUND)
+        return self.known[name]
 
 
 def no_dense_leg(reason: str) -> Leg:

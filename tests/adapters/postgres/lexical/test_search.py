@@ -267,3 +267,22 @@ async def test_searches_side_by_side_do_not_disturb_each_other(store: PostgresSt
     questions = CORPUS.queries("7 words", 8, ROWS)
     alone = [await found(store, question) for question in questions]
     assert await asyncio.gather(*(found(store, question) for question in questions)) == alone
+
+
+async def test_evidence_is_the_share_of_the_query_that_a_memory_holds(
+    store: PostgresStore,
+) -> None:
+    everything = await store.search_words(OWNER, SMALL, WordQuery(f"{WANTED} {COMMON}"))
+    assert everything[0].evidence == pytest.approx(1.0)
+    part = await store.search_words(OWNER, SMALL, WordQuery(f"{WANTED} xylophone"))
+    assert 0.3 < part[0].evidence < 0.7  # both words are rare
+    little = await store.search_words(OWNER, SMALL, WordQuery(f"xylophone {COMMON}"))
+    assert 0 < little[0].evidence < 0.2  # the word that it holds is in nearly every memory
+
+
+async def test_expanding_a_query_takes_no_evidence_away(store: PostgresStore) -> None:
+    plain, expanded = [
+        (await store.search_words(OWNER, SMALL, WordQuery(WANTED, expanded=words)))[0]
+        for words in ("", "beacon pharos xylophone")
+    ]
+    assert (plain.id, plain.evidence) == (expanded.id, expanded.evidence)

@@ -56,8 +56,9 @@ async def search(
     condition, params = within(owner, scope, query.exclude)
     return await lexical.search(
         connection,
-        clean_query(f"{query.text} {query.expanded}"),
+        clean_query(query.text),
         lexical.LexicalSearch(condition, {**params, "as_of": as_of}, query.depth, source=_THEN),
+        clean_query(query.expanded),
     )
 
 

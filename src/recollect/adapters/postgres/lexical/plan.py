@@ -12,7 +12,7 @@ Pure arithmetic from document frequencies to ``tsquery`` text: no I/O, so it is 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log
 from typing import Final, TypeAlias
 
@@ -50,10 +50,13 @@ LENGTH_CELLS: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Lexeme:
-    """A word of the query as the index knows it, and in how many rows it occurs; 0 is unknown."""
+    """A word of the query as the index knows it, and in how many rows it occurs; 0 is unknown. One
+    that is not `is_asked` only expands the query.
+    """
 
     text: str
     frequency: int
+    is_asked: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +77,13 @@ class Arm:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The lexemes that score, with their weights, and the arms that find candidates."""
+    """The lexemes that score, with their weights, and the arms that find candidates. `ceiling` is
+    what the words of the query itself weigh together: no text can hold more of what is asked.
+    """
 
     lexemes: tuple[str, ...]
     weights: tuple[float, ...]
+    ceiling: float
     any_word: str
     arms: tuple[Arm, ...]
     scope_first: bool
@@ -109,12 +115,17 @@ def plan(lexemes: Sequence[Lexeme], statistics: Statistics, scope_rows: int) -> 
     """How to answer these words inside a scope of about `scope_rows` rows."""
     # Not the size of the scope: it is estimated from all owners' rows, and scores would show it.
     rows = max(statistics.rows, 1)
-    rarest = [Lexeme(each.text, min(max(each.frequency, 1), rows)) for each in bounded(lexemes)]
+    rarest = [
+        replace(each, frequency=min(max(each.frequency, 1), rows)) for each in bounded(lexemes)
+    ]
     words = tuple(each.text for each in rarest)
+    weights = tuple(idf(rows, each.frequency) for each in rarest)
+    asked = [weight for each, weight in zip(rarest, weights, strict=True) if each.is_asked]
     scope_first = scope_rows <= SMALL_SCOPE
     return Plan(
         lexemes=words,
-        weights=tuple(idf(rows, each.frequency) for each in rarest),
+        weights=weights,
+        ceiling=sum(asked or weights),
         any_word=any_of(words),
         arms=(
             (Arm(any_of(words)),)

@@ -83,18 +83,26 @@ _NOT_BEFORE: Final[LiteralString] = " and not m.search_vector @@ {match}::tsquer
 # these same sets, so part of that is luck. Only ts_rank knows that length, and divides by it. Of
 # two words that a text does not hold it says the same small number, whatever the text: that number,
 # over itself divided by the length, is the length, and costs no more than looking for two words.
+# Of the best, and only of them: the weight of the words that the row holds, over the weight of all
+# that are asked.
 _BY_IDF: Final[LiteralString] = """
-select c.id,
-    ({score}) / sqrt(sqrt(
-        ts_rank('one:1', {absent}::tsquery) / ts_rank(c.search_vector, {absent}::tsquery, 2)
-    )) as score,
-    c.importance, c.created_at
-from ({candidates}) c
-order by score desc, c.id
-limit {depth}
+select b.id, b.score, b.importance, b.created_at, least(({held}) / {ceiling}::float8, 1)
+from (
+    select c.id,
+        ({score}) / sqrt(sqrt(
+            ts_rank('one:1', {absent}::tsquery) / ts_rank(c.search_vector, {absent}::tsquery, 2)
+        )) as score,
+        c.importance, c.created_at, c.search_vector
+    from ({candidates}) c
+    order by score desc, c.id
+    limit {depth}
+) b
+order by b.score desc, b.id
 """
 _WORD_SCORE: Final[LiteralString] = """
 {weight}::float8 * ts_rank(c.search_vector, {word}::tsquery)"""
+_WORD_HELD: Final[LiteralString] = """
+case when b.search_vector @@ {word}::tsquery then {weight}::float8 else 0 end"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,11 +124,13 @@ class LexicalSearch:
         return self.is_exhaustive or self.source != _TABLE
 
 
-async def search(conn: Session, query: str, wanted: LexicalSearch) -> list[Candidate]:
+async def search(
+    conn: Session, query: str, wanted: LexicalSearch, expanded: str = ""
+) -> list[Candidate]:
     """The `depth` best memories for any text, best first. No text raises; a text of stop words
-    alone finds nothing.
+    alone finds nothing. Words of `expanded` find memories too, but are not what is asked.
     """
-    lexemes, statistics, rows = await _known(conn, query, wanted)
+    lexemes, statistics, rows = await _known(conn, words_asked(query, expanded), wanted)
     if not lexemes or wanted.depth < 1:
         return []
     # A scope of no size is read whole, and whatever matches is scored.
@@ -129,10 +139,10 @@ async def search(conn: Session, query: str, wanted: LexicalSearch) -> list[Candi
 
 
 async def _known(
-    conn: Session, query: str, wanted: LexicalSearch
+    conn: Session, asked: Mapping[str, object], wanted: LexicalSearch
 ) -> tuple[list[Lexeme], Statistics, int]:
     """The query's words, what is known of the owner's, and about how many rows the scope holds."""
-    values = {**wanted.params, **words_asked(query)}
+    values = {**wanted.params, **asked}
     statements = (FREQUENCIES, LIVE_FREQUENCIES, scope_size(wanted.where))
     frequencies, live, explained = await execute_many(conn, values, *statements)
     return *known_of(frequencies, live), rows_of(explained)
@@ -155,10 +165,12 @@ async def _by_idf(conn: Session, planned: Plan, wanted: LexicalSearch) -> list[C
         values[name] = value
         return f"%({name})s"
 
-    score = " + ".join(
-        _WORD_SCORE.format(weight=bind(weight), word=bind(any_of([word])))
+    words = [
+        {"weight": bind(weight), "word": bind(any_of([word]))}
         for word, weight in zip(planned.lexemes, planned.weights, strict=True)
-    )
+    ]
+    score = " + ".join(_WORD_SCORE.format(**word) for word in words)
+    held = " + ".join(_WORD_HELD.format(**word) for word in words)
     if planned.scope_first:
         candidates = _SCOPE_FIRST.format(
             source=wanted.source, where=wanted.where, match=bind(planned.any_word)
@@ -174,7 +186,12 @@ async def _by_idf(conn: Session, planned: Plan, wanted: LexicalSearch) -> list[C
             for place, arm in enumerate(planned.arms)
         )
     statement = _BY_IDF.format(
-        score=score, absent=bind(_ABSENT), candidates=candidates, depth=bind(wanted.depth)
+        score=score,
+        held=held,
+        ceiling=bind(planned.ceiling),
+        absent=bind(_ABSENT),
+        candidates=candidates,
+        depth=bind(wanted.depth),
     )
     _, rows = await execute_many(conn, values, _UNCOMPILED, statement)
     found = [Candidate(*row) for row in rows]

@@ -36,10 +36,12 @@ STORED_KEY: Final = " stored"
 """How many memories there were, sensitive ones too: what growth is measured by, and no score."""
 _LENGTH_KEYS: Final = tuple(f" length {cell:02}" for cell in range(1, LENGTH_CELLS + 1))
 
-# What the query's words are to the index, and how common each is. A word without a row was in no
-# memory, or in one, when the frequencies were taken.
+# What the query's words are to the index, how common each is, and whether the query itself holds it
+# or only its expansion. A word without a row was in no memory, or in one, when the frequencies were
+# taken.
 FREQUENCIES: Final = f"""
-select w.lexeme, s.ndoc
+select w.lexeme, s.ndoc,
+    w.lexeme = any(tsvector_to_array(to_tsvector('english', %(lexical_asked)s)))
 from unnest(
     tsvector_to_array(to_tsvector('english', %(lexical_text)s))
     || array[{", ".join(f"'{key}'" for key in (_ROWS_KEY, *_LENGTH_KEYS))}]
@@ -124,23 +126,32 @@ where lexeme_stats.ndoc <> excluded.ndoc
 """
 
 
-def words_asked(query: str) -> dict[str, object]:
+def words_asked(query: str, expanded: str = "") -> dict[str, object]:
     """The parameters of both, beside the `owner`."""
+    return {"lexical_text": _bounded(f"{query} {expanded}"), "lexical_asked": _bounded(query)}
+
+
+def _bounded(text: str) -> str:
     # 13,000 characters cost 11 ms to parse and 105 ms to search.
-    text = query[:MAX_QUERY_CHARS].replace("\0", " ").encode("utf-8", "ignore").decode()
-    return {"lexical_text": text}
+    return text[:MAX_QUERY_CHARS].replace("\0", " ").encode("utf-8", "ignore").decode()
 
 
 def known_of(
-    frequencies: Iterable[tuple[str, int | None]], live: Iterable[tuple[str, int]]
+    frequencies: Iterable[tuple[str, int | None, bool]], live: Iterable[tuple[str, int]]
 ) -> tuple[list[Lexeme], Statistics]:
     """What `FREQUENCIES` and `LIVE_FREQUENCIES` found: the query's words, and what is known of the
     owner's.
     """
-    found, counted = dict(frequencies), dict(live)
+    rows_found = list(frequencies)
+    found = {lexeme: count for lexeme, count, _ in rows_found}
+    asked = {lexeme for lexeme, _, is_asked in rows_found if is_asked}
+    counted = dict(live)
     rows = max((found.pop(_ROWS_KEY) or 0) + counted[_ROWS_KEY], FEWEST_ROWS)
     lengths = [found.pop(key) for key in _LENGTH_KEYS]
-    lexemes = [Lexeme(text, (kept or 0) + counted.get(text, 0)) for text, kept in found.items()]
+    lexemes = [
+        Lexeme(text, (kept or 0) + counted.get(text, 0), text in asked)
+        for text, kept in found.items()
+    ]
     return lexemes, Statistics(rows, [length for length in lengths if length is not None])
 
 

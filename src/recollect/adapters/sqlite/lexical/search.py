@@ -11,10 +11,12 @@ contradict the order, which fusion by scores cannot use.
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from recollect.adapters.sqlite.rows import Parameters, id_list, inside, moment
+from recollect.core.recall.relevance import word_evidence
 from recollect.core.text.analysis import clean_query, fts5_match, query_words
 
 if TYPE_CHECKING:
@@ -44,12 +46,14 @@ def search(
     if not any_of:
         return _scan(connection, condition, parameters, (clean_query(query.text),))
     try:
-        return _match(connection, condition, parameters, every, any_of)
+        found = _match(connection, condition, parameters, every, any_of)
     except sqlite3.OperationalError as error:
         if error.sqlite_errorcode != sqlite3.SQLITE_ERROR:
             raise
         # The match itself could not be made, for instance because the index is missing.
         return _scan(connection, condition, parameters, any_of)
+    evidence = word_evidence(query.text, query.expanded)
+    return [candidate._replace(evidence=evidence(text)) for candidate, text in found]
 
 
 def _match(
@@ -58,27 +62,30 @@ def _match(
     parameters: Parameters,
     every: tuple[str, ...],
     any_of: tuple[str, ...],
-) -> list[Candidate]:
+) -> list[tuple[Candidate, str]]:
+    """The best candidates with the texts that they were found by."""
     statement = f"""
-        SELECT m.id, {_SCORE} AS score, m.importance, m.created_at
+        SELECT m.id, {_SCORE} AS score, m.importance, m.created_at,
+            m.content || ' ' || m.expanded_keywords || ' ' || m.tags || ' ' || m.category
         FROM memory_words JOIN memories m ON m.number = memory_words.rowid
         WHERE memory_words MATCH :match AND {condition}
         ORDER BY score DESC, m.id LIMIT :depth
     """  # noqa: S608  # built from constants; every value is a parameter
 
-    def matching(expression: str) -> list[Candidate]:
-        return _candidates(connection.execute(statement, {**parameters, "match": expression}))
+    def matching(expression: str) -> list[tuple[Candidate, str]]:
+        rows = connection.execute(statement, {**parameters, "match": expression}).fetchall()
+        return list(zip(_candidates(rows), (row[4] for row in rows), strict=True))
 
     depth: int = parameters["depth"]
     full = matching(fts5_match(every, "AND")) if every else []
     if len(full) >= depth or len(any_of) == 1:
         return full or matching(fts5_match(any_of, "OR"))
     wide = matching(fts5_match(any_of, "OR"))
-    kept = {candidate.id: candidate for candidate in full}
-    for candidate in wide:
+    kept = {candidate.id: (candidate, text) for candidate, text in full}
+    for candidate, text in wide:
         if candidate.id in kept or len(kept) < depth:
-            kept[candidate.id] = candidate
-    return sorted(kept.values(), key=lambda candidate: (-candidate.score, candidate.id))
+            kept[candidate.id] = (candidate, text)
+    return sorted(kept.values(), key=lambda found: (-found[0].score, found[0].id))
 
 
 def _scan(
@@ -100,7 +107,7 @@ def _scan(
         SELECT m.id, 1.0, m.importance, m.created_at FROM memories m
         WHERE {condition} AND ({likes}) ORDER BY m.id LIMIT :depth
     """  # noqa: S608  # built from constants; every value is a parameter
-    return _candidates(connection.execute(statement, {**parameters, **patterns}))
+    return _candidates(connection.execute(statement, {**parameters, **patterns}).fetchall())
 
 
 def _escaped(text: str) -> str:
@@ -109,10 +116,7 @@ def _escaped(text: str) -> str:
     return text
 
 
-def _candidates(rows: sqlite3.Cursor) -> list[Candidate]:
+def _candidates(rows: Sequence[sqlite3.Row]) -> list[Candidate]:
     from recollect.core.recall.request import Candidate
 
-    return [
-        Candidate(UUID(id), score, importance, moment(created_at))
-        for id, score, importance, created_at in rows
-    ]
+    return [Candidate(UUID(row[0]), row[1], row[2], moment(row[3])) for row in rows]

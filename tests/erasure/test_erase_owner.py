@@ -12,7 +12,7 @@ from uuid import UUID
 
 import psycopg
 import pytest
-from tests.adapters.graphs import read_all
+from tests.conformance.graphs import read_all
 from tests.conformance.samples import OWNER, fill, listed, memory, search
 from tests.serving import running
 from tests.shells.cli.commands import Cli, client_of

@@ -55,9 +55,7 @@ async def test_sqlite_refuses_rows_of_a_sensitive_memory(
 ) -> None:
     await store.vectors.open_space("compass", SPACE)
     await fill(store, memory(1, is_sensitive=True), memory(2))
-    await rows(
-        store, "insert into concepts values ('ada', 'c', 'other', 'Other', 'name', null, 0)"
-    )
+    await rows(store, "insert into concepts values ('ada', 'c', 'other', 'Other', 'name', null, 0)")
     await rows(
         store,
         "insert into concept_edges (owner, id, source, target, relation, valid_from, learned_at)"
@@ -65,7 +63,7 @@ async def test_sqlite_refuses_rows_of_a_sensitive_memory(
     )
 
     def forge(writer: sqlite3.Connection) -> None:
-        with pytest.raises(sqlite3.IntegrityError, match="FOREIGN KEY|CHECK"):
+        with pytest.raises(sqlite3.IntegrityError, match=r"FOREIGN KEY|CHECK"):
             writer.execute(statement.replace("''", "x'00'"))
 
     await store.threads.writer.run(forge)

@@ -23,11 +23,11 @@ from recollect.bench.speed.rig import Dense, Documents, Rig
 from recollect.bench.speed.server import measure_server
 from recollect.bench.speed.vectors import Subjects
 from recollect.bench.temporary import temporary_home
+from recollect.core.admin.modes import NO_EMBEDDER
 from recollect.settings import Settings, load
 from recollect.usecases.priority import Callers
 from recollect.usecases.recall.dense import dense_leg
 from recollect.usecases.service import LocalService
-from recollect.usecases.workers.embed import NO_EMBEDDER
 from recollect.wiring import build_context, catalogue, open_postgres, open_second_phase
 
 _DEADLINE_MS: Final = 60_000

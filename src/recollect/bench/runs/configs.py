@@ -62,6 +62,7 @@ NAMED: Final[Mapping[str, Config]] = {
     for config in (
         Config("default"),
         Config("base", settings={"graph_weight": 0.0}),
+        Config("local", Layout(engine="sqlite")),
         Config("local-fts", Layout(engine="sqlite"), _LEXICAL),
         Config("lexical", settings=_LEXICAL),
         Config("dense", settings={"lexical_weight": 0.0, "graph_weight": 0.0}),
@@ -97,13 +98,11 @@ _LAYOUT: Final = tuple(field.name for field in fields(Layout))
 
 
 def current_config(settings: RecallSettings, *, is_local: bool) -> Config:
-    """What a user has: these settings, on the server's store or on the local one, which recalls by
-    words alone.
-    """
+    """What a user has: these settings, on the server's store or on the local one."""
     usual = RecallSettings().as_dict()
     changed = {key: value for key, value in settings.as_dict().items() if value != usual[key]}
     if is_local:
-        return Config("current", NAMED["local-fts"].layout, {**changed, **_LEXICAL})
+        return Config("current", NAMED["local"].layout, changed)
     return Config("current", settings=changed)
 
 

@@ -87,8 +87,8 @@ CREATE TABLE embedding_context (
 """
 _CONTEXT_OF: Final = "CREATE INDEX embedding_context_of ON embedding_context (embedding)"
 
-# What a matrix in memory compares itself with, in its one row: how many changes vectors had, and how
-# many were removed.
+# What a matrix in memory compares itself with, in its one row: how many changes vectors had, and
+# how many were removed.
 _CHANGES: Final = """
 CREATE TABLE vector_changes (
     number INTEGER PRIMARY KEY CHECK (number = 1),

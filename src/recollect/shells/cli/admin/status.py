@@ -21,7 +21,8 @@ def status(*, as_json: AsJson = False) -> None:
     from recollect.settings import load
 
     settings = load()
-    stats, sync = ask(_look_at_both if settings.mode == "cached" else _look)
+    look = _look_at_both if settings.mode == "cached" else _look
+    stats, sync = ask(look, by_meaning=True)
     store = "server" if settings.mode == "remote" else "local"
     location = str(settings.sqlite_path) if store == "local" else str(settings.api_url)
     document: dict[str, object] = {"mode": settings.mode, "store": store, "location": location}

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 from uuid import UUID
 
 from tests.conformance.samples import OWNER
@@ -36,9 +36,23 @@ def open_store(place: Place, **options: Any) -> FullStore:
     return PostgresStore(place, **options)
 
 
-@asynccontextmanager
-async def opened(place: Place, **options: Any) -> AsyncIterator[tuple[Any, Any]]:
+@overload
+def opened(
+    place: str, **options: Any
+) -> AbstractAsyncContextManager[tuple[PostgresStore, PostgresVectors]]: ...
+
+
+@overload
+def opened(place: Place, **options: Any) -> AbstractAsyncContextManager[tuple[Any, Any]]: ...
+
+
+def opened(place: Place, **options: Any) -> AbstractAsyncContextManager[tuple[Any, Any]]:
     """A store that has a place for vectors, and that place."""
+    return _opened(place, **options)
+
+
+@asynccontextmanager
+async def _opened(place: Place, **options: Any) -> AsyncIterator[tuple[Any, Any]]:
     async with open_store(place, **options) as store:
         assert store.vectors is not None
         yield store, store.vectors
@@ -88,7 +102,7 @@ async def rows(store: FullStore, statement: str, *params: object) -> list[Any]:
 
         return await store.threads.writer.run(work)
     async with store.pool.transaction() as connection:
-        cursor = await connection.execute(statement, params or None)  # type: ignore[call-overload]  # a test's own text
+        cursor = await connection.execute(statement, params or None)
         return await cursor.fetchall() if cursor.description else []
 
 

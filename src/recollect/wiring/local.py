@@ -244,6 +244,13 @@ def open_store(settings: Settings) -> SqliteStore:
     return SqliteStore(settings.sqlite_path, busy_timeout=settings.timeouts.sqlite_busy)
 
 
+async def measure_store(settings: Settings) -> dict[str, int]:
+    """The bytes of the local store's file, and about how many of them are vectors."""
+    async with open_store(settings) as store:
+        vectors = await store.vectors.bytes()
+    return {"file_bytes": settings.sqlite_path.stat().st_size, "vector_bytes": vectors}
+
+
 def find_store_fault(settings: Settings, *, full: bool) -> str | None:
     """The first fault in the file of the local store, if SQLite finds one."""
     from recollect.adapters.sqlite.integrity import find_fault

@@ -53,11 +53,11 @@ def test_the_short_ones_just_before_a_short_one_count(
     assert list(context_of(said, before)) == kept
 
 
-Talk = Callable[[FullStore, Vectors, StoredSpace], Awaitable[None]]
+Talk = Callable[[Any, Any, StoredSpace], Awaitable[None]]
 
 
-async def talking(url: str, turns: list[Memory], then: Talk) -> None:
-    async with opened(url) as (store, vectors):
+async def talking(place: Place, turns: list[Memory], then: Talk) -> None:
+    async with opened(place) as (store, vectors):
         space = await vectors.open_space("compass", SPACE)
         for said in turns:
             await store.add(said)

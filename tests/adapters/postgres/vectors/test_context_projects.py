@@ -8,9 +8,9 @@ from typing import LiteralString
 
 import psycopg
 import pytest
-from tests.adapters.postgres.vectors.test_context import claimed, talking, turn
 from tests.conformance.places import embed_all
 from tests.conformance.samples import OWNER, ids
+from tests.conformance.vectors.test_context import claimed, talking, turn
 from tests.conformance.vectors.test_context_projects import said
 from tests.waiting import wait_until
 

@@ -125,7 +125,12 @@ class GraphReader(SqliteComponent):
         return {row["key"]: (UUID(row["concept_id"]), row["name"]) for row in rows}
 
     async def snapshot(self, owner: str, as_of: datetime | None = None) -> GraphSnapshot:
-        values = {"owner": owner, "as_of": at(as_of), "now": self._now(), "model": BY_MODEL}
+        values: dict[str, object] = {
+            "owner": owner,
+            "as_of": at(as_of),
+            "now": self._now(),
+            "model": BY_MODEL,
+        }
 
         def work(reader: sqlite3.Connection) -> GraphSnapshot:
             reader.execute("BEGIN")  # all of it of one moment

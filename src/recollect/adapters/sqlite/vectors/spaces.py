@@ -12,6 +12,10 @@ from recollect.adapters.sqlite.thread import transaction
 from recollect.core.errors import Conflict
 from recollect.core.recall.space import Gap, Space, StoredSpace
 
+ROW_BYTES: Final = 130
+"""What a vector of 16-bit numbers takes beside these: its row, its share of the page, and its
+entries in the indexes."""
+
 DROP_BATCH: Final = 5_000
 """Vectors that one transaction removes when a space is dropped: others want to write as well."""
 
@@ -49,6 +53,11 @@ _RETIRE: Final = (
 _GIVE_UP: Final = "UPDATE spaces SET state = 'retired', is_former = 0 WHERE id = ?"
 _DROP_SOME: Final = """
 DELETE FROM embeddings WHERE id IN (SELECT id FROM embeddings WHERE space_id = ? LIMIT ?)
+"""
+_BYTES: Final = """
+SELECT coalesce(sum(
+    (2 * s.dimension + ?) * (SELECT count(*) FROM embeddings e WHERE e.space_id = s.id)), 0)
+FROM spaces s
 """
 _GAP: Final = """
 SELECT count(*), coalesce(sum(e.last_error IS NOT NULL), 0)
@@ -93,6 +102,13 @@ class SpaceStore(SqliteComponent):
 
     async def build_index(self, space: StoredSpace) -> None:
         """There is none to build: every vector of a scope is compared."""
+
+    async def bytes(self) -> int:
+        """About what the vectors of all spaces take in the file."""
+        row = await self._reader.run_until_cancelled(
+            lambda reader: reader.execute(_BYTES, (ROW_BYTES,)).fetchone()
+        )
+        return int(row[0])
 
     async def gap(self, space: StoredSpace) -> Gap:
         row = await self._reader.run_until_cancelled(

@@ -12,7 +12,7 @@ from recollect.adapters.sqlite.thread import transaction
 from recollect.core.errors import Conflict
 from recollect.core.recall.space import Gap, Space, StoredSpace
 
-ROW_BYTES: Final = 130
+ROW_BYTES: Final = 110
 """What a vector of 16-bit numbers takes beside these: its row, its share of the page, and its
 entries in the indexes."""
 

@@ -209,7 +209,7 @@ def _local(settings: Settings) -> Settings:
 async def _stats(settings: Settings) -> Stats:
     from recollect.wiring import open_service
 
-    async with open_service(settings) as recollect:
+    async with open_service(settings, by_meaning=False) as recollect:
         return await recollect.stats()
 
 

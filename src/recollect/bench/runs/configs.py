@@ -97,12 +97,15 @@ _CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
 _LAYOUT: Final = tuple(field.name for field in fields(Layout))
 
 
-def current_config(settings: RecallSettings, *, is_local: bool) -> Config:
-    """What a user has: these settings, on the server's store or on the local one."""
+def current_config(settings: RecallSettings, *, is_local: bool, has_model: bool = True) -> Config:
+    """What a user has: these settings, on the server's store or on the local one, which recalls by
+    words alone where it has no model.
+    """
     usual = RecallSettings().as_dict()
     changed = {key: value for key, value in settings.as_dict().items() if value != usual[key]}
     if is_local:
-        return Config("current", NAMED["local"].layout, changed)
+        local = NAMED["local" if has_model else "local-fts"]
+        return Config("current", local.layout, {**changed, **local.settings})
     return Config("current", settings=changed)
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, cast
@@ -97,6 +97,7 @@ class Local:
     graph: GraphContext
     embedding: EmbeddingContext
     model: str | None
+    load_vectors: Callable[[str], Awaitable[None]]
     walker: PageRank | None = None
     vector_note: str = ""
 
@@ -115,6 +116,7 @@ class Local:
             return
         graph = [] if self.graph.mode == "off" else [GraphStep(self.graph)] * 2
         await catch_up([EmbeddingStep(self.embedding), *graph])
+        await self.load_vectors(self.settings.owner)
         if self.walker is not None:
             with suppress(TimeoutError, RecollectError):
                 async with asyncio.timeout(_GRAPH_SECONDS):
@@ -154,9 +156,12 @@ async def _open_context(
                 await local.catch_up()
             yield local.context
         return
-    context = build_context(store, settings)
-    is_wanted = settings.embedder != NO_EMBEDDER and not has_model(settings)
-    yield replace(context, hint=lambda _owner: WORDS_ONLY) if is_wanted else context
+    yield replace(build_context(store, settings), hint=lambda _owner: _words_only(settings))
+
+
+def _words_only(settings: Settings) -> str | None:
+    is_missing = settings.embedder != NO_EMBEDDER and not has_model(settings)
+    return WORDS_ONLY if is_missing else None
 
 
 @asynccontextmanager
@@ -203,7 +208,7 @@ async def _open_local(
                 walker = await stack.enter_async_context(PageRank(store.graph))
                 context = replace(context, second_phase={"graph": GraphLeg(walker, store)})
         embedding = EmbeddingContext(vectors, embedders, settings.embedder)
-        yield Local(context, settings, graph, embedding, model, walker)
+        yield Local(context, settings, graph, embedding, model, vectors.load, walker)
 
 
 @asynccontextmanager

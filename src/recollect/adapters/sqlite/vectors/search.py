@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from recollect.adapters.sqlite.vectors.matrix import Matrix
     from recollect.core.memory.memory import Scope
+    from recollect.core.recall.space import StoredSpace
     from recollect.ports.recall import VectorQuery
 
 MOST_MATRICES: Final = 4
@@ -42,15 +43,15 @@ class _Kept:
         self.connection = connection
         self._matrices: OrderedDict[tuple[str, int], tuple[int, Matrix]] = OrderedDict()
 
-    def matrix(self, owner: str, query: VectorQuery) -> Matrix:
-        """An owner's vectors in the space of a query, as they are now."""
+    def matrix(self, owner: str, space: StoredSpace) -> Matrix:
+        """An owner's vectors in a space, as they are now."""
         from recollect.adapters.sqlite.vectors.matrix import Matrix
 
-        key = (owner, query.space.id)
+        key = (owner, space.id)
         (version,) = self.connection.execute("PRAGMA data_version").fetchone()
         seen, matrix = self._matrices.pop(key, (None, None))
         if matrix is None:
-            matrix = Matrix(owner, query.space.id, query.space.space.dimension)
+            matrix = Matrix(owner, space.id, space.space.dimension)
         if seen != version:
             self.connection.execute("BEGIN")
             try:
@@ -77,15 +78,31 @@ class VectorSearch(SqliteComponent):
             return []
         vector = unit_vector(query.space.space, query.vector)
 
+        # To its end, even when the caller's time is up: the next search needs it as well.
+        await self._searcher.run(lambda connection: self._matrix(connection, owner, query.space))
+
         def work(connection: sqlite3.Connection) -> list[Candidate]:
-            if self._kept is None or self._kept.connection is not connection:
-                self._kept = _Kept(connection)
-            matrix = self._kept.matrix(owner, query)
+            matrix = self._matrix(connection, owner, query.space)
             excluded = _numbers(connection, owner, query.exclude)
             found = matrix.nearest(connection, scope, vector, query.depth, excluded)
             return _candidates(connection, owner, found)[: query.depth]
 
         return await self._searcher.run_until_cancelled(work)
+
+    async def load(self, owner: str) -> None:
+        """Read an owner's vectors now rather than with the first search."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            space = read_active(connection)
+            if space is not None:
+                self._matrix(connection, owner, space)
+
+        await self._searcher.run(work)
+
+    def _matrix(self, connection: sqlite3.Connection, owner: str, space: StoredSpace) -> Matrix:
+        if self._kept is None or self._kept.connection is not connection:
+            self._kept = _Kept(connection)
+        return self._kept.matrix(owner, space)
 
 
 def _numbers(connection: sqlite3.Connection, owner: str, ids: Iterable[UUID]) -> list[int]:

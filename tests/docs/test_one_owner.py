@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
-from tests.adapters.vectors import NORTH, SPACE, embed_all, nearest, opened
+from tests.conformance.places import NORTH, SPACE, embed_all, nearest, opened
 from tests.conformance.samples import ids, memory
 from tests.conftest import TEMPLATE, Cluster
 from tests.docs.test_commands import blocks, run

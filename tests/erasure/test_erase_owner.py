@@ -13,7 +13,7 @@ from uuid import UUID
 import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
-from tests.adapters.graphs import read_all
+from tests.conformance.graphs import read_all
 from tests.conformance.samples import OWNER, fill, listed, memory, search
 from tests.conftest import Cluster
 from tests.serving import running

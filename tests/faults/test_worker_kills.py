@@ -18,7 +18,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from tests.adapters.vectors import opened
+from tests.conformance.places import opened
 from tests.conformance.samples import memory
 from tests.faults.steps import act_before_commit
 from tests.loopback import Fault, Loopback, Spoiled, Status

@@ -20,8 +20,8 @@ import psycopg
 import pytest
 from psycopg import AsyncConnection, AsyncCursor, sql
 from psycopg.conninfo import conninfo_to_dict
-from tests.adapters.graphs import stated
-from tests.adapters.vectors import NORTH, SPACE, embed_all, opened
+from tests.conformance.graphs import stated
+from tests.conformance.places import NORTH, SPACE, embed_all, opened
 from tests.conformance.samples import memory
 from tests.conftest import Cluster
 from tests.strategies import new_id

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import structlog
 
+from recollect.core.admin.modes import NO_EMBEDDER
 from recollect.core.errors import InvalidInput, StoreError
 from recollect.core.privacy.redaction import locations, safe_message
 from recollect.core.text.analysis import counted
@@ -24,12 +25,12 @@ from recollect.shells.progress import embedding_bar
 from recollect.usecases.graph.extract import Compared, Extracted, GraphContext
 from recollect.usecases.tasks import cancel_and_wait
 from recollect.usecases.workers.backoff import BackoffEvent
-from recollect.usecases.workers.embed import NO_EMBEDDER, Embedded, EmbeddingContext
+from recollect.usecases.workers.embed import Embedded, EmbeddingContext
 from recollect.usecases.workers.embedding import EmbeddingStep, retry_parked
 from recollect.usecases.workers.graph import GraphStep, OnGraph
 from recollect.usecases.workers.indexing import IndexStep
 from recollect.usecases.workers.worker import Sleep, Step, Worker
-from recollect.wiring import Server, open_server
+from recollect.wiring import Local, Server, open_local, open_server
 
 log = structlog.get_logger("recollect")
 
@@ -37,19 +38,19 @@ _STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _AFTER_A_BUG: Final = 60.0
 
 
-def run(settings: Settings, *, once: bool, retry: bool, as_json: bool) -> None:
+def run(settings: Settings, *, once: bool, retry: bool, local: bool, as_json: bool) -> None:
     """Embed and read until a signal stops it or, `once`, until nothing waits; then print how much
-    it was. `retry`: first give what failed another chance.
+    it was. `retry`: first give what failed another chance. `local`: on the local store.
     """
     log_to_stderr()
-    counts = asyncio.run(_run(settings, once=once, retry=retry))
+    counts = asyncio.run(_run(settings, once=once, retry=retry, local=local))
     text = f"embedded {counted(counts['embedded'], 'memory')}, read {counts['read']} for the graph"
     text += f"; {counted(counts['failed'], 'failed attempt')}" if counts["failed"] else ""
     text += f"; {counts['failing']} to be retried later" if counts.get("failing") else ""
     sys.stdout.write((json.dumps(counts) if as_json else text) + "\n")
 
 
-async def _run(settings: Settings, *, once: bool, retry: bool) -> dict[str, int]:
+async def _run(settings: Settings, *, once: bool, retry: bool, local: bool) -> dict[str, int]:
     stopping = asyncio.Event()
     for number in _STOP_SIGNALS:
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
@@ -68,7 +69,8 @@ async def _run(settings: Settings, *, once: bool, retry: bool) -> dict[str, int]
             counts["failed"] += len(event.failed)
         graph_line(event)
 
-    async with open_server(settings, log_steps()) as server:
+    opened = open_local if local else open_server
+    async with opened(settings, log_steps()) as server:
         graph = graph_step(server, on_graph)
         context = embedding_of(server) if graph is not None else require_embedding(server)
         steps: list[Step] = []
@@ -108,18 +110,18 @@ async def _work(workers: Sequence[Worker], *, once: bool) -> int:
     return 0
 
 
-def graph_step(server: Server, on_event: OnGraph) -> GraphStep | None:
+def graph_step(server: Server | Local, on_event: OnGraph) -> GraphStep | None:
     """What fills the concept graph, unless it is switched off."""
     return None if server.graph.mode == "off" else GraphStep(server.graph, on_event)
 
 
-def embedding_of(server: Server) -> EmbeddingContext | None:
+def embedding_of(server: Server | Local) -> EmbeddingContext | None:
     """What embedding needs, where this server embeds."""
     context = server.embedding
     return None if context is None or context.default == NO_EMBEDDER else context
 
 
-def require_embedding(server: Server) -> EmbeddingContext:
+def require_embedding(server: Server | Local) -> EmbeddingContext:
     """What embedding needs, or the reason why this server does not embed."""
     if server.embedding is None:
         raise StoreError("this Postgres cannot store vectors", remedy=f"{server.vector_note}.")
@@ -133,7 +135,7 @@ def require_embedding(server: Server) -> EmbeddingContext:
 
 
 @asynccontextmanager
-async def working_inside(server: Server) -> AsyncIterator[None]:
+async def working_inside(server: Server | Local) -> AsyncIterator[None]:
     """While entered, workers run in this process, unless they are switched off."""
     if server.embedding is None and server.settings.embedder != NO_EMBEDDER:
         log.info("no recall by meaning", reason=server.vector_note)
@@ -154,7 +156,7 @@ async def working_inside(server: Server) -> AsyncIterator[None]:
         await _stop(server, *tasks)
 
 
-async def _stop(server: Server, *tasks: asyncio.Task[Any]) -> None:
+async def _stop(server: Server | Local, *tasks: asyncio.Task[Any]) -> None:
     """A worker needs a moment to give back what it claimed."""
     await cancel_and_wait(*tasks, cancel_again=5 * server.settings.timeouts.give_back)
 

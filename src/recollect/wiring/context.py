@@ -50,10 +50,14 @@ def build_context(store: _Store, settings: Settings) -> Context:
 
 
 def catalogue(
-    settings: Settings, progress: Progress, yield_to_callers: Yield = no_yield
+    settings: Settings,
+    progress: Progress,
+    yield_to_callers: Yield = no_yield,
+    *,
+    may_fetch: bool = True,
 ) -> Catalogue:
     """The embedding models that these settings allow; documents `yield_to_callers` where calls
-    wait.
+    wait. Unless it `may_fetch`, a local model that is not on this machine is an error.
     """
     from recollect.adapters.models.embedders.catalogue import Account, Catalogue
 
@@ -73,6 +77,7 @@ def catalogue(
         progress=progress,
         yield_to_callers=yield_to_callers,
         timeouts=settings.timeouts,
+        may_fetch=may_fetch,
     )
 
 

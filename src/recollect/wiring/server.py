@@ -10,6 +10,7 @@ from math import ceil
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
+from recollect.core.admin.modes import NO_EMBEDDER
 from recollect.core.admin.rate import RateLimit
 from recollect.core.errors import RateLimited
 from recollect.core.privacy.keys import Key, check_all_projects
@@ -35,7 +36,7 @@ from recollect.usecases.recall.dense import dense_leg, no_dense_leg
 from recollect.usecases.recall.graph_leg import GraphLeg
 from recollect.usecases.recall.recall_log import RecallLog, recall_log
 from recollect.usecases.service import LocalService
-from recollect.usecases.workers.embed import NO_EMBEDDER, EmbeddingContext
+from recollect.usecases.workers.embed import EmbeddingContext
 from recollect.wiring.context import (
     Progress,
     SystemClock,

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from psycopg import AsyncConnection, sql
 from psycopg.rows import dict_row
-from tests.adapters.vectors import embed_all, opened
+from tests.conformance.places import embed_all, opened
 from tests.conformance.samples import OWNER, memory
 from tests.conftest import Cluster
 

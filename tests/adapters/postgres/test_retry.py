@@ -11,7 +11,7 @@ from uuid import UUID
 import psycopg
 import pytest
 from psycopg import errors, sql
-from tests.adapters.vectors import NORTH, SPACE, embed_all, opened
+from tests.conformance.places import NORTH, SPACE, embed_all, opened
 from tests.conformance.samples import OWNER, memory
 from tests.strategies import MOMENT
 from tests.waiting import wait_until

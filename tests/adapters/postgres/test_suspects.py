@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pytest
-from tests.adapters.graphs import memory as said
-from tests.adapters.vectors import NORTH, SPACE, opened, rows, texts
+from tests.conformance.graphs import memory as said
+from tests.conformance.places import NORTH, SPACE, opened, rows, texts
 from tests.conformance.samples import ids, memory
 
 from recollect.adapters.postgres.store import PostgresStore
-from recollect.adapters.postgres.vectors.queue import MAX_ATTEMPTS
 from recollect.core.admin.timeouts import Timeouts
 from recollect.core.errors import ModelUnavailable
 from recollect.core.graph.extraction import BY_RULES, Extraction, ExtractionJob, read_by_rules
+from recollect.core.jobs import MAX_ATTEMPTS
 from recollect.core.recall.space import EmbeddingProgress, Space
 from recollect.usecases.graph.extract import RULES_BATCH, GraphContext
 from recollect.usecases.workers import reembed

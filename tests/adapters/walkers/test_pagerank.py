@@ -11,7 +11,7 @@ from uuid import UUID
 
 import numpy as np
 import pytest
-from tests.adapters.graphs import at, memory, read_all
+from tests.conformance.graphs import at, memory, read_all
 from tests.conformance.samples import OWNER, fill
 from tests.recall_contexts import recall_context, with_walker
 

@@ -32,8 +32,6 @@ from recollect.core.recall.space import EmbeddingJob, StoredSpace
 from recollect.ports.embedding import Embedder, Embedders, EmbeddingQueue
 from recollect.usecases.workers.backoff import BackoffEvent
 
-# The name that stands for no model at all.
-NO_EMBEDDER: Final = "none"
 # A model that takes a second for a text must be done with a batch before its claim lapses.
 BATCH: Final = 32
 # A text that every model can read: when it fails, the model is at fault and not the text.

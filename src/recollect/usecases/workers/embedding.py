@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
+from recollect.core.admin.modes import NO_EMBEDDER
 from recollect.core.recall.space import StoredSpace
 from recollect.usecases.workers.backoff import BackoffEvent, Backoffs
 from recollect.usecases.workers.embed import (
-    NO_EMBEDDER,
     Embedded,
     EmbeddingContext,
     OnEmbedding,

@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
+from recollect.core.admin.modes import NO_EMBEDDER
 from recollect.core.errors import (
     Conflict,
     InvalidInput,
@@ -26,7 +27,6 @@ from recollect.core.recall.space import EmbeddingProgress, StoredSpace
 from recollect.core.text.analysis import counted
 from recollect.usecases.workers.backoff import BackoffEvent
 from recollect.usecases.workers.embed import (
-    NO_EMBEDDER,
     EmbeddingContext,
     OnEmbedding,
     embed_batch,

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from psycopg import AsyncConnection
-from tests.adapters.vectors import NORTH, SPACE, embed_all, embed_as, nearest, opened, rows
+from tests.conformance.places import NORTH, SPACE, embed_all, embed_as, nearest, opened, rows
 from tests.conformance.samples import OWNER, memory
 
 from recollect.adapters.postgres.limits import Limits

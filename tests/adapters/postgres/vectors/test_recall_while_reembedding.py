@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from math import cos, sin
 
 import pytest
-from tests.adapters.vectors import opened
+from tests.conformance.places import opened
 from tests.conformance.samples import OWNER
 from tests.waiting import DEFAULT_SETTINGS
 

@@ -9,7 +9,7 @@ from typing import LiteralString
 
 import psycopg
 import pytest
-from tests.adapters.vectors import NORTH, SPACE, active, embed_all, nearest, opened, rows
+from tests.conformance.places import NORTH, SPACE, active, embed_all, nearest, opened, rows
 from tests.conformance.samples import OWNER, ids, memory
 
 from recollect.adapters.postgres.limits import Limits

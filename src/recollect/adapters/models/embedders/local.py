@@ -240,8 +240,12 @@ def local_embedder(
     progress: Progress = lambda _step, _share: None,
     yield_to_callers: Yield = no_yield,
     timeouts: Timeouts = TIMEOUTS,
+    *,
+    may_fetch: bool = True,
 ) -> LocalEmbedder:
-    """The embedder of a model that is built on this machine, in the folder `models`."""
+    """The embedder of a model that is built on this machine, in the folder `models`. Unless it
+    `may_fetch`, a model that is not there is an error.
+    """
     doing = "it is loading"
 
     def load(closing: threading.Event) -> TextEncoder:
@@ -255,7 +259,10 @@ def local_embedder(
                 )
             progress(step, share)
 
-        built = fetch(model, models, go_on) if model.at_first_use else require_built(model, models)
+        if may_fetch and model.at_first_use:
+            built = fetch(model, models, go_on)
+        else:
+            built = require_built(model, models)
         return Encoder(built, Reading(model.max_tokens))
 
     return LocalEmbedder(

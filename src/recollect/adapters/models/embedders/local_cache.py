@@ -39,6 +39,13 @@ def model_folder(model: LocalModel, models: Path) -> Path:
     return models / model.weights.sha256 / model.recipe
 
 
+def is_present(model: LocalModel, models: Path) -> bool:
+    """Whether the model was built, by its manifest alone; whether it is still whole is checked when
+    it is loaded.
+    """
+    return (model_folder(model, models) / MANIFEST).exists()
+
+
 def is_built(model: LocalModel, models: Path) -> bool:
     """Whether a complete model is in place. Reads every byte: call it once, not for each text."""
     return _is_whole(model_folder(model, models))

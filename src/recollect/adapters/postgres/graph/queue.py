@@ -17,7 +17,9 @@ from recollect.adapters.postgres.graph.write import write_extractions
 from recollect.adapters.postgres.limits import Limits
 from recollect.adapters.postgres.listener import ListeningQueue
 from recollect.adapters.postgres.pool import Pool
-from recollect.adapters.postgres.vectors.queue import (
+from recollect.core.graph.extraction import Extraction, ExtractionJob
+from recollect.core.graph.model import ExtractionProgress
+from recollect.core.jobs import (
     DELAY_GROWTH,
     FIRST_DELAY,
     GIVEN_BACK,
@@ -26,8 +28,6 @@ from recollect.adapters.postgres.vectors.queue import (
     SILENCE,
     to_storable,
 )
-from recollect.core.graph.extraction import Extraction, ExtractionJob
-from recollect.core.graph.model import ExtractionProgress
 
 CHANNEL: Final = "recollect_graph"
 """Where Postgres notifies workers of memories to read; the triggers use the same name."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
+from operator import itemgetter
 from typing import Any, Final
 from uuid import UUID
 
@@ -23,6 +24,18 @@ from recollect.adapters.postgres.listener import ListeningQueue
 from recollect.adapters.postgres.pool import Connection, Pool
 from recollect.adapters.postgres.vectors.spaces import CHANNEL, notify
 from recollect.adapters.postgres.vectors.text import vector_text
+from recollect.core.jobs import (
+    DELAY_GROWTH,
+    FIRST_DELAY,
+    GIVEN_BACK,
+    LONGEST_DELAY,
+    MAX_ATTEMPTS,
+    OFTEN,
+    SILENCE,
+    SOON,
+    select_batch,
+    to_storable,
+)
 from recollect.core.memory.memory import EPISODE
 from recollect.core.recall.space import (
     TURNS_BEFORE,
@@ -31,22 +44,6 @@ from recollect.core.recall.space import (
     StoredSpace,
     context_of,
 )
-
-MAX_ATTEMPTS: Final = 8
-FIRST_DELAY: Final = 5.0
-DELAY_GROWTH: Final = 4.0
-LONGEST_DELAY: Final = 3_600.0
-"""Seconds of backoff after a failure: 5, 20, 80 … an hour. Some two and a half hours in all before
-a job is parked, so that a model that is down for an hour parks nothing."""
-
-GIVEN_BACK: Final = "it failed before, and was given back when it was its turn again"
-"""The error of a text that failed and was claimed since: without any it would look like one that
-crashed its worker."""
-
-LONGEST_ERROR: Final = 500
-OFTEN: Final = 3
-SOON: Final = 30.0
-"""What failed less often than that, and is due within so many seconds, is worth waiting for."""
 
 _DUE: Final = """
 select e.owner, e.memory_id, encode(e.content_hash, 'hex') as ticket, m.content, m.category,
@@ -73,8 +70,6 @@ from unnest(%(owners)s::text[], %(ids)s::uuid[], %(hashes)s::bytea[]) d(owner, m
 where e.owner = d.owner and e.memory_id = d.memory_id and e.space_id = %(space)s
 returning e.owner, e.memory_id, e.due_at = 'infinity' as is_parked
 """
-SILENCE: Final = "its workers ended without an answer"
-
 # Turns that are being changed are skipped: without their words the vector is a good one, too. Two
 # projects may have a session of one name; no project has an empty name, so the index is used.
 _BEFORE: Final = """
@@ -357,7 +352,7 @@ class EmbeddingQueue(ListeningQueue):
             found = await cursor.fetchall()
             if not found:
                 return []
-            due = sorted(_select_batch(found), key=_key_of)
+            due = sorted(select_batch(found, itemgetter("is_suspect")), key=_key_of)
             turns = {_key_of(row): row["content"] for row in due if row["category"] == EPISODE}
             contexts = await _record_contexts(connection, space, turns) if turns else {}
             params = {
@@ -413,16 +408,6 @@ def _key_of(row: Mapping[str, Any]) -> Key:
     return row["owner"], row["memory_id"]
 
 
-def _select_batch(due: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
-    """Which of the due rows, in order, are claimed together. One that was claimed before without a
-    result may have crashed its worker: it goes alone, so that it takes no other job with it, and
-    the jobs that were with it are soon cleared.
-    """
-    if due[0]["is_suspect"]:
-        return due[:1]
-    return [row for row in due if not row["is_suspect"]]
-
-
 def _to_job(row: Mapping[str, Any], context: str | None) -> EmbeddingJob:
     """A turn's own words come first: of a long text, a model leaves out the end."""
     text = row["content"] if context is None else f"{row['content']}\n{context}"
@@ -470,7 +455,3 @@ def _to_params(space: StoredSpace, jobs: Sequence[EmbeddingJob]) -> dict[str, ob
         "ids": [job.memory_id for job in jobs],
         "tickets": [job.ticket for job in jobs],
     }
-
-
-def to_storable(error: str) -> str:
-    return error.replace("\0", " ").encode("utf-8", "replace").decode()[:LONGEST_ERROR]

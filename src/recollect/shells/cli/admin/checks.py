@@ -18,6 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 
 from recollect.core.admin.checks import MORE_THAN_WORDS, PARKED_REMEDY, Check
+from recollect.core.admin.modes import NO_EMBEDDER
 from recollect.core.admin.stats import Stats
 from recollect.core.errors import RecollectError
 from recollect.core.text.analysis import counted
@@ -51,7 +52,7 @@ def _checks(
         yield "permissions", lambda: health.check_permissions(settings)
         yield "local store", lambda: check_local_store(settings, full=full)
     if settings.api_url is None:
-        yield "recall", check_recall
+        yield "recall", lambda: check_recall(settings)
     else:
         yield "key", lambda: health.check_key(settings)
         yield "server", lambda: check_server(settings)
@@ -118,8 +119,14 @@ def check_local_store(settings: Settings, *, full: bool) -> Check:
     return Check("local store", "ok", f"{path} is intact and holds {counted(memories, 'memory')}")
 
 
-def check_recall() -> Check:
-    return Check("recall", "ok", "by words only: no server is configured", MORE_THAN_WORDS)
+def check_recall(settings: Settings) -> Check:
+    from recollect.wiring.local import has_model
+
+    if settings.embedder == NO_EMBEDDER:
+        return Check("recall", "ok", f"by words only: RECOLLECT_EMBEDDER is {NO_EMBEDDER}")
+    if has_model(settings):
+        return Check("recall", "ok", f"by words, by meaning ({settings.embedder}) and by concepts")
+    return Check("recall", "ok", "by words only: the model is not here", MORE_THAN_WORDS)
 
 
 def check_server(settings: Settings) -> Check:
@@ -222,7 +229,7 @@ def _local(settings: Settings) -> Settings:
 async def _stats(settings: Settings) -> Stats:
     from recollect.wiring import open_service
 
-    async with open_service(settings) as recollect:
+    async with open_service(settings, by_meaning=False) as recollect:
         return await recollect.stats()
 
 

@@ -165,7 +165,7 @@ async def _recall_times(settings: Settings) -> list[float]:
     from recollect.wiring import open_service
 
     times: list[float] = []
-    async with open_service(settings) as recollect:
+    async with open_service(settings, by_meaning=False) as recollect:
         for _ in range(_RUNS):
             started = time.perf_counter()
             await recollect.recall(RecallRequest(_QUESTION))

@@ -248,6 +248,7 @@ async def test_compiling_is_off_for_the_search_alone(store: PostgresStore, url: 
     condition, params = within(OWNER, EVERYWHERE)
     async with await AsyncConnection.connect(url) as connection:
         await connection.execute("set jit = on")
+        await connection.execute("select set_config('recollect.owner', %s, false)", (OWNER,))
         await connection.commit()
         wanted = lexical.LexicalSearch(condition, params, depth=TOP)
         hits = await lexical.search(connection, WANTED, wanted)

@@ -56,7 +56,8 @@ _SCRATCH: Final = (
     "PRAGMA journal_mode = OFF",
     """
     CREATE TABLE memories (number INTEGER PRIMARY KEY, id TEXT, owner TEXT, importance REAL,
-        created_at INTEGER, content TEXT, deleted_at INTEGER)
+        created_at INTEGER, content TEXT, expanded_keywords TEXT, tags TEXT, category TEXT,
+        deleted_at INTEGER)
     """,
     """
     CREATE VIRTUAL TABLE memory_words USING fts5(content, expanded_keywords, tags, category,
@@ -65,7 +66,8 @@ _SCRATCH: Final = (
     "BEGIN",
 )
 _SCRATCH_MEMORY: Final = """
-INSERT INTO memories (number, id, owner, importance, created_at, content) VALUES (?, ?, ?, ?, ?, ?)
+INSERT INTO memories (number, id, owner, importance, created_at, content, expanded_keywords, tags,
+    category) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _SCRATCH_WORDS: Final = """
 INSERT INTO memory_words (rowid, content, expanded_keywords, tags, category) VALUES (?, ?, ?, ?, ?)
@@ -82,7 +84,7 @@ def search(
         for statement in _SCRATCH:
             scratch.execute(statement)
         numbered = [(number, *row) for number, row in enumerate(known, 1)]
-        scratch.executemany(_SCRATCH_MEMORY, (row[:6] for row in numbered))
+        scratch.executemany(_SCRATCH_MEMORY, numbered)
         scratch.executemany(_SCRATCH_WORDS, ((row[0], *row[5:]) for row in numbered))
         return words.search(scratch, owner, EVERYWHERE, query)
 

@@ -279,10 +279,10 @@ async def changes(rig: Rig) -> object:
     return page, await rig.store.changes.revisions(OWNER)
 
 
-def nearest(*, use_index: bool) -> Call:
+def nearest(scope: Scope = EVERYWHERE, *, use_index: bool = False) -> Call:
     def search(rig: Rig) -> Awaitable[object]:
         asked = VectorQuery(rig.space, NORTH, use_index, depth=50)
-        return rig.vectors.nearest(OWNER, EVERYWHERE, asked)
+        return rig.vectors.nearest(OWNER, scope, asked)
 
     return search
 
@@ -311,7 +311,8 @@ READS: dict[str, Call] = {
     "recalled": lambda rig: rig.store.recalls.recalled(OWNER),
     "pairs": lambda rig: rig.store.recalls.pairs(OWNER, 0.5),
     "survey": lambda rig: rig.vectors.survey(OWNER, EVERYWHERE),
-    "nearest, compared": nearest(use_index=False),
+    "nearest, compared": nearest(),
+    "nearest in a project": nearest(Scope(project="coast")),
     "nearest, by index": nearest(use_index=True),
     "parked": lambda rig: rig.vectors.parked(OWNER, UUID(int=1)),
     "embedding progress": lambda rig: rig.vectors.progress(rig.space, OWNER),

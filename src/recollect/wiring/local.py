@@ -203,7 +203,7 @@ async def _open_local(
             context = replace(context, graph_progress=graph.progress)
         if model is not None:
             backlog = await stack.enter_async_context(Backlog(vectors))
-            legs = {**context.legs, "dense": dense_leg(vectors, embedders)}
+            legs = {**context.legs, "dense": dense_leg(vectors, embedders, with_background=False)}
             context = replace(context, legs=legs, hint=backlog.hint)
             if settings.graph != "off":
                 walker = await stack.enter_async_context(PageRank(store.graph))

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 from tests.conformance.samples import memory
 from tests.recall_contexts import recall_context
-from tests.usecases.setups import OneEmbedder
-from tests.usecases.vectors import AllVectors, MeaningEmbedder
+from tests.usecases.vectors import AllVectors, MeaningEmbedder, OneEmbedder
 
 from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.errors import ModelUnavailable

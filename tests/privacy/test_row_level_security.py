@@ -28,8 +28,9 @@ from tests.strategies import new_id
 
 from recollect.adapters.postgres import store as postgres
 from recollect.adapters.postgres.access import ADMIN, WORKER
-from recollect.adapters.postgres.lexical import plan
+from recollect.adapters.postgres.lexical.search import LexicalSearch, search
 from recollect.adapters.postgres.limits import Limits
+from recollect.adapters.postgres.rows import within
 from recollect.adapters.postgres.statistics import Statistics
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.adapters.postgres.vectors.index import PostgresVectors
@@ -269,9 +270,10 @@ FROM, TO = "ada byron", "marblehead"
 
 async def search_by_index(rig: Rig) -> object:
     """As in a large scope, where not all memories are read."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plan, "SMALL_SCOPE", -1)
-        return await rig.store.search_words(OWNER, EVERYWHERE, WORDS)
+    condition, params = within(OWNER, EVERYWHERE)
+    wanted = LexicalSearch(condition, params, depth=50, small_scope=-1)
+    async with rig.store.pool.reading(OWNER) as connection:
+        return await search(connection, WORDS.text, wanted)
 
 
 async def changes(rig: Rig) -> object:

@@ -111,8 +111,15 @@ def all_of(lexemes: Sequence[str]) -> str:
     return " & ".join(map(quote, lexemes))
 
 
-def plan(lexemes: Sequence[Lexeme], statistics: Statistics, scope_rows: int) -> Plan:
-    """How to answer these words inside a scope of about `scope_rows` rows."""
+def plan(
+    lexemes: Sequence[Lexeme],
+    statistics: Statistics,
+    scope_rows: int,
+    small_scope: int = SMALL_SCOPE,
+) -> Plan:
+    """How to answer these words inside a scope of about `scope_rows` rows; one of at most
+    `small_scope` is read whole.
+    """
     # Not the size of the scope: it is estimated from all owners' rows, and scores would show it.
     rows = max(statistics.rows, 1)
     rarest = [
@@ -121,7 +128,7 @@ def plan(lexemes: Sequence[Lexeme], statistics: Statistics, scope_rows: int) -> 
     words = tuple(each.text for each in rarest)
     weights = tuple(idf(rows, each.frequency) for each in rarest)
     asked = [weight for each, weight in zip(rarest, weights, strict=True) if each.is_asked]
-    scope_first = scope_rows <= SMALL_SCOPE
+    scope_first = scope_rows <= small_scope
     return Plan(
         lexemes=words,
         weights=weights,

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any, Final, LiteralString
 
 from recollect.adapters.postgres.lexical.plan import (
+    SMALL_SCOPE,
     Arm,
     Lexeme,
     Plan,
@@ -118,6 +119,7 @@ class LexicalSearch:
     depth: int
     is_exhaustive: bool = False
     source: LiteralString = _TABLE
+    small_scope: int = SMALL_SCOPE
 
     @property
     def reads_whole_scope(self) -> bool:
@@ -134,7 +136,8 @@ async def search(
     if not lexemes or wanted.depth < 1:
         return []
     # A scope of no size is read whole, and whatever matches is scored.
-    planned = plan(lexemes, statistics, 0 if wanted.reads_whole_scope else rows)
+    scope_rows = 0 if wanted.reads_whole_scope else rows
+    planned = plan(lexemes, statistics, scope_rows, wanted.small_scope)
     return await _by_idf(conn, planned, wanted)
 
 

@@ -17,7 +17,7 @@ from recollect.core.recall.context import Deadline, RecallContext
 from recollect.core.recall.request import Declined, RecallRequest
 from recollect.core.recall.settings import RecallSettings
 from recollect.ports.recall import Leg
-from recollect.usecases.recall.dense import UNKNOWN_EVIDENCE, dense_leg
+from recollect.usecases.recall.dense import UNKNOWN_EVIDENCE, NoBackground, dense_leg
 
 pytestmark = pytest.mark.anyio
 
@@ -82,6 +82,6 @@ async def test_a_background_that_failed_is_embedded_again(vectors: AllVectors) -
 
 async def test_without_a_background_evidence_is_unknown(vectors: AllVectors) -> None:
     model = SlowEmbedder()
-    leg = dense_leg(vectors, OneEmbedder(model), with_background=False)
+    leg = dense_leg(vectors, OneEmbedder(model), NoBackground())
     assert await evidence(leg, recall_context(RecallRequest("car"))) == [UNKNOWN_EVIDENCE]
     assert model.batches == 0

@@ -53,6 +53,8 @@ log = logging.getLogger(__name__)
 
 # A command waits so long for a graph to be read: a larger one is left out of its recall.
 _GRAPH_SECONDS: Final = 0.5
+# And so long for its model.
+_LOAD_SECONDS: Final = 10.0
 
 
 @asynccontextmanager
@@ -183,19 +185,21 @@ class Local:
             return
         graph = [] if self.graph.mode == "off" else [GraphStep(self.graph)] * 2
         await catch_up([EmbeddingStep(self.embedding), *graph])
-        await self._load_vectors()
+        with suppress(TimeoutError, RecollectError):  # the recall reports it
+            async with asyncio.timeout(_LOAD_SECONDS):
+                await self.load()
 
     async def load(self) -> None:
-        """Load the model and what else a recall needs of this process, which lives on;
-        ModelUnavailable if the model cannot be loaded.
+        """Load the model and what else a recall needs; ModelUnavailable if the model cannot be
+        loaded.
         """
         spaces = await self.embedding.queue.spaces()
         active = next((space for space in spaces if space.state == "active"), None)
         name = self.embedding.default if active is None else active.embedder
-        await self.backgrounds.prepare(await self.embedding.embedders.embedder(name))
-        await self._load_vectors()
-
-    async def _load_vectors(self) -> None:
+        embedder = await self.embedding.embedders.embedder(name)
+        if not embedder.is_hosted:
+            await embedder.embed_documents(["recollect"])
+        await self.backgrounds.prepare(embedder)
         await self.load_vectors(self.settings.owner)
         if self.walker is not None:
             with suppress(TimeoutError, RecollectError):
@@ -257,24 +261,23 @@ async def open_local_on(
     progress: Progress = lambda _step, _share: None,
     *,
     by_meaning: bool = True,
-    lives_on: bool = False,
     callers: Callers | None = None,
 ) -> AsyncIterator[Local]:
-    """The same on a store that is open. A process that `lives_on` also measures what a cosine
-    means, which takes longer than one recall. Its work yields to `callers`, if there are others
-    than those of this context.
+    """The same on a store that is open. Its work yields to `callers`, if there are others than
+    those of this context.
     """
+    from recollect.adapters.files.background_file import BackgroundFile
     from recollect.usecases.graph.extract import GraphContext
     from recollect.usecases.priority import Callers
     from recollect.usecases.recall.backlog import Backlog
-    from recollect.usecases.recall.dense import Backgrounds, NoBackground, dense_leg
+    from recollect.usecases.recall.dense import Backgrounds, dense_leg
     from recollect.usecases.recall.graph_leg import GraphLeg
     from recollect.usecases.workers.embed import EmbeddingContext
 
     callers = callers or Callers()
     model = settings.embedder if by_meaning and has_model(settings) else None
     vectors = store.vectors
-    backgrounds = Backgrounds() if lives_on else NoBackground()
+    backgrounds = Backgrounds(BackgroundFile(settings.home / "background"))
     async with (
         catalogue(settings, progress, callers.yield_to_callers, may_fetch=False) as embedders,
         open_reader(settings) as reader,

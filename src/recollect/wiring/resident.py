@@ -150,9 +150,7 @@ class Resident:
 
     async def _hold(self) -> None:
         async with AsyncExitStack() as stack:
-            opening = open_local_on(
-                self._store, self._settings, callers=self._words.callers, lives_on=True
-            )
+            opening = open_local_on(self._store, self._settings, callers=self._words.callers)
             local = await stack.enter_async_context(opening)
             await local.load()
             self._error = None

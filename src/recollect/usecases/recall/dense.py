@@ -19,7 +19,7 @@ from recollect.core.recall.context import RecallContext
 from recollect.core.recall.request import Candidate, Declined
 from recollect.core.recall.space import StoredSpace
 from recollect.core.text.analysis import clean_query
-from recollect.ports.embedding import Embedder, Embedders
+from recollect.ports.embedding import BackgroundCache, Embedder, Embedders
 from recollect.ports.recall import Leg, VectorIndex, VectorQuery
 from recollect.usecases.tasks import cancel, exception_of
 
@@ -34,10 +34,12 @@ UNKNOWN_EVIDENCE: Final = 0.5
 
 class Backgrounds:
     """The background in each space that was asked, embedded once, by a task that outlives the
-    recall: one that runs out of time leaves it to the next.
+    recall: one that runs out of time leaves it to the next. Processes that live for one recall
+    share it through a `cache`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, cache: BackgroundCache | None = None) -> None:
+        self._cache = cache
         self._tasks: dict[str, asyncio.Task[list[list[float]]]] = {}
 
     async def prepare(self, embedder: Embedder) -> None:
@@ -58,16 +60,18 @@ class Backgrounds:
         name = embedder.space.name
         task = self._tasks.get(name)
         if task is None or (task.done() and exception_of(task) is not None):
-            task = asyncio.create_task(embedder.embed_documents(BACKGROUND))
+            task = asyncio.create_task(self._embed(embedder))
             self._tasks[name] = task
         return task
 
-
-class NoBackground(Backgrounds):
-    """For a process that answers once: embedding the background takes longer than its recall."""
-
-    async def measure(self, *_: object) -> None:
-        return None
+    async def _embed(self, embedder: Embedder) -> list[list[float]]:
+        if self._cache is None:
+            return await embedder.embed_documents(BACKGROUND)
+        vectors = self._cache.read(embedder.space, BACKGROUND)
+        if vectors is None:
+            vectors = await embedder.embed_documents(BACKGROUND)
+            self._cache.write(embedder.space, BACKGROUND, vectors)
+        return vectors
 
 
 def dense_leg(

@@ -313,3 +313,37 @@ def test_a_store_from_before_is_embedded_in_the_background(home_with_model: Path
         assert found["hits"][0]["memory"]["content"] == CAR
         wait_for_model(home_with_model, 41)
         assert CAR in hook(home_with_model)
+
+
+def test_without_its_server_a_client_answers_by_meaning(home: Path) -> None:
+    away = {"RECOLLECT_API_URL": "http://127.0.0.1:9", "RECOLLECT_API_KEY": "rk_x"}
+    client = Cli(home, away)
+    # A command loads the model itself, since the server does not answer.
+    found = client.json("recall", QUERY, "--explain")
+    assert found["hits"][0]["memory"]["content"] == CAR
+    assert found["note"].startswith("answered by the local store: the server")
+    assert found["degraded"] == []
+    report = client.json("why", found["hits"][0]["memory"]["id"], "--query", QUERY)
+    assert report["legs"]["dense"]["status"] == "ran"
+    assert "by words" in client.json("recall", "violin", "--no-dense")["note"]
+    with session(home, **away) as mcp:
+        wait_for_model(home, 3)
+        found = mcp.call("memory_recall", query=QUERY)
+        assert found["hits"][0]["memory"]["content"] == CAR
+        assert CAR in hook(home, **away)
+        assert "(without the server: StoreUnavailable, by meaning)" in last_log(home)
+
+
+def test_a_home_that_takes_no_lock_and_no_socket(home: Path) -> None:
+    """As one that cannot be written: the session recalls by meaning for itself."""
+    (home / "recall.lock").mkdir()
+    Path(socket_path(str(home))).mkdir()
+    with session(home) as mcp:
+        wait_until(lambda: is_found_by_meaning(mcp))
+        assert VIOLIN in hook(home, "Where is the violin in the study?")
+        assert "(by words)" in last_log(home)
+
+
+def is_found_by_meaning(mcp: Session) -> bool:
+    hits = mcp.call("memory_recall", query=QUERY)["hits"]
+    return bool(hits) and hits[0]["memory"]["content"] == CAR

@@ -1,4 +1,5 @@
-"""`make demo`: a real server on a real Postgres, a dozen memories, recalls that explain themselves.
+"""`make demo`: first the local store alone, then a real server on a real Postgres, with a dozen
+memories and recalls that explain themselves.
 
 Everything lives in a temporary folder and ends with this command.
 """
@@ -19,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent import in_the_agent  # type: ignore[import-not-found]  # beside it
+from local import without_a_server  # type: ignore[import-not-found]  # beside it
 from offline import back_home, on_the_train, pack  # type: ignore[import-not-found]  # beside it
 from rich.console import Console
 from rich.table import Table
@@ -131,6 +133,7 @@ def main() -> None:
         home = Path(folder)
         # As root, Postgres runs as another account, which must be able to pass through.
         home.chmod(0o711)
+        without_a_server(home / "alone", MODELS)
         with running_server(home) as server:
             asyncio.run(show(server))
             in_the_agent(home / "agent", server.url, server.key)

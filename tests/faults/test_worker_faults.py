@@ -36,10 +36,10 @@ from recollect.adapters.postgres.store import PostgresStore
 from recollect.core.admin.timeouts import Timeouts
 from recollect.core.errors import ModelUnavailable
 from recollect.core.recall.space import EmbeddingProgress
-from recollect.shells.worker import persist
+from recollect.shells.worker import log_bug
 from recollect.usecases.workers.embed import EmbeddingContext
 from recollect.usecases.workers.embedding import EmbeddingStep
-from recollect.usecases.workers.worker import Worker
+from recollect.usecases.workers.worker import Worker, persist
 
 pytestmark = pytest.mark.anyio
 
@@ -285,7 +285,7 @@ async def test_a_fault_of_our_own_ends_neither_worker_nor_server(
 
     context = EmbeddingContext(Broken(), Broken(), "m")
     with pytest.raises(Enough):
-        await persist(EmbeddingStep(context), sleep)
+        await persist(EmbeddingStep(context), log_bug, sleep)
     assert slept == [60.0] * 3
     told = "".join(capsys.readouterr())
     assert "RuntimeError" in told

@@ -18,7 +18,7 @@ from tests.sync.clients import Client
 from tests.sync.conftest import NewClients
 from tests.waiting import SECONDS
 
-from recollect.adapters.files.sync_lock import SyncLock
+from recollect.adapters.files.file_lock import FileLock
 from recollect.adapters.sqlite.store import SqliteStore
 from recollect.core.errors import NotAllowed, RecollectError
 from recollect.core.memory.memory import Draft
@@ -191,8 +191,8 @@ async def test_a_body_that_is_too_large_is_sent_in_parts(
 HOLDER = """
 import sys
 from pathlib import Path
-from recollect.adapters.files.sync_lock import SyncLock
-print(SyncLock(Path(sys.argv[1])).acquire(), flush=True)
+from recollect.adapters.files.file_lock import FileLock
+print(FileLock(Path(sys.argv[1])).acquire(), flush=True)
 sys.stdin.read()
 """
 
@@ -205,7 +205,7 @@ def test_one_engine_a_store_and_a_killed_one_is_replaced(tmp_path: Path) -> None
     with process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"True\n"
-        mine, other = SyncLock(path), SyncLock(path)
+        mine, other = FileLock(path), FileLock(path)
         assert not mine.acquire()
         os.kill(process.pid, signal.SIGKILL)
         process.wait(SECONDS)

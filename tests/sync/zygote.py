@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 # Everything that is imported late is imported now.
-import recollect.adapters.files.sync_lock
+import recollect.adapters.files.file_lock
 import recollect.adapters.http.sync
 import recollect.adapters.postgres.store
 import recollect.adapters.sqlite.sync.store

@@ -56,6 +56,16 @@ class TokenEmbedder(Embedder, Protocol):
         """
 
 
+class BackgroundCache(Protocol):
+    """Keeps the vectors of fixed texts for other processes. It may lose them at any time."""
+
+    def read(self, space: Space, texts: Sequence[str]) -> list[list[float]] | None:
+        """The vectors of these texts in this space, if they are there."""
+
+    def write(self, space: Space, texts: Sequence[str], vectors: Sequence[Sequence[float]]) -> None:
+        """Keep them if that is possible."""
+
+
 class Embedders(Protocol):
     """The embedding models that this process can run, by name."""
 

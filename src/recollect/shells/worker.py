@@ -29,13 +29,12 @@ from recollect.usecases.workers.embed import Embedded, EmbeddingContext
 from recollect.usecases.workers.embedding import EmbeddingStep, retry_parked
 from recollect.usecases.workers.graph import GraphStep, OnGraph
 from recollect.usecases.workers.indexing import IndexStep
-from recollect.usecases.workers.worker import Sleep, Step, Worker
+from recollect.usecases.workers.worker import Step, Worker, persist
 from recollect.wiring import Local, Server, open_local, open_server
 
 log = structlog.get_logger("recollect")
 
 _STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_AFTER_A_BUG: Final = 60.0
 
 
 def run(settings: Settings, *, once: bool, retry: bool, local: bool, as_json: bool) -> None:
@@ -145,11 +144,11 @@ async def working_inside(server: Server | Local) -> AsyncIterator[None]:
     if server.settings.worker != "off":
         if (context := embedding_of(server)) is not None:
             embedding = EmbeddingStep(context, log_embedding())
-            tasks.append(asyncio.create_task(persist(embedding), name="embedding worker"))
+            tasks.append(asyncio.create_task(persist(embedding, log_bug), name="embedding worker"))
             indexing = IndexStep(context.queue, log_embedding())
-            tasks.append(asyncio.create_task(persist(indexing), name="index worker"))
+            tasks.append(asyncio.create_task(persist(indexing, log_bug), name="index worker"))
         if (graph := graph_step(server, log_graph())) is not None:
-            tasks.append(asyncio.create_task(persist(graph), name="graph worker"))
+            tasks.append(asyncio.create_task(persist(graph, log_bug), name="graph worker"))
     try:
         yield
     finally:
@@ -161,11 +160,5 @@ async def _stop(server: Server | Local, *tasks: asyncio.Task[Any]) -> None:
     await cancel_and_wait(*tasks, cancel_again=5 * server.settings.timeouts.give_back)
 
 
-async def persist(step: Step, sleep: Sleep = asyncio.sleep) -> None:
-    """Run a worker, and another one when a bug of ours ends it."""
-    while True:
-        try:
-            await Worker(step).run()
-        except Exception as error:  # noqa: BLE001  # a bug in a worker must not end the server
-            log.error("worker failed", reason=safe_message(error), locations=locations(error))  # noqa: TRY400  # `exception` would log the error's text
-            await sleep(_AFTER_A_BUG)
+def log_bug(error: Exception) -> None:
+    log.error("worker failed", reason=safe_message(error), locations=locations(error))

@@ -6,7 +6,8 @@ time importing the others than on its own work.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -132,3 +133,29 @@ class LocalService:
         from recollect.usecases.sync import conflicts
 
         return await conflicts.resolve(self.context, self.owner, reference, keep)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedModelService(LocalService):
+    """The same where one process of a home holds the model for all. A recall is asked of that
+    process. If it does not answer, this one recalls by words, or when it `loads_model`, with what
+    `open_model` loads; a `why` always does.
+    """
+
+    ask_resident: Callable[[RecallRequest], Awaitable[Recollection | None]]
+    open_model: Callable[[], AbstractAsyncContextManager[Context]]
+    loads_model: bool = False
+
+    async def recall(self, request: RecallRequest) -> Recollection:
+        answer = await self.ask_resident(request)
+        if answer is not None:
+            self.on_recall(answer)
+            return answer
+        if not self.loads_model:
+            return await LocalService.recall(self, request)
+        async with self.open_model() as context:
+            return await LocalService(context, self.owner, self.on_recall).recall(request)
+
+    async def why(self, reference: str, request: RecallRequest) -> WhyReport:
+        async with self.open_model() as context:
+            return await LocalService(context, self.owner).why(reference, request)

@@ -86,6 +86,13 @@ class RecallIn(QuestionIn):
     explain: bool = Field(default=True, description="Explain why each hit is there.")
 
 
+class ResidentIn(Input):
+    """A query to the process that holds the model of a home, which may have several owners."""
+
+    owner: str
+    recall: RecallIn
+
+
 class WhyIn(QuestionIn):
     """A memory and a query: is it recalled for the query, and if not, why?"""
 

@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from recollect.adapters.files.hook_log import home_path
+from recollect.adapters.resident import socket_path
+from recollect.core.admin.modes import NO_EMBEDDER
 from recollect.core.errors import InvalidInput
 from recollect.core.memory.owner import check_owner
 from recollect.core.recall.context import Deadline
@@ -24,10 +26,13 @@ from recollect.core.recall.request import Hit, RecallRequest
 from recollect.usecases.recall.words import recall_by_words, recall_offline_first, run_directly
 
 if TYPE_CHECKING:
+    from recollect.adapters.resident.client import Question
     from recollect.adapters.sqlite.fast_recall import FastStore
 
 # Of what is left of the budget, what a server may use: the rest is for answering without it.
 _SHARE_FOR_SERVER: Final = 0.7
+# The same for the process that holds the model. The answer by words is found by then.
+_SHARE_FOR_RESIDENT: Final = 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +44,7 @@ class FastSettings:
     api_url: str | None
     api_key: str | None
     sync: str
+    embedder: str
     hook_budget_ms: int
     measure: Measure
 
@@ -72,6 +78,7 @@ def read_settings(environ: Mapping[str, str]) -> FastSettings:
         api_url=environ.get("RECOLLECT_API_URL") or None,
         api_key=environ.get("RECOLLECT_API_KEY") or None,
         sync=sync,
+        embedder=environ.get("RECOLLECT_EMBEDDER") or "minilm",
         hook_budget_ms=int(_number(environ, "RECOLLECT_HOOK_BUDGET_MS", 300, 50, 60_000)),
         measure=Measure(
             tokens=int(_number(environ, "RECOLLECT_HOOK_TOKENS", fallback.tokens, 100, 2_500)),
@@ -123,8 +130,12 @@ class FastRecall:
         if not chosen.sqlite_path.exists():
             self.note = "no store yet"
             return []
+        # The process that holds the model answers while this one finds its own answer, by words.
+        question = self._ask_resident(request)
         with self._open_store() as store:
-            return run_directly(recall_by_words(store, chosen.owner, request, self._deadline()))
+            words = run_directly(recall_by_words(store, chosen.owner, request, self._deadline()))
+        by_meaning = self._read_resident(question, request)
+        return words if by_meaning is None else by_meaning
 
     def _recall_offline_first(self, request: RecallRequest) -> list[Hit]:
         if not self.settings.sqlite_path.exists():  # nothing was synced yet
@@ -139,8 +150,41 @@ class FastRecall:
                     store, self.settings.owner, request, self._deadline(), ask_server
                 )
             )
-        if error is not None:
-            self.note = f"without the server: {type(error).__name__}"
+        if error is None:
+            return hits
+        by_meaning = self._read_resident(self._ask_resident(request), request)
+        self.note = f"without the server: {type(error).__name__}, {self.note}"
+        return hits if by_meaning is None else by_meaning
+
+    def _ask_resident(self, request: RecallRequest) -> Question | None:
+        """Ask the process that holds the model, if one does; nothing is ever started."""
+        chosen = self.settings
+        home = os.fspath(chosen.home)
+        if chosen.embedder == NO_EMBEDDER or not os.path.exists(socket_path(home)):  # noqa: PTH110  # imports nothing
+            return None
+        import json
+
+        from recollect.adapters.resident.client import send_question
+        from recollect.wire.fast_recall import write_request
+
+        question = {"owner": chosen.owner, "recall": write_request(request)}
+        return send_question(home, json.dumps(question).encode("ascii") + b"\n", self._left())
+
+    def _read_resident(self, question: Question | None, request: RecallRequest) -> list[Hit] | None:
+        self.note = "by words"
+        if question is None:
+            return None
+        import json
+
+        from recollect.wire.fast_recall import read_hits
+
+        answer = question.read_answer(self._left() * _SHARE_FOR_RESIDENT)
+        try:
+            hits = None if answer is None else read_hits(json.loads(answer), request)
+        except (ValueError, KeyError, TypeError, AttributeError):
+            hits = None
+        is_late = hits is None
+        self.note = "by words: the model did not answer in time" if is_late else "by meaning"
         return hits
 
     def _ask_server(self, request: RecallRequest, share: float) -> list[Hit]:

@@ -6,16 +6,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final, cast
 
 from recollect.core.admin.checks import WORDS_ONLY
 from recollect.core.admin.modes import NO_EMBEDDER
 from recollect.core.errors import InvalidInput, RecollectError
 from recollect.usecases.recall.recall_log import RecallLog, recall_log
-from recollect.usecases.service import LocalService
+from recollect.usecases.service import LocalService, SharedModelService
 from recollect.wiring.context import (
     Progress,
     SystemClock,
@@ -30,14 +32,18 @@ if TYPE_CHECKING:
     from recollect.adapters.http.sync import RemoteSync
     from recollect.adapters.sqlite.store import SqliteStore
     from recollect.adapters.walkers.pagerank import PageRank
+    from recollect.core.recall.request import RecallRequest, Recollection
     from recollect.ports.graph import Graph
     from recollect.ports.keys import Keys
+    from recollect.ports.recall import Reranker
     from recollect.ports.service import Service
     from recollect.ports.stores import Clock
     from recollect.ports.sync import SyncServer, SyncStore
     from recollect.settings import Settings
     from recollect.usecases.context import Context
     from recollect.usecases.graph.extract import GraphContext
+    from recollect.usecases.priority import Callers
+    from recollect.usecases.recall.dense import Backgrounds
     from recollect.usecases.sync.engine import Engine
     from recollect.usecases.sync.offline_first import OfflineFirstService
     from recollect.usecases.sync.run import SyncRun
@@ -47,6 +53,8 @@ log = logging.getLogger(__name__)
 
 # A command waits so long for a graph to be read: a larger one is left out of its recall.
 _GRAPH_SECONDS: Final = 0.5
+# And so long for its model.
+_LOAD_SECONDS: Final = 10.0
 
 
 @asynccontextmanager
@@ -61,17 +69,20 @@ async def open_service(
     """The memory this process works with, by its mode: the local store, the local store with a
     server behind it, or a server alone. `syncing`: the engine runs inside, else `on_write` is
     called when something waits to be sent. `by_meaning`: a local recall may load a model, where one
-    is on this machine; it is loaded with the first recall, or at once when `catching_up`, which
-    also embeds a little of what waits.
+    is on this machine. `catching_up`, for a command: it asks the process that holds the model
+    first; if none answers, it loads the model and embeds a little of what waits.
     """
     if settings.mode == "cached":
-        # The server recalls by meaning. A process that lives on can do so when it is away.
         async with open_cached(settings, by_meaning=by_meaning and syncing) as cached:
-            if not syncing:
-                yield replace(cached.service, wake=on_write)
+            if syncing:
+                async with cached.syncing():
+                    yield cached.service
                 return
-            async with cached.syncing():
-                yield cached.service
+            service = replace(cached.service, wake=on_write)
+            if catching_up:
+                # Where the server answers, nothing is loaded here.
+                service = replace(service, offline=_service_of_command(cached.store, settings))
+            yield service
         return
     if settings.api_url is not None:
         async with connect(settings) as remote:
@@ -79,11 +90,67 @@ async def open_service(
         return
     async with (
         open_store(settings) as store,
-        _recalls_of(store) as shown,
+        recalls_of(store) as shown,
         open_reranker(settings) as reranker,
-        _open_context(store, settings, by_meaning=by_meaning, catching_up=catching_up) as context,
     ):
-        yield LocalService(replace(context, reranker=reranker), settings.owner, shown.note)
+        if by_meaning and catching_up:
+            yield _service_of_command(store, settings, reranker, shown.note)
+            return
+        async with open_context(store, settings, reranker, by_meaning=by_meaning) as context:
+            yield LocalService(context, settings.owner, shown.note)
+
+
+def _service_of_command(
+    store: SqliteStore,
+    settings: Settings,
+    reranker: Reranker | None = None,
+    on_recall: Callable[[Recollection], None] = lambda _: None,
+) -> SharedModelService:
+    """The local store for a command: it recalls by meaning, with the model of another process or
+    else with its own.
+    """
+    return SharedModelService(
+        replace(build_context(store, settings), reranker=reranker),
+        settings.owner,
+        on_recall,
+        ask_resident=partial(ask_resident, settings),
+        open_model=partial(open_context, store, settings, reranker, catching_up=True),
+        loads_model=True,
+    )
+
+
+async def ask_resident(settings: Settings, request: RecallRequest) -> Recollection | None:
+    """The answer of the process that holds the model of this home; None if there is none, or it
+    does not answer in time.
+    """
+    from recollect.adapters.resident import socket_path
+
+    home = os.fspath(settings.home)
+    if settings.embedder == NO_EMBEDDER or not await asyncio.to_thread(
+        os.path.exists, socket_path(home)
+    ):
+        return None
+    from recollect.adapters.resident.client import send_question
+    from recollect.wire.recall import RecollectionOut
+    from recollect.wire.recall_inputs import RecallIn, ResidentIn
+
+    recall = RecallIn.from_request(request)
+    question = ResidentIn.model_construct(owner=settings.owner, recall=recall)
+    line = question.model_dump_json(exclude_unset=True).encode() + b"\n"
+
+    def ask() -> bytes | None:
+        sent = send_question(home, line, settings.timeouts.resident)
+        return None if sent is None else sent.read_answer(settings.timeouts.resident)
+
+    answer = await asyncio.to_thread(ask)
+    try:
+        return (
+            None
+            if answer is None
+            else RecollectionOut.model_validate_json(answer).to_recollection()
+        )
+    except ValueError:
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +165,7 @@ class Local:
     embedding: EmbeddingContext
     model: str | None
     load_vectors: Callable[[str], Awaitable[None]]
+    backgrounds: Backgrounds
     walker: PageRank | None = None
     vector_note: str = ""
     barrier_note: str = ""
@@ -117,6 +185,21 @@ class Local:
             return
         graph = [] if self.graph.mode == "off" else [GraphStep(self.graph)] * 2
         await catch_up([EmbeddingStep(self.embedding), *graph])
+        with suppress(TimeoutError, RecollectError):  # the recall reports it
+            async with asyncio.timeout(_LOAD_SECONDS):
+                await self.load()
+
+    async def load(self) -> None:
+        """Load the model and what else a recall needs; ModelUnavailable if the model cannot be
+        loaded.
+        """
+        spaces = await self.embedding.queue.spaces()
+        active = next((space for space in spaces if space.state == "active"), None)
+        name = self.embedding.default if active is None else active.embedder
+        embedder = await self.embedding.embedders.embedder(name)
+        if not embedder.is_hosted:
+            await embedder.embed_documents(["recollect"])
+        await self.backgrounds.prepare(embedder)
         await self.load_vectors(self.settings.owner)
         if self.walker is not None:
             with suppress(TimeoutError, RecollectError):
@@ -129,7 +212,7 @@ async def open_local(
     settings: Settings, progress: Progress = lambda _step, _share: None
 ) -> AsyncIterator[Local]:
     """The local store, to work on its vectors and its graph. Nothing is ever downloaded."""
-    async with open_store(settings) as store, _open_local(store, settings, progress) as local:
+    async with open_store(settings) as store, open_local_on(store, settings, progress) as local:
         yield local
 
 
@@ -145,19 +228,25 @@ def has_model(settings: Settings) -> bool:
 
 
 @asynccontextmanager
-async def _open_context(
-    store: SqliteStore, settings: Settings, *, by_meaning: bool, catching_up: bool = False
+async def open_context(
+    store: SqliteStore,
+    settings: Settings,
+    reranker: Reranker | None = None,
+    *,
+    by_meaning: bool = True,
+    catching_up: bool = False,
 ) -> AsyncIterator[Context]:
     """The parts of the use cases on the local store. Without a model recall goes by words, and a
     hint says so, unless that was asked for.
     """
     if by_meaning and has_model(settings):
-        async with _open_local(store, settings) as local:
+        async with open_local_on(store, settings) as local:
             if catching_up:
                 await local.catch_up()
-            yield local.context
+            yield replace(local.context, reranker=reranker)
         return
-    yield replace(build_context(store, settings), hint=lambda _owner: _words_only(settings))
+    context = build_context(store, settings)
+    yield replace(context, reranker=reranker, hint=lambda _owner: _words_only(settings))
 
 
 def _words_only(settings: Settings) -> str | None:
@@ -166,22 +255,29 @@ def _words_only(settings: Settings) -> str | None:
 
 
 @asynccontextmanager
-async def _open_local(
+async def open_local_on(
     store: SqliteStore,
     settings: Settings,
     progress: Progress = lambda _step, _share: None,
+    *,
+    by_meaning: bool = True,
+    callers: Callers | None = None,
 ) -> AsyncIterator[Local]:
-    from recollect.adapters.walkers.pagerank import PageRank
+    """The same on a store that is open. Its work yields to `callers`, if there are others than
+    those of this context.
+    """
+    from recollect.adapters.files.background_file import BackgroundFile
     from recollect.usecases.graph.extract import GraphContext
     from recollect.usecases.priority import Callers
     from recollect.usecases.recall.backlog import Backlog
-    from recollect.usecases.recall.dense import dense_leg
+    from recollect.usecases.recall.dense import Backgrounds, dense_leg
     from recollect.usecases.recall.graph_leg import GraphLeg
     from recollect.usecases.workers.embed import EmbeddingContext
 
-    callers = Callers()
-    model = settings.embedder if has_model(settings) else None
+    callers = callers or Callers()
+    model = settings.embedder if by_meaning and has_model(settings) else None
     vectors = store.vectors
+    backgrounds = Backgrounds(BackgroundFile(settings.home / "background"))
     async with (
         catalogue(settings, progress, callers.yield_to_callers, may_fetch=False) as embedders,
         open_reader(settings) as reader,
@@ -203,13 +299,15 @@ async def _open_local(
             context = replace(context, graph_progress=graph.progress)
         if model is not None:
             backlog = await stack.enter_async_context(Backlog(vectors))
-            legs = {**context.legs, "dense": dense_leg(vectors, embedders, with_background=False)}
+            legs = {**context.legs, "dense": dense_leg(vectors, embedders, backgrounds)}
             context = replace(context, legs=legs, hint=backlog.hint)
             if settings.graph != "off":
+                from recollect.adapters.walkers.pagerank import PageRank
+
                 walker = await stack.enter_async_context(PageRank(store.graph))
                 context = replace(context, second_phase={"graph": GraphLeg(walker, store)})
         embedding = EmbeddingContext(vectors, embedders, settings.embedder)
-        yield Local(context, settings, graph, embedding, model, vectors.load, walker)
+        yield Local(context, settings, graph, embedding, model, vectors.load, backgrounds, walker)
 
 
 @asynccontextmanager
@@ -230,7 +328,7 @@ async def open_remote_keys(settings: Settings) -> AsyncIterator[Keys]:
         yield RemoteKeys(remote)
 
 
-def _recalls_of(store: SqliteStore) -> AbstractAsyncContextManager[RecallLog]:
+def recalls_of(store: SqliteStore) -> AbstractAsyncContextManager[RecallLog]:
     from recollect.adapters.sqlite.history.recalls import SqliteRecalls
 
     return recall_log(SqliteRecalls(store.threads), SystemClock())
@@ -279,6 +377,8 @@ class Cached:
     """A local store with a server behind it, and what syncs it."""
 
     service: OfflineFirstService
+    context: Context
+    store: SqliteStore
     sync: SyncStore
     server: SyncServer
     clock: Clock
@@ -293,7 +393,7 @@ class Cached:
 @asynccontextmanager
 async def open_cached(settings: Settings, *, by_meaning: bool = False) -> AsyncIterator[Cached]:
     """The local store with the server of RECOLLECT_API_URL behind it; nothing is asked yet."""
-    from recollect.adapters.files.sync_lock import SyncLock
+    from recollect.adapters.files.file_lock import FileLock
     from recollect.adapters.http.lazy import LazyServer
     from recollect.adapters.sqlite.sync.store import SqliteSync
     from recollect.usecases.sync.engine import Engine
@@ -318,8 +418,8 @@ async def open_cached(settings: Settings, *, by_meaning: bool = False) -> AsyncI
     async with (
         open_store(settings) as store,
         remote as server,
-        _recalls_of(store) as shown,
-        _open_context(store, settings, by_meaning=by_meaning) as parts,
+        recalls_of(store) as shown,
+        open_context(store, settings, by_meaning=by_meaning) as parts,
     ):
         sync = SqliteSync(
             store,
@@ -329,7 +429,7 @@ async def open_cached(settings: Settings, *, by_meaning: bool = False) -> AsyncI
             default_settings=parts.default_settings,
         )
         context = replace(parts, hint=lambda _owner: None, revisions=sync)
-        lock = SyncLock(settings.sqlite_path.with_suffix(".sync-lock"))
+        lock = FileLock(settings.sqlite_path.with_suffix(".sync-lock"))
         run = SyncRun(sync, server, clock, lock, settings.timeouts)
         engine = Engine(sync, server, clock, interval=settings.sync_interval, warn=_warn_of_sync)
         yield Cached(
@@ -342,8 +442,10 @@ async def open_cached(settings: Settings, *, by_meaning: bool = False) -> AsyncI
                 engine.wake,
                 shown.note,
                 server.is_here,
-                settings.timeouts,
+                timeouts=settings.timeouts,
             ),
+            context,
+            store,
             sync,
             server,
             clock,

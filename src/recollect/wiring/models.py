@@ -6,7 +6,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from recollect.adapters.models.embedders.local_cache import fetch, is_built, model_folder
+from recollect.adapters.models.embedders.local_cache import (
+    fetch,
+    is_built,
+    is_present,
+    model_folder,
+)
 from recollect.adapters.models.embedders.local_models import LOCAL_MODELS, LocalModel, local_model
 from recollect.settings import Settings
 
@@ -26,6 +31,14 @@ class FoundModel:
 def find_models(settings: Settings) -> Iterator[FoundModel]:
     for model in LOCAL_MODELS.values():
         yield FoundModel(model, is_built(model, settings.models_folder))
+
+
+def find_missing_model(settings: Settings) -> LocalModel | None:
+    """The model that recall by meaning on the local store waits for; None if it waits for none."""
+    model = LOCAL_MODELS.get(settings.embedder)
+    if settings.mode != "local" or model is None or is_present(model, settings.models_folder):
+        return None
+    return model
 
 
 def built_folder(settings: Settings, name: str) -> Path | None:

@@ -14,7 +14,9 @@ from recollect.bench.speed.corpus import Corpus
 from recollect.bench.speed.hook import (
     Call,
     as_document,
+    embed_all,
     fill,
+    session,
     stalling_server,
     summarize,
     time_calls,
@@ -42,6 +44,22 @@ async def test_whole_calls_are_timed_and_judged(tmp_path: Path) -> None:
         stalled["RECOLLECT_HOOK_BUDGET_MS"] = "1000"
         (call,) = time_calls("stalled", 1, environment(**stalled), questions, quiet)
     assert call.exit_code == 0
+
+
+async def test_calls_beside_a_session_are_answered_by_meaning(home_with_model: Path) -> None:
+    settings = load(home=home_with_model, worker="inside")
+    async with open_service(settings) as recollect:
+        questions = await fill(recollect, Corpus.seeded(1), 20, quiet)
+    await embed_all(settings)
+    variables = environment(
+        RECOLLECT_HOME=str(home_with_model),
+        RECOLLECT_HOOK_BUDGET_MS="60000",
+        RECOLLECT_TIMEOUT_FACTOR="60",
+    )
+    with session(variables):
+        made = time_calls("resident", 3, variables, questions, quiet)
+    result = summarize("resident", made, 60_000)
+    assert (result.answered, result.by_session, result.nonzero_exits) == (3, 3, 0)
 
 
 def test_the_report_has_the_shape_that_is_documented() -> None:

@@ -61,6 +61,12 @@ def test_local_answer_misses_only_legs_that_should_have_answered(
     assert told.note == "answered by the local store, by words alone: the server sleeps"
 
 
+def test_local_answer_by_meaning_says_so() -> None:
+    told = mark_local_answer(found("ran"), PRESENT, "failed", "the server sleeps")
+    assert told.legs["dense"].status == "ran"
+    assert told.note == "answered by the local store: the server sleeps"
+
+
 def test_local_answer_leaves_the_second_stage_to_the_server() -> None:
     stage = mark_local_answer(found(), PRESENT, "late", "it sleeps").rerank
     assert stage is not None

@@ -10,6 +10,7 @@ import pytest
 from tests.shells.cli.commands import Cli
 
 from recollect.adapters.agents.clients import CLIENTS
+from recollect.adapters.models.embedders.local_models import MINILM
 
 
 @pytest.fixture
@@ -20,7 +21,7 @@ def at_home(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
     monkeypatch.chdir(home / "app")
     for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.delenv(name, raising=False)
-    return Cli(cli.home, {"HOME": str(home)})
+    return Cli(cli.home, {"HOME": str(home), "RECOLLECT_EMBEDDER": "none"})
 
 
 def test_without_a_client_they_are_listed(at_home: Cli) -> None:
@@ -78,3 +79,44 @@ def test_refusals(at_home: Cli, tmp_path: Path) -> None:
     code, error = at_home.error("install", "cursor")
     assert code == 5
     assert str(path) in error["detail"]
+
+
+def test_install_downloads_the_model_once(
+    at_home: Cli, models_folder: Path, tmp_path: Path
+) -> None:
+    models = tmp_path / "models"
+    wanted = Cli(
+        at_home.home,
+        {**at_home.settings, "RECOLLECT_EMBEDDER": "minilm", "RECOLLECT_MODELS": str(models)},
+    )
+    assert "MB" not in wanted("install", "cursor", "--no-model").stderr
+    assert "MB" not in wanted("install", "cursor", "--print").stderr
+    assert not models.exists()
+    # Where it cannot be built, the settings are changed all the same.
+    models.write_text("no folder")
+    failed = wanted("install", "cursor")
+    assert failed.exit_code == 0
+    assert f"once ({MINILM.download_size // 1_000_000} MB)" in failed.stderr
+    assert "Until then, recall goes by words." in failed.stderr
+    models.unlink()
+    models.symlink_to(models_folder)
+    assert "MB" not in wanted("install", "cursor").stderr
+
+
+def test_install_gets_a_model_that_recall_uses(at_home: Cli) -> None:
+    wanted = Cli(at_home.home, {**at_home.settings, "RECOLLECT_EMBEDDER": "minilm"})
+    done = wanted("install", "cursor")
+    assert done.exit_code == 0
+    assert f"{MINILM.title} is ready" in done.stdout
+    assert "downloading" in done.stderr
+    wanted("remember", "My automobile is being repaired until Thursday")
+    found = wanted.json("recall", "Has a mechanic fixed her car?", "--explain")
+    assert found["legs"]["dense"]["status"] == "ran"
+
+
+def test_install_beside_a_server_downloads_nothing(at_home: Cli) -> None:
+    server = {"RECOLLECT_API_URL": "http://127.0.0.1:9", "RECOLLECT_API_KEY": "rk_x"}
+    client = Cli(at_home.home, {**at_home.settings, **server, "RECOLLECT_EMBEDDER": "minilm"})
+    done = client("install", "cursor")
+    assert done.exit_code == 0
+    assert "MB" not in done.stderr

@@ -161,7 +161,7 @@ async def test_fast_recall_merges_the_server_with_what_only_the_store_has(
     assert [hit.memory.content for hit in alone(request)] == [
         "the staging database moves on Friday"
     ]
-    assert alone.note == "without the server: StoreUnavailable"
+    assert alone.note == "without the server: StoreUnavailable, by words"
 
 
 async def test_fast_recall_keeps_a_memory_that_is_sent_while_the_server_searches(

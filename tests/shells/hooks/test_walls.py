@@ -116,7 +116,7 @@ def test_a_stopped_server_is_answered_for_by_the_local_store(home: Path) -> None
     settings = {"RECOLLECT_API_URL": "http://127.0.0.1:9", "RECOLLECT_API_KEY": "rk_x"}
     done = hook(home, json.dumps(EVENT).encode(), RECOLLECT_HOOK_BUDGET_MS="60000", **settings)
     assert "read-only on Fridays" in done.stdout.decode()
-    assert "(without the server: StoreUnavailable)" in log(home)
+    assert "(without the server: StoreUnavailable, by words)" in log(home)
 
 
 @pytest.mark.parametrize("answer", [200, 302, 401, 500])

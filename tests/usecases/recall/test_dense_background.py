@@ -5,19 +5,22 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 from tests.conformance.samples import memory
 from tests.recall_contexts import recall_context
 from tests.usecases.vectors import AllVectors, MeaningEmbedder, OneEmbedder
 
+from recollect.adapters.files.background_file import BackgroundFile
 from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.errors import ModelUnavailable
 from recollect.core.recall.context import Deadline, RecallContext
 from recollect.core.recall.request import Declined, RecallRequest
 from recollect.core.recall.settings import RecallSettings
+from recollect.core.recall.space import Space
 from recollect.ports.recall import Leg
-from recollect.usecases.recall.dense import UNKNOWN_EVIDENCE, dense_leg
+from recollect.usecases.recall.dense import UNKNOWN_EVIDENCE, Backgrounds, dense_leg
 
 pytestmark = pytest.mark.anyio
 
@@ -80,8 +83,36 @@ async def test_a_background_that_failed_is_embedded_again(vectors: AllVectors) -
     assert measured > UNKNOWN_EVIDENCE
 
 
-async def test_without_a_background_evidence_is_unknown(vectors: AllVectors) -> None:
-    model = SlowEmbedder()
-    leg = dense_leg(vectors, OneEmbedder(model), with_background=False)
-    assert await evidence(leg, recall_context(RecallRequest("car"))) == [UNKNOWN_EVIDENCE]
-    assert model.batches == 0
+async def test_processes_share_a_background(vectors: AllVectors, tmp_path: Path) -> None:
+    context = recall_context(RecallRequest("car"))
+    answers, batches = [], []
+    for _ in range(2):
+        model = SlowEmbedder()
+        model.may_go.set()
+        backgrounds = Backgrounds(BackgroundFile(tmp_path / "background"))
+        await backgrounds.prepare(model)
+        answers.append(await evidence(dense_leg(vectors, OneEmbedder(model), backgrounds), context))
+        batches.append(model.batches)
+    assert batches == [1, 0]
+    assert answers[0] == pytest.approx(answers[1])
+    assert answers[0] > [UNKNOWN_EVIDENCE]
+
+
+def test_background_file_keeps_spaces_and_texts_apart(tmp_path: Path) -> None:
+    file = BackgroundFile(tmp_path / "background")
+    space, other = Space("compass", "1", 2), Space("compass", "2", 2)
+    assert file.read(space, ["north"]) is None
+    file.write(space, ["north", "east"], [[0.0, 1.0], [1.0, 0.0]])
+    assert file.read(space, ["north", "east"]) == [[0.0, 1.0], [1.0, 0.0]]
+    assert file.read(other, ["north", "east"]) is None
+    assert file.read(space, ["north", "west"]) is None
+    (kept,) = (tmp_path / "background").iterdir()
+    kept.write_bytes(kept.read_bytes()[:-1])
+    assert file.read(space, ["north", "east"]) is None
+
+
+def test_background_file_that_cannot_be_written_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / "background").write_text("no folder")
+    file = BackgroundFile(tmp_path / "background")
+    file.write(Space("compass", "1", 2), ["north"], [[0.0, 1.0]])
+    assert file.read(Space("compass", "1", 2), ["north"]) is None

@@ -24,8 +24,10 @@ from recollect.bench.speed.hook import (
     HookResult,
     Progress,
     as_document,
+    embed_all,
     fill,
     forget_pages,
+    session,
     stalling_server,
     summarize,
     time_calls,
@@ -51,7 +53,9 @@ def hook(
         Path | None, typer.Option("--json", help="Also write the report to FILE as JSON.")
     ] = None,
 ) -> None:
-    """Time `recollect hook recall`: cold, warm, with a running, stopped and stalled server."""
+    """Time `recollect hook recall`: cold, warm, beside a session that holds the model, and with a
+    running, stopped and stalled server.
+    """
     if json_file is not None:
         check_writable([json_file])
     budget = load().hook_budget_ms
@@ -72,6 +76,10 @@ def hook(
         package = Path(recollect.__file__).parent
         measure(_State("cold", local, lambda: forget_pages(package, folder / "local")))
         measure(_State("warm", local))
+        model = {**local, "RECOLLECT_MODELS": str(load().models_folder)}
+        asyncio.run(embed_all(load(home=folder / "local", api_url=None)))
+        with session(_variables(model, budget)):
+            measure(_State("resident", model))
         with temporary_server(folder / "server") as (url, key):
             cached = {
                 "RECOLLECT_HOME": str(folder / "cached"),
@@ -109,14 +117,15 @@ def _variables(settings: dict[str, str], budget: int) -> dict[str, str]:
 
 def _table(results: list[HookResult], budget: int) -> Table:
     table = Table(
-        "state", "calls", "answered", "p50 ms", "p95 ms", "max ms", "failed", f"over {budget} ms",
-        box=None, pad_edge=False,
+        "state", "calls", "answered", "by session", "p50 ms", "p95 ms", "max ms", "failed",
+        f"over {budget} ms", box=None, pad_edge=False,
     )  # fmt: skip
     for result in results:
         table.add_row(
             result.state,
             f"{result.calls}",
             f"{result.answered}",
+            f"{result.by_session}",
             f"{result.p50_ms:.0f}",
             f"{result.p95_ms:.0f}",
             f"{result.max_ms:.0f}",

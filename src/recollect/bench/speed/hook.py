@@ -17,12 +17,18 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import quantiles
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import Final
 
+from recollect.adapters.files.hook_log import HookLog
+from recollect.adapters.resident import socket_path
 from recollect.bench.speed.corpus import Corpus
 from recollect.core.memory.memory import Draft
 from recollect.ports.service import Service
+from recollect.settings import Settings
+from recollect.usecases.workers.embedding import EmbeddingStep
+from recollect.usecases.workers.worker import Worker
+from recollect.wiring import open_local
 
 # As an agent runs it; where the command was not installed, as its module.
 _INSTALLED: Final = Path(sys.executable).with_name("recollect")
@@ -33,11 +39,14 @@ COMMAND: Final = (*RECOLLECT, "hook", "recall")
 Progress = Callable[[str, int, int], None]
 # A generous limit for a process that must end by itself: past it, something is broken.
 _BROKEN_SECONDS: Final = 60.0
+_LOOK_SECONDS: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class HookResult:
-    """One state. `answered` calls printed something; `over_budget` ones took longer than that."""
+    """One state. `answered` calls printed something; `by_session` ones were answered by meaning, by
+    the session that holds the model; `over_budget` ones took longer than that.
+    """
 
     state: str
     calls: int
@@ -47,6 +56,7 @@ class HookResult:
     nonzero_exits: int
     over_budget: int
     answered: int
+    by_session: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +64,7 @@ class Call:
     ms: float
     exit_code: int
     answered: bool
+    by_session: bool = False
 
 
 def time_calls(
@@ -90,7 +101,10 @@ def _call(event: bytes, variables: Mapping[str, str]) -> Call:
         timeout=_BROKEN_SECONDS,
         check=False,
     )
-    return Call((perf_counter() - started) * 1000, done.returncode, bool(done.stdout))
+    ms = (perf_counter() - started) * 1000
+    logged = HookLog(f"{variables['RECOLLECT_HOME']}/hooks").last_lines(1)
+    by_session = any("(by meaning)" in line for line in logged)
+    return Call(ms, done.returncode, bool(done.stdout), by_session)
 
 
 def summarize(state: str, made: Sequence[Call], budget_ms: float) -> HookResult:
@@ -105,6 +119,7 @@ def summarize(state: str, made: Sequence[Call], budget_ms: float) -> HookResult:
         nonzero_exits=sum(call.exit_code != 0 for call in made),
         over_budget=sum(call.ms > budget_ms for call in made),
         answered=sum(call.answered for call in made),
+        by_session=sum(call.by_session for call in made),
     )
 
 
@@ -117,6 +132,38 @@ async def fill(recollect: Service, corpus: Corpus, rows: int, progress: Progress
         progress("storing", number + 1, rows)
     step = max(len(texts) // 50, 1)
     return [f"what do we know: {text[:200]}" for text in texts[::step]]
+
+
+async def embed_all(settings: Settings) -> None:
+    """Embed what a local store holds. InvalidInput or ModelUnavailable without a model."""
+    async with open_local(settings) as local:
+        await Worker(EmbeddingStep(local.embedding)).work_off()
+
+
+@contextmanager
+def session(variables: Mapping[str, str]) -> Iterator[None]:
+    """While entered, a `recollect mcp` runs as an agent starts it, and holds the model."""
+    home = variables["RECOLLECT_HOME"]
+    with subprocess.Popen(  # noqa: S603  # our own command
+        (*RECOLLECT, "mcp"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        env=dict(variables),
+    ) as process:
+        started = perf_counter()
+        try:
+            while not _is_listening(home):
+                if process.poll() is not None or perf_counter() - started > _BROKEN_SECONDS:
+                    raise RuntimeError("`recollect mcp` does not answer hooks")
+                sleep(_LOOK_SECONDS)
+            yield
+        finally:
+            process.communicate()
+
+
+def _is_listening(home: str) -> bool:
+    with socket.socket(socket.AF_UNIX) as connection:
+        return connection.connect_ex(socket_path(home)) == 0
 
 
 def forget_pages(*folders: Path) -> None:

@@ -33,6 +33,9 @@ class Timeouts:
     model_load: float = 1.0
     """For a query to wait for a model, from when loading began: one on this machine loads in
     less."""
+    resident: float = 1.0
+    """For the process that holds the model of a home to answer a recall, which takes it some tens
+    of milliseconds."""
     sqlite_busy: float = 5.0
     """For a local store to wait for another process that writes."""
 
@@ -73,6 +76,7 @@ class Timeouts:
             remote_why=factor * self.remote_why,
             push_after_command=factor * self.push_after_command,
             model_load=factor * self.model_load,
+            resident=factor * self.resident,
             sqlite_busy=factor * self.sqlite_busy,
             why=factor * self.why,
             database_connect=max(1, round(factor * self.database_connect)),

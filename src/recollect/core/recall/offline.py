@@ -37,7 +37,8 @@ def mark_local_answer(
             missing, note, reason = _missing_leg(name, request, status, why)
             legs[name] = replace(leg, status=missing, note=note, reason=reason)
     stage = None if here.rerank is None else _SECOND_STAGE
-    return replace(here, legs=legs, rerank=stage, note=_by_words(why), hint=None)
+    note = _local_note(why, by_meaning=here.legs["dense"].status == "ran")
+    return replace(here, legs=legs, rerank=stage, note=note, hint=None)
 
 
 def mark_local_report(
@@ -59,7 +60,8 @@ def mark_local_report(
     stage = report.second_stage
     if stage is not None and stage.status == "absent":
         stage = _SECOND_STAGE
-    return replace(report, legs=legs, kept_out=kept_out, second_stage=stage, note=_by_words(why))
+    note = _local_note(why, by_meaning=report.legs["dense"].facts.status == "ran")
+    return replace(report, legs=legs, kept_out=kept_out, second_stage=stage, note=note)
 
 
 def _missing_leg(
@@ -73,5 +75,6 @@ def _missing_leg(
     return status, why, _REASONS.get(status)
 
 
-def _by_words(why: str) -> str:
-    return f"answered by the local store, by words alone: {why}"
+def _local_note(why: str, *, by_meaning: bool) -> str:
+    how = "" if by_meaning else ", by words alone"
+    return f"answered by the local store{how}: {why}"

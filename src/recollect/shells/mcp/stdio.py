@@ -1,8 +1,9 @@
 """MCP over a pipe: one client, one person's memory, until stdin closes.
 
 Clients start it often and wait for it. So the store is opened by the first call that needs it, and
-no other machine is contacted before that. Stdout belongs to the protocol, and stderr stays empty:
-some clients show it as an error.
+no other machine is contacted before that. Where a model waits to be loaded, the store is opened a
+moment after the start: hooks are then answered by meaning. Stdout belongs to the protocol, and
+stderr stays empty: some clients show it as an error.
 """
 
 from __future__ import annotations
@@ -19,12 +20,15 @@ from typing import TYPE_CHECKING
 
 from mcp.server.stdio import stdio_server
 
+from recollect.core.errors import RecollectError
 from recollect.shells.mcp.server import Context, build_server
 
 if TYPE_CHECKING:
     from recollect.ports.service import Service
 
 _INTERRUPTED = 130
+# The client's first requests are answered before anything else is imported.
+_START_SECONDS = 0.5
 
 
 class OnFirstCall:
@@ -38,14 +42,26 @@ class OnFirstCall:
         self._recollect: Service | None = None
 
     async def __call__(self, _: Context) -> Service:
+        return await self.open()
+
+    async def open(self) -> Service:
         async with self._opening:
             if self._recollect is None:
                 from recollect.settings import load
-                from recollect.wiring import open_service
+                from recollect.wiring.resident import open_session
 
-                opening = open_service(load(), syncing=True)
-                self._recollect = await self._stack.enter_async_context(opening)
+                self._recollect = await self._stack.enter_async_context(open_session(load()))
             return self._recollect
+
+    async def open_for_hooks(self) -> None:
+        """Open the memory before the first call, if there is a model to load."""
+        await asyncio.sleep(_START_SECONDS)
+        from recollect.settings import load
+        from recollect.wiring.resident import is_worth_starting
+
+        with suppress(RecollectError):  # the first call reports it
+            if is_worth_starting(load()):
+                await self.open()
 
 
 def run() -> None:
@@ -92,11 +108,14 @@ async def _serve() -> None:
 
 
 async def _answer(stack: AsyncExitStack) -> None:
+    memory = OnFirstCall(stack)
     server = build_server(
-        OnFirstCall(stack),
+        memory,
         _project_here,
         shows_sensitive=_shows_sensitive,
         serves_one_session=True,
     )
+    opening = asyncio.create_task(memory.open_for_hooks())
+    stack.callback(opening.cancel)
     async with stdio_server() as (incoming, outgoing):
         await server.run(incoming, outgoing, server.create_initialization_options())

@@ -19,7 +19,7 @@ from recollect.core.recall.context import RecallContext
 from recollect.core.recall.request import Candidate, Declined
 from recollect.core.recall.space import StoredSpace
 from recollect.core.text.analysis import clean_query
-from recollect.ports.embedding import Embedder, Embedders
+from recollect.ports.embedding import BackgroundCache, Embedder, Embedders
 from recollect.ports.recall import Leg, VectorIndex, VectorQuery
 from recollect.usecases.tasks import cancel, exception_of
 
@@ -32,15 +32,58 @@ _OF_NOW: Final = Declined(
 UNKNOWN_EVIDENCE: Final = 0.5
 
 
-def dense_leg(vectors: VectorIndex, embedders: Embedders, *, with_background: bool = True) -> Leg:
-    """The leg over one index of vectors, with the models that this process can run. A process that
-    answers once goes without the background: embedding that takes longer than its recall.
+class Backgrounds:
+    """The background in each space that was asked, embedded once, by a task that outlives the
+    recall: one that runs out of time leaves it to the next. Processes that live for one recall
+    share it through a `cache`.
+    """
+
+    def __init__(self, cache: BackgroundCache | None = None) -> None:
+        self._cache = cache
+        self._tasks: dict[str, asyncio.Task[list[list[float]]]] = {}
+
+    async def prepare(self, embedder: Embedder) -> None:
+        """Embed the background now rather than with the first recall."""
+        await asyncio.shield(self._task(embedder))
+
+    async def measure(
+        self, embedder: Embedder, query: Sequence[float], seconds: float
+    ) -> Unrelated | None:
+        """None while the background is not embedded."""
+        task = self._task(embedder)
+        await asyncio.wait([task], timeout=seconds)
+        if not task.done() or exception_of(task) is not None:
+            return None
+        return Unrelated.measure(query, task.result())
+
+    def _task(self, embedder: Embedder) -> asyncio.Task[list[list[float]]]:
+        name = embedder.space.name
+        task = self._tasks.get(name)
+        if task is None or (task.done() and exception_of(task) is not None):
+            task = asyncio.create_task(self._embed(embedder))
+            self._tasks[name] = task
+        return task
+
+    async def _embed(self, embedder: Embedder) -> list[list[float]]:
+        if self._cache is None:
+            return await embedder.embed_documents(BACKGROUND)
+        vectors = self._cache.read(embedder.space, BACKGROUND)
+        if vectors is None:
+            vectors = await embedder.embed_documents(BACKGROUND)
+            self._cache.write(embedder.space, BACKGROUND, vectors)
+        return vectors
+
+
+def dense_leg(
+    vectors: VectorIndex, embedders: Embedders, backgrounds: Backgrounds | None = None
+) -> Leg:
+    """The leg over one index of vectors, with the models that this process can run.
 
     The store says which model it must be. While the store is asked, the last one that was right
     already embeds the query: it nearly always is right again. If not, its vector is dropped.
     """
     last: tuple[StoredSpace, Embedder] | None = None
-    backgrounds = _Backgrounds()
+    backgrounds = backgrounds or Backgrounds()
 
     async def leg(context: RecallContext) -> Sequence[Candidate] | Declined:
         nonlocal last
@@ -76,10 +119,8 @@ def dense_leg(vectors: VectorIndex, embedders: Embedders, *, with_background: bo
                 vector = await early
             else:
                 vector = await embedder.embed_query(text)
-            unrelated = None
-            if with_background:
-                seconds = context.deadline.left_for_legs / 2
-                unrelated = await backgrounds.measure(embedder, vector, seconds)
+            seconds = context.deadline.left_for_legs / 2
+            unrelated = await backgrounds.measure(embedder, vector, seconds)
         finally:
             if early is not None:
                 cancel(early)
@@ -105,29 +146,6 @@ def dense_leg(vectors: VectorIndex, embedders: Embedders, *, with_background: bo
         ]
 
     return leg
-
-
-class _Backgrounds:
-    """The background in each space that was asked, embedded once, by a task that outlives the
-    recall: one that runs out of time leaves it to the next.
-    """
-
-    def __init__(self) -> None:
-        self._tasks: dict[str, asyncio.Task[list[list[float]]]] = {}
-
-    async def measure(
-        self, embedder: Embedder, query: Sequence[float], seconds: float
-    ) -> Unrelated | None:
-        """None while the background is not embedded."""
-        name = embedder.space.name
-        task = self._tasks.get(name)
-        if task is None or (task.done() and exception_of(task) is not None):
-            task = asyncio.create_task(embedder.embed_documents(BACKGROUND))
-            self._tasks[name] = task
-        await asyncio.wait([task], timeout=seconds)
-        if not task.done() or exception_of(task) is not None:
-            return None
-        return Unrelated.measure(query, task.result())
 
 
 def no_dense_leg(reason: str) -> Leg:

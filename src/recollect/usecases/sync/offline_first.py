@@ -49,7 +49,8 @@ _STAYS = "a sensitive query stays on this machine"
 @dataclass(frozen=True, slots=True)
 class OfflineFirstService:
     """Implements the `Service` port. `wake` notifies the engine of a write. A server
-    that `is_here`, on this machine, may be asked sensitive queries, too.
+    that `is_here`, on this machine, may be asked sensitive queries, too. `offline` answers in the
+    place of a server that does not: the `local` store as well, if need be with a model of its own.
     """
 
     local: Service
@@ -61,6 +62,7 @@ class OfflineFirstService:
     on_recall: Callable[[Recollection], None] = lambda _: None
     is_here: bool = False
     timeouts: Timeouts = TIMEOUTS
+    offline: Service | None = None
 
     async def remember(self, draft: Draft) -> Memory:
         memory = await self.local.remember(draft)
@@ -82,7 +84,9 @@ class OfflineFirstService:
         here = asyncio.create_task(self.local.recall(request))
         try:
             if self._must_stay(request):
-                return mark_local_answer(await here, request, "skipped", _STAYS)
+                return mark_local_answer(
+                    await self._offline(here, request), request, "skipped", _STAYS
+                )
             seconds = (await self.local.settings()).deadline_ms / 1000
             # Read before the server is asked: what is sent while it searches would be missing.
             unsent = await self.sync.unsent_ids()
@@ -90,12 +94,31 @@ class OfflineFirstService:
                 async with asyncio.timeout(seconds + self.timeouts.network):
                     there = await self.remote.recall(request)
             except TimeoutError:
-                return await _alone(here, request, "late", _late())
+                return await self._alone(here, request, "late", _late())
             except (StoreError, NotAllowed) as error:
-                return await _alone(here, request, "failed", error)
+                return await self._alone(here, request, "failed", error)
             return await self._together(request, there, here, unsent)
         finally:
             cancel(here)
+
+    async def _alone(
+        self,
+        here: asyncio.Task[Recollection],
+        request: RecallRequest,
+        status: LegStatus,
+        error: RecollectError,
+    ) -> Recollection:
+        """The local store's answer in the place of the server's."""
+        try:
+            answer = await self._offline(here, request)
+        except InvalidInput:  # only the server has a leg that was to be asked
+            raise error from None
+        return mark_local_answer(answer, request, status, str(error))
+
+    async def _offline(
+        self, here: asyncio.Task[Recollection], request: RecallRequest
+    ) -> Recollection:
+        return await (here if self.offline is None else self.offline.recall(request))
 
     async def _resolve_project(self, request: RecallRequest) -> RecallRequest:
         """Both sides are asked for the same project, also where only one of them knows it."""
@@ -138,7 +161,8 @@ class OfflineFirstService:
                 status, because = "absent", "the server does not have it"
             except (StoreError, NotAllowed) as error:
                 because = str(error)
-        return mark_local_report(await self.local.why(reference, request), request, status, because)
+        report = await (self.offline or self.local).why(reference, request)
+        return mark_local_report(report, request, status, because)
 
     async def get(self, reference: str) -> Memory:
         try:
@@ -230,19 +254,6 @@ class OfflineFirstService:
             return await ask()
         except (StoreError, NotAllowed) as error:
             raise unknown from error
-
-
-async def _alone(
-    here: asyncio.Task[Recollection],
-    request: RecallRequest,
-    status: LegStatus,
-    error: RecollectError,
-) -> Recollection:
-    """The local store's answer in the place of the server's."""
-    try:
-        return mark_local_answer(await here, request, status, str(error))
-    except InvalidInput:  # only the server has a leg that was to be asked
-        raise error from None
 
 
 async def _found(here: asyncio.Task[Recollection]) -> tuple[Sequence[Hit], str | None]:

@@ -24,6 +24,7 @@ from recollect.usecases.workers.backoff import (
 _POLL_SECONDS: Final = 10.0
 _LEAST_PAUSE: Final = 1.0
 _LONGEST_BURST: Final = 1.0
+_AFTER_A_BUG: Final = 60.0
 
 Sleep = Callable[[float], Awaitable[None]]
 
@@ -116,3 +117,15 @@ class Worker:
             await self._step.wait_for_work(self._step.quiet_seconds)
             if self._now() - heard >= self._step.quiet_seconds:
                 return
+
+
+async def persist(
+    step: Step, on_bug: Callable[[Exception], None], sleep: Sleep = asyncio.sleep
+) -> None:
+    """Run a worker, and another one when a bug of ours ends it."""
+    while True:
+        try:
+            await Worker(step).run()
+        except Exception as error:  # noqa: BLE001  # a bug in a worker must not end its process
+            on_bug(error)
+            await sleep(_AFTER_A_BUG)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from recollect.core.errors import RecollectError
 from recollect.shells.cli.framework.options import AsJson
-from recollect.shells.cli.framework.output import print_json, show
+from recollect.shells.cli.framework.output import note, print_json, show
 
 if TYPE_CHECKING:
     from recollect.wiring.agents import Installer
@@ -33,6 +35,12 @@ def install(
             "--scope", help="Which settings to change: user, or project for those of this folder."
         ),
     ] = "user",
+    no_model: Annotated[
+        bool,
+        typer.Option(
+            "--no-model", help="Do not download the embedding model: recall by words only."
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Add Recollect to an agent's settings: its MCP server and, for Claude Code, the hooks."""
@@ -44,6 +52,8 @@ def install(
         _preview(open_installer(client, scope), as_json=as_json)
     else:
         _change(open_installer(client, scope), uninstall=uninstall, as_json=as_json)
+        if not uninstall and not no_model:
+            _fetch_model(as_json=as_json)
 
 
 def _list_clients(scope: str, *, as_json: bool) -> None:
@@ -110,3 +120,31 @@ def _change(installer: Installer, *, uninstall: bool, as_json: bool) -> None:
             kept = f" (backup: {edit.backup})" if edit.backup else ""
             show(f"{done} {edit.path}{kept}")
     show(f"Restart {client.title} to apply the change.")
+
+
+def _fetch_model(*, as_json: bool) -> None:
+    """Get the model for recall by meaning, unless it is there or not needed. Without it, Recollect
+    works by words: a failure is reported, and does not undo the rest.
+    """
+    from recollect.settings import load
+    from recollect.shells.progress import step_bar
+    from recollect.wiring.models import fetch_model, find_missing_model
+
+    settings = load()
+    model = find_missing_model(settings)
+    if model is None:
+        return
+    if not as_json:
+        note(
+            f"Downloading {model.title} once ({model.download_size // 1_000_000} MB), for recall "
+            "by meaning. It runs on this machine. Until it is ready, recall goes by words; "
+            "--no-model skips it."
+        )
+    try:
+        with nullcontext(lambda *_: None) if as_json else step_bar() as step:
+            fetch_model(settings, model.name, step)
+    except RecollectError as error:
+        note(f"{error}\n→ {error.remedy} Until then, recall goes by words.")
+    else:
+        if not as_json:
+            show(f"{model.title} is ready: recall goes by meaning, too.")

@@ -1,4 +1,4 @@
-"""One process at a time syncs a store, however many use it.
+"""What one process of a home does at a time: sync the store, or hold the model for the others.
 
 flock, because the kernel releases it when a process is killed: there is no stale lock to explain.
 """
@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 
 
-class SyncLock:
+class FileLock:
     """Implements the `Lock` port with a file."""
 
     def __init__(self, path: Path) -> None:

@@ -1,0 +1,62 @@
+"""Where the process that holds the model listens, and who may ask it: processes of the same user.
+
+The socket has mode 0600, and each end also asks the kernel for the user of the other: a file mode
+says nothing about who listens.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from socket import AF_UNIX, SOCK_STREAM, SOL_SOCKET, socket
+from typing import Final
+
+from recollect.adapters.resident import socket_path
+
+MAX_REQUEST: Final = 1_000_000
+MAX_ANSWER: Final = 4_000_000
+# `sun_path` has room for 104 bytes on macOS and 108 on Linux, with the zero at its end.
+_MOST_BYTES: Final = 103
+# From sys/un.h of macOS, where `socket` has no names for them.
+_SOL_LOCAL: Final = 0
+_LOCAL_PEERCRED: Final = 1
+
+
+@contextmanager
+def socket_address(home: str) -> Iterator[str]:
+    """The address of the socket in a home. Linux reaches one that is too long for an address
+    through its open folder; elsewhere that is an OSError.
+    """
+    path = socket_path(home)
+    if len(os.fsencode(path)) <= _MOST_BYTES or sys.platform != "linux":
+        yield path
+        return
+    folder = os.open(home, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield socket_path(f"/proc/self/fd/{folder}")
+    finally:
+        os.close(folder)
+
+
+def open_socket() -> socket:
+    return socket(AF_UNIX, SOCK_STREAM)
+
+
+def is_same_user(connection: socket) -> bool:
+    """Whether the process at the other end runs as our user; OSError when it is gone."""
+    return _peer_user(connection) == os.geteuid()
+
+
+def _peer_user(connection: socket) -> int:
+    if sys.platform == "linux":
+        from socket import SO_PEERCRED
+
+        credentials = connection.getsockopt(SOL_SOCKET, SO_PEERCRED, struct.calcsize("3i"))
+        user: int = struct.unpack("3i", credentials)[1]
+    else:  # struct xucred: a version, the user, then groups
+        credentials = connection.getsockopt(_SOL_LOCAL, _LOCAL_PEERCRED, 128)
+        user = struct.unpack_from("2I", credentials)[1]
+    return user

@@ -1,0 +1,61 @@
+"""Ask the process that holds the model, with a socket and little more: a hook has no time for it.
+
+Every failure is the same to the caller, no answer: it answers itself, by words or with a model of
+its own.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from recollect.adapters.resident.address import (
+    MAX_ANSWER,
+    MAX_REQUEST,
+    is_same_user,
+    open_socket,
+    socket_address,
+)
+
+if TYPE_CHECKING:
+    from socket import socket
+
+
+class Question:
+    """A question that was sent; the answer can be read once."""
+
+    def __init__(self, connection: socket) -> None:
+        self._connection = connection
+
+    def read_answer(self, seconds: float) -> bytes | None:
+        """The answer as JSON, if it comes in time and complete."""
+        until = time.monotonic() + seconds
+        answer = bytearray()
+        with self._connection as connection, suppress(OSError):
+            while (left := until - time.monotonic()) > 0 and len(answer) < MAX_ANSWER:
+                connection.settimeout(left)
+                part = connection.recv(1 << 18)
+                if not part:
+                    break
+                answer += part
+        return bytes(answer) if answer.endswith(b"\n") else None
+
+
+def send_question(home: str, question: bytes, seconds: float) -> Question | None:
+    """Send a question, a line of JSON; None when no process of this user listens."""
+    if len(question) > MAX_REQUEST:
+        return None
+    connection = open_socket()
+    try:
+        connection.settimeout(seconds)
+        with socket_address(os.fspath(home)) as address:
+            connection.connect(address)
+        if is_same_user(connection):
+            connection.sendall(question)
+            return Question(connection)
+    except OSError:
+        pass
+    connection.close()
+    return None

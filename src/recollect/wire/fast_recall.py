@@ -1,0 +1,90 @@
+"""A recall request and its answer as plain JSON values, for a hook that has no time for pydantic.
+
+Importing the shapes of `wire/recall.py` takes longer than a hook may run (ADR 0020). This writes
+the same request, and reads only what a hook needs from the answer. Tests compare both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from recollect.core.memory.links import from_values
+from recollect.core.memory.memory import Memory
+from recollect.core.memory.project import is_short_for
+from recollect.core.recall.request import LEGS, Hit, LegName, LegPlace, RecallRequest
+from recollect.core.text.analysis import clean_query
+
+
+def write_request(request: RecallRequest) -> dict[str, object]:
+    scope = request.checked().scope
+    return {
+        "query": clean_query(request.query),
+        "limit": request.limit,
+        "sort_by": request.sort_by,
+        "scope": {
+            **({} if scope.project is None else {"project": scope.project}),
+            **({"with_global": True} if scope.with_global else {}),
+        },
+        "exclude": sorted(map(str, request.exclude)),
+        "is_sensitive": request.is_sensitive,
+        "explain": True,
+    }
+
+
+def read_hits(answer: Any, request: RecallRequest) -> list[Hit]:  # noqa: ANN401  # JSON
+    """The hits of an answer; ValueError, KeyError, TypeError or AttributeError when it is none."""
+    # Trusted only as far as it answers what was asked: no memory of another project.
+    asked, resolved = request.scope.project, answer.get("project")
+    is_meant = asked is not None and isinstance(resolved, str) and is_short_for(asked, resolved)
+    covers = replace(request.scope, project=resolved if is_meant else asked).covers
+    hits = [hit for values in answer["hits"] if covers((hit := _hit(values)).memory)]
+    return [replace(hit, attached=tuple(filter(covers, hit.attached))) for hit in hits]
+
+
+def _hit(values: Any) -> Hit:  # noqa: ANN401  # JSON
+    why = values["explanation"]
+    legs: dict[LegName, LegPlace] = {
+        name: LegPlace(
+            None if (rank := place["rank"]) is None else int(rank),
+            float(place["score"]),
+            float(place["contribution"]),
+            evidence=float(place["evidence"]),
+        )
+        for name in LEGS
+        if (place := why["legs"].get(name)) is not None
+    }
+    return Hit(
+        _memory(values["memory"]),
+        float(values["score"]),
+        float(why["fused"]),
+        float(why["prior"]),
+        legs,
+        float(why["bonus"]),
+        attached=tuple(map(_memory, values.get("attached", ()))),
+    )
+
+
+def _memory(values: Any) -> Memory:  # noqa: ANN401  # JSON
+    return Memory(
+        id=UUID(values["id"]),
+        owner=str(values.get("owner", "")),
+        content=str(values["content"]),
+        created_at=datetime.fromisoformat(values["created_at"]),
+        updated_at=datetime.fromisoformat(values["updated_at"]),
+        category=str(values["category"]),
+        tags=tuple(map(str, values["tags"])),
+        expanded_keywords=tuple(map(str, values["expanded_keywords"])),
+        importance=float(values["importance"]),
+        is_sensitive=bool(values["is_sensitive"]),
+        project=_text(values["project"]),
+        session=_text(values["session"]),
+        version=int(values["version"]),
+        links=from_values(values.get("links", ())),
+    )
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)

@@ -1,0 +1,231 @@
+"""The process that holds the model of a home: `recollect mcp`, as long as its session lasts.
+
+Of several, the one with the lock loads the model, embeds what waits, and answers the recalls of the
+others, of hooks and of commands. The kernel releases the lock when that process ends, however it
+ends, and the next one takes over. Until the model is loaded, recall goes by words.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from recollect.adapters.files.file_lock import FileLock
+from recollect.core.admin.checks import WORDS_ONLY
+from recollect.core.admin.modes import NO_EMBEDDER
+from recollect.core.errors import RecollectError
+from recollect.core.privacy.redaction import locations, safe_message
+from recollect.usecases.service import LocalService, SharedModelService
+from recollect.usecases.tasks import cancel_and_wait
+from recollect.wiring.context import build_context, open_reranker
+from recollect.wiring.local import (
+    Local,
+    ask_resident,
+    has_model,
+    open_cached,
+    open_context,
+    open_local_on,
+    open_service,
+    open_store,
+    recalls_of,
+)
+
+if TYPE_CHECKING:
+    from recollect.adapters.sqlite.store import SqliteStore
+    from recollect.core.recall.request import RecallRequest, Recollection
+    from recollect.ports.service import Service
+    from recollect.settings import Settings
+    from recollect.usecases.context import Context
+    from recollect.usecases.workers.worker import Step
+
+log = logging.getLogger(__name__)
+
+# How soon a process takes over from one that ended, or finds a model that was downloaded.
+_POLL_SECONDS: Final = 1.0
+# A model that could not be loaded is left alone for so long.
+_RETRY_SECONDS: Final = 60.0
+_LOADING: Final = (
+    "The embedding model is not loaded yet. Until it is, memories are found by words only."
+)
+
+
+@asynccontextmanager
+async def open_session(settings: Settings) -> AsyncIterator[Service]:
+    """The memory for a process that lives as long as an agent's session. On a local store it holds
+    the model, unless another process of this home does.
+    """
+    if settings.mode == "remote" or settings.embedder == NO_EMBEDDER:
+        async with open_service(settings, syncing=True) as service:
+            yield service
+    elif settings.mode == "cached":
+        async with (
+            open_cached(settings) as cached,
+            cached.syncing(),
+            _open_resident(cached.store, settings, cached.context) as resident,
+        ):
+            yield replace(cached.service, local=resident.service())
+    else:
+        async with (
+            open_store(settings) as store,
+            recalls_of(store) as shown,
+            open_reranker(settings) as reranker,
+            _open_words(store, settings) as words,
+            _open_resident(store, settings, replace(words, reranker=reranker)) as resident,
+        ):
+            yield resident.service(shown.note)
+
+
+@asynccontextmanager
+async def _open_words(store: SqliteStore, settings: Settings) -> AsyncIterator[Context]:
+    """What a session works with until the model is loaded. Where there is one, its progress is
+    reported.
+    """
+    if not has_model(settings):
+        yield build_context(store, settings)
+        return
+    async with open_local_on(store, settings, by_meaning=False) as local:
+        yield local.context
+
+
+def is_worth_starting(settings: Settings) -> bool:
+    """Whether there is a model to load and a store to recall from, before either is needed."""
+    return (
+        settings.has_local_store
+        and settings.embedder != NO_EMBEDDER
+        and settings.sqlite_path.exists()
+        and has_model(settings)
+    )
+
+
+class Resident:
+    """Holds the model while this process has the lock. `run` it in the background. `words` is what
+    the process works with while it does not.
+    """
+
+    def __init__(self, store: SqliteStore, settings: Settings, words: Context) -> None:
+        self._store = store
+        self._settings = settings
+        self._words = words
+        self._lock = FileLock(settings.home / "recall.lock")
+        self._held: Context | None = None
+        self._error: RecollectError | None = None
+
+    def service(
+        self, on_recall: Callable[[Recollection], None] = lambda _: None
+    ) -> SharedModelService:
+        """The use cases for this process."""
+        return SharedModelService(
+            replace(self._words, hint=self._hint),
+            self._settings.owner,
+            on_recall,
+            ask_resident=self._recall,
+            open_model=self._open_model,
+        )
+
+    def _hint(self, _owner: str) -> str | None:
+        """Why a recall went by words."""
+        if self._error is not None:
+            return f"Memories are found by words only: {self._error}. {self._error.remedy}"
+        return _LOADING if has_model(self._settings) else WORDS_ONLY
+
+    async def run(self) -> None:
+        """Hold the model as soon as no other process does, until cancelled."""
+        while True:
+            seconds = _POLL_SECONDS
+            try:
+                if has_model(self._settings) and self._acquire():
+                    await self._hold()
+            except RecollectError as error:
+                self._error, seconds = error, _RETRY_SECONDS
+            except Exception as error:  # noqa: BLE001  # a bug of ours must not end the session
+                _log_bug(error)
+                seconds = _RETRY_SECONDS
+            finally:
+                self._lock.release()
+            await asyncio.sleep(seconds)
+
+    async def _hold(self) -> None:
+        async with AsyncExitStack() as stack:
+            opening = open_local_on(self._store, self._settings, callers=self._words.callers)
+            local = await stack.enter_async_context(opening)
+            await local.load()
+            self._error = None
+            self._held = replace(local.context, reranker=self._words.reranker)
+            stack.callback(self._let_go)
+            await self._listen(stack)
+            await stack.enter_async_context(_working(local))
+            await asyncio.Event().wait()
+
+    async def _listen(self, stack: AsyncExitStack) -> None:
+        from recollect.adapters.resident.listener import listening
+
+        try:
+            await stack.enter_async_context(listening(self._settings.home, self._answer))
+        except OSError as error:  # this session still recalls by meaning
+            log.warning("no socket for other processes: %s", safe_message(error))
+
+    def _let_go(self) -> None:
+        self._held = None
+
+    def _acquire(self) -> bool:
+        try:
+            return self._lock.acquire()
+        except OSError:  # no one can write here, so there is no socket to share either
+            return True
+
+    async def _recall(self, request: RecallRequest) -> Recollection | None:
+        if self._held is not None:
+            return await self._answer(self._settings.owner, request)
+        return await ask_resident(self._settings, request)
+
+    async def _answer(self, owner: str, request: RecallRequest) -> Recollection:
+        if self._held is None:
+            raise RuntimeError("asked after the end")
+        return await LocalService(self._held, owner).recall(request)
+
+    @asynccontextmanager
+    async def _open_model(self) -> AsyncIterator[Context]:
+        if self._held is not None:
+            yield self._held
+            return
+        opening = open_context(self._store, self._settings, self._words.reranker, catching_up=True)
+        async with opening as context:
+            yield context
+
+
+@asynccontextmanager
+async def _open_resident(
+    store: SqliteStore, settings: Settings, words: Context
+) -> AsyncIterator[Resident]:
+    resident = Resident(store, settings, words)
+    running = asyncio.create_task(resident.run(), name="resident")
+    try:
+        yield resident
+    finally:
+        await cancel_and_wait(running)
+
+
+@asynccontextmanager
+async def _working(local: Local) -> AsyncIterator[None]:
+    """While entered, what waits is embedded and read, unless workers are switched off."""
+    from recollect.usecases.workers.embedding import EmbeddingStep
+    from recollect.usecases.workers.graph import GraphStep
+    from recollect.usecases.workers.worker import persist
+
+    steps: list[Step] = [] if local.settings.worker == "off" else [EmbeddingStep(local.embedding)]
+    if steps and local.graph.mode != "off":
+        steps.append(GraphStep(local.graph))
+    tasks = [asyncio.create_task(persist(step, _log_bug)) for step in steps]
+    try:
+        yield
+    finally:
+        # A worker needs a moment to give back what it claimed.
+        await cancel_and_wait(*tasks, cancel_again=5 * local.settings.timeouts.give_back)
+
+
+def _log_bug(error: Exception) -> None:
+    log.error("holding the model failed: %s at %s", safe_message(error), locations(error))

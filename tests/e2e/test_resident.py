@@ -1,0 +1,349 @@
+"""One `recollect mcp` of a home holds the model: real processes, the real model, no server."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import socket
+import sqlite3
+import stat
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.shells.cli.commands import COMMAND, Cli, environment, unhurried_home
+from tests.waiting import wait_until
+
+from recollect.adapters.files.hook_log import HookLog
+from recollect.adapters.resident import socket_path
+from recollect.core.admin.checks import WORDS_ONLY
+
+CAR = "My automobile is being repaired until Thursday"
+VIOLIN = "The violin hangs in the study"
+QUERY = "Has a mechanic fixed her car?"
+UNHURRIED = {"RECOLLECT_HOOK_BUDGET_MS": "60000", "RECOLLECT_TIMEOUT_FACTOR": "60"}
+INITIALIZE = {
+    "protocolVersion": "2025-06-18",
+    "capabilities": {},
+    "clientInfo": {"name": "test", "version": "1"},
+}
+
+
+@dataclass
+class Session:
+    """A `recollect mcp` with the pipe of its client."""
+
+    process: subprocess.Popen[bytes]
+    requests: int = 0
+
+    def request(self, method: str, params: dict[str, Any]) -> Any:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.requests += 1
+        message = {"jsonrpc": "2.0", "id": self.requests, "method": method, "params": params}
+        self.process.stdin.write(json.dumps(message).encode() + b"\n")
+        self.process.stdin.flush()
+        answer = json.loads(self.process.stdout.readline())
+        assert "error" not in answer, answer
+        return answer["result"]
+
+    def call(self, tool: str, **arguments: Any) -> Any:
+        answer = self.request("tools/call", {"name": tool, "arguments": arguments})
+        return answer["structuredContent"]
+
+    def end(self) -> int:
+        """As an agent ends it: by closing the pipe."""
+        self.process.communicate()
+        return self.process.returncode
+
+
+@contextmanager
+def session(home: Path, **settings: str) -> Iterator[Session]:
+    """Nothing may be said on stderr."""
+    variables = {"RECOLLECT_WORKER": "inside", **UNHURRIED, **settings}
+    process = subprocess.Popen(
+        [*COMMAND, "mcp"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(RECOLLECT_HOME=str(home), **variables),
+    )
+    opened = Session(process)
+    try:
+        opened.request("initialize", INITIALIZE)
+        yield opened
+        if process.returncode is None:
+            assert process.communicate()[1] == b""
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def is_listening(home: Path) -> bool:
+    """Whether a process accepts connections; the socket of one that was killed refuses them."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        return connection.connect_ex(socket_path(str(home))) == 0
+
+
+def embedded(home: Path) -> int:
+    with closing(sqlite3.connect(home / "memories.db")) as connection:
+        count = "SELECT count(*) FROM embeddings WHERE vector IS NOT NULL"
+        (found,) = connection.execute(count).fetchone()
+    return int(found)
+
+
+def wait_for_model(home: Path, memories: int) -> None:
+    wait_until(lambda: is_listening(home))
+    wait_until(lambda: embedded(home) == memories)
+
+
+def hook(home: Path, prompt: str = QUERY, **settings: str) -> str:
+    """What the hook prints."""
+    done = subprocess.run(
+        [*COMMAND, "hook", "recall", "--text"],
+        input=json.dumps({"prompt": prompt}).encode(),
+        capture_output=True,
+        env=environment(RECOLLECT_HOME=str(home), **{**UNHURRIED, **settings}),
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    return done.stdout.decode()
+
+
+def last_log(home: Path) -> str:
+    return HookLog(str(home / "hooks")).last_lines(1)[0]
+
+
+def processes_of(home: Path) -> list[int]:
+    """Every process that was started for this home, by its environment."""
+    mark = f"RECOLLECT_HOME={home}".encode()
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            variables = (place / "environ").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if mark in variables:
+            found.append(int(place.name))
+    return found
+
+
+@pytest.fixture
+def home(home_with_model: Path) -> Path:
+    cli = Cli(unhurried_home(home_with_model))
+    for text in (CAR, VIOLIN, "Soup is served at noon"):
+        cli("remember", text)
+    return home_with_model
+
+
+def test_hook_and_command_are_answered_by_meaning(home: Path) -> None:
+    assert CAR not in hook(home)
+    assert "by words" in last_log(home)
+    with session(home) as mcp:
+        wait_for_model(home, 3)
+        assert CAR in hook(home)
+        assert "injected=1" in last_log(home)
+        assert "by meaning" in last_log(home)
+        assert VIOLIN not in hook(home, "Write a poem about the sea")
+        assert stat.S_IMODE(Path(socket_path(str(home))).stat().st_mode) == 0o600
+        found = mcp.call("memory_recall", query=QUERY, explain=True)
+        assert found["hits"][0]["memory"]["content"] == CAR
+        assert found["legs"]["dense"]["status"] == "ran"
+        # A command does not load what another process holds.
+        command = Cli(home).process(
+            "recall", QUERY, "--explain", "--json", PYTHONPROFILEIMPORTTIME="1"
+        )
+        answer = json.loads(command.stdout)
+        assert answer["hits"][0]["memory"]["content"] == CAR
+        assert answer["legs"]["dense"]["status"] == "ran"
+        imported = {line.rsplit(b"|")[-1].strip() for line in command.stderr.splitlines()}
+        assert not imported & {b"numpy", b"onnxruntime", b"tokenizers"}
+    assert not is_listening(home)
+    assert not Path(socket_path(str(home))).exists()
+
+
+def test_no_process_is_left_behind(home: Path) -> None:
+    before = processes_of(home)
+    with session(home) as mcp:
+        wait_for_model(home, 3)
+        hook(home)
+        assert processes_of(home) == [*before, mcp.process.pid]
+        assert mcp.end() == 0
+    assert processes_of(home) == before
+
+
+def test_a_hook_starts_nothing(home: Path) -> None:
+    hook(home)
+    assert processes_of(home) == []
+    assert not Path(socket_path(str(home))).exists()
+
+
+def test_another_session_takes_over_from_one_that_was_killed(home: Path) -> None:
+    with ExitStack() as stack:
+        first = stack.enter_context(session(home))
+        wait_for_model(home, 3)
+        second = stack.enter_context(session(home))
+        # The second asks the first, and holds nothing itself.
+        assert second.call("memory_recall", query=QUERY)["hits"][0]["memory"]["content"] == CAR
+        assert "onnxruntime" not in Path(f"/proc/{second.process.pid}/maps").read_text()
+        first.process.send_signal(signal.SIGKILL)
+        first.process.wait()
+        wait_until(lambda: is_listening(home))
+        assert CAR in hook(home)
+        second.call("memory_store", content="The bicycle has a flat tyre")
+        wait_until(lambda: embedded(home) == 4)
+
+
+def test_the_socket_of_a_process_that_was_killed_is_replaced(home: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as gone:
+        gone.bind(socket_path(str(home)))
+    assert VIOLIN in hook(home, "Where is the violin in the study?")
+    assert "by words" in last_log(home)
+    with session(home):
+        wait_for_model(home, 3)
+        assert CAR in hook(home)
+
+
+def test_owner_that_ends_in_the_middle_of_an_answer_leaves_words(home: Path) -> None:
+    """It accepts, and is killed before it answers."""
+    with session(home) as mcp:
+        wait_for_model(home, 3)
+        mcp.process.send_signal(signal.SIGSTOP)
+        with subprocess.Popen(
+            [*COMMAND, "hook", "recall", "--text"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environment(RECOLLECT_HOME=str(home), **UNHURRIED),
+        ) as asking:
+            assert asking.stdin is not None
+            assert asking.stdout is not None
+            asking.stdin.write(json.dumps({"prompt": "Where is the violin in the study?"}).encode())
+            asking.stdin.close()
+            wait_until(lambda: has_socket(asking.pid))
+            mcp.process.kill()
+            assert VIOLIN in asking.stdout.read().decode()
+            assert asking.wait() == 0
+    assert "by words: the model did not answer in time" in last_log(home)
+
+
+def has_socket(pid: int) -> bool:
+    """Whether a process has opened a socket; it can only be the question's."""
+    for link in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(FileNotFoundError):  # it was just closed
+            if str(link.readlink()).startswith("socket:"):
+                return True
+    return False
+
+
+def test_a_late_answer_leaves_words_within_the_budget(home: Path) -> None:
+    with session(home) as mcp:
+        wait_for_model(home, 3)
+        mcp.process.send_signal(signal.SIGSTOP)
+        prompt = "Where is the violin in the study?"
+        assert VIOLIN in hook(home, prompt, RECOLLECT_HOOK_BUDGET_MS="5000")
+        assert "by words: the model did not answer in time" in last_log(home)
+        mcp.process.send_signal(signal.SIGCONT)
+
+
+@pytest.mark.parametrize("damage", ["missing", "partial", "corrupt"])
+def test_without_a_whole_model_words_answer_and_say_so_once(
+    home: Path, tmp_path: Path, damage: str
+) -> None:
+    models = tmp_path / "models"
+    if damage != "missing":
+        shutil.copytree(home / "models", models, symlinks=False)
+        (file,) = models.rglob("model.onnx")
+        data = file.read_bytes()
+        file.write_bytes(data[: len(data) // 2] if damage == "partial" else data[::-1])
+    with session(home, RECOLLECT_MODELS=str(models)) as mcp:
+        reason = WORDS_ONLY if damage == "missing" else "damaged"
+        wait_until(lambda: reason in mcp.call("memory_recall", query="violin").get("hint", ""))
+        again = mcp.call("memory_recall", query="violin")
+        assert again["hits"][0]["memory"]["content"] == VIOLIN
+        assert "hint" not in again
+        assert not is_listening(home)
+
+
+def test_a_model_that_is_downloaded_during_the_session_is_used(home: Path, tmp_path: Path) -> None:
+    models = tmp_path / "models"
+    with session(home, RECOLLECT_MODELS=str(models)) as mcp:
+        assert mcp.call("memory_recall", query="violin")["hint"] == WORDS_ONLY
+        models.symlink_to(home / "models")
+        wait_for_model(home, 3)
+        assert mcp.call("memory_recall", query=QUERY)["hits"][0]["memory"]["content"] == CAR
+
+
+def test_no_embedder_keeps_to_words_beside_a_process_that_holds_a_model(home: Path) -> None:
+    words = Cli(home, {"RECOLLECT_EMBEDDER": "none"})
+    question = "is the violin or the soup in the study at noon?"
+    expected = [hit["memory"]["id"] for hit in words.json("recall", question)["hits"]]
+    assert len(expected) == 2
+    with session(home):
+        wait_for_model(home, 3)
+        assert CAR not in hook(home, RECOLLECT_EMBEDDER="none")
+        assert [hit["memory"]["id"] for hit in words.json("recall", question)["hits"]] == expected
+        assert words.json("recall", QUERY)["hits"] == []
+    with session(home, RECOLLECT_EMBEDDER="none") as mcp:
+        found = mcp.call("memory_recall", query=question)
+        assert [hit["memory"]["id"] for hit in found["hits"]] == expected
+        assert not Path(socket_path(str(home))).exists()
+
+
+def test_two_sessions_and_a_worker_embed_each_memory_once(home: Path) -> None:
+    lines = [json.dumps({"content": f"note {number} on harbours"}) for number in range(60)]
+    with session(home), session(home):
+        Cli(home)("import", "-", input="\n".join(lines))
+        Cli(home).process("worker", "--local", "--once")
+        wait_until(lambda: embedded(home) == 63)
+
+
+def test_a_store_from_before_is_embedded_in_the_background(home_with_model: Path) -> None:
+    """Filled without a model, as by versions that had none."""
+    cli = Cli(unhurried_home(home_with_model), {"RECOLLECT_EMBEDDER": "none"})
+    for number in range(40):
+        cli("remember", f"The shelf {number} is empty")
+    cli("remember", CAR)
+    with session(home_with_model) as mcp:
+        found = mcp.call("memory_recall", query="automobile")  # by words at least
+        assert found["hits"][0]["memory"]["content"] == CAR
+        wait_for_model(home_with_model, 41)
+        assert CAR in hook(home_with_model)
+
+
+def test_without_its_server_a_client_answers_by_meaning(home: Path) -> None:
+    away = {"RECOLLECT_API_URL": "http://127.0.0.1:9", "RECOLLECT_API_KEY": "rk_x"}
+    client = Cli(home, away)
+    # A command loads the model itself, since the server does not answer.
+    found = client.json("recall", QUERY, "--explain")
+    assert found["hits"][0]["memory"]["content"] == CAR
+    assert found["note"].startswith("answered by the local store: the server")
+    assert found["degraded"] == []
+    report = client.json("why", found["hits"][0]["memory"]["id"], "--query", QUERY)
+    assert report["legs"]["dense"]["status"] == "ran"
+    assert "by words" in client.json("recall", "violin", "--no-dense")["note"]
+    with session(home, **away) as mcp:
+        wait_for_model(home, 3)
+        found = mcp.call("memory_recall", query=QUERY)
+        assert found["hits"][0]["memory"]["content"] == CAR
+        assert CAR in hook(home, **away)
+        assert "(without the server: StoreUnavailable, by meaning)" in last_log(home)
+
+
+def test_a_home_that_takes_no_lock_and_no_socket(home: Path) -> None:
+    """As one that cannot be written: the session recalls by meaning for itself."""
+    (home / "recall.lock").mkdir()
+    Path(socket_path(str(home))).mkdir()
+    with session(home) as mcp:
+        wait_until(lambda: is_found_by_meaning(mcp))
+        assert VIOLIN in hook(home, "Where is the violin in the study?")
+        assert "(by words)" in last_log(home)
+
+
+def is_found_by_meaning(mcp: Session) -> bool:
+    hits = mcp.call("memory_recall", query=QUERY)["hits"]
+    return bool(hits) and hits[0]["memory"]["content"] == CAR

@@ -174,6 +174,12 @@ def distribute(url: str, timeouts: Timeouts, *, shards: int, report: Report) -> 
 
 def check_ready(connection: Connection) -> None:
     """Raises what to do before the tables can be distributed."""
+    _, _, owner, is_owner = connection.execute(LOGIN).fetchone() or ("", False, "", False)
+    if not is_owner:
+        raise StoreUnavailable(
+            f"only the owner of the tables ({owner}) can distribute them",
+            remedy=f"Log in as {owner} in RECOLLECT_DATABASE_URL.",
+        )
     row = connection.execute(VERSION).fetchone()
     if row is None:
         if connection.execute(_AVAILABLE).fetchone() is None:
@@ -204,12 +210,6 @@ def check_ready(connection: Connection) -> None:
             "the cluster has no node for shards",
             remedy="Let a superuser run `select citus_add_node('HOST', 5432)` on the coordinator"
             " for each worker.",
-        )
-    _, _, owner, is_owner = connection.execute(LOGIN).fetchone() or ("", False, "", False)
-    if not is_owner:
-        raise StoreUnavailable(
-            f"only the owner of the tables ({owner}) can distribute them",
-            remedy=f"Log in as {owner} in RECOLLECT_DATABASE_URL.",
         )
     if read_value(connection, _OTHERS):
         raise StoreBusy(

@@ -2,7 +2,7 @@
 
 Citus locks rows, and changes rows found by a join, on one shard at a time. There such a statement
 runs once for each owner, in the same transaction; elsewhere once for all of them. It has markers
-where the owner is named: `{e}` becomes `and e.owner = %(owner)s`, or nothing (docs/adr/0046).
+where the owner is named: `{e}` becomes a condition on the owner of `e`, or nothing (docs/adr/0046).
 """
 
 from __future__ import annotations
